@@ -155,7 +155,7 @@ func (r *run) refused() bool {
 	}
 }
 
-// errPanic: the run of a prediction panicked. The log has the stack.
+// errPanic means that the run of a prediction panicked. The log has the stack.
 var errPanic = errors.New("panic while a prediction was carried out")
 
 // answer writes the prediction object of an ended prediction, and releases p after the last use of its record.

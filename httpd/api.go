@@ -35,7 +35,7 @@ type Model struct {
 	// Queue and Queueing are as those of Options.
 	Queue    func() JobQueue
 	Queueing QueueOptions
-	// Named: requests at the root are not for this model, though it is the first one.
+	// Named means that requests at the root are not for this model, though it is the first one.
 	Named bool
 	// Title is the title of the OpenAPI document. Default: the title in the model's document.
 	Title string
@@ -53,7 +53,7 @@ type Model struct {
 	// shares; an error is answered as that of Load, or 400; nil means no client may ask.
 	Traffic func() *Traffic
 	Shift   func(shares map[string]int) error
-	// OnRequest receives the requests to the model's routes, as Options.OnRequest. Default: none.
+	// OnRequest receives the requests to the model's routes, as Options.OnRequest. The default is none.
 	OnRequest func(route, method string, code int, took time.Duration)
 	// Entry returns what GET /models says of the model.
 	Entry func() ModelEntry

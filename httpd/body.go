@@ -130,7 +130,7 @@ func (s *Server) readCharged(r io.Reader, from *transport.Conn) (received, error
 type bodyReader struct {
 	from io.Reader
 	conn *transport.Conn // nil means not one of our connections
-	size int64           // as announced; negative: not announced
+	size int64           // as announced; negative means not announced
 	read int64
 	left int64
 	err  error // the first error, which every later Read returns

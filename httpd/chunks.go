@@ -23,7 +23,7 @@ const (
 	chunkHead = 16 + len("\r\n")
 )
 
-// errDisconnected: the client of a stream has disconnected, or no longer reads.
+// errDisconnected means that the client of a stream has disconnected, or no longer reads.
 var errDisconnected = errors.New("the client has left")
 
 // chunkWriter writes a stream to a connection: what was gathered goes out as one chunk in one call. One goroutine uses

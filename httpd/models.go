@@ -24,7 +24,7 @@ const (
 type ModelEntry struct {
 	Name  string `json:"name"`
 	State string `json:"state"` // unloaded, loading, ready, unloading, failed or defunct
-	// Default: the model also answers at the root.
+	// Default means that the model also answers at the root.
 	Default   bool         `json:"default"`
 	SchemaURL string       `json:"schema_url"`
 	Load      string       `json:"load"`  // when it is loaded: startup, on-demand or manual

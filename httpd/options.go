@@ -37,7 +37,7 @@ type Options struct {
 	// idle ones are closed; if none is idle, a new one gets 503. Default: 16384 connections.
 	Connections *connlimit.Limit
 
-	// Logger receives panics and refused connections, and fasthttp's logs at debug level. Default: none.
+	// Logger receives panics and refused connections, and fasthttp's logs at debug level. The default is none.
 	Logger *slog.Logger
 
 	// CogVersion is the version of the cog interface that GET / names.
@@ -56,7 +56,7 @@ type Options struct {
 	CORSOrigins []string
 
 	// AllowedHosts are names of this server, in lower case and without a port, at which its pages work over plain http
-	// although the names could be registered. Default: none.
+	// although the names could be registered. The default is none.
 	AllowedHosts []string
 
 	// Tokens are required of every request except probes and the paths in Public; else the answer is 401. A health request
@@ -85,7 +85,7 @@ type Options struct {
 
 	// OnRequest receives each answered request: the pattern of its route ("/predictions/{id}"; "" means no route), its
 	// method ("OTHER": unknown), its status code, and how long the answer took (of a stream, until its start). It must not
-	// block. Default: none.
+	// block. The default is none.
 	OnRequest func(route, method string, code int, took time.Duration)
 
 	// OnGeneration receives each ended request of another protocol to a generative model. It must not block. Default:
@@ -95,12 +95,12 @@ type Options struct {
 	// Tracer traces predictions, trainings and cancels; nil means nothing is traced.
 	Tracer *trace.Tracer
 
-	// AccessLines is how many requests a second are logged; more are left out. Default: none.
+	// AccessLines is how many requests a second are logged; more are left out. The default is none.
 	AccessLines int
 
-	// ReplayPuts: a PUT of the id and input of a prediction that has ended is answered with its kept result.
+	// ReplayPuts means that a PUT of the id and input of a prediction that has ended is answered with its kept result.
 	ReplayPuts bool
-	// AccessProbes: requests for health and metrics are logged too.
+	// AccessProbes means that requests for health and metrics are logged too.
 	AccessProbes bool
 
 	// AccessText: access lines are for people. Method, path, status and time are the message, and the client is left out.
@@ -110,7 +110,7 @@ type Options struct {
 	Memory *memory.Budget
 
 	// Spool makes a file for a large body (of that size in bytes, or 0 for an unknown one) when Memory has no room for it.
-	// It returns nil where the server has no disk. Default: such bodies wait, or are refused.
+	// It returns nil if the server has no disk. Default: such bodies wait, or are refused.
 	Spool func(size int64) (*os.File, error)
 
 	// Queue returns what gets the asynchronous predictions of the default model at the root, and others as Queueing says,
@@ -118,7 +118,7 @@ type Options struct {
 	Queue    func() JobQueue
 	Queueing QueueOptions
 
-	// Protocols are other protocols at the same port. Default: none.
+	// Protocols are other protocols at the same port. The default is none.
 	Protocols []protocol.Protocol
 
 	// Models are those below /models; the first one is the model that New is called for. nil means there are none;

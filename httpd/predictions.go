@@ -14,7 +14,7 @@ import (
 
 // collection is the routes under /predictions or /trainings. The two differ in their kind and their messages.
 type collection struct {
-	*Server // beside api's, for it is used most
+	*Server // beside api's, because it is used most
 	*api
 	kind  predict.Kind
 	noun  string // "prediction"; the path has the plural

@@ -14,11 +14,11 @@ import (
 // asked is the mode of answer that a client asks for.
 type asked struct {
 	mode predict.Mode
-	// bounded: it waits for at most wait, then gets the current state.
+	// bounded means that it waits for at most wait, then gets the current state.
 	bounded bool
 	wait    time.Duration
 	raw     *[]byte // a body for the queue that is not JSON; nil means it is
-	// orObject: without a stream, the prediction object will do.
+	// orObject means that without a stream, the prediction object will do.
 	orObject bool
 }
 

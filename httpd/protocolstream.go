@@ -49,10 +49,10 @@ func (p *protocols) SendStream(ctx *fasthttp.RequestCtx, r *protocol.Run, conten
 	return nil
 }
 
-// errBroken: a stream of bytes has failed, so that its connection is cut off.
+// errBroken means that a stream of bytes has failed, so that its connection is cut off.
 var errBroken = errors.New("the stream has failed")
 
-// errSilent: no item has come for so long that a comment is due.
+// errSilent means that no item has come for so long that a comment is due.
 var errSilent = errors.New("no item has come")
 
 // first waits for the first items, so that a refusal can still set the status. The status is sent with the first item,

@@ -36,11 +36,11 @@ type JobQueue interface {
 type QueueOptions struct {
 	// TenantHeader is the header that names a request's tenant; "" means all are of one.
 	TenantHeader string
-	// Overflow: a request for which no slot is free waits in the queue, for Wait() at most; 0 means for ever. One with
-	// Prefer: wait=N is accepted: Wait does not end it.
+	// Overflow means that a request for which no slot is free waits in the queue, for Wait() at most; 0 means for ever.
+	// One with Prefer: wait=N is accepted: Wait does not end it.
 	Overflow bool
 	Wait     func() time.Duration
-	// All: every request goes to the queue, because this server has no model.
+	// All means that every request goes to the queue, because this server has no model.
 	All bool
 }
 

@@ -27,7 +27,7 @@ type WorkerConfig struct {
 	GPULost []string `json:"gpu_lost,omitempty"`
 	// Calls is the folder for files of calls of other models; "" means the server has no other model.
 	Calls string `json:"calls,omitempty"`
-	// Preload: the process imports the model and forks workers, and serves nothing itself.
+	// Preload means that the process imports the model and forks workers, and serves nothing itself.
 	Preload bool `json:"preload,omitempty"`
 }
 

@@ -27,7 +27,7 @@ const (
 )
 
 const (
-	// FlagFile: the body is a memory file, passed with the header's first byte; length is 0.
+	// FlagFile means that the body is a memory file, passed with the header's first byte; length is 0.
 	FlagFile = 1 << 0
 	// FlagEvents, on a Predict: tell what happens as it happens, and not only at the end.
 	FlagEvents = 1 << 1
@@ -63,7 +63,7 @@ func (f *Frame) Descriptor() int {
 	return fd
 }
 
-// Own returns the body for keeps and what gives it back (nil where there is nothing to give back).
+// Own returns the body for keeps and what gives it back (nil if there is nothing to give back).
 func (f *Frame) Own() (body []byte, release func()) {
 	switch {
 	case f.mapped:

@@ -87,5 +87,5 @@ func (k Kind) String() string {
 	return "unknown (" + strconv.Itoa(int(k)) + ")"
 }
 
-// Ends tells whether a frame of this kind ends its prediction.
+// Ends reports whether a frame of this kind ends its prediction.
 func (k Kind) Ends() bool { return k >= KindSucceeded && k <= KindCanceled }

@@ -122,7 +122,7 @@ type Consumed struct{ version, bytes *atomic.Uint64 }
 func (p *Page) Stdout() Consumed { return Consumed{p.word(offStdout), p.word(offStdout + 8)} }
 func (p *Page) Stderr() Consumed { return Consumed{p.word(offStderr), p.word(offStderr + 8)} }
 
-// LostControl tells whether the worker has ended itself because its control channel closed.
+// LostControl reports whether the worker has ended itself because its control channel closed.
 func (p *Page) LostControl() bool { return p.word(offLost).Load() != 0 }
 
 // SetScore tells the worker which oom_score_adj it has that no other child of the front has; 0 means none.
@@ -131,7 +131,7 @@ func (p *Page) SetScore(score int) { p.word(offScore).Store(uint64(score)) }
 // Crashed is 1 + the slot whose thread has crashed the worker, or 0.
 func (p *Page) Crashed() int { return int(p.word(offCrashed).Load() % (MaxSlots + 1)) }
 
-// BeginInterrupt tells whether a KindInterrupt is to be sent: none is on its way. So they never fill the socket of a
+// BeginInterrupt reports whether a KindInterrupt is to be sent: none is on its way. So they never fill the socket of a
 // worker that does not read.
 func (p *Page) BeginInterrupt() bool { return p.word(offInterrupt).Swap(1) == 0 }
 
@@ -192,7 +192,8 @@ func (s Slot) unsent(position uint64) []byte {
 // Running is the id that the model has at this moment, or 0.
 func (s Slot) Running() uint64 { return s.page.word(s.base + offRunning).Load() }
 
-// Noticed tells whether the worker's main thread has tried to bring about the end of an id. It needs the GIL for that.
+// Noticed reports whether the worker's main thread has tried to bring about the end of an id. It needs the GIL for
+// that.
 func (s Slot) Noticed(id uint64) bool { return s.page.word(s.base+offNoticed).Load() == id }
 
 // GiveUp has the worker leave without the thread that runs an id.

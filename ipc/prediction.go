@@ -93,7 +93,7 @@ type LogMark struct {
 	Stderr    uint64 `json:"stderr"`
 	OwnStdout uint64 `json:"own_stdout"`
 	OwnStderr uint64 `json:"own_stderr"`
-	// Traceback: the prediction has failed, and its traceback is the last that was written.
+	// Traceback means that the prediction has failed, and its traceback is the last that was written.
 	Traceback bool `json:"traceback"`
 }
 
@@ -103,7 +103,7 @@ func ParseLogMark(body []byte) (LogMark, error) { return parse[LogMark](body, "l
 type Log struct {
 	Source string // "stdout" or "stderr"
 	Data   string
-	// Traceback: the prediction has failed, and its traceback ends here.
+	// Traceback means that the prediction has failed, and its traceback ends here.
 	Traceback bool
 }
 
@@ -185,7 +185,7 @@ func objectEnd(b []byte) int {
 	return -1
 }
 
-// FailureText is the error in the body of a Failed frame, not decoded; nil where there is none. Quotes within the
+// FailureText is the error in the body of a Failed frame, not decoded; nil if there is none. Quotes within the
 // metrics before it are escaped.
 func FailureText(body []byte) []byte {
 	_, text, _ := bytes.Cut(body, []byte(`,"error":"`))

@@ -31,7 +31,7 @@ type Loaded struct {
 	Cog   string `json:"cog"`
 	Slots int    `json:"slots"`
 	Async bool   `json:"async"`
-	// Streaming: the predict function returns an iterator. Train: there is a train function; Predict: a predict
+	// Streaming means that the predict function returns an iterator. Train: there is a train function; Predict: a predict
 	// function beside it. Healthcheck: the model has its own check. Excused: its types are faulty, and the document
 	// that it brings stands in for them.
 	Streaming   bool            `json:"streaming"`
@@ -48,8 +48,8 @@ type Loaded struct {
 	Python      string          `json:"-"`       // its version, from the worker's Hello
 }
 
-// Threads tells whether each slot of the worker has a thread: its function is synchronous and takes several predictions
-// at once.
+// Threads reports whether each slot of the worker has a thread: its function is synchronous and takes several
+// predictions at once.
 func (l *Loaded) Threads() bool { return !l.Async && l.Slots > 1 }
 
 // Batching is how a model's predictions are batched.

@@ -17,7 +17,7 @@ type writer struct {
 
 	mu      sync.Mutex
 	pending batch
-	active  bool // somebody writes: cur, done and stop are its own
+	active  bool // a goroutine writes: cur, done and stop are its own
 	closed  bool
 	err     error
 
@@ -228,7 +228,7 @@ func (w *writer) writeFile(fd int) (int, error) {
 	return n, err
 }
 
-// hasPart tells whether a part from the one of that number on belongs before the data at offset.
+// hasPart reports whether a part from the one of that number on belongs before the data at offset.
 func (b *batch) hasPart(number, offset int) bool {
 	return number < len(b.parts) && b.parts[number].offset <= offset
 }

@@ -49,8 +49,8 @@ const (
 	throughputBound = 0.95
 )
 
-// stolenTooMuch: a machine whose host gave more of its CPU time than this to others was stopped for milliseconds again
-// and again, and the slowest hundredth of the answers tells of that and not of the server.
+// stolenTooMuch means that a machine whose host gave more of its CPU time than this to others was stopped for
+// milliseconds again and again, and the slowest hundredth of the answers tells of that and not of the server.
 const stolenTooMuch = 0.005
 
 // outcome is the result of a run, and the exit code.

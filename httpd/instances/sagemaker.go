@@ -74,7 +74,7 @@ type invocation struct {
 	x     *protocol.Exchange
 	model *protocol.Model
 	call  protocol.Call
-	// iterates: the model yields its output in items.
+	// iterates means that the model yields its output in items.
 	iterates bool
 }
 

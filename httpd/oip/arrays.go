@@ -35,7 +35,7 @@ func joinArrays(s *protocol.Signature, f outputField, shape Rows,
 	return t, true, nil
 }
 
-// Lists is an input or output with nested lists in the places of arrays. finite is false where it has NaN, Infinity or
+// Lists is an input or output with nested lists in the places of arrays. finite is false if it has NaN, Infinity or
 // -Infinity, which are not JSON. Without arrays it is text itself.
 func Lists(text []byte, tensors []predict.Tensor) (_ []byte, finite bool) {
 	if tensors == nil {

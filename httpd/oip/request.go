@@ -228,7 +228,7 @@ func orAbsent(raw []byte) string {
 	return shortText(raw)
 }
 
-// readTensor reads an input. size is how many bytes it has after the JSON; negative: its data is in the JSON.
+// readTensor reads an input. size is how many bytes it has after the JSON; negative means its data is in the JSON.
 func readTensor(raw []byte) (t Tensor, size int, _ *protocol.Error) {
 	size = -1
 	if rawjson.KindOf(raw) != rawjson.KindObject {

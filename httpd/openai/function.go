@@ -53,10 +53,10 @@ func (e Endpoint) promptName() string { return endpoints[e].prompt }
 // Function is a model's function with @cog.openai.
 type Function struct {
 	Endpoint Endpoint
-	// Iterates: it yields its output in items.
+	// Iterates means that it yields its output in items.
 	Iterates bool
 
-	// Strict: parameters that OpenAI's API does not have are refused, if the function does not take them.
+	// Strict means that parameters that OpenAI's API does not have are refused, if the function does not take them.
 	Strict bool
 
 	inputs  map[string]forms

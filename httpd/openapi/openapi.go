@@ -29,7 +29,7 @@ type Server struct {
 	Docs, Metrics, Reload, Shutdown, Models bool
 	// Prefix is where the paths are: "/models/NAME"; "" means at the root.
 	Prefix string
-	// Tokens: requests require a bearer token, except those to the Public paths.
+	// Tokens means that requests require a bearer token, except those to the Public paths.
 	Tokens bool
 	Public []string
 	// Routes are those of the other protocols.

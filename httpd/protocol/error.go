@@ -72,7 +72,7 @@ type Error struct {
 	Warnings []string // what of the request was ignored
 	// RetryAfter is when a retry makes sense, at least a second; 0 means never, or unknown.
 	RetryAfter time.Duration
-	// Canceled: the prediction was canceled, so the model did not fail.
+	// Canceled means that the prediction was canceled, so the model did not fail.
 	Canceled bool
 }
 

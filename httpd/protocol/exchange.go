@@ -59,9 +59,9 @@ type Route struct {
 	Method string // "GET" answers HEAD too
 	Path   string // a pattern of fasthttp/router: /v2/models/{model}
 	Handle func(x *Exchange)
-	// Replaces: it has its path even if that is one of the native API's.
+	// Replaces means that it has its path even if that is one of the native API's.
 	Replaces bool
-	// Private: no page of another origin may read the answer to a GET.
+	// Private means that no page of another origin may read the answer to a GET.
 	Private bool
 	// Document is its path in httpd/openapi/protocols.json, which describes it; "" means Path.
 	Document string
@@ -100,7 +100,7 @@ type Host interface {
 
 // Renderer writes a stream in a protocol's form. Its methods append to dst.
 type Renderer interface {
-	// Item appends one item. more is false where nothing after it is wanted: the model is canceled, and End is called with
+	// Item appends one item. more is false if nothing after it is wanted: the model is canceled, and End is called with
 	// nil.
 	Item(dst, item []byte) (out []byte, more bool)
 	// End appends what follows the last item; err is why the stream ended early, or nil.

@@ -25,7 +25,7 @@ type Job struct {
 	Status string
 	// Object is the prediction object, in parts. It is valid until Release.
 	Object [3][]byte
-	// Bare: the object lacks the further members of JobCall, for another server made it.
+	// Bare means that the object lacks the further members of JobCall, for another server made it.
 	Bare    bool
 	Release func() // nil means there is nothing to free
 }

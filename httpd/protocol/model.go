@@ -89,7 +89,7 @@ func (m *Model) All() []*Model {
 type Call struct {
 	// Inputs are JSON objects, strictly valid (package rawjson), one for each prediction; at least one.
 	Inputs [][]byte
-	// Rows: errors name their row, even of a single one.
+	// Rows means that errors name their row, even of a single one.
 	Rows bool
 	// Body is the memory that Inputs are in; the zero Body: none. The call takes it over.
 	Body Body
@@ -100,16 +100,17 @@ type Call struct {
 	Attachments request.Attachments
 	// Tensors are arrays for which Inputs have placeholders (predict.AppendTensor), or nil. They may lie in Body.
 	Tensors []predict.Tensor
-	// Stream: Run.Follow is called rather than Run.Wait. The model need not have @cog.streaming. Rows run one after
-	// another.
+	// Stream means that Run.Follow is called rather than Run.Wait. The model need not have @cog.streaming. Rows run one
+	// after another.
 	Stream bool
 	// Form are the fields that a form adds to the only input.
 	Form []predict.FormField
 	// UnknownKeys are those outside the inputs, or nil.
 	UnknownKeys *predict.UnknownKeys
-	// WantFile: an output that is one file is in Answer.File, and not a data URL.
+	// WantFile means that an output that is one file is in Answer.File, and not a data URL.
 	WantFile bool
-	// WantTensors: arrays of the output are in Answer.Tensors, with placeholders in Answer.Output. Not of a stream.
+	// WantTensors means that arrays of the output are in Answer.Tensors, with placeholders in Answer.Output. Not of a
+	// stream.
 	WantTensors bool
 	// Propagation is what the request's headers hand on; Exchange.Predict and Exchange.Begin read it. A RequestID that is
 	// set stays.
@@ -127,7 +128,7 @@ type Body struct {
 	Charged int64
 	// Disk is the file that holds Data; nil means memory holds it.
 	Disk predict.DiskBody
-	// Owned: nothing else refers to Data, which may be reused when no prediction needs it.
+	// Owned means that nothing else refers to Data, which may be reused when no prediction needs it.
 	Owned bool
 	// Shared is the memory that holds Data, if a worker can read it too; nil means it cannot.
 	Shared *memory.Shared

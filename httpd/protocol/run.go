@@ -237,7 +237,7 @@ func (r *Run) Follow() *Error {
 	return nil
 }
 
-// ErrNextRow: the items of a row have ended, and those of the next one follow.
+// ErrNextRow means that the items of a row have ended, and those of the next one follow.
 var ErrNextRow = errors.New("the next row follows")
 
 // Next appends the items of a stream that are there to dst, up to its capacity, and waits where there are none. dst

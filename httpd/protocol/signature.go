@@ -44,7 +44,7 @@ type Field struct {
 type Signature struct {
 	Inputs []Field // in the order of declaration
 	Output Value   // of an iterator: one item
-	// Iterator: the model yields items. Concatenate: their text belongs together.
+	// Iterator means that the model yields items. Concatenate: their text belongs together.
 	Iterator, Concatenate bool
 }
 

@@ -19,9 +19,9 @@ const HeadCost = 3 * ReadBuffer
 const InUseCost = 40 << 10
 
 var (
-	// ErrSlow: the client sent so slowly that its memory, or its connection, was given to others.
+	// ErrSlow means that the client sent so slowly that its memory, or its connection, was given to others.
 	ErrSlow = errors.New("the request came too slowly while memory or connections were short")
-	// errNoRoom: the memory budget has no room for a header.
+	// errNoRoom means that the memory budget has no room for a header.
 	errNoRoom = errors.New("no memory for the request's header")
 )
 

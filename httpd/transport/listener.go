@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// errTooMany: Options.Connections is reached, and no connection is idle.
+// errTooMany means that Options.Connections is reached, and no connection is idle.
 var errTooMany = errors.New("too many connections")
 
 // maxRejecting bounds the goroutines that refuse connections; beyond it connections are closed without an answer.

@@ -38,17 +38,17 @@ type Options struct {
 	// Memory is charged for what is being received. Nil means no bound.
 	Memory *memory.Budget
 
-	// Logger receives what goes wrong with connections. Default: none.
+	// Logger receives what goes wrong with connections. The default is none.
 	Logger *slog.Logger
 
 	// ParkAbove is how many connections may be open before idle ones are parked: fewer hold too little memory. Default:
-	// 256; negative: none.
+	// 256; negative means none.
 	ParkAbove int
 	// SweepInterval is the time between two looks for idle connections. One that was idle from one to the next is parked.
 	// Default: 1 s.
 	SweepInterval time.Duration
 	// ReadAhead is how many bytes behind a request are read while its client is watched. Default: 8 MiB, which is more
-	// than the kernel's limit for a client's send buffer; negative: none.
+	// than the kernel's limit for a client's send buffer; negative means none.
 	ReadAhead int
 }
 

@@ -44,9 +44,9 @@ type Source struct {
 	Models []Link
 	// Texts replace their marks. They are escaped.
 	Texts map[string]string
-	// Live: the page has what the live views share.
+	// Live means that the page has what the live views share.
 	Live bool
-	// Media: the page may show images, sounds and films of any origin.
+	// Media means that the page may show images, sounds and films of any origin.
 	Media bool
 }
 

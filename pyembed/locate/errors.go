@@ -7,17 +7,17 @@ import (
 
 // The kinds of failure. Find's errors match exactly one of them with errors.Is.
 var (
-	// ErrNoPython: there is no interpreter where one was asked for, or it does not run.
+	// ErrNoPython means that there is no interpreter where one was asked for, or it does not run.
 	ErrNoPython = errors.New("no usable Python interpreter")
-	// ErrNoLibPython: the interpreter is fine, its shared library is missing.
+	// ErrNoLibPython means that the interpreter is fine, its shared library is missing.
 	ErrNoLibPython = errors.New("no shared libpython")
-	// ErrFreeThreaded: the interpreter is a free-threaded build, which has no GIL, before 3.14.
+	// ErrFreeThreaded means that the interpreter is a free-threaded build, which has no GIL, before 3.14.
 	ErrFreeThreaded = errors.New("free-threaded Python too old")
-	// ErrTooOld: the interpreter is older than CPython 3.10.
+	// ErrTooOld means that the interpreter is older than CPython 3.10.
 	ErrTooOld = errors.New("Python too old")
-	// ErrNotCPython: the interpreter is PyPy, GraalPy or another implementation.
+	// ErrNotCPython means that the interpreter is PyPy, GraalPy or another implementation.
 	ErrNotCPython = errors.New("not CPython")
-	// ErrWrongPlatform: the interpreter or the library is built for another
+	// ErrWrongPlatform means that the interpreter or the library is built for another
 	// processor or another C library than this program.
 	ErrWrongPlatform = errors.New("Python for another platform")
 )

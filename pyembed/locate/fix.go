@@ -85,7 +85,7 @@ func (f *finder) libraryPackage(in *interpreter) string {
 		fmt.Sprintf(" (Debian and Ubuntu: lib%s, Fedora: python3-libs)", program)
 }
 
-// isPython3 tells whether an interpreter is what the system calls python3.
+// isPython3 reports whether an interpreter is what the system calls python3.
 func (f *finder) isPython3(in *interpreter) bool {
 	path, err := filepath.EvalSymlinks(filepath.Join(f.host.usr, "bin/python3"))
 	return err == nil && in.image != nil && path == in.image.path

@@ -18,7 +18,7 @@ type host struct {
 	loaderConf string
 	// defaults are the folders that ld.so searches last.
 	defaults []string
-	// musl tells whether this program uses musl instead of glibc.
+	// musl reports whether this program uses musl instead of glibc.
 	musl bool
 	// self is the path of this program, links followed; empty where it is not known.
 	self string

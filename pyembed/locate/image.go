@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// errNotELF: the file is a script or something else that is not an ELF image.
+// errNotELF means that the file is a script or something else that is not an ELF image.
 var errNotELF = errors.New("not an ELF file")
 
 // image is what the headers of an ELF file say.
@@ -71,7 +71,7 @@ func readImage(path string) (*image, error) {
 	return img, nil
 }
 
-// musl tells whether the program's dynamic loader is musl's.
+// musl reports whether the program's dynamic loader is musl's.
 func (m *image) musl() bool { return strings.HasPrefix(filepath.Base(m.interp), "ld-musl") }
 
 // libpython returns the DT_NEEDED entry that is a libpython.

@@ -159,7 +159,7 @@ func (in *interpreter) prefixes() []string {
 	return dirs
 }
 
-// isDir tells whether there is a folder of that name.
+// isDir reports whether there is a folder of that name.
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()

@@ -83,7 +83,7 @@ func (f *finder) underPrefix(in *interpreter, v version) (string, bool) {
 	return "", false
 }
 
-// usable tells whether path is a shared library that this process can open. A
+// usable reports whether path is a shared library that this process can open. A
 // linker script or a library for another processor is passed over, as ld.so does.
 func (f *finder) usable(path string) bool {
 	file, err := os.Open(path)

@@ -32,7 +32,7 @@ type Python struct {
 	LibPython string
 	// Version is the language version, "3.12"; of a free-threaded build "3.14t".
 	Version string
-	// Venv tells whether Executable stands in a virtual environment.
+	// Venv reports whether Executable stands in a virtual environment.
 	Venv bool
 	// Source is why this interpreter: "--python", "PINION_PYTHON", "VIRTUAL_ENV",
 	// ".venv", "environment of pinion" or "PATH".

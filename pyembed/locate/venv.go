@@ -48,7 +48,7 @@ func readVenv(executable string) *venv {
 	return nil
 }
 
-// baseRemoved tells whether the Python that the environment was made from is no longer
+// baseRemoved reports whether the Python that the environment was made from is no longer
 // there: it then has no standard library and can't start.
 func (e *venv) baseRemoved() bool {
 	return e.home != "" && !isDir(e.home)

@@ -6,11 +6,11 @@ import "time"
 // until the item has left. An item belongs to one Batcher.
 type Item[T any] struct {
 	Value T
-	// Key: items share a batch only if their keys are equal.
+	// Key means that items share a batch only if their keys are equal.
 	Key string
 	// Deadline is the time from which Expire takes the item out; 0 means none.
 	Deadline time.Duration
-	// Alone: the item leaves as a batch of one, because it may have crashed a worker.
+	// Alone means that the item leaves as a batch of one, because it may have crashed a worker.
 	Alone bool
 
 	arrived   time.Duration

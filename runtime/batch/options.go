@@ -9,9 +9,9 @@ import (
 const LargestSize = 4096
 
 var (
-	// ErrSize: a batch's size is not between 1 and LargestSize.
+	// ErrSize means that a batch's size is not between 1 and LargestSize.
 	ErrSize = errors.New("batch size must be between 1 and 4096")
-	// ErrWait: a batch's wait is neither "adaptive" nor a duration of zero or more.
+	// ErrWait means that a batch's wait is neither "adaptive" nor a duration of zero or more.
 	ErrWait = errors.New(`batch wait must be "adaptive" or a duration such as 2ms, 0 or more`)
 )
 

@@ -33,10 +33,11 @@ type Conn interface {
 
 // Idle is a connection that had no whole request in flight when its source was asked, or whose client did not read.
 type Idle struct {
-	// Receiving: its client has sent a part of a request. Such connections are closed only when no other is idle.
+	// Receiving means that its client has sent a part of a request. Such connections are closed only when no other is
+	// idle.
 	Receiving bool
-	// Blocked: its client has not read what the server writes, since Since. Such connections are closed after those that
-	// receive.
+	// Blocked means that its client has not read what the server writes, since Since. Such connections are closed after
+	// those that receive.
 	Blocked bool
 	// Since is when it became idle. Of one that receives, it is earlier the less its client has sent.
 	Since time.Time

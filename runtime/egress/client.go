@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// ErrRedirect: a server redirected too often, or to a URL that is not http or https. It does not show the URL, which
-// may be signed.
+// ErrRedirect means that a server redirected too often, or to a URL that is not http or https. It does not show the
+// URL, which may be signed.
 var ErrRedirect = errors.New("the redirect cannot be followed")
 
 // Options of a client.
 type Options struct {
 	UserAgent string
-	// MaxRedirects is how many redirects a request may follow; negative: none.
+	// MaxRedirects is how many redirects a request may follow; negative means none.
 	MaxRedirects int
 	// DenyPrivate refuses connections to addresses that are not public. Proxies from the environment are then not used,
 	// because the check would only see their address.
@@ -79,7 +79,7 @@ type Request struct {
 	// Token is sent as `Authorization: Bearer` to the host of the first URL, instead of the credentials in a URL; "" means
 	// none.
 	Token string
-	// SeeOther: 303 is followed too; otherwise it is an answer.
+	// SeeOther means that 303 is followed too; otherwise it is an answer.
 	SeeOther bool
 }
 

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// ErrPrivate: the address is not public. It does not show the address, because a client could learn how internal names
-// resolve.
+// ErrPrivate means that the address is not public. It does not show the address, because a client could learn how
+// internal names resolve.
 var ErrPrivate = errors.New("the address is not public")
 
 // Deny is a net.Dialer.Control that refuses all but public addresses. It checks the resolved address of the connection,

@@ -11,43 +11,45 @@ import (
 )
 
 var (
-	// ErrClosed: the store was closed.
+	// ErrClosed means that the store was closed.
 	ErrClosed = errors.New("the file store is closed")
-	// ErrFolderMissing: another program, for example a cleaner of temporary files, removed the prediction's folder.
+	// ErrFolderMissing means that another program, for example a cleaner of temporary files, removed the prediction's
+	// folder.
 	ErrFolderMissing = errors.New("the server's folder of temporary files was removed while the prediction used it")
-	// ErrTooMany: the input names more files than Options.MaxFiles.
+	// ErrTooMany means that the input names more files than Options.MaxFiles.
 	ErrTooMany = errors.New("the input names too many files")
-	// ErrTooLarge: a file is larger than Options.MaxFile.
+	// ErrTooLarge means that a file is larger than Options.MaxFile.
 	ErrTooLarge = errors.New("the file is too large")
-	// ErrStalled: a server sent nothing for Options.Stall.
+	// ErrStalled means that a server sent nothing for Options.Stall.
 	ErrStalled = errors.New("the server stopped sending")
-	// ErrSlow: a server sent, or took, fewer bytes than Options.LeastRate allows.
+	// ErrSlow means that a server sent, or took, fewer bytes than Options.LeastRate allows.
 	ErrSlow = errors.New("the transfer was too slow")
-	// ErrTimeout: a download took longer than Options.Timeout.
+	// ErrTimeout means that a download took longer than Options.Timeout.
 	ErrTimeout = errors.New("the download took too long")
-	// ErrRedirects: a server redirected more often than Options.MaxRedirects, or to a URL that is not http or https.
+	// ErrRedirects means that a server redirected more often than Options.MaxRedirects, or to a URL that is not http or
+	// https.
 	ErrRedirects = errors.New("the server's redirect cannot be followed")
-	// ErrPrivate: Options.DenyPrivate or DenyPrivateUploads is set and the address is not a public one.
+	// ErrPrivate means that Options.DenyPrivate or DenyPrivateUploads is set and the address is not a public one.
 	ErrPrivate = egress.ErrPrivate
-	// ErrTruncated: a server closed the connection before the file was complete.
+	// ErrTruncated means that a server closed the connection before the file was complete.
 	ErrTruncated = errors.New("the server closed the connection before the file was complete")
-	// ErrCoding: the content does not match its Content-Encoding.
+	// ErrCoding means that the content does not match its Content-Encoding.
 	ErrCoding = errors.New("the content is not what its Content-Encoding says")
-	// ErrDataURL: a data URL is not well formed.
+	// ErrDataURL means that a data URL is not well formed.
 	ErrDataURL = errors.New("the data URL is invalid")
-	// ErrScheme: the URL is not an http, https or data URL.
+	// ErrScheme means that the URL is not an http, https or data URL.
 	ErrScheme = errors.New("not an http, https or data URL")
 )
 
 // Of uploads.
 var (
-	// ErrPrefix: the upload URL is not an http or https URL.
+	// ErrPrefix means that the upload URL is not an http or https URL.
 	ErrPrefix = errors.New("the URL to upload to is not an http or https URL")
-	// ErrNoAnswer: the server closed the connection before it answered.
+	// ErrNoAnswer means that the server closed the connection before it answered.
 	ErrNoAnswer = errors.New("the server closed the connection without an answer")
-	// ErrNoRoom: the memory budget has no room for an output file as a data URL.
+	// ErrNoRoom means that the memory budget has no room for an output file as a data URL.
 	ErrNoRoom = errors.New("not enough memory for the output file as a data URL")
-	// ErrNoFile: an output names a file that the worker did not write.
+	// ErrNoFile means that an output names a file that the worker did not write.
 	ErrNoFile = errors.New("the file does not exist")
 )
 

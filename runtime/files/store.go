@@ -20,22 +20,22 @@ type Options struct {
 	Root string
 	// Remake makes Root again after another program removed it, and returns its path. Default: the same path.
 	Remake func() (root string, err error)
-	// MaxFile is the largest size of a file in bytes; negative: no limit. Default: 10 GiB.
+	// MaxFile is the largest size of a file in bytes; negative means no limit. Default: 10 GiB.
 	MaxFile int64
-	// MaxFiles is how many files a request may have; negative: no limit. Default: 1000.
+	// MaxFiles is how many files a request may have; negative means no limit. Default: 1000.
 	MaxFiles int
 	// Parallel is how many files of a prediction are fetched, or uploaded, at a time. Default: 8.
 	Parallel int
-	// Timeout bounds a download, or one try of an upload; negative: no limit. Default: 30 min.
+	// Timeout bounds a download, or one try of an upload; negative means no limit. Default: 30 min.
 	Timeout time.Duration
-	// Stall is how long a server may neither send nor receive a byte; negative: no limit. Default: 60 s.
+	// Stall is how long a server may neither send nor receive a byte; negative means no limit. Default: 60 s.
 	Stall time.Duration
-	// MinRate is how many bytes a second a server must send or take, on average over Stall; negative: no limit. Default:
-	// 4096.
+	// MinRate is how many bytes a second a server must send or take, on average over Stall; negative means no limit.
+	// Default: 4096.
 	MinRate int
-	// MaxRedirects is how many redirects one transfer may follow; negative: none. Default: 10.
+	// MaxRedirects is how many redirects one transfer may follow; negative means none. Default: 10.
 	MaxRedirects int
-	// Retries is how often an upload is retried; negative: never. Default: 12.
+	// Retries is how often an upload is retried; negative means never. Default: 12.
 	Retries int
 	// Backoff is the wait before an upload's first retry. It doubles with each retry, up to MaxBackoff, and is up to a
 	// quarter longer at random. A longer Retry-After is respected, up to MaxBackoff. Defaults: 100 ms and 2 min.
@@ -49,9 +49,9 @@ type Options struct {
 	// DenyPrivateUploads does the same for uploads, except those whose Destination is Trusted.
 	DenyPrivateUploads bool
 	// OnTransfer receives the end of each transfer: Download or Upload; Succeeded, Failed or Canceled; and the file's size
-	// in bytes, 0 unless it succeeded. It must not block. Default: none.
+	// in bytes, 0 unless it succeeded. It must not block. The default is none.
 	OnTransfer func(direction, outcome string, bytes int64)
-	// Logger logs what no caller gets as an error: for example, a folder that could not be removed. Default: none.
+	// Logger logs what no caller gets as an error: for example, a folder that could not be removed. The default is none.
 	Logger *slog.Logger
 }
 

@@ -24,7 +24,7 @@ type Destination struct {
 	// Trace records each file, below its prediction; nil means nothing is recorded. Where Trace.Files says so, the context
 	// of the file's span is sent instead of that of Propagation.
 	Trace *trace.Trace
-	// Trusted: the operator named the prefix, not a client.
+	// Trusted means that the operator named the prefix, not a client.
 	Trusted bool
 }
 

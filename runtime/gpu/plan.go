@@ -17,7 +17,7 @@ type Plan struct {
 	// devices has an entry a worker: the value of its CUDA_VISIBLE_DEVICES. nil means the variable is left as it is.
 	devices []string
 	Workers int
-	Warning string // what the operator should know; "" for nothing
+	Warning string // what the operator should know, or "" for nothing
 }
 
 // Device is what worker i is given, and whether it is given anything.
@@ -29,7 +29,7 @@ func (p Plan) Device(i int) (string, bool) {
 }
 
 // MakePlan shares the GPUs out. gpus is the value of --gpus; workers that of --workers, 0 for auto; set
-// tells whether it was given; visible are the GPUs that there are.
+// reports whether it was given; visible are the GPUs that there are.
 func MakePlan(gpus string, workers int, set bool, visible []string) (Plan, error) {
 	switch gpus {
 	case "", "all":

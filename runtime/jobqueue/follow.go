@@ -235,7 +235,7 @@ func (f *follower) Run(p *predict.Prediction) error {
 		if notice.Started() && f.stream != nil { // another run: those of the last one come no more
 			f.lastEvent = time.Time{}
 		}
-		running := notice.Started() && f.attempt == 0 // else the state tells whether it is another run
+		running := notice.Started() && f.attempt == 0 // else the state reports whether it is another run
 		if !running {
 			var ended bool
 			var err error

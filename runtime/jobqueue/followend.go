@@ -96,7 +96,7 @@ func text(value []byte) string {
 	return rawjson.Text(value)
 }
 
-// timeOf is the time in a JSON string; zero where it has none.
+// timeOf is the time in a JSON string; zero if it has none.
 func timeOf(value []byte) time.Time {
 	t, _ := time.Parse(time.RFC3339Nano, text(value))
 	return t

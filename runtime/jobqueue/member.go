@@ -246,7 +246,7 @@ func (m *Member) Release(of func(store.Slot) bool) {
 	}
 }
 
-// errEndsNotStored: Close did not wait any longer.
+// errEndsNotStored means that Close did not wait any longer.
 var errEndsNotStored = errors.New("the ends of jobs could not be stored; other servers will run them again")
 
 // flush waits until NATS has what this member said, for a second at most.

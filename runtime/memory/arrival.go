@@ -29,7 +29,7 @@ type Arrival struct {
 	came   atomic.Int64
 
 	// Guarded by arrivals.mu.
-	rest  int64 // bytes that were still to come when it was since; negative: unknown
+	rest  int64 // bytes that were still to come when it was since; negative means unknown
 	since time.Time
 	held  int64
 }

@@ -22,9 +22,9 @@ const (
 )
 
 var (
-	// ErrFull: there is no room now.
+	// ErrFull means that there is no room now.
 	ErrFull = errors.New("the server's memory budget is used up")
-	// ErrTooLarge: it does not fit into an empty budget.
+	// ErrTooLarge means that it does not fit into an empty budget.
 	ErrTooLarge = errors.New("larger than the server's memory budget allows")
 )
 

@@ -53,7 +53,7 @@ type SharedPool struct {
 	timer *time.Timer // nil means there is none that is idle
 }
 
-// Get returns memory for a body of that size in bytes, or nil where there is none. What follows the first head bytes is
+// Get returns memory for a body of that size in bytes, or nil if there is none. What follows the first head bytes is
 // aligned.
 func (p *SharedPool) Get(size, head int) *Shared {
 	from := -head & (sharedAlign - 1)

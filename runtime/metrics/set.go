@@ -29,7 +29,7 @@ type Options struct {
 	DroppedLogs func() (records, bytes uint64)
 	// DroppedTelemetry returns how much of each signal the collector did not take; nil means none is sent.
 	DroppedTelemetry func() map[string]uint64
-	// SetsAside: workers may be set aside, as those of pinion batching.
+	// SetsAside means that workers may be set aside, as those of pinion batching.
 	SetsAside bool
 	// Memory returns the state of the memory budget.
 	Memory func() memory.Stats
@@ -82,7 +82,7 @@ type GPU struct {
 	Name        string  // its number or identifier
 	MemoryUsed  int64   // bytes, of all processes
 	MemoryTotal int64   // bytes; 0 means unknown
-	Utilization float64 // 0 to 1; negative: unknown
+	Utilization float64 // 0 to 1; negative means unknown
 }
 
 // Set is the metrics of one server. Its methods may be called by any goroutine at any time.

@@ -14,7 +14,7 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// ErrTooLarge: the JSON would be larger than Options.Most.
+// ErrTooLarge means that the JSON would be larger than Options.Most.
 var ErrTooLarge = errors.New("the MessagePack body is too large as JSON")
 
 // SyntaxError says why a document is refused.

@@ -37,7 +37,7 @@ func (p *Prediction) Unreserve() {
 	p.charge.Adopt(-p.Request.Charged)
 }
 
-// Charge charges n more bytes to the prediction. It returns false where there is no room.
+// Charge charges n more bytes to the prediction. It returns false if there is no room.
 func (p *Prediction) Charge(n int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,19 +8,19 @@ import (
 
 // Refusals: why a prediction was not accepted. Nothing of it remains.
 var (
-	// ErrInFlight: a prediction of that id is in flight.
+	// ErrInFlight means that a prediction of that id is in flight.
 	ErrInFlight = errors.New("a prediction with this ID is already in flight")
-	// ErrEnded: a prediction of that id has ended, and the job queue keeps its result.
+	// ErrEnded means that a prediction of that id has ended, and the job queue keeps its result.
 	ErrEnded = errors.New("a prediction with this ID has ended, and the job queue keeps its result: GET it, or use another ID")
-	// ErrOtherInput: the id is of a prediction with another input, whose result is kept.
+	// ErrOtherInput means that the id is of a prediction with another input, whose result is kept.
 	ErrOtherInput = errors.New("the job queue has a prediction with this ID and another input: use another ID")
-	// ErrBusy: every slot is in use and the queue is off.
+	// ErrBusy means that every slot is in use and the queue is off.
 	ErrBusy = errors.New("At capacity - all prediction slots busy")
-	// ErrQueueTimeout: the deadline passed before a slot was free. The model never received the prediction.
+	// ErrQueueTimeout means that the deadline passed before a slot was free. The model never received the prediction.
 	ErrQueueTimeout = errors.New("Timed out in the queue before a prediction slot was free")
 )
 
-// ErrNotStreaming: the request asks for a stream, and the model returns no iterator. See NotStreamingError.
+// ErrNotStreaming means that the request asks for a stream, and the model returns no iterator. See NotStreamingError.
 var ErrNotStreaming error = &NotStreamingError{Function: "the model's function"}
 
 // NotStreamingError is ErrNotStreaming with the name of the function.
@@ -41,7 +41,7 @@ func (e *NotStreamingError) Error() string {
 // Is reports whether target is ErrNotStreaming.
 func (e *NotStreamingError) Is(target error) bool { return target == ErrNotStreaming }
 
-// ErrTrainingStream: the request asks for a stream of a training.
+// ErrTrainingStream means that the request asks for a stream of a training.
 var ErrTrainingStream = errors.New("Training endpoints do not support streaming responses. " +
 	"Ask without Accept: text/event-stream; GET /trainings/{id} has the state and the logs of a training that runs.")
 
@@ -49,17 +49,17 @@ var ErrNoTraining = errors.New("this model has no training interface")
 
 // Why a prediction cannot be followed.
 var (
-	// ErrTooManySubscribers: it has MaxSubscribers already.
+	// ErrTooManySubscribers means that it has MaxSubscribers already.
 	ErrTooManySubscribers = errors.New("too many subscribers follow this prediction")
-	// ErrNotObserved: its request did not ask for events, so none are recorded.
+	// ErrNotObserved means that its request did not ask for events, so none are recorded.
 	ErrNotObserved = errors.New("the events of this prediction are not recorded")
-	// ErrStopped: the caller stopped the subscription.
+	// ErrStopped means that the caller stopped the subscription.
 	ErrStopped = errors.New("the subscription was stopped")
 )
 
 // MissedError means that a subscriber was too slow, or subscribed too late, for events that are no longer stored.
 type MissedError struct {
-	// Replay: the events were dropped before it subscribed.
+	// Replay means that the events were dropped before it subscribed.
 	Replay  bool
 	Skipped uint64 // how many events it missed
 }
@@ -71,7 +71,7 @@ func (e *MissedError) Error() string {
 	return "SSE stream lagged; events were dropped"
 }
 
-// FileLimitError: a request's body has too many files, or one that is too large.
+// FileLimitError means that a request's body has too many files, or one that is too large.
 type FileLimitError struct{ Reason string }
 
 func (e *FileLimitError) Error() string { return e.Reason }

@@ -23,7 +23,7 @@ func (p *Prediction) hold() {
 	}
 }
 
-// TryHold adds a hold to a prediction that was found in the registry. It returns false where its memory is already
+// TryHold adds a hold to a prediction that was found in the registry. It returns false if its memory is already
 // freed.
 func (p *Prediction) TryHold() bool {
 	p.mu.Lock()

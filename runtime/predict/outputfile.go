@@ -8,7 +8,7 @@ type OutputFile struct {
 	Name    string // as the model named it
 	Type    string // its media type
 	Size    int64  // bytes
-	// Listed: the output is a list, and the file is its only item.
+	// Listed means that the output is a list, and the file is its only item.
 	Listed bool
 }
 

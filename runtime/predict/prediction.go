@@ -185,7 +185,7 @@ func (p *Prediction) Begin(now time.Time) bool {
 }
 
 // Output adds a copy of an item that the model yielded. It may wait up to 50 ms for lagging subscribers; see pace.go.
-// It returns false where the item does not fit into the memory budget: the caller then ends the prediction, which
+// It returns false if the item does not fit into the memory budget: the caller then ends the prediction, which
 // fails.
 func (p *Prediction) Output(item []byte) bool {
 	lagging, fits := p.output(item)
@@ -261,7 +261,7 @@ func (p *Prediction) appendLogs(text []byte) {
 	p.logsCut += len(text) - len(kept)
 }
 
-// Metric adds a copy of a metric, a JSON object of name, value and mode. It returns false where the metric does not fit
+// Metric adds a copy of a metric, a JSON object of name, value and mode. It returns false if the metric does not fit
 // into the memory budget: the caller then ends the prediction, which fails.
 func (p *Prediction) Metric(metric []byte) bool {
 	p.mu.Lock()

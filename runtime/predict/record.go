@@ -7,7 +7,7 @@ import "time"
 type Record struct {
 	ID   string
 	Kind Kind
-	// Input is the JSON object that the client sent, with secrets redacted; nil where it is not shown.
+	// Input is the JSON object that the client sent, with secrets redacted; nil if it is not shown.
 	Input       []byte
 	Created     time.Time
 	CreatedText string // Created as the client wrote it; "" if it did not
@@ -19,7 +19,7 @@ type Record struct {
 // Progress is the part of a Record that changes while the prediction runs.
 type Progress struct {
 	Status Status
-	// Open: Output is a list in progress, which lacks its closing bracket.
+	// Open means that Output is a list in progress, which lacks its closing bracket.
 	Open   bool
 	Output []byte // JSON; nil while there is none
 	// Tensors are arrays for which Output has placeholders: of a prediction that ended, with Request.WantTensors; nil
@@ -41,7 +41,7 @@ type Result struct {
 	Output []byte
 	// Tensors are arrays for which Output has placeholders (AppendTensor), or nil; only if Request.WantTensors.
 	Tensors []Tensor
-	// Yielded: the output is the list of the yielded items (Prediction.Output); the field Output is ignored.
+	// Yielded means that the output is the list of the yielded items (Prediction.Output); the field Output is ignored.
 	Yielded bool
 	Error   string
 	Version string // of the model that ran it, if it was not known before

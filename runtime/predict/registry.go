@@ -10,7 +10,7 @@ import (
 
 // Retention says how long and how many ended predictions are retained. A zero field takes its default.
 type Retention struct {
-	TTL   time.Duration // default 10 min; negative: none is retained
+	TTL   time.Duration // default 10 min; negative means none is retained
 	Count int           // default 10 000
 	// Anonymous is how many predictions are retained besides whose id no client knew before they ended: clients rarely
 	// ask for them again. Default 500.

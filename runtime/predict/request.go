@@ -42,21 +42,21 @@ type Request struct {
 	ID   string // "" means the service generates one
 	Kind Kind
 	Mode Mode
-	// Idempotent: the request is a PUT, so other requests may join the prediction.
+	// Idempotent means that the request is a PUT, so other requests may join the prediction.
 	Idempotent bool
-	// WantFile: the client accepts an output file as it is. If no other client can ask for the prediction, the file is in
-	// Prediction.File, and Record.Output has no meaning.
+	// WantFile means that the client accepts an output file as it is. If no other client can ask for the prediction, the
+	// file is in Prediction.File, and Record.Output has no meaning.
 	WantFile bool
-	// WantPaths: files of the output stay in a folder, Prediction.Folder, and have marks in the output.
+	// WantPaths means that files of the output stay in a folder, Prediction.Folder, and have marks in the output.
 	WantPaths bool
-	// WantTensors: the output may have tensors, which are in Result.Tensors, and placeholders in their places.
+	// WantTensors means that the output may have tensors, which are in Result.Tensors, and placeholders in their places.
 	WantTensors bool
-	// EmitsItems: the items that the model yields are wanted one by one, though no client may ask for them: their files
-	// are uploaded as they come.
+	// EmitsItems means that the items that the model yields are wanted one by one, though no client may ask for them:
+	// their files are uploaded as they come.
 	EmitsItems bool
-	// AnyStream: a stream is wanted of a model without @cog.streaming too.
+	// AnyStream means that a stream is wanted of a model without @cog.streaming too.
 	AnyStream bool
-	// Streams: a stream may answer it. Create sets it.
+	// Streams means that a stream may answer it. Create sets it.
 	Streams bool
 	Input   []byte        // a JSON object, strictly valid (package rawjson)
 	Lists   rawjson.Lists // offsets of long lists in Input, as the client sent it

@@ -34,7 +34,7 @@ func depth(b []byte) int {
 	return deepest
 }
 
-// outOfRange tells whether a valid document has a number with a fraction or an exponent that no double can hold.
+// outOfRange reports whether a valid document has a number with a fraction or an exponent that no double can hold.
 func outOfRange(b []byte) bool {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()

@@ -16,10 +16,10 @@ import (
 // eventNames are the webhook events, as a message shows them.
 const eventNames = `["start","output","logs","completed"]`
 
-// ErrEmpty: a request with a JSON content type has an empty body.
+// ErrEmpty means that a request with a JSON content type has an empty body.
 var ErrEmpty = errors.New("invalid JSON at byte 0: the body is empty; send {}, or leave the Content-Type away")
 
-// envelope is the raw value of each known key of a request's body; nil where the key is absent or null.
+// envelope is the raw value of each known key of a request's body; nil if the key is absent or null.
 type envelope struct {
 	context, created, id, input, prefix, webhook, webhookEvents []byte
 	inputAt                                                     int // offset of input in the body

@@ -11,7 +11,7 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// ErrTooLarge: a body is larger as JSON than Reader.MaxBody.
+// ErrTooLarge means that a body is larger as JSON than Reader.MaxBody.
 var ErrTooLarge = errors.New("the body is too large")
 
 // Error is what is wrong with a body that cannot be read.

@@ -22,7 +22,7 @@ func (e *RoomError) Error() string {
 func (e *RoomError) Unwrap() error { return e.Cause }
 
 // Sender is a connection that sends a body. Hold says by how many bytes the charge for what it sends has changed, and
-// how many are still to come; negative: unknown.
+// how many are still to come; negative means unknown.
 type Sender interface{ Hold(n, rest int64) }
 
 // Room is the charge for a body of unknown length. It grows with the body. It never waits, since two growing bodies

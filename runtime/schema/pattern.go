@@ -16,7 +16,7 @@ import (
 // patternTimeout bounds a backtracking search. The library checks its clock about ten times a second.
 const patternTimeout = 500 * time.Millisecond
 
-// errPatternSlow: a search exceeded patternTimeout.
+// errPatternSlow means that a search exceeded patternTimeout.
 var errPatternSlow = errors.New("the pattern took too long")
 
 // pattern is the value of a pattern keyword. It matches anywhere in the text unless it is anchored.

@@ -14,7 +14,7 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// isObject tells whether b is a strict JSON object, and reads it as the standard library does.
+// isObject reports whether b is a strict JSON object, and reads it as the standard library does.
 func isObject(b []byte, into any) bool {
 	return rawjson.Check(b) == nil && rawjson.KindOf(b) == rawjson.KindObject && json.Unmarshal(b, into) == nil
 }

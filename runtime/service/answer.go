@@ -43,7 +43,7 @@ func (x *execution) finish(r *slot.Result) error {
 	return nil
 }
 
-// finishFiles uploads or hands over the files of an output. It returns false where that failed the prediction.
+// finishFiles uploads or hands over the files of an output. It returns false if that failed the prediction.
 func (x *execution) finishFiles(result *predict.Result) bool {
 	before := result.Status
 	if x.uploader != nil {

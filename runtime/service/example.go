@@ -9,7 +9,7 @@ import (
 	"pinion/runtime/predict"
 )
 
-// RunExample runs the model's example like a client's prediction. It returns nil where the model has none or is not
+// RunExample runs the model's example like a client's prediction. It returns nil if the model has none or is not
 // ready. Concurrent callers share a run; the end of the first caller's ctx cancels it.
 func (s *Service) RunExample(ctx context.Context) *health.ExampleRun {
 	m := s.model.Load()

@@ -152,7 +152,7 @@ func (v view) status(load slot.Load) string {
 	}
 }
 
-// closed tells whether no worker can become ready soon.
+// closed reports whether no worker can become ready soon.
 func (v view) closed() bool {
 	return len(v.workers) > 0 && v.defunct+v.blocked == len(v.workers)
 }

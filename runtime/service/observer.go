@@ -14,15 +14,15 @@ import (
 // Observer receives the ends of predictions. The goroutine that runs the prediction calls it before the end is visible
 // to clients: it must not block.
 type Observer interface {
-	// Ended: an accepted prediction has ended.
+	// Ended means that an accepted prediction has ended.
 	Ended(e predict.End)
-	// Refused: a prediction was not accepted, for one of the reasons that predict names. A mistake in the request itself
-	// (an id that is in flight, a mode that the model lacks) is not reported.
+	// Refused means that a prediction was not accepted, for one of the reasons that predict names. A mistake in the
+	// request itself (an id that is in flight, a mode that the model lacks) is not reported.
 	Refused(kind predict.Kind, mode predict.Mode, reason string)
-	// FirstOutput: the model yielded the first item of an observed prediction, that long after its acceptance; in is
-	// predict.End.Trace.
+	// FirstOutput means that the model yielded the first item of an observed prediction, that long after its acceptance;
+	// in is predict.End.Trace.
 	FirstOutput(after time.Duration, in *trace.Context)
-	// NextOutput: the model yielded another item, that long after the one before.
+	// NextOutput means that the model yielded another item, that long after the one before.
 	NextOutput(after time.Duration)
 }
 

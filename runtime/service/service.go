@@ -23,7 +23,7 @@ type Options struct {
 	Logger *slog.Logger
 	// Lifecycle lets requests in. Default: the model is always loaded.
 	Lifecycle Lifecycle
-	// Queue: predictions may wait, so they are also accepted while a worker restarts.
+	// Queue means that predictions may wait, so they are also accepted while a worker restarts.
 	Queue bool
 	// Version is the version section of the health document: "pinion", "cog" and so on.
 	Version map[string]string
@@ -46,7 +46,7 @@ type Options struct {
 	// Prediction has the server's settings for each prediction.
 	Prediction predict.Options
 	// Summaries is how many failed predictions, and how many that are too large to be retained, are kept in short for
-	// Overview. Default: none.
+	// Overview. The default is none.
 	Summaries int
 	// Memory is the budget, for Keep and Prediction too; nil means no limit.
 	Memory *memory.Budget
@@ -70,7 +70,7 @@ type Service struct {
 	examples   singleflight[*health.ExampleRun]
 	gate       gate
 	ends       ends
-	// requestIDs: a request with an X-Request-Id has come. Until then RequestOf need not search.
+	// requestIDs means that a request with an X-Request-Id has come. Until then RequestOf need not search.
 	requestIDs atomic.Bool
 
 	mu       sync.Mutex
@@ -146,7 +146,7 @@ func (s *Service) Loaded(l ipc.Loaded) {
 	s.model.Store(m)
 }
 
-// compile returns the schema of that name, or nil where it cannot be used.
+// compile returns the schema of that name, or nil if it cannot be used.
 func (s *Service) compile(openapi []byte, name string) *schema.Schema {
 	compiled, err := schema.Compile(openapi, name)
 	if err != nil {

@@ -9,9 +9,10 @@ import (
 // BatchOptions say how the predictions of a model are batched.
 type BatchOptions struct {
 	batch.Options
-	// Prepare: the worker prepares each item before it can be in a batch. The item goes there ahead of its batch.
+	// Prepare means that the worker prepares each item before it can be in a batch. The item goes there ahead of its
+	// batch.
 	Prepare bool
-	// Isolate: an item runs once more, alone, if a worker died of a batch that it was in with others.
+	// Isolate means that an item runs once more, alone, if a worker died of a batch that it was in with others.
 	Isolate bool
 }
 
@@ -162,12 +163,12 @@ func earlier(a, b time.Duration) time.Duration {
 	return a
 }
 
-// hasNothingToRun tells whether an open slot has neither a batch nor a call outside of one.
+// hasNothingToRun reports whether an open slot has neither a batch nor a call outside of one.
 func (s *Slot) hasNothingToRun() bool {
 	return len(s.batches.runs) == 0 && s.window.count == 0 && !s.ch.closed
 }
 
-// takesBatches tells whether the slot may get batches from the pool's batch queue.
+// takesBatches reports whether the slot may get batches from the pool's batch queue.
 func (s *Slot) takesBatches() bool {
 	return s.worker.batching != nil && s.batches.prepared == nil && s.takesCalls()
 }
@@ -260,7 +261,7 @@ func (b *dispatcher) slotToPrepare(c *Call) (best *Slot) {
 	return best
 }
 
-// hasSuspect tells whether the worker has a call that is to have no other beside it.
+// hasSuspect reports whether the worker has a call that is to have no other beside it.
 func (w *workerSlots) hasSuspect() bool {
 	if w.outstanding != 1 {
 		return false

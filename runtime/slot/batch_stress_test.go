@@ -33,8 +33,8 @@ type batchRecord struct {
 	itemOnly int   // ends of workers that had it in no batch
 }
 
-// TestBatchStress_EndsOnce: every call ends once and with its own answer; no function has it twice, but alone after a worker's
-// death; keys do not mix; no batch is too large.
+// TestBatchStress_EndsOnce: every call ends once and with its own answer; no function has it twice, but alone after a
+// worker's death; keys do not mix; no batch is too large.
 func TestBatchStress_EndsOnce(t *testing.T) {
 	for _, prepare := range []bool{false, true} {
 		t.Run(fmt.Sprintf("prepare=%v", prepare), func(t *testing.T) {
@@ -199,12 +199,12 @@ type faultyBatchWorker struct {
 	dead  bool
 }
 
-// send tells whether the frame was sent: the front reads all of those.
+// send reports whether the frame was sent: the front reads all of those.
 func (h *faultyBatchWorker) send(kind ipc.Kind, id uint64, body []byte) bool {
 	return h.end.send(kind, id, time.Millisecond, body) == nil
 }
 
-// answer answers for an item, if that is due. It tells whether the worker can go on.
+// answer answers for an item, if that is due. It reports whether the worker can go on.
 func (h *faultyBatchWorker) answer(kind ipc.Kind, id uint64) bool {
 	it, due := h.items[id]
 	if due && !h.send(kind, id, it.body) {

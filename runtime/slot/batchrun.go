@@ -80,7 +80,7 @@ func (b *slotBatches) removeItem(c *Call) {
 	}
 }
 
-// answered takes in that the worker has answered for an item. It tells whether that answer was due.
+// answered takes in that the worker has answered for an item. It reports whether that answer was due.
 func (b *slotBatches) answered(id uint64) (due bool) {
 	_, due = b.items[id]
 	delete(b.items, id)

@@ -47,21 +47,22 @@ type Result struct {
 	Kind ipc.Kind
 	// Body is the reply's fragment of the prediction object.
 	Body []byte
-	// Release gives the memory of Body back; nil where nothing is to be given back.
+	// Release gives the memory of Body back; nil if nothing is to be given back.
 	Release func()
 	// Logs is what the model wrote while it had the call.
 	Logs []byte
 	// Elapsed is how long the model had the call.
 	Elapsed time.Duration
-	// Waited is how long the call waited for a slot or behind other calls; 0 where the model never had it.
+	// Waited is how long the call waited for a slot or behind other calls; 0 if the model never had it.
 	Waited time.Duration
-	// Resent: the call was sent to several slots. Its answer proves for one of them only that the call's bytes were read.
+	// Resent means that the call was sent to several slots. Its answer proves for one of them only that the call's bytes
+	// were read.
 	Resent bool
-	// Kept: the model still uses the call's shared memory.
+	// Kept means that the model still uses the call's shared memory.
 	Kept bool
-	// Canceled: the call's end was asked for, even if the model ended in another way.
+	// Canceled means that the call's end was asked for, even if the model ended in another way.
 	Canceled bool
-	// Err: ErrCanceled, predict.ErrQueueTimeout, *WorkerExitError, *TimeoutError, *predict.NotReadyError.
+	// Err is ErrCanceled, predict.ErrQueueTimeout, *WorkerExitError, *TimeoutError, *predict.NotReadyError.
 	Err error
 }
 
@@ -98,7 +99,7 @@ type Call struct {
 	Events EventSink
 	// Deadline ends the call if the model has not begun it by then. Zero: Options.QueueTimeout alone.
 	Deadline time.Time
-	// Key: calls share a batch only if their keys are equal.
+	// Key restricts batches: calls share a batch only if their keys are equal.
 	Key string
 	// Group is the call's group, or nil. See Pool.Admit.
 	Group *predict.Group

@@ -83,7 +83,7 @@ const (
 	delaySize  = 4 << 10               // bytes: they are copied under the lock
 )
 
-// mayDelay tells whether d, just assigned, can wait for the leader's next flush.
+// mayDelay reports whether d, just assigned, can wait for the leader's next flush.
 func (s *Slot) mayDelay(d delivery) bool {
 	return s.ch.leader != nil && s.outstanding-1-s.ch.unflushed >= delayAbove && s.window.mean > 0 &&
 		s.window.mean < delayBelow &&

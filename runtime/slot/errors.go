@@ -7,9 +7,9 @@ import (
 )
 
 var (
-	// ErrCanceled: the call was canceled before the model saw it.
+	// ErrCanceled means that the call was canceled before the model saw it.
 	ErrCanceled = errors.New("canceled before it was started")
-	// ErrNotRunning: no worker has the call.
+	// ErrNotRunning means that no worker has the call.
 	ErrNotRunning = errors.New("it does not run: it waits for a slot or for its files, or has ended")
 	// ErrWorkerExit marks a WorkerExitError.
 	ErrWorkerExit = errors.New("worker lost")

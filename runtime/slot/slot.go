@@ -122,12 +122,12 @@ func (s *Slot) callsOf(id uint64) []*Call {
 	return nil
 }
 
-// has tells whether an id is of a call or batch of the slot.
+// has reports whether an id is of a call or batch of the slot.
 func (s *Slot) has(id uint64) bool {
 	return id != 0 && (s.call(id) != nil || s.batches.run(id) != nil)
 }
 
-// waits tells whether the model has not begun an outstanding call.
+// waits reports whether the model has not begun an outstanding call.
 func (s *Slot) waits(c *Call) bool {
 	if s.batches.items[c.id] != c {
 		return s.ch.words.Claim(c.id) == ipc.ClaimQueued

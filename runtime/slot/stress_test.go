@@ -284,7 +284,7 @@ func (m *faultyWorker) ignoreCancel(l *slotEnd, r request) {
 	}
 }
 
-// runSlowly runs a call that ends early if it is canceled. It tells whether it has answered then.
+// runSlowly runs a call that ends early if it is canceled. It reports whether it has answered then.
 func (m *faultyWorker) runSlowly(l *slotEnd, r request) (answered bool) {
 	for range m.roll(20) {
 		time.Sleep(100 * time.Microsecond)

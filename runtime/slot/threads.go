@@ -12,11 +12,11 @@ import (
 // OtherCrashed is the cause with which a call ends whose worker another one has crashed.
 const OtherCrashed = "the worker died: another prediction crashed it"
 
-// alone tells whether a call has a worker with threads to itself: a training, and a call that may have crashed a
+// alone reports whether a call has a worker with threads to itself: a training, and a call that may have crashed a
 // worker.
 func (c *Call) alone() bool { return c.Train || c.isolated }
 
-// mayTake tells whether the slot may have the call beside what its worker has.
+// mayTake reports whether the slot may have the call beside what its worker has.
 func (s *Slot) mayTake(c *Call) bool {
 	return !s.worker.threads || !s.worker.exclusive && (!c.alone() || s.worker.outstanding == 0)
 }
@@ -84,7 +84,7 @@ func (s *Slot) crashCause(e WorkerExit) (cause string, owns bool) {
 	return e.Cause, true
 }
 
-// mayRunAgain tells whether a call that the model had when its worker died may run once more, alone.
+// mayRunAgain reports whether a call that the model had when its worker died may run once more, alone.
 func (s *Slot) mayRunAgain(c *Call, e WorkerExit) bool {
 	return s.worker.hooks.Isolate && s.pool.admission.refusal == nil && e.Crashed != s && s.worker.begunAtExit > 1 &&
 		!c.isolated && !c.emitted
@@ -109,7 +109,7 @@ const (
 	packedLook = time.Millisecond
 )
 
-// packs tells whether calls are better behind others here than in an idle slot of the worker.
+// packs reports whether calls are better behind others here than in an idle slot of the worker.
 func (s *Slot) packs() bool {
 	return s.worker.hooks.Packs && !s.stale && s.window.mean > 0 && s.window.mean < packBelow
 }

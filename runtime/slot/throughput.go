@@ -44,7 +44,7 @@ func (t *throughput) callEnded(now time.Time) {
 	}
 }
 
-// perCall is the time between two ends, or 0 where it is not known.
+// perCall is the time between two ends, or 0 if it is not known.
 func (t *throughput) perCall() time.Duration {
 	if t.ended < minEnded {
 		return 0

@@ -30,8 +30,8 @@ type Hooks struct {
 	// Worker and Device name the worker in traces.
 	Worker int
 	Device string
-	// Threads: its slots are threads, so one that crashes takes the others with it. Isolate: those run once more, alone.
-	// Packs: they have a GIL, so short predictions go to one of them.
+	// Threads means that its slots are threads, so one that crashes takes the others with it. Isolate: those run once
+	// more, alone. Packs: they have a GIL, so short predictions go to one of them.
 	Threads, Isolate, Packs bool
 	// After MaxRequests answers MaxRequestsReached is called, once; 0 means never.
 	MaxRequests        int

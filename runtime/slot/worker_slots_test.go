@@ -11,7 +11,7 @@ import (
 	"pinion/tests/await"
 )
 
-// isClosed tells whether a channel was closed.
+// isClosed reports whether a channel was closed.
 func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:

@@ -227,7 +227,7 @@ func (l *slotEnd) claim(id uint64) bool {
 	return false
 }
 
-// canceled tells whether the front asked for the end of id.
+// canceled reports whether the front asked for the end of id.
 func (l *slotEnd) canceled(id uint64) bool { return l.word(atCancel).Load() == id }
 
 // next reads one frame; io.EOF once the front is gone.

@@ -47,7 +47,7 @@ func pauseAfter(pauses int) time.Duration {
 	return min(pause, maxPause)
 }
 
-// mayStart tells whether s may start a worker: the breaker is closed, or the pause is over and no other worker is
+// mayStart reports whether s may start a worker: the breaker is closed, or the pause is over and no other worker is
 // tried. Otherwise it returns when to ask again: after that time, or when changed is closed.
 func (b *breaker) mayStart(s *Supervisor, now time.Time) (yes bool, wait time.Duration, changed <-chan struct{}) {
 	b.mu.Lock()

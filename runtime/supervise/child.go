@@ -119,14 +119,14 @@ func (c *child) signal(send func(pid int)) {
 	}
 }
 
-// dying tells whether the child is exiting, which takes seconds if a driver has much to free. Its exit status is
+// dying reports whether the child is exiting, which takes seconds if a driver has much to free. Its exit status is
 // decided then, and must not be taken for this server's doing.
 func (c *child) dying() bool {
 	exiting, known := c.exiting()
 	return known && exiting
 }
 
-// living tells whether the child is certainly not exiting.
+// living reports whether the child is certainly not exiting.
 func (c *child) living() bool {
 	exiting, known := c.exiting()
 	return known && !exiting

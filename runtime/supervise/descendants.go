@@ -95,7 +95,7 @@ func (o *Orphans) takeScore() int {
 	return 0
 }
 
-// belongsTo tells whether p is an orphan of c: a child of this process that this process did not start.
+// belongsTo reports whether p is an orphan of c: a child of this process that this process did not start.
 func (o *Orphans) belongsTo(c *child, p proc) bool {
 	if o == nil || p.parent != o.self || p.group == o.group {
 		return false
@@ -117,7 +117,7 @@ func (o *Orphans) belongsTo(c *child, p proc) bool {
 	}
 }
 
-// isOwn tells whether this process waits for a process elsewhere.
+// isOwn reports whether this process waits for a process elsewhere.
 func (o *Orphans) isOwn(pid int) bool {
 	if o == nil {
 		return false
@@ -128,7 +128,7 @@ func (o *Orphans) isOwn(pid int) bool {
 	return own
 }
 
-// hasPipe tells whether a process has the worker's stdout or stderr.
+// hasPipe reports whether a process has the worker's stdout or stderr.
 func (c *child) hasPipe(pid int) bool {
 	for fd := range 3 {
 		target, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
@@ -139,7 +139,7 @@ func (c *child) hasPipe(pid int) bool {
 	return false
 }
 
-// isContained tells whether a process is one that this process has started to contain a program.
+// isContained reports whether a process is one that this process has started to contain a program.
 func isContained(pid int) bool {
 	line, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline")) // it has ended
 	return bytes.Contains(line, []byte("\x00--contain-program\x00"))

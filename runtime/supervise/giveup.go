@@ -47,7 +47,7 @@ func (p *process) giveUp(after time.Duration) bool {
 	return true
 }
 
-// givenUp tells whether the process counts as ended though it has not.
+// givenUp reports whether the process counts as ended though it has not.
 func (p *process) givenUp() bool {
 	p.child.mu.Lock()
 	defer p.child.mu.Unlock()

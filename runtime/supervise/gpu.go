@@ -53,7 +53,7 @@ func (g *gpuErrors) words() []string {
 	return words
 }
 
-// fatal tells whether the body of a failure is such an error. It is strict about where the words stand: an error may
+// fatal reports whether the body of a failure is such an error. It is strict about where the words stand: an error may
 // quote a client, and no client may end a worker.
 func (g *gpuErrors) fatal(body []byte) bool {
 	rest := ipc.FailureText(body)
@@ -72,7 +72,7 @@ func (g *gpuErrors) fatal(body []byte) bool {
 	return false
 }
 
-// says tells whether a message is how the library reports that error.
+// says reports whether a message is how the library reports that error.
 func (l gpuLibrary) says(message string, e gpuError) bool {
 	return slices.ContainsFunc(e.names[:], func(name string) bool {
 		form := strings.NewReplacer("{text}", e.text, "{name}", name).Replace(l.form)

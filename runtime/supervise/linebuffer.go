@@ -159,7 +159,7 @@ func emptied(line []byte) []byte {
 	return line[:0]
 }
 
-// holds tells whether something is held back.
+// holds reports whether something is held back.
 func (b *lineBuffer) holds() bool { return len(b.text)+len(b.bar) > 0 }
 
 // flush logs what is held back: no more comes.

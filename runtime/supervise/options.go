@@ -23,9 +23,9 @@ const (
 type Renewal string
 
 const (
-	// StartFirst: the successor is set up beside the old worker, which leaves once it is ready.
+	// StartFirst means that the successor is set up beside the old worker, which leaves once it is ready.
 	StartFirst Renewal = "start-first"
-	// StopFirst: the old worker leaves first, for machines without memory for both.
+	// StopFirst means that the old worker leaves first, for machines without memory for both.
 	StopFirst Renewal = "stop-first"
 )
 
@@ -56,10 +56,11 @@ type Policy struct {
 	// A worker is renewed after MaxRequests answers, or when it has more than MaxMemory bytes; 0 means never.
 	MaxRequests int
 	MaxMemory   int64
-	// Linger: when no worker is to be started any more, Run waits for Renew, for a successful setup of another worker of
-	// the fleet, or for the end.
+	// Linger means that when no worker is to be started any more, Run waits for Renew, for a successful setup of another
+	// worker of the fleet, or for the end.
 	Linger bool
-	// HideSetupFailure: the caller reports the failed setup of a model that was never ready, so the log does not.
+	// HideSetupFailure means that the caller reports the failed setup of a model that was never ready, so the log does
+	// not.
 	HideSetupFailure bool
 }
 

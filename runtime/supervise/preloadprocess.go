@@ -24,7 +24,7 @@ const handles = 4
 // forkTimeout is how long a fork may take; it copies the page tables twice.
 const forkTimeout = 10 * time.Second
 
-// errNotForked: the preload process answered that it forked no worker.
+// errNotForked means that the preload process answered that it forked no worker.
 var errNotForked = errors.New("the preload process forked no worker")
 
 // preloadProcess is one such process. Of a nil one there is nothing to end.
@@ -264,7 +264,7 @@ func (m *preloadProcess) cause(during string) string {
 	return "its process " + text
 }
 
-// forked tells whether it has ever forked a worker, which counts as a success.
+// forked reports whether it has ever forked a worker, which counts as a success.
 func (m *preloadProcess) forked() bool { return m.forks.Load() > 0 }
 
 // end kills the process and returns when it has exited, or was given up.

@@ -27,7 +27,7 @@ func StartDelay(failed int) time.Duration {
 	return min(delay, maxStartDelay)
 }
 
-// IsShortage tells whether an error of the system may pass by itself.
+// IsShortage reports whether an error of the system may pass by itself.
 func IsShortage(err error) bool {
 	return slices.ContainsFunc([]error{
 		syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOSPC, syscall.EDQUOT,
@@ -49,8 +49,8 @@ func lackOf(text string) string {
 	return ""
 }
 
-// startsAgain tells whether a failed start is tried again. A first start that is to end the server waits for the end of
-// a shortage alone: waiting puts no folder or program right.
+// startsAgain reports whether a failed start is tried again. A first start that is to end the server waits for the end
+// of a shortage alone: waiting puts no folder or program right.
 func (s *Supervisor) startsAgain(err error) bool {
 	switch {
 	case s.o.Policy.Restart == Never:
@@ -64,7 +64,7 @@ func (s *Supervisor) startsAgain(err error) bool {
 
 const refusedThreads = "; the kernel refused a thread or process meanwhile, because the control group's pids.max is reached"
 
-// isRefused tells whether the kernel has refused threads or processes since this worker, which is not ready, was
+// isRefused reports whether the kernel has refused threads or processes since this worker, which is not ready, was
 // started. Its setup may fail in any way then, and another worker is started as if it had never begun.
 func (w *worker) isRefused() bool {
 	return w.activity != duringPredict && !w.stopping && w.sup.o.Policy.Restart != Never &&

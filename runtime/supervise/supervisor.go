@@ -219,7 +219,7 @@ func (s *Supervisor) linger(cause string, setupFailed bool) bool {
 	return true
 }
 
-// hidesSetupFailure tells whether the caller reports a failed setup instead of the log.
+// hidesSetupFailure reports whether the caller reports a failed setup instead of the log.
 func (s *Supervisor) hidesSetupFailure() bool {
 	return s.o.Policy.HideSetupFailure && !s.o.Fleet.proven()
 }

@@ -108,7 +108,7 @@ type recorder struct {
 	draft noteFunc
 	// pending are the tracebacks whose end was not seen.
 	pending map[recordKey]*traceback
-	// whole: a traceback ends with the text, so that an exception's message may have several lines.
+	// whole means that a traceback ends with the text, so that an exception's message may have several lines.
 	whole bool
 }
 
@@ -164,7 +164,7 @@ func (r *recorder) flush(key recordKey) {
 	}
 }
 
-// settle logs the tracebacks that have not grown since the last call, and tells whether others are pending.
+// settle logs the tracebacks that have not grown since the last call, and reports whether others are pending.
 func (r *recorder) settle() (pending bool) {
 	for key, t := range r.pending {
 		if t.grown {

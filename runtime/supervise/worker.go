@@ -53,7 +53,7 @@ type outcome struct {
 	served  bool // it had a success
 	worked  bool // it was ready
 	lasted  bool // it was ready for so long that its death counts as one of many
-	// unstarted: this server could not start it, and tries again.
+	// unstarted means that this server could not start it, and tries again.
 	unstarted bool
 }
 
@@ -173,8 +173,8 @@ func (w *worker) listen(to chan<- message) {
 	}
 }
 
-// takeUnattributed takes in the frames of output that belongs to no prediction, and tells whether f was one. They come
-// by the control channel because slots are read only while there is a prediction.
+// takeUnattributed takes in the frames of output that belongs to no prediction, and reports whether f was one. They
+// come by the control channel because slots are read only while there is a prediction.
 func (w *worker) takeUnattributed(f *ipc.Frame) bool {
 	switch f.Kind {
 	case ipc.KindLogPipe:
@@ -325,7 +325,7 @@ func (w *worker) clear() {
 	p.page.Close()
 }
 
-// busy tells whether the model had a prediction when the process ended.
+// busy reports whether the model had a prediction when the process ended.
 func (w *worker) busy() bool {
 	return slices.ContainsFunc(w.slots, func(s *slot.Slot) bool { return s.Running() != "" })
 }

@@ -14,7 +14,7 @@ import (
 type CogYAML struct {
 	Traces  Traces
 	Metrics Metrics
-	// Config is the file of the hooks, below the model's folder; "" for none.
+	// Config is the file of the hooks, below the model's folder, or "" for none.
 	Config string
 }
 
@@ -75,10 +75,10 @@ type Config struct {
 	Ratio   float64 // of the samplers by ratio
 	// Propagators are the headers of requests that are read, and by which contexts are passed on; none: neither is done.
 	Propagators []trace.Form
-	// Header is another header that carries the context; "" for none. Jaeger: it has Jaeger's form instead of W3C's.
+	// Header is another header that carries the context, or "" for none. Jaeger: it has Jaeger's form instead of W3C's.
 	Header string
 	Jaeger bool
-	// Files: uploads and downloads carry the context too.
+	// Files means that uploads and downloads carry the context too.
 	Files bool
 
 	Service  string            // service.name
@@ -130,7 +130,7 @@ func Read(getenv func(string) string, y CogYAML) (*Config, error) {
 	return c, nil
 }
 
-// Hooks is the file with a model's own providers, below its folder; "" for none.
+// Hooks is the file with a model's own providers, below its folder, or "" for none.
 func Hooks(getenv func(string) string, y CogYAML) string {
 	_, file := (&environment{get: getenv}).first("COG_OBSERVABILITY_CONFIG")
 	return cmp.Or(file, y.Config)

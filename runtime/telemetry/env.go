@@ -38,7 +38,7 @@ func (e *environment) warn(format string, args ...any) {
 // shorten is a value for a message.
 func shorten(value string) string { return logtext.ClipTo(value, 100) }
 
-// first is the first of these variables that is set, with its value; "" for none. A blank value counts as none, as
+// first is the first of these variables that is set, with its value, or "" for none. A blank value counts as none, as
 // OpenTelemetry has it.
 func (e *environment) first(names ...string) (name, value string) {
 	for _, name := range names {
@@ -66,7 +66,7 @@ func (e *environment) boolean(name string) *bool {
 	return &on
 }
 
-// is tells whether a switch is set, and set so.
+// is reports whether a switch is set, and set so.
 func (e *environment) is(name string, on bool) bool {
 	v := e.boolean(name)
 	return v != nil && *v == on

@@ -68,7 +68,7 @@ func lowerHex(s string) bool {
 	return true
 }
 
-// Parent is the header traceparent; "" for none.
+// Parent is the header traceparent, or "" for none.
 func (c Context) Parent() string {
 	if !c.Valid() {
 		return ""

@@ -9,7 +9,7 @@ import (
 
 // Tracer begins traces. Its fields are set before use.
 type Tracer struct {
-	// Sample decides about a trace that no client's context decides about; parent tells whether there is one.
+	// Sample decides about a trace that no client's context decides about; parent reports whether there is one.
 	Sample func(id ID, parent Context) bool
 	// Export receives ended spans of sampled traces, as fields of OTLP's ScopeSpans: those of the front, those that stand
 	// for a worker, and how many they are, at most Most. It must not block, nor keep the memory. Where Full reports that
@@ -17,15 +17,15 @@ type Tracer struct {
 	Export func(front, worker []byte, n int)
 	Full   func() bool
 	Most   int
-	// Ignore: contexts of clients are not read, and none are passed on.
+	// Ignore means that contexts of clients are not read, and none are passed on.
 	Ignore bool
 	// Forms are how contexts of clients are read and passed on. Of several that a request has the last counts, as with
 	// OpenTelemetry's propagators. nil means W3C's alone.
 	Forms []Form
-	// Header is another header that carries the context, in Jaeger's form or W3C's; "" for none.
+	// Header is another header that carries the context, in Jaeger's form or W3C's, or "" for none.
 	Header string
 	Jaeger bool
-	// Files: downloads and uploads carry the context too.
+	// Files means that downloads and uploads carry the context too.
 	Files bool
 
 	live   live
@@ -58,7 +58,7 @@ func (t *Tracer) read(peek func(name string) string) Context {
 	return c
 }
 
-// Begin starts the trace of a request whose headers peek returns. It is nil where the client sent no context and the
+// Begin starts the trace of a request whose headers peek returns. It is nil if the client sent no context and the
 // request is not sampled.
 func (t *Tracer) Begin(peek func(name string) string) *Trace { return t.Continue(t.read(peek)) }
 
@@ -87,7 +87,7 @@ func (t *Tracer) Root() *Trace {
 	return t.newTrace(id, Context{}, t.Sample(id, Context{}))
 }
 
-// Linked starts a trace that is sampled if one of these is; nil where there are none.
+// Linked starts a trace that is sampled if one of these is; nil if there are none.
 func (t *Tracer) Linked(to []Context) *Trace {
 	if t == nil || len(to) == 0 {
 		return nil

@@ -91,7 +91,7 @@ func (t *receiver) setLowatAll() error {
 	return found
 }
 
-// isOurs tells whether a socket is connected to this process's at that path.
+// isOurs reports whether a socket is connected to this process's at that path.
 func isOurs(fd int, path string) bool {
 	far, err := unix.Getpeername(fd)
 	if err != nil {

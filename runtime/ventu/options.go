@@ -37,10 +37,10 @@ type Options struct {
 	// Connections bounds the connections of workers; nil means no limit.
 	Connections *connlimit.Limit
 
-	// Logger logs workers that connect and disconnect. Default: none.
+	// Logger logs workers that connect and disconnect. The default is none.
 	Logger *slog.Logger
 
-	// Observer is called for each event. Default: none.
+	// Observer is called for each event. The default is none.
 	Observer Observer
 }
 

@@ -124,7 +124,7 @@ func descriptors(folder string) (numbers []int) {
 	return numbers
 }
 
-// hasVentu tells whether a process has loaded a msgpack beside which ventu is installed.
+// hasVentu reports whether a process has loaded a msgpack beside which ventu is installed.
 func hasVentu(pid int) bool {
 	root := fmt.Sprintf("/proc/%d/", pid)
 	maps, err := os.Open(root + "maps")

@@ -92,7 +92,7 @@ func (q *Queue) enter() bool {
 	return !q.closed
 }
 
-// short tells whether an error of accept(2) concerns one connection, or a shortage that may end.
+// short reports whether an error of accept(2) concerns one connection, or a shortage that may end.
 func short(err error) bool {
 	return slices.ContainsFunc([]error{
 		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.EPERM, syscall.EPROTO,

@@ -106,7 +106,7 @@ func (w *Watcher) run() {
 	}
 }
 
-// note takes in an event of a path, and tells whether it matters. A new folder is watched at once.
+// note takes in an event of a path, and reports whether it matters. A new folder is watched at once.
 func (w *Watcher) note(path string) bool {
 	name, err := filepath.Rel(w.dir, path)
 	if err != nil {
@@ -137,7 +137,7 @@ func isMissing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// isBelow tells whether a name lies in a folder.
+// isBelow reports whether a name lies in a folder.
 func isBelow(name, folder string) bool {
 	return strings.HasPrefix(name, folder+string(filepath.Separator))
 }
@@ -213,7 +213,7 @@ func sumOf(name string) (s sum, err error) {
 	return sum(h.Sum(nil)), err
 }
 
-// isSource tells whether a change of this file is a reason to reload.
+// isSource reports whether a change of this file is a reason to reload.
 func isSource(name string) bool {
 	base := filepath.Base(name)
 	switch {
@@ -227,7 +227,7 @@ func isSource(name string) bool {
 	return strings.HasPrefix(base, "requirements") && filepath.Ext(base) == ".txt"
 }
 
-// ignored tells whether a folder holds no files that a model's author edits.
+// ignored reports whether a folder holds no files that a model's author edits.
 func ignored(path string) bool {
 	switch base := filepath.Base(path); {
 	case base == "__pycache__", base == "node_modules", base == "site-packages":

@@ -11,17 +11,17 @@ import (
 )
 
 var (
-	// ErrClosed: the sender was closed, because the server stops.
+	// ErrClosed means that the sender was closed, because the server stops.
 	ErrClosed = errors.New("the server stopped before the receiver accepted it")
-	// errHastened: Sender.Hasten was called, and completed waits behind this event.
+	// errHastened means that Sender.Hasten was called, and completed waits behind this event.
 	errHastened = errors.New("the server is stopping and reports the prediction's end instead")
-	// ErrTimeout: the receiver did not answer within Options.Timeout.
+	// ErrTimeout means that the receiver did not answer within Options.Timeout.
 	ErrTimeout = errors.New("the receiver did not answer in time")
-	// ErrURL: not an http or https URL.
+	// ErrURL means that the URL is not an http or https URL.
 	ErrURL = errors.New("not an http or https URL")
-	// ErrRedirect: the receiver redirected too often, or to a URL that is not http or https.
+	// ErrRedirect means that the receiver redirected too often, or to a URL that is not http or https.
 	ErrRedirect = errors.New("the receiver's redirect cannot be followed")
-	// ErrPrivate: Options.DenyPrivate is set and the address is not a public one.
+	// ErrPrivate means that Options.DenyPrivate is set and the address is not a public one.
 	ErrPrivate = egress.ErrPrivate
 )
 

@@ -19,27 +19,27 @@ import (
 
 // Options say how webhooks are delivered. A zero field takes its default.
 type Options struct {
-	// AuthToken is sent as `Authorization: Bearer`. Default: none.
+	// AuthToken is sent as `Authorization: Bearer`. The default is none.
 	AuthToken string
 	// Key signs deliveries. Default: none is signed.
 	Key Key
-	// SignMembers: only those of predictions with predict.Request.Members are signed.
+	// SignMembers means that only those of predictions with predict.Request.Members are signed.
 	SignMembers bool
 	// UserAgent is the User-Agent of deliveries. Default: "pinion".
 	UserAgent string
-	// Throttle is the least time between two deliveries of logs of one prediction; negative: none.
+	// Throttle is the least time between two deliveries of logs of one prediction; negative means none.
 	// Default: 500 ms.
 	Throttle time.Duration
 	// Timeout bounds one try. It is also how long after a prediction's end outputs are still delivered; then completed
 	// supersedes them. Default: 30 s.
 	Timeout time.Duration
-	// Retries is how often completed is retried; negative: never. Default: 12.
+	// Retries is how often completed is retried; negative means never. Default: 12.
 	Retries int
 	// Backoff is the wait before the first retry. It doubles with each retry, up to MaxBackoff, and is up to a quarter
 	// longer at random. A longer Retry-After is respected, up to MaxBackoff. Defaults: 100 ms and 2 min, so that twelve
 	// retries take at least 5.5 min.
 	Backoff, MaxBackoff time.Duration
-	// MaxRedirects is how many redirects one try may follow; negative: none. Default: 5.
+	// MaxRedirects is how many redirects one try may follow; negative means none. Default: 5.
 	MaxRedirects int
 	// MaxPending is how many outputs of one prediction may wait. Default: 256.
 	MaxPending int
@@ -58,7 +58,7 @@ type Options struct {
 	// OnDelivery, if set, receives the outcome of each delivery: the event's name ("completed"), and Delivered, Failed or
 	// Dropped. It may be called with a prediction's lock held: it must not block or call a prediction.
 	OnDelivery func(event, outcome string)
-	// Logger logs failed deliveries. Default: none.
+	// Logger logs failed deliveries. The default is none.
 	Logger *slog.Logger
 }
 

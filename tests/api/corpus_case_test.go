@@ -164,7 +164,7 @@ func (n *notes) report() {
 	}
 }
 
-// take makes one step and tells whether the server knows how to.
+// take makes one step and reports whether the server knows how to.
 func (step corpusStep) take(t testing.TB, what string, s *harness.Server, c *corpusCase) bool {
 	t.Helper()
 	if step.Feature == "healthcheck" {

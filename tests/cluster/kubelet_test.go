@@ -41,7 +41,7 @@ type image struct {
 type container struct {
 	pod  pod
 	stop chan struct{} // closed once its pod is being deleted
-	gone chan struct{} // closed once its pod is not there any more
+	gone chan struct{} // closed once its pod no longer exists
 }
 
 // startKubelet makes nodes, with the GPUs that the manifests ask for, and plays them until the test ends.

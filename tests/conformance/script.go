@@ -77,7 +77,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	return list
 }
 
-// errUsage: a command has too few arguments.
+// errUsage means that a command has too few arguments.
 var errUsage = errors.New("wrong arguments: see the package's documentation")
 
 // options reads the arguments of serve and start.

@@ -19,7 +19,7 @@ type Python struct {
 	Minor   int    `json:"minor"`
 	Base    string `json:"base"` // sys.base_prefix
 	Shared  bool   `json:"shared"`
-	// FreeThreaded: a build without a GIL.
+	// FreeThreaded means a build without a GIL.
 	FreeThreaded bool `json:"free_threaded"`
 }
 

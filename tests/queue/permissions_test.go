@@ -12,7 +12,8 @@ import (
 )
 
 // TestPermissions_OfMember: what deploy/nats allows a member of one model is enough for its queue, as the other tests
-// of queues show, for they have it too. It does not reach the queue of another model, or remove a part of its queue.
+// of queues show, because they have it too. It does not reach the queue of another model, or remove a part of its
+// queue.
 func TestPermissions_OfMember(t *testing.T) {
 	t.Parallel()
 	at := harness.StartNATS(t) // for members of "m"

@@ -219,7 +219,7 @@ func labelsUsed(expr, legendText string) (names []string) {
 	return names
 }
 
-// familyOf is the family that a sample's name belongs to; "" for none.
+// familyOf is the family that a sample's name belongs to, or "" for none.
 func familyOf(families map[string][]string, name string) string {
 	for _, suffix := range []string{"", "_bucket", "_sum", "_count"} {
 		base, cut := strings.CutSuffix(name, suffix)

@@ -16,7 +16,7 @@ func Dialect() openai.Dialect {
 	return openai.Dialect{Path: "/v1/responses", Read: read, Refuse: openai.Refuse}
 }
 
-// dialog is one request. Its members are JSON, nil where they are absent or null.
+// dialog is one request. Its members are JSON, nil if they are absent or null.
 type dialog struct {
 	openai.Translation
 

@@ -106,7 +106,7 @@ type details struct {
 	Output  json.RawMessage `json:"output,omitempty"`
 	Omitted map[string]int  `json:"omitted,omitempty"`
 	predict.Calls
-	// Partial: the server has no more than a summary of the prediction.
+	// Partial means that the server has no more than a summary of the prediction.
 	Partial bool `json:"partial,omitempty"`
 }
 

@@ -17,7 +17,7 @@ type Options struct {
 	Docs string
 	// TraceURL is the address of a trace, with {trace_id} for its id; "" means ids have no link.
 	TraceURL string
-	// Content: inputs and outputs of predictions are shown.
+	// Content means that inputs and outputs of predictions are shown.
 	Content bool
 	// Keep is how long the server retains ended predictions, for the view's words; 0 means not at all.
 	Keep time.Duration
@@ -109,7 +109,7 @@ type Worker struct {
 type GPU struct {
 	Name        string  `json:"name"`
 	MemoryUsed  int64   `json:"memory_used"`
-	Utilization float64 `json:"utilization"` // 0 to 1; negative: unknown
+	Utilization float64 `json:"utilization"` // 0 to 1; negative means unknown
 }
 
 // Memory is the server's memory budget, in bytes.

@@ -48,7 +48,7 @@ type Options struct {
 	Root string
 	// Models are links to the pages of all models; nil means there is one.
 	Models []web.Link
-	// Calls: the model may call others, though Models names none: those of another server.
+	// Calls means that the model may call others, though Models names none: those of another server.
 	Calls bool
 	// Dir is the model's folder, and Logo a picture in it; "" means none.
 	Dir, Logo string

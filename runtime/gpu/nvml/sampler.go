@@ -10,7 +10,7 @@ type Sample struct {
 	Index       int     // as nvidia-smi numbers them
 	MemoryUsed  int64   // bytes, of all processes
 	MemoryTotal int64   // bytes
-	Utilization float64 // 0 to 1; negative: the GPU does not tell
+	Utilization float64 // 0 to 1; negative means the GPU does not tell
 }
 
 // Options of a Sampler. A zero field takes its default.
@@ -31,7 +31,7 @@ type Sampler struct {
 // sampling is one reading of all GPUs.
 type sampling struct {
 	done    chan struct{}
-	late    bool // somebody has given up waiting for it
+	late    bool // the caller has given up waiting for it
 	samples []Sample
 }
 

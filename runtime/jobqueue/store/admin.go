@@ -20,7 +20,7 @@ type Admin struct {
 	dead jetstream.Stream
 }
 
-// NoQueueError: the model has no queue at this NATS.
+// NoQueueError means that the model has no queue at this NATS.
 type NoQueueError struct {
 	Model string
 	Known []string // the models that have one

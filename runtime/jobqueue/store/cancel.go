@@ -10,8 +10,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Cancel cancels a job that waits, or asks the server that runs it to. kind "" is any kind. It returns false where the
-// job has ended otherwise, and ErrUnknown where none is known.
+// Cancel cancels a job that waits, or asks the server that runs it to. kind "" is any kind. It returns false if the
+// job has ended otherwise, and ErrUnknown if none is known.
 func (q *Queue) Cancel(ctx context.Context, id string, kind Kind, renderer Renderer) (bool, error) {
 	for {
 		now, err := q.findStored(ctx, id, renderer)

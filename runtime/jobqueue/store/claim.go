@@ -26,7 +26,7 @@ type Claim struct {
 	// BeforeWebhook, if set, is called between the end of the job and its webhook: what comes before that is delivered
 	// first.
 	BeforeWebhook func()
-	// Yielded: the model yielded the items of the output.
+	// Yielded means that the model yielded the items of the output.
 	Yielded bool
 	// RedeliverAfter is after how long a released job is delivered again; 0 means at once.
 	RedeliverAfter time.Duration

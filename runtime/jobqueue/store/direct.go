@@ -30,9 +30,9 @@ type Direct interface {
 type Lookup struct {
 	Kind Kind   `json:"kind"`
 	ID   string `json:"id"`
-	// Brief: its object without input, output and logs is enough.
+	// Brief means that its object without input, output and logs is enough.
 	Brief bool `json:"brief,omitempty"`
-	// All: servers that do not have it answer, too. Older ones do not.
+	// All means that servers that do not have it answer, too. Older ones do not.
 	All bool `json:"all,omitempty"`
 	// Created is the created_at of its object, by which its server knows it once it has ended; "" means then it is not
 	// known.

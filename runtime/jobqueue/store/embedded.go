@@ -47,7 +47,7 @@ type Embedded struct {
 	checked time.Time
 }
 
-// FolderInUseError: another process has the folder.
+// FolderInUseError means that another process has the folder.
 type FolderInUseError struct{ Dir string }
 
 func (e *FolderInUseError) Error() string {

@@ -11,22 +11,22 @@ import (
 )
 
 var (
-	// ErrUnknown: no job of that id is known.
+	// ErrUnknown means that no job of that id is known.
 	ErrUnknown = errors.New("no such job")
-	// ErrFull: as many jobs wait and run as may.
+	// ErrFull means that as many jobs wait and run as may.
 	ErrFull = errors.New("the job queue is full")
-	// ErrInDoubt: NATS did not answer. The job may be stored: repeat the request with its id.
+	// ErrInDoubt means that NATS did not answer. The job may be stored: repeat the request with its id.
 	ErrInDoubt = errors.New("the job queue did not answer; the prediction may have been accepted: repeat it with its id")
-	// ErrUnavailable: NATS refused, and nothing is stored.
+	// ErrUnavailable means that NATS refused, and nothing is stored.
 	ErrUnavailable = errors.New("the job queue takes no jobs now")
-	// ErrLost: another server has the job. The caller must neither end the job nor acknowledge its message.
+	// ErrLost means that another server has the job. The caller must neither end the job nor acknowledge its message.
 	ErrLost = errors.New("another server has the job")
 
-	// errConflict: the state is not what it was.
+	// errConflict means that the state is not what it was.
 	errConflict = errors.New("the state has changed")
-	// errNewer: a newer server wrote the state.
+	// errNewer means that a newer server wrote the state.
 	errNewer = errors.New("the state is of a newer version")
-	// errUnreadable: no server wrote the state.
+	// errUnreadable means that no server wrote the state.
 	errUnreadable = errors.New("the state cannot be read")
 )
 

@@ -180,7 +180,7 @@ func (r *Result) Release() {
 	}
 }
 
-// errNoMemory: an object does not fit into the memory budget now.
+// errNoMemory means that an object does not fit into the memory budget now.
 var errNoMemory = errors.New("not enough memory now")
 
 // getCharged is get within the memory budget. Twice the size is charged, which the caller frees: parts of an object

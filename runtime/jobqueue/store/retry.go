@@ -17,7 +17,7 @@ var notOfRetries = []string{
 }
 
 // Retry makes a new job of the last dead letter of an id, and removes the letter. waiting returns what clients see of
-// the new job until it runs; old is the state of the dead one, nil where it is not known any more. The error is
+// the new job until it runs; old is the state of the dead one, nil if it is no longer known. The error is
 // ErrUnknown if there is no such letter, or one of Accept's.
 func (a *Admin) Retry(ctx context.Context, id, newID string, waiting func(old *State) json.RawMessage) error {
 	letter, err := a.dead.GetLastMsgForSubject(ctx, a.letterSubject(token(id)))

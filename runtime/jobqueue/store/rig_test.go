@@ -30,7 +30,7 @@ type rig struct {
 func newRig(t *testing.T, change func(*Options)) *rig {
 	t.Helper()
 	server := startServer(t)
-	// Of a process that this one has not started, for it is this one.
+	// Of a process that this one has not started, because it is this one.
 	o := Options{
 		Model: "m", Server: "a", AckWait: time.Second, Bytes: 64 << 20,
 		Embedded: &Embedded{o: EmbedOptions{Dir: server.dir}},

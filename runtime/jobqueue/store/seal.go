@@ -53,7 +53,7 @@ func ReadKeys(path string) (*Keys, error) {
 	return k, nil
 }
 
-// errSealed: the key is not among this member's.
+// errSealed means that the key is not among this member's.
 var errSealed = errors.New("encrypted with a key that this server does not have: give all servers the same --jobs-key")
 
 // sealedPrefix begins what is sealed; a nonce and the sealed bytes follow.

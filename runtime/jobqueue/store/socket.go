@@ -37,7 +37,7 @@ func listen(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// NotServedError: no server runs with a folder.
+// NotServedError means that no server runs with a folder.
 type NotServedError struct {
 	Dir   string
 	Cause error

@@ -23,7 +23,7 @@ type Summary struct {
 	Oldest          time.Time // when the job was accepted that waits longest; zero means none waits
 }
 
-// ErrNotListed: NATS does not let this user list streams.
+// ErrNotListed means that NATS does not let this user list streams.
 var ErrNotListed = errors.New("NATS does not allow this user to list the job queues: give --model NAME")
 
 // allQueues asks about the queues of all models. It sets the connection's handler of errors. The context ends with

@@ -23,7 +23,7 @@ const (
 	slowPart = 250 * time.Millisecond
 )
 
-// errIdle: nothing moved for too long.
+// errIdle means that nothing moved for too long.
 var errIdle = errors.New("NATS was silent for too long")
 
 // idleTimeout is a context that ends when nothing has moved for too long. Its deadline moves with each progress.

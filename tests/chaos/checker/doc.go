@@ -4,7 +4,7 @@
 //	checker -slots 4 journal.jsonl ledger.txt
 //	checker -batch 8 journal.jsonl ledger.txt
 //
-// Its exit code is 0 where all held, 1 where one did not, 2 where it could not decide.
+// Its exit code is 0 if all held, 1 where one did not, 2 where it could not decide.
 //
 // What it proves, of each prediction:
 //

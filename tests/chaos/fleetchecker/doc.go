@@ -3,7 +3,7 @@
 //
 //	fleetchecker -attempts 5 journal.jsonl ledger.txt
 //
-// Its exit code is 0 where all held, 1 where one did not, 2 where it could not decide. What it proves, of each
+// Its exit code is 0 if all held, 1 where one did not, 2 where it could not decide. What it proves, of each
 // prediction that was answered 202:
 //
 //   - It has ended, in one way: every look at it, at any server, and every webhook tell the same status and the same

@@ -26,7 +26,7 @@ func main() {
 }
 
 // report prints about the named suites or, with none named, about all of them with the summary line last. It
-// returns false where a test failed, too many were flaky, or none ran.
+// returns false if a test failed, too many were flaky, or none ran.
 func report(w io.Writer, dir string, names []string) (bool, error) {
 	whole := len(names) == 0
 	if whole {

@@ -45,7 +45,7 @@ func (a *asker) noun() string {
 	return "Prediction"
 }
 
-// isLive tells whether tokens are to appear as they come.
+// isLive reports whether tokens are to appear as they come.
 func (a *asker) isLive() bool {
 	return !a.Input.IsSet && a.Output == "" && a.fields.IsText() && terminal.IsTerminal(os.Stdout)
 }

@@ -45,7 +45,7 @@ func checkFolder(dir string, o checkOptions) (*checkReport, error) {
 type checkReport struct {
 	by   checkOptions
 	file *model.CogYAMLReport
-	// readOnly: the source was looked at, and the model not imported.
+	// readOnly means that the source was looked at, and the model not imported.
 	readOnly bool
 
 	Folder    string          `json:"folder"`

@@ -79,8 +79,8 @@ func (c *cogBuildFlags) options(program *image.Builder) []string {
 	return options
 }
 
-// names tells whether an option names the file of a folder, from the current folder or, as cog build does it, from the
-// folder itself.
+// names reports whether an option names the file of a folder, from the current folder or, as cog build does it, from
+// the folder itself.
 func names(option, dir, file string) bool {
 	want, err := filepath.Abs(filepath.Join(dir, file))
 	if err != nil {

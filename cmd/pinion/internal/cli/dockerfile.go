@@ -71,7 +71,7 @@ func (s *imageFlags) plan(dir string) (*image.Plan, error) {
 			return nil, process.Failed(err)
 		}
 	}
-	// First, for its messages have lines.
+	// First, because its messages have line numbers.
 	if _, problems := image.New(abs, o); len(problems) > 0 {
 		return nil, process.Failed(image.ProblemsError(problems))
 	}

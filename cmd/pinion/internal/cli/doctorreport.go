@@ -76,7 +76,7 @@ func (r *doctorReport) source(dir string, packages []string, python *locate.Pyth
 	return err
 }
 
-// names tells whether a reference as run.py:Runner is to that file.
+// names reports whether a reference as run.py:Runner is to that file.
 func refersTo(ref, file string) bool {
 	of, _, _ := strings.Cut(ref, ":")
 	return of != "" && filepath.Clean(of) == file

@@ -180,7 +180,7 @@ func chosen(of *pflag.FlagSet, names []string) *pflag.FlagSet {
 	return f
 }
 
-// asksForAll tells whether the word after --help, or the only one, is all.
+// asksForAll reports whether the word after --help, or the only one, is all.
 func asksForAll(args []string) bool {
 	if len(args) == 1 && args[0] == "all" { // of 'pinion help serve all'
 		return true

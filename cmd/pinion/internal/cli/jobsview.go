@@ -123,7 +123,7 @@ func newJobView(id string, s *store.State, e *store.Entry) *jobView {
 	j := &jobView{
 		ID: id, Kind: string(cmp.Or(s.Kind, store.Prediction)), Attempt: s.Attempt, Lost: s.Lost, Server: s.Server,
 		Cancel: s.Cancel, Version: s.ModelVersion,
-		Status: cmp.Or(jobWords[s.Status], string(s.Status), "unknown"), // a message whose state is not known any more
+		Status: cmp.Or(jobWords[s.Status], string(s.Status), "unknown"), // a message whose state is no longer known
 	}
 	if s.Hook != nil {
 		if u, err := url.Parse(s.Hook.URL); err == nil {
@@ -144,7 +144,7 @@ func newLetterView(l *store.Letter) *letterView {
 	}
 }
 
-// instant is a time as RFC 3339 in UTC; "" for none.
+// instant is a time as RFC 3339 in UTC, or "" for none.
 func instant(t time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -30,7 +30,7 @@ func requireTrain(m *model.Model) error {
 	return nil
 }
 
-// has tells whether the model has a train function, or, else, a predict function.
+// has reports whether the model has a train function, or, else, a predict function.
 func requireFunction(m *model.Model, train bool) error {
 	if train {
 		return requireTrain(m)

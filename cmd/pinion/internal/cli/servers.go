@@ -154,7 +154,7 @@ func findServer(running []process.ServerInfo, args []string) (process.ServerInfo
 	return process.ServerInfo{}, errors.New("name one server by its process id: there are" + listed(found))
 }
 
-// isMeant tells whether a word is the process id, port, address, model or model folder of a server.
+// isMeant reports whether a word is the process id, port, address, model or model folder of a server.
 func isMeant(s process.ServerInfo, word string) bool {
 	if word == "" {
 		return false

@@ -134,7 +134,7 @@ func (s starter) printNext(dir string, python *locate.Python, noPython error, to
 	fmt.Fprintf(to, "  pinion predict %s\n  pinion serve\n", s.predict)
 }
 
-// needsPackages tells whether the model imports packages that have to be installed.
+// needsPackages reports whether the model imports packages that have to be installed.
 func (s starter) needsPackages() bool {
 	text, _ := fs.ReadFile(starterFolder, "starter/"+s.name+"/requirements.txt") // files has read it
 	for line := range strings.Lines(string(text)) {

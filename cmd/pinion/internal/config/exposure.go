@@ -29,7 +29,7 @@ type Exposure struct {
 	Dashboard         Dashboard
 }
 
-// Who may ask for a shutdown.
+// Values of --shutdown-from: the clients that may ask for a shutdown.
 const (
 	fromLocal = "local"
 	FromAny   = "any"
@@ -177,7 +177,7 @@ func (s *Exposure) Address() string {
 	}
 }
 
-// inContainer tells whether a process is in a container, by what Docker, Podman and Kubernetes leave there.
+// inContainer reports whether a process is in a container, by what Docker, Podman and Kubernetes leave there.
 func inContainer(pid int, env func(string) string, exists func(string) bool) bool {
 	return pid == 1 || env("KUBERNETES_SERVICE_HOST") != "" || exists("/.dockerenv") || exists("/run/.containerenv")
 }

@@ -9,7 +9,7 @@ import (
 	"pinion/cmd/pinion/internal/usertext"
 )
 
-// When a model is loaded.
+// Values of --load: when a model is loaded.
 const (
 	AtStartup = "startup"
 	OnDemand  = "on-demand" // by the first request

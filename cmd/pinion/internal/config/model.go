@@ -34,7 +34,7 @@ type Model struct {
 	NoWarmUp                   bool
 	Loading                    Loading
 	weights                    string
-	StreamHistory              int // events; negative: none
+	StreamHistory              int // events; negative means none
 	noCUDA                     bool
 	Warnings                   []string // of Cog's variables with invalid values
 }

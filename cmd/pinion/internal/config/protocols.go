@@ -59,7 +59,7 @@ type Protocols struct {
 	WebhookSecret string // as Replicate's clients ask for it; set by the server
 
 	openAIStrict bool
-	// MultiModel: SageMaker loads and unloads models in Repository.
+	// MultiModel means that SageMaker loads and unloads models in Repository.
 	MultiModel bool
 	Repository instances.Repository
 }

@@ -53,7 +53,7 @@ type Server struct {
 	UserAgent             string
 	WebhookToken          string
 	WebhookKey            webhook.Key   // zero means none is given
-	WebhookInterval       time.Duration // between two webhooks of logs; negative: none
+	WebhookInterval       time.Duration // between two webhooks of logs; negative means none
 	Telemetry             *telemetry.Config
 	Sentry                *sentry.Config // nil means errors are not reported
 	Protocols             Protocols
@@ -176,7 +176,7 @@ func (s *Server) check() error {
 	return nil
 }
 
-// FailsFast tells whether a setup that fails at the start ends the server. In a container it stays up, so that its
+// FailsFast reports whether a setup that fails at the start ends the server. In a container it stays up, so that its
 // health tells why, and with --watch, for the next change may fix it.
 func (s *Server) FailsFast(watch bool) bool {
 	return s.failFast.Or(terminal.IsTerminal(os.Stderr) && !watch)
@@ -192,10 +192,10 @@ func (s *Server) Access() (lines int, probes bool) {
 
 const accessOnTerminal = 100
 
-// WantsUsageHint tells whether a person watches the server at a terminal.
+// WantsUsageHint reports whether a person watches the server at a terminal.
 func (s *Server) WantsUsageHint() bool {
 	return terminal.IsTerminal(os.Stderr) && s.Log.Format != "json"
 }
 
-// BusyPolls tells whether idle CPUs may poll for the next request.
+// BusyPolls reports whether idle CPUs may poll for the next request.
 func (s *Server) BusyPolls() bool { return s.busyPoll != busyPollOff }

@@ -104,8 +104,8 @@ func ReadVariables(f *pflag.FlagSet, env func(string) string, variables []Variab
 	return nil
 }
 
-// isServiceLink tells whether a variable is Kubernetes' for a service of that name: the service pinion-grpc gives each
-// pod of its namespace PINION_GRPC_PORT=tcp://10.0.0.7:8001. A variable that the pod itself sets replaces it.
+// isServiceLink reports whether a variable is Kubernetes' for a service of that name: the service pinion-grpc gives
+// each pod of its namespace PINION_GRPC_PORT=tcp://10.0.0.7:8001. A variable that the pod itself sets replaces it.
 func isServiceLink(name, v string) bool {
 	protocol, _, is := strings.Cut(v, "://")
 	return is && strings.HasSuffix(name, "_PORT") && slices.Contains([]string{"tcp", "udp", "sctp"}, protocol)

@@ -111,7 +111,7 @@ func (p *Plan) chooseCUDA(add reporter) {
 	}
 }
 
-// hasPackage tells whether a requirement of cog.yaml or of its requirements files matches.
+// hasPackage reports whether a requirement of cog.yaml or of its requirements files matches.
 func (p *Plan) hasPackage(name *regexp.Regexp) bool {
 	lines := Requirements(filepath.Join(p.root, filepath.FromSlash(p.below)), p.build)
 	return slices.ContainsFunc(lines, func(line Requirement) bool { return name.MatchString(line.Value) })

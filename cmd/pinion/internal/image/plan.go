@@ -21,7 +21,7 @@ type Options struct {
 	Title   string          // of the model
 	Ref     string          // "run.py:Runner", for a folder whose cog.yaml does not say it
 	Schema  json.RawMessage // the model's OpenAPI document; nil means unknown here
-	// MakeSchema: the build makes the document from the source, and fails where it cannot.
+	// MakeSchema means that the build makes the document from the source, and fails where it cannot.
 	MakeSchema           bool
 	Version, CogVersion  string // of pinion, and of the cog interface
 	Revision, Repository string // of the source in git; "" means unknown
@@ -171,7 +171,7 @@ func (p *Plan) checkCommands(add reporter) {
 	}
 }
 
-// inFolder is a path of the image below the model's folder, relative to it; "" for another.
+// inFolder is a path of the image below the model's folder, relative to it, or "" for another.
 func (p *Plan) inFolder(target string) string {
 	if !path.IsAbs(target) {
 		return target
@@ -186,7 +186,7 @@ func (p *Plan) inFolder(target string) string {
 // Root is the folder that the builder is given.
 func (p *Plan) Root() string { return p.root }
 
-// GPU tells whether the image is for machines with one.
+// GPU reports whether the image is for machines with one.
 func (p *Plan) GPU() bool { return p.build.GPU }
 
 // Image is the name that cog.yaml gives to the image, or "".

@@ -117,7 +117,7 @@ func (p *Plan) weightTarget(target, place string) string {
 	return target
 }
 
-// LocalWeights tells whether the builder needs the context `weights`, which is the same folder as the main one.
+// LocalWeights reports whether the builder needs the context `weights`, which is the same folder as the main one.
 func (p *Plan) LocalWeights() bool { return len(p.weights) > 0 }
 
 func (p *Plan) copyWeights(w *writer) {

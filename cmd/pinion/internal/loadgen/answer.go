@@ -57,7 +57,7 @@ func predictTime(metrics []byte) time.Duration {
 		if !rawjson.KeyIs(key, "predict_time") {
 			continue
 		}
-		seconds, _ := strconv.ParseFloat(string(value), 64) // 0 where it is not a number
+		seconds, _ := strconv.ParseFloat(string(value), 64) // 0 if it is not a number
 		return time.Duration(seconds * float64(time.Second))
 	}
 	return 0

@@ -61,7 +61,7 @@ func (h *Histogram) Count() uint64      { return h.n }
 func (h *Histogram) Sum() time.Duration { return h.sum }
 func (h *Histogram) Max() time.Duration { return h.max }
 
-// Quantile is the time that the part q of all is not above, to 1.6 %; 0 where there are none.
+// Quantile is the time that the part q of all is not above, to 1.6 %; 0 if there are none.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	rank := max(uint64(math.Ceil(q*float64(h.n))), 1)
 	var seen uint64

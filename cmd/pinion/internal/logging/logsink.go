@@ -51,7 +51,7 @@ func Open(fd, limit int) *Sink {
 func (s *Sink) Write(record []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// An empty buffer takes a record of any size, for there is no other way to write it.
+	// An empty buffer takes a record of any size, because there is no other way to write it.
 	if used := len(s.waiting) + s.writing; used > 0 && used+len(record) > s.limit {
 		s.records.Add(1)
 		s.bytes.Add(uint64(len(record)))
@@ -104,7 +104,7 @@ func (s *Sink) waitFor(atMost time.Duration, so func() bool) {
 	}
 }
 
-// idle tells whether there is nothing to write. Called with the lock held.
+// idle reports whether there is nothing to write. Called with the lock held.
 func (s *Sink) idle() bool {
 	return len(s.waiting) == 0 && s.writing == 0 && s.reported == s.records.Load()
 }
@@ -148,7 +148,7 @@ func (s *Sink) writeAll(batch []byte) {
 		}
 		switch err {
 		case nil, unix.EINTR:
-		case unix.EAGAIN: // somebody who shares the descriptor has made it non-blocking
+		case unix.EAGAIN: // another holder of the descriptor has made it non-blocking
 			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLOUT}}, int(retryPause.Milliseconds()))
 		default:
 			if !s.pause() {

@@ -43,7 +43,7 @@ func (s *Settings) SetFormat(v string) error {
 	return nil
 }
 
-// Console tells whether the log is for people.
+// Console reports whether the log is for people.
 func (s *Settings) Console() bool {
 	return s.Format == "console" || s.Format == "" && terminal.IsTerminal(os.Stderr)
 }

@@ -14,7 +14,7 @@ const (
 	tailBytes   = 64 << 10
 )
 
-// tail is the end of a log, kept while somebody watches it. The sink's lock guards it.
+// tail is the end of a log, kept while a client watches it. The sink's lock guards it.
 type tail struct {
 	watchers int
 	records  []string // the oldest first

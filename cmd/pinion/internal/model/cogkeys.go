@@ -20,16 +20,16 @@ type valueForm struct {
 	keys  map[string]*valueForm // of a mapping; nil means any
 	item  *valueForm            // of a list
 	words []string              // all texts that may stand there; nil means any
-	// rule says what is wrong with a value of the right kind, and what would be right; "" for nothing.
+	// rule says what is wrong with a value of the right kind, and what would be right, or "" for nothing.
 	rule func(n *usertext.Node) (what, fix string)
-	// line: it becomes part of one line of the Dockerfile or of a list of files.
+	// line means that it becomes part of one line of the Dockerfile or of a list of files.
 	line bool
-	// serves: a server uses it, so that a mistake in it is one for serving too. What only concerns building an image is
-	// warned of.
+	// serves means that a server uses it, so that a mistake in it is one for serving too. What only concerns building an
+	// image is warned of.
 	serves bool
 }
 
-// allows tells whether a value is of a kind that may stand there.
+// allows reports whether a value is of a kind that may stand there.
 func (f *valueForm) allows(n *usertext.Node) bool {
 	if f.kinds == nil || n.Kind == usertext.Null || slices.Contains(f.kinds, n.Kind) {
 		return true
@@ -37,7 +37,7 @@ func (f *valueForm) allows(n *usertext.Node) bool {
 	return n.Kind == usertext.Text && slices.Contains(f.kinds, usertext.Bool) && isOldBool(n.Text)
 }
 
-// oneLine says what is wrong with a text that could begin lines of its own in the Dockerfile; "" for nothing.
+// oneLine says what is wrong with a text that could begin lines of its own in the Dockerfile, or "" for nothing.
 func (f *valueForm) oneLine(n *usertext.Node) (what, fix string) {
 	if !f.line || !strings.ContainsFunc(strings.TrimSpace(n.Text),
 		func(r rune) bool { return unicode.IsControl(r) && r != '\t' }) {
@@ -47,7 +47,7 @@ func (f *valueForm) oneLine(n *usertext.Node) (what, fix string) {
 		"write it in one line; of a list, each item by itself"
 }
 
-// isTrue tells whether a value is true, in either version of YAML.
+// isTrue reports whether a value is true, in either version of YAML.
 func isTrue(n *usertext.Node) bool {
 	return n != nil && isOldTrue(n.Text) && (n.Kind == usertext.Bool || n.Kind == usertext.Text)
 }
@@ -56,7 +56,7 @@ func isOldTrue(text string) bool {
 	return slices.Contains([]string{"true", "y", "yes", "on"}, strings.ToLower(text))
 }
 
-// isOldBool tells whether a word is a boolean of YAML 1.1, which Cog takes for one where it wants one.
+// isOldBool reports whether a word is a boolean of YAML 1.1, which Cog takes for one where it wants one.
 func isOldBool(text string) bool {
 	return slices.Contains([]string{"y", "yes", "on", "n", "no", "off"}, strings.ToLower(text))
 }

@@ -21,7 +21,7 @@ const CogFile = "cog.yaml"
 type CogYAMLReport struct {
 	dir  string
 	root *usertext.Node // nil means there is no file, or none that can be read
-	// strict: what only concerns an image is a mistake too.
+	// strict means that what only concerns an image is a mistake too.
 	strict   bool
 	Problems []Problem
 	Warnings []Problem
@@ -244,7 +244,7 @@ func below(dir, file string) string {
 	return filepath.Join(dir, file)
 }
 
-// isFile tells whether there is a file of that name. A device is none: reading it might never end.
+// isFile reports whether there is a file of that name. A device is none: reading it might never end.
 func isFile(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.Mode().IsRegular()

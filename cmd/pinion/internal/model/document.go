@@ -105,7 +105,7 @@ func plainText(text string) string {
 
 // Reading is what a model's source says.
 type Reading struct {
-	Document json.RawMessage `json:"document"` // OpenAPI; nil where there are problems
+	Document json.RawMessage `json:"document"` // OpenAPI; nil if there are problems
 	How      string          `json:"how"`      // "stored", "static" or "import"
 	Problems []Problem       `json:"problems"`
 	Warnings []Problem       `json:"warnings"` // of what is odd, and served all the same
@@ -140,7 +140,7 @@ func (e *ProblemsError) Error() string {
 const notExecuted = "    so the model is not imported; --execute imports it all the same"
 
 // ReadDocument is the model's OpenAPI document without importing it: the one that it brings, else made from its source
-// alone; nil where that does not tell. The error is a *ProblemsError where the source has mistakes.
+// alone; nil if that does not tell. The error is a *ProblemsError where the source has mistakes.
 func ReadDocument(m *Model, python *locate.Python) (json.RawMessage, error) {
 	document, err := ReadStored(m.Dir)
 	if document != nil && m.NoneDefaults == NoneOptional {

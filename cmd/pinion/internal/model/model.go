@@ -15,10 +15,10 @@ import (
 // Model is where the predictor comes from.
 type Model struct {
 	Dir         string   // absolute; the worker's working folder
-	Logo        string   // from cog.yaml: a picture in the folder; "" for none
-	Image       string   // from cog.yaml: the image that it is built to; "" for none
+	Logo        string   // from cog.yaml: a picture in the folder, or "" for none
+	Image       string   // from cog.yaml: the image that it is built to, or "" for none
 	Ref         string   // "run.py:Runner"; "" means there is only a train function
-	Train       string   // "train.py:train"; "" for none
+	Train       string   // "train.py:train", or "" for none
 	Env         []string // NAME=value, from cog.yaml; without what the process' own environment has
 	Concurrency int      // from cog.yaml; 0 means not said
 	// NoneDefaults is cog.yaml's, until SettleNoneDefaults.

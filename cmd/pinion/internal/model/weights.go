@@ -27,7 +27,7 @@ type Source struct {
 	Line             int
 }
 
-// Remote tells whether a source is elsewhere than on this machine.
+// Remote reports whether a source is elsewhere than on this machine.
 func (s Source) Remote() bool {
 	return strings.Contains(s.URI, "://") && !strings.HasPrefix(s.URI, "file://")
 }
@@ -72,7 +72,7 @@ func matchesPath(pattern, file string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { is, _ := path.Match(pattern, part); return is })
 }
 
-// matchesParts tells whether a pattern is for a path, or for a folder above it.
+// matchesParts reports whether a pattern is for a path, or for a folder above it.
 func matchesParts(pattern, parts []string) bool {
 	for i, word := range pattern {
 		if word == "**" {

@@ -14,8 +14,8 @@ import (
 // Lifecycle loads and unloads a model: it joins the states to the model's processes.
 type Lifecycle struct {
 	m *Model
-	// open: requests may enter without a look at the state. entering is how many are between that and the service, which
-	// then counts them.
+	// open means that requests may enter without a look at the state. entering is how many are between that and the
+	// service, which then counts them.
 	open     atomic.Bool
 	entering atomic.Int64
 	left     chan struct{} // a token: a request has left while the model was not open

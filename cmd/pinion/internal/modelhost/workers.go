@@ -147,7 +147,7 @@ func (w workerSet) wait() {
 	w.preloader.Wait()
 }
 
-// tracing is what the workers of a model are told of traces; nil where there are none. The hooks are a file of the
+// tracing is what the workers of a model are told of traces; nil if there are none. The hooks are a file of the
 // model's folder.
 func tracing(c *telemetry.Config, of *model.Model) *ipc.Tracing {
 	if c.Traces == nil {

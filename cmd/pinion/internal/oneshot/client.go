@@ -86,7 +86,7 @@ type Answer struct {
 	Error  string
 	Output []byte // nil means none
 	logs   string
-	// Interrupted: the user asked for the end.
+	// Interrupted means that the user asked for the end.
 	Interrupted bool
 }
 

@@ -46,7 +46,7 @@ func (i Binary) Change(version string) string {
 		i.path, was, version)
 }
 
-// sameBuild tells whether two binaries are of one build.
+// sameBuild reports whether two binaries are of one build.
 func sameBuild(a, b string) bool {
 	build, err := buildID(a)
 	if err != nil {

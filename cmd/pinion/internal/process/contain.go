@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrInterrupted: a signal of the user asked for the end.
+// ErrInterrupted means that a signal of the user asked for the end.
 var ErrInterrupted = errors.New("interrupted")
 
 // ContainArgument is the first argument of the process that stands between this one and a program that it contains.

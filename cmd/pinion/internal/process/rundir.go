@@ -56,14 +56,14 @@ func (d *RunDir) RemakeFiles() (string, error) {
 	return d.Files(), err
 }
 
-// Path is where the folder is. It changes where somebody has removed it and its name was taken since.
+// Path is where the folder is. It changes if it was removed and its name was taken since.
 func (d *RunDir) Path() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.path
 }
 
-// Keep makes the folder again where somebody, a cleaner of temporary files say, has removed it or its lock.
+// Keep makes the folder again if a cleaner of temporary files, for example, has removed it or its lock.
 func (d *RunDir) Keep() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -87,15 +87,15 @@ func (d *RunDir) Keep() error {
 	return d.describe()
 }
 
-// isThere tells whether the folder is the one that was locked, and has its lock still. Called with the lock held.
+// isThere reports whether the folder is the one that was locked, and has its lock still. Called with the lock held.
 func (d *RunDir) isThere() bool {
 	return d.isOurs() && same(filepath.Join(d.path, lockName), d.lock)
 }
 
-// isOurs tells whether the folder is the one that was locked. Called with the lock held.
+// isOurs reports whether the folder is the one that was locked. Called with the lock held.
 func (d *RunDir) isOurs() bool { return same(d.path, d.folder) }
 
-// same tells whether a path is of an open file.
+// same reports whether a path is of an open file.
 func same(path string, open *os.File) bool {
 	there, err := os.Lstat(path)
 	if err != nil || open == nil {

@@ -89,7 +89,7 @@ func readServer(path string) (s ServerInfo, ok bool) {
 	return s, s.runs()
 }
 
-// runs tells whether the process is the server: it has the lock of the run folder open. Another process may have its
+// runs reports whether the process is the server: it has the lock of the run folder open. Another process may have its
 // number.
 func (s ServerInfo) runs() bool {
 	fds := s.proc("fd")
@@ -136,7 +136,7 @@ func (p *Process) Stop() error {
 	return err
 }
 
-// Ended waits until the process has ended, for that long at most; negative: without a limit.
+// Ended waits until the process has ended, for that long at most; negative means without a limit.
 func (p *Process) Ended(atMost time.Duration) bool {
 	limit := -1
 	if atMost >= 0 {

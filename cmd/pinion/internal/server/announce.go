@@ -8,7 +8,7 @@ import (
 	"pinion/cmd/pinion/internal/model"
 )
 
-// announce tells those who wait for it what became of the first setup: somebody at a terminal, of the default model;
+// announce tells those who wait for it what became of the first setup: a user at a terminal, of the default model;
 // Kubernetes, where it runs, by a file; and Run, where a failure is to end the server.
 func (m *servedModel) announce() {
 	f := m.server

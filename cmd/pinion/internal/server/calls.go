@@ -9,7 +9,7 @@ import (
 	"pinion/runtime/predict"
 )
 
-// onCalls returns what carries out calls of a model's predictions, or nil where there is no other model.
+// onCalls returns what carries out calls of a model's predictions, or nil if there is no other model.
 func (f *Server) onCalls(model string) func(of []*predict.Prediction, fd int) {
 	if !f.several {
 		return nil

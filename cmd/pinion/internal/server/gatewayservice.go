@@ -159,7 +159,7 @@ func (q noQueue) AttachDirect(predict.Kind, string) *predict.Prediction { return
 
 func (q noQueue) Cancel(predict.Kind, string) (bool, error) { return false, q.refusal() }
 
-// What a gateway has no workers for.
+// A gateway has no workers for the following.
 func noVersions() (python, cog string) { return "", "" }
 func noLoad() metrics.Load             { return metrics.Load{} }
 func noTrainings() int                 { return 0 }

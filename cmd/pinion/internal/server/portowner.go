@@ -36,7 +36,7 @@ func takenError(err error, port int, by portSetting) error {
 	return fmt.Errorf("%w: by %s; end it, or choose another port with %s: %s 0 takes a free one", err, who, how, by.Flag)
 }
 
-// portOwner is the process that listens on a TCP port of this machine, or 0 where that cannot be seen.
+// portOwner is the process that listens on a TCP port of this machine, or 0 if that cannot be seen.
 func portOwner(port int) int {
 	links := map[string]bool{}
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {

@@ -18,7 +18,7 @@ import (
 // progressPause is the time between two drawings of a setup's progress.
 const progressPause = time.Second
 
-// drawsDrafts tells whether the log is a terminal, which draws over lines that have not ended.
+// drawsDrafts reports whether the log is a terminal, which draws over lines that have not ended.
 func drawsDrafts(log *slog.Logger) bool { return log.Enabled(context.Background(), logtext.LevelDraft) }
 
 // eraseDraft erases what is drawn, before text that is not a record.

@@ -34,7 +34,7 @@ func openTokenFile(path string, log *slog.Logger) (*tokenFile, error) {
 	return f, nil
 }
 
-// Tokens are those of the file; nil where there is none.
+// Tokens are those of the file; nil if there is none.
 func (f *tokenFile) Tokens() *httpd.Tokens {
 	if f == nil {
 		return nil
@@ -106,7 +106,7 @@ func parseTokens(text string) (tokens []string, err error) {
 	return tokens, nil
 }
 
-// tokenRune tells whether r may be in a bearer token (RFC 6750, section 2.1).
+// tokenRune reports whether r may be in a bearer token (RFC 6750, section 2.1).
 func tokenRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-._~+/=", r)
 }

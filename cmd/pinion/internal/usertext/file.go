@@ -47,7 +47,7 @@ func ReadFile(name string, limit int) ([]byte, error) {
 	return data, err
 }
 
-// IsUTF8 tells whether a file that can be read is UTF-8 as it lies there, for other programs.
+// IsUTF8 reports whether a file that can be read is UTF-8 as it lies there, for other programs.
 func IsUTF8(name string) bool {
 	file, err := open(name)
 	if err != nil {

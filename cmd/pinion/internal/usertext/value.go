@@ -37,7 +37,7 @@ func ParseInt(to *int, v string, least int) error {
 }
 
 // ParseHeader reads what is sent in an HTTP header. Files of secrets often end with a newline, which is not part of it.
-// The error does not repeat the value, for it may be a secret.
+// The error does not repeat the value, because it may be a secret.
 func ParseHeader(to *string, v string) error {
 	v = strings.TrimSpace(v)
 	if strings.ContainsFunc(v, unicode.IsControl) {
@@ -79,7 +79,7 @@ func ParseBool(to *bool, v string) error {
 	return nil
 }
 
-// IsHTTP tells whether text is an absolute http or https URL.
+// IsHTTP reports whether text is an absolute http or https URL.
 func IsHTTP(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && egress.Sendable(u)

@@ -38,12 +38,12 @@ type Entry struct {
 	Key   string
 	Line  int
 	Value *Node
-	// Again: the key stands in the mapping before, in line First.
+	// Again means that the key stands in the mapping before, in line First.
 	Again bool
 	First int
 }
 
-// Get is the value of a key; nil where there is none. Of several entries the first counts: those that << merges stand
+// Get is the value of a key; nil if there is none. Of several entries the first counts: those that << merges stand
 // last.
 func (n *Node) Get(key string) *Node {
 	if n == nil {

@@ -181,7 +181,7 @@ func (r *Reporter) take(rec slog.Record, attrs []slog.Attr) {
 	r.enqueue(&e)
 }
 
-// repeats tells whether the same error was reported lately. Called with the lock held.
+// repeats reports whether the same error was reported lately. Called with the lock held.
 func (r *Reporter) repeats(title string, now time.Time) bool {
 	if last, ok := r.reported[title]; ok && now.Sub(last) < repeatTime {
 		return true

@@ -90,5 +90,5 @@ func (f *Fields) resolve(s *shape) *shape {
 
 func (s *shape) isFile() bool { return s.Type == "string" && s.Format == "uri" }
 
-// IsText tells whether the output is shown as one text.
+// IsText reports whether the output is shown as one text.
 func (f *Fields) IsText() bool { return f.output.Display == "concatenate" }

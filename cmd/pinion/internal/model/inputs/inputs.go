@@ -240,7 +240,7 @@ func (f *Fields) typed(s *shape, text string) []byte {
 	return quoted
 }
 
-// fitsOne tells whether text is JSON of one of the types other than string: `-i x=3` of an input that is int
+// fitsOne reports whether text is JSON of one of the types other than string: `-i x=3` of an input that is int
 // or str is the int.
 func fitsOne(types []string, text string) bool {
 	if !isJSON(text) {
@@ -290,7 +290,7 @@ func appendDataURL(dst []byte, name string, data []byte) []byte {
 	return append(base64.StdEncoding.AppendEncode(dst, data), '"')
 }
 
-// check says what is wrong with an input, in the words of the command line; nil where nothing is.
+// check says what is wrong with an input, in the words of the command line; nil if nothing is.
 func (f *Fields) check(input []byte) error {
 	for key := range rawjson.Members(input) {
 		if name := rawjson.KeyText(key); f.named[name] == nil && !f.open {

@@ -122,7 +122,7 @@ func (f *Fields) file(s *shape, value []byte) (kind string, data []byte, ok bool
 	return kind, data, err == nil
 }
 
-// saysText tells whether strings of a shape are text and never files.
+// saysText reports whether strings of a shape are text and never files.
 func (f *Fields) saysText(s *shape) bool {
 	s = f.resolve(s)
 	if s.Type != "" {

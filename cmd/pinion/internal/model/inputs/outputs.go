@@ -23,14 +23,14 @@ type Outputs struct {
 	File   string // -o; "" means stdout, and output.<ext> for files; "-" means stdout, for files too
 	Stdout io.Writer
 	Stderr io.Writer
-	// Terminal: Stdout is a terminal, where every text ends its line.
+	// Terminal means that Stdout is a terminal, where every text ends its line.
 	Terminal bool
 }
 
 // toStdout is the -o that has a file's content printed.
 const toStdout = "-"
 
-// CheckFile tells whether an output could be written to -o. A prediction may take long, and its output would be lost.
+// CheckFile reports whether an output could be written to -o. A prediction may take long, and its output would be lost.
 func CheckFile(file string) error {
 	if file == "" || file == toStdout {
 		return nil

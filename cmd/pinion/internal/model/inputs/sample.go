@@ -51,7 +51,7 @@ func (f *Fields) Sample() ([]byte, error) {
 	return input, nil
 }
 
-// example is one that a schema gives; nil where it has none.
+// example is one that a schema gives; nil if it has none.
 func (s *shape) example() []byte {
 	switch {
 	case len(s.Examples) > 0:
@@ -64,7 +64,7 @@ func (s *shape) example() []byte {
 	return nil
 }
 
-// sampleOf makes a value; false where it cannot.
+// sampleOf makes a value; false if it cannot.
 func (f *Fields) sampleOf(s *shape, depth int) ([]byte, bool) {
 	s = f.resolve(s)
 	switch {
