@@ -233,7 +233,7 @@ def live_token(look: Look) -> None:
     look.page.get_by_role("button", name="Try now").click()
     ask.locator("input").fill("another token")
     ask.get_by_role("button", name="Use it").click()
-    expect(ask).to_contain_text("does not know that token")
+    expect(ask).to_contain_text("rejected that token")
     ask.locator("input").fill("the-token-of-the-page")
     ask.get_by_role("button", name="Use it").click()
     expect(look.page.locator("#feed")).to_have_text("Live")

@@ -52,7 +52,7 @@ def scaler(client):
         assert got[0] == "StatusCode." + status and text in got[1], got
 
     fails("INVALID_ARGUMENT", 'unknown input "y": the model has x, k', lambda: client.infer("scaler", [tensor("y", x)]))
-    fails("INVALID_ARGUMENT", 'input "x" is FP64, and takes FP32', lambda: client.infer("scaler", [tensor("x", x.astype(float))]))
+    fails("INVALID_ARGUMENT", 'input "x" is FP64: must be FP32', lambda: client.infer("scaler", [tensor("x", x.astype(float))]))
     fails("NOT_FOUND", 'unknown model "none": this server has "scaler"', lambda: client.infer("none", [tensor("x", x)]))
     fails("NOT_FOUND", 'has no version "2"', lambda: client.infer("scaler", [tensor("x", x)], model_version="2"))
     fails("PERMISSION_DENIED", "--allow-model-control", lambda: client.load_model("scaler"))

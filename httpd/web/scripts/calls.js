@@ -56,7 +56,7 @@ function linkOf(model, page, key, text) {
   return make("a", { href: link.href.replace(/\/(dashboard|docs)$/, page), target: "_blank", rel: "noreferrer", "data-key": key }, text);
 }
 
-// showCalls shows the tree in an element below its heading, which it hides where there is none. It leaves a tree alone that is
+// showCalls shows the tree in an element below its heading, which it hides if there is none. It leaves a tree alone that is
 // as it was, so that what is selected stays selected; in another one what is unfolded and has the focus keeps both.
 function showCalls(box, state) {
   const text = JSON.stringify([state.calls, state.calls_omitted]);

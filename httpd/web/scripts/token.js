@@ -1,4 +1,4 @@
-// The bearer token, where the server wants one (--auth-token-file). The page asks for it once, sends it with each of its
+// The bearer token, if the server requires one (--auth-token-file). The page asks for it once, sends it with each of its
 // requests, and keeps it for as long as the tab is open.
 
 const TOKEN_KEY = "pinion-token";
@@ -8,8 +8,8 @@ let tokenAsked = null; // the answer that is waited for, by however many request
 
 const tokenOf = () => sessionStorage.getItem(TOKEN_KEY);
 
-// fetchWithToken is fetch. Where the server refuses the request for want of a token, the user is asked for one, and the request
-// is made again; where the user gives none, its answer is the 401.
+// fetchWithToken is fetch. Where the server refuses the request because a token is missing, the user is asked for one, and the request
+// is made again; if the user gives none, its answer is the 401.
 async function fetchWithToken(url, options = {}) {
   for (;;) {
     const token = tokenOf();
@@ -25,7 +25,7 @@ async function fetchWithToken(url, options = {}) {
 function askForToken(wasWrong) {
   tokenAsked ??= new Promise((done) => {
     const input = make("input", { id: "token", type: "password", autocomplete: "off", required: true });
-    const label = make("label", {}, wasWrong ? "The server does not know that token. Token: " : "This server requires a token: ", input);
+    const label = make("label", {}, wasWrong ? "The server rejected that token. Token: " : "This server requires a token: ", input);
     const send = make("button", { value: "given" }, "Use it");
     const leave = make("button", { type: "button", className: "plain" }, "Cancel");
     const form = make("form", { method: "dialog" }, label, make("p", { className: "choices" }, send, leave));

@@ -1,4 +1,4 @@
-// The server's log: its last records since somebody watches it, as rows that a level and a text filter.
+// The server's log: its last records since a client watches it, as rows that a level and a text filter.
 
 const log = { records: [], last: 0, shown: null }; // a record is {text, row}
 const MAX_RECORDS = 200;
@@ -13,7 +13,7 @@ function addRecords({ last, records }) {
   log.last = last;
 }
 
-// readRecord takes a record apart: {time, level, message, fields}, with a letter as level; "" where it has none.
+// readRecord takes a record apart: {time, level, message, fields}, with a letter as level; "" if it has none.
 function readRecord(text) {
   try {
     const { time = "", level = "", msg, ...fields } = parseExact(text);

@@ -7,7 +7,7 @@ const FEW = 25; // predictions that are shown until the reader asks for all
 const MOST = 100; // predictions that each list has
 
 const keyOf = (p) => `${p.kind} ${p.id} ${p.ended ?? ""}`;
-const isHeld = () => list.opened !== null || view.paused || $("list").contains(document.activeElement);
+const isFrozen = () => list.opened !== null || view.paused || $("list").contains(document.activeElement);
 
 function showPredictions(at) {
   for (const button of document.querySelectorAll("[data-list]")) {
@@ -22,7 +22,7 @@ function showPredictions(at) {
   const wanted = $("search").value.trim().toLowerCase();
   $("deep-box").hidden = !wanted;
   const found = deep ? list.deep : list.all[list.name].filter((p) => !wanted || `${p.id} ${p.error ?? ""} ${p.trace ?? ""}`.toLowerCase().includes(wanted));
-  if (list.found && isHeld()) {
+  if (list.found && isFrozen()) {
     const before = new Set(list.found.map(keyOf));
     const fresh = found.filter((p) => !before.has(keyOf(p))).length;
     $("newest").hidden = !fresh;

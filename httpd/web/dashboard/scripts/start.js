@@ -14,7 +14,7 @@ $("search").addEventListener("keydown", (e) => e.key === "Enter" && $("search").
 $("deep").addEventListener("click", searchAll);
 $("log-box").addEventListener("toggle", showLog);
 for (const id of ["log-level", "log-text"]) $(id).addEventListener("input", showLog);
-$("list").addEventListener("focusout", () => setTimeout(() => !isHeld() && showPredictions(view.at)));
+$("list").addEventListener("focusout", () => setTimeout(() => !isFrozen() && showPredictions(view.at)));
 $("newest").addEventListener("click", () => chooseList(list.name));
 $("all").addEventListener("click", () => {
   list.whole = !list.whole;

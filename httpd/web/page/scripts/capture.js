@@ -2,7 +2,7 @@
 
 const canCapture = () => Boolean(navigator.mediaDevices?.getUserMedia);
 
-// accepts tells whether a file input may take files of a kind. It says so by x-cog-accept, else by the words of its name.
+// accepts reports whether a file input may take files of a kind. It says so by x-cog-accept, else by the words of its name.
 function accepts(name, schema, kind) {
   const accept = schema["x-cog-accept"];
   if (accept) return accept.includes(kind + "/") || accept.includes("*/*");

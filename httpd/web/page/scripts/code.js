@@ -52,7 +52,7 @@ function documentLeaf(value) {
 
 const REQUEST_KEYS = ["id", "input", "context", "created_at", "output_file_prefix", "webhook", "webhook_events_filter"];
 
-// isPart tells whether an input can be a part of a form: its name is no key of a request, and the server can tell from
+// isPart reports whether an input can be a part of a form: its name is no key of a request, and the server can tell from
 // its type how to read it.
 function isPart([name, value]) {
   const { schema } = fields.find((f) => f.name === name);

@@ -65,7 +65,7 @@ function setInputs(values) {
   }
 }
 
-// takesNull tells whether None is another value than the default, by leaving the input out.
+// takesNull reports whether None is another value than the default, by leaving the input out.
 const takesNull = (schema) => schema.type === "boolean" && schema.nullable && schema.default !== undefined;
 
 // showProblems puts what the server refused beside the inputs, and goes to the first.

@@ -1,5 +1,5 @@
 // Markdown as elements: headings, lists, quotes, tables, code, links. HTML in it is text. Pictures are links, for the text
-// may come from anybody.
+// may come from anyone.
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([\w+#.-]*)/;
 const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/;

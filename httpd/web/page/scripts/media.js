@@ -61,7 +61,7 @@ function fileView(url, name) {
   return figure;
 }
 
-// nameInAddress is the last part of an address's path, as it stands where it does not decode.
+// nameInAddress is the last part of an address's path, or as it stands if it does not decode.
 function nameInAddress(url) {
   const part = url.split(/[?#]/)[0].split("/").pop();
   try {

@@ -2,7 +2,7 @@
 
 const model = { document: null, source: "" };
 
-// LoadError is that the server did not give its document.
+// LoadError means that the server did not return its document.
 class LoadError extends Error {
   constructor(status) {
     super(status === 401 ? "This server requires a token." : "The model is not set up yet.");
@@ -10,7 +10,7 @@ class LoadError extends Error {
   }
 }
 
-// loadModel fetches the document, and tells whether it is another one. It is there once the model has been set up.
+// loadModel fetches the document, and reports whether it is another one. It is there once the model has been set up.
 async function loadModel() {
   const response = await request("/openapi.json");
   if (!response.ok) throw new LoadError(response.status);
@@ -38,17 +38,17 @@ const operation = () => model.document?.paths?.["/" + collection()]?.post ?? {};
 const inputSchema = () => resolve(schemas()[isTraining() ? "TrainingInput" : "Input"] ?? {});
 const outputSchema = () => resolve(schemas()[isTraining() ? "TrainingOutput" : "Output"] ?? {});
 
-// isStreaming tells whether the server sends the output as it comes: each iterator, with or without @streaming.
+// isStreaming reports whether the server sends the output as it comes: each iterator, with or without @streaming.
 const isStreaming = () => !isTraining() && (operation()["x-cog-streaming"] === true || outputSchema()["x-cog-array-type"] === "iterator");
 
 
-// isText tells whether the output's items are pieces of one text.
+// isText reports whether the output's items are pieces of one text.
 const isText = () => outputSchema()["x-cog-array-display"] === "concatenate" || (writesText() && outputSchema().items?.type === "string");
 
 const isFile = (schema) => schema.type === "string" && schema.format === "uri";
 const isFileList = (schema) => schema.type === "array" && isFile(resolve(schema.items ?? {}));
 
-// isSecret tells whether there is a secret in what a schema describes; a schema may hold itself.
+// isSecret reports whether there is a secret in what a schema describes; a schema may hold itself.
 function isSecret(schema, depth = 0) {
   const parts = [schema.items, ...(schema.anyOf ?? []), ...Object.values(schema.properties ?? {})];
   return schema.format === "password" || (depth < 8 && parts.some((part) => part && isSecret(resolve(part), depth + 1)));

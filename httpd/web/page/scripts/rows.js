@@ -5,7 +5,7 @@ const MAX_EDITED = 50; // rows; longer values are JSON
 const isScalar = (schema) => Boolean(schema.enum) || ["integer", "number", "boolean"].includes(schema.type) || (schema.type === "string" && !["uri", "password"].includes(schema.format));
 const isRowList = (schema) => schema.type === "array" && !isSecret(schema) && isScalar(resolve(schema.items ?? {}));
 
-// isTable tells whether an input is a dict of any keys, with values of one type or of any.
+// isTable reports whether an input is a dict of any keys, with values of one type or of any.
 const isTable = (schema) => schema.type === "object" && !schema.properties && !isSecret(schema) && !resolve(valueSchema(schema)).properties;
 const valueSchema = (schema) => (typeof schema.additionalProperties === "object" ? schema.additionalProperties : {});
 

@@ -37,7 +37,7 @@ async function share() {
 }
 
 // sharedInputs are the inputs of the page's own link, and its kind; null means the link has none that can be read. Each value
-// may be of any type: the link may come from anybody.
+// may be of any type: the link may come from anyone.
 function sharedInputs() {
   try {
     const { kind, input } = JSON.parse(decodeBase64(location.hash.slice(1)));

@@ -54,10 +54,10 @@ function numberView(x) {
   return short === whole ? whole : make("span", { title: whole }, short);
 }
 
-// isSmall tells whether a value is as well read on one line.
+// isSmall reports whether a value is as well read on one line.
 const isSmall = (value) => Object.keys(value).length <= 8 && !hasFile(value) && JSON.stringify(value).length <= 60;
 
-// hasFile tells whether there is a file in a value. It looks at some of each list only.
+// hasFile reports whether there is a file in a value. It looks at some of each list only.
 function hasFile(value) {
   if (typeof value === "string") return isFileText(value);
   return Boolean(value) && typeof value === "object" && Object.values(value).slice(0, 100).some(hasFile);
