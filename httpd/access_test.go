@@ -173,7 +173,7 @@ func TestAccess_Sample(t *testing.T) {
 		t.Errorf("%d lines at once, want 10", first)
 	}
 	if newAccess(Options{}) != nil {
-		t.Error("no lines are wanted, and there are some")
+		t.Error("got an access log without the option, want none")
 	}
 }
 

@@ -311,7 +311,7 @@ func TestBodies_FilesOnDiskAreSent(t *testing.T) {
 		f := newFake()
 		f.runs = func(p *predict.Prediction) {
 			if !p.Request.WantFile {
-				t.Error("no request wants a file")
+				t.Error("got WantFile = false, want true")
 			}
 			file, err := os.Open(path)
 			if err != nil {

@@ -163,7 +163,7 @@ func TestRead_Refusals(t *testing.T) {
 				c.param, c.code, c.message)
 		}
 		if body := err.AppendJSON(nil); rawjson.Check(body) != nil {
-			t.Errorf("the error is not JSON: %s", body)
+			t.Errorf("got the error %s, want JSON", body)
 		}
 	}
 }

@@ -103,7 +103,7 @@ func TestFollower_AsksOnce(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(await.Timeout):
-		t.Fatal("the prediction does not end with its job")
+		t.Fatal("the prediction goes on after its job, want it ended")
 	}
 	p.Release()
 }

@@ -144,7 +144,7 @@ func TestBudget_NeverAbove(t *testing.T) {
 				n := random.Int64N(6 * mib)
 				if seed%2 == 0 {
 					if b.Wait(n, time.Minute, nil) != nil {
-						t.Error("not served within a minute")
+						t.Error("got no room within a minute, want it")
 						return
 					}
 				} else if !b.Take(n, n) {

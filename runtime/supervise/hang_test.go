@@ -21,7 +21,7 @@ func TestHang_StoppedWorkerIsReplaced(t *testing.T) {
 	}
 	waits := s.ask("waits", `"which"`) // lies in its socket, unbegun
 	if r := waits.result(); r.Err != nil {
-		t.Errorf("what it had not begun ended with %+v", r)
+		t.Errorf("what it had not begun ended with %+v, want no error", r)
 	}
 	st = s.until("another", func(st Status) bool { return ready(st) && st.Restarts == 1 })
 	says(t, "the last exit", st.LastExit, "killed by the server", "it has not answered on its control channel for 1s")
@@ -53,7 +53,7 @@ func TestHang_StuckLoop(t *testing.T) {
 	s.until("ready", ready)
 	waits := s.ask("waits", `"which"`)
 	if r := waits.result(); r.Err != nil {
-		t.Errorf("what it had not begun ended with %+v", r)
+		t.Errorf("what it had not begun ended with %+v, want no error", r)
 	}
 	st := s.until("another", func(st Status) bool { return ready(st) && st.Restarts == 1 })
 	says(t, "the last exit", st.LastExit, "killed by the server", "has not taken a prediction for 1s")

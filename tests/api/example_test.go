@@ -27,7 +27,7 @@ type exampleHealth struct {
 func readExampleHealth(t *testing.T, s *harness.Server, path string) (h exampleHealth) {
 	t.Helper()
 	if a := s.Do(http.MethodGet, path, nil); json.Unmarshal(a.Body, &h) != nil {
-		t.Errorf("got %s", a)
+		t.Errorf("got %s, want JSON", a)
 	}
 	return h
 }
@@ -88,7 +88,7 @@ func wantExample(t *testing.T, s *harness.Server, want string) {
 		} `json:"components"`
 	}
 	if a := s.Do(http.MethodGet, "/openapi.json", nil); json.Unmarshal(a.Body, &document) != nil {
-		t.Errorf("got %s", a)
+		t.Errorf("got %s, want JSON", a)
 	}
 	harness.Equal(t, "the document's example", string(document.Components.Schemas.Input.Example), want)
 }

@@ -66,7 +66,7 @@ func TestStop_UnderLoad(t *testing.T) {
 				l.quit()
 				stop(s)
 				if until(func() bool { return !harness.Alive(s.PID) }) != nil {
-					t.Fatalf("the server runs %s after it was told to stop", timeout)
+					t.Fatalf("the server runs %s after it was told to stop, want it ended", timeout)
 				}
 				s.Ended(0)
 				for i, receiver := range receivers[:len(receivers)-1] {

@@ -185,7 +185,7 @@ func count(t *testing.T, valgrind, worker string, python harness.Python, library
 	for line := range strings.Lines(string(out)) {
 		name, n, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if counts[name], err = strconv.Atoi(n); err != nil {
-			t.Fatalf("count.py says %q", out)
+			t.Fatalf("got %q from count.py, want names and counts", out)
 		}
 	}
 	return counts

@@ -37,7 +37,7 @@ func childOf(t *testing.T, parent int) int {
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
-		t.Fatalf("the children of %d are %q", parent, text)
+		t.Fatalf("the children of %d are %q, want one process id", parent, text)
 	}
 	return pid
 }

@@ -32,7 +32,7 @@ func TestNames_AreGenerated(t *testing.T) {
 			m = object.FindStringSubmatch(line)
 		}
 		if m == nil {
-			t.Errorf("not understood: %s", line)
+			t.Errorf("got the line %s, want an entry", line)
 			continue
 		}
 		count++
@@ -42,6 +42,6 @@ func TestNames_AreGenerated(t *testing.T) {
 		}
 	}
 	if defined := strings.Count(string(names), "(CPY3->") + strings.Count(string(names), "(*CPY3->"); defined != count {
-		t.Errorf("cpy3_names.h has %d names for %d entries: run go generate", defined, count)
+		t.Errorf("cpy3_names.h has %d names, want %d: run go generate", defined, count)
 	}
 }

@@ -52,7 +52,7 @@ func TestRunDir_KeepMakesRunFolderAgain(t *testing.T) {
 			}
 			sweep(os.TempDir()) // of another server's start
 			if _, err := os.Stat(path); err != nil {
-				t.Error("another server takes it for a leftover")
+				t.Errorf("another server has swept the folder: %v, want it kept", err)
 			}
 		})
 	}
