@@ -98,7 +98,7 @@ func TestFiles_SendFilePassesDescriptor(t *testing.T) {
 		t.Errorf("got %q, want hello", got)
 	}
 	if n, err := unix.Read(pipe[0], buf); n != 0 || err != nil {
-		t.Errorf("somebody still holds the other end: %d, %v, want 0", n, err)
+		t.Errorf("the other end is still held: %d, %v, want 0", n, err)
 	}
 }
 

@@ -66,7 +66,7 @@ func TestWriter_CombiningWriter(t *testing.T) {
 	wg.Wait()
 }
 
-// TestWriter_SendDoesNotWait sends far more than a socket holds before anybody reads: were one Send to wait for
+// TestWriter_SendDoesNotWait sends far more than a socket holds before the other end reads: were one Send to wait for
 // the other side, the test would hang.
 func TestWriter_SendDoesNotWait(t *testing.T) {
 	noLeak(t)

@@ -26,7 +26,7 @@ var (
 type Error struct {
 	// Kind is one of the sentinels above.
 	Kind error
-	// What happened, and to which file.
+	// What says what happened, and to which file.
 	What string
 	// Fix says what to do about it.
 	Fix string

@@ -39,7 +39,7 @@ func TestSpool_HasNoName(t *testing.T) {
 		t.Fatal(err)
 	}
 	if file, err = s.Spool(0); err != nil {
-		t.Errorf("after somebody has removed the folder: %v", err)
+		t.Errorf("after the folder was removed: %v", err)
 	} else {
 		file.Close()
 	}

@@ -124,7 +124,7 @@ func (e *envelope) set(key, value []byte, at int) {
 	}
 }
 
-// What a member of the envelope may have in bytes of JSON: its text is a copy, which is not charged to the memory
+// Limits of a member of the envelope, in bytes of JSON: its text is a copy, which is not charged to the memory
 // budget.
 const (
 	maxTime  = 200

@@ -80,7 +80,7 @@ func (n *node) secrets(hide []span, raw []byte, base int) []span {
 	return whole
 }
 
-// Where the secrets of a node are: below it, in one schema of the same value, or in several schemas.
+// Places of the secrets of a node: below it, in one schema of the same value, or in several schemas.
 const (
 	secretBelow = iota
 	secretHere

@@ -21,7 +21,7 @@ func TestBatchFaults_CancelInRunningBatch(t *testing.T) {
 		r.dropped(tr.items[i])
 	}
 	if n := r.interrupts.Load(); n != 0 {
-		t.Errorf("the worker was interrupted %d times, and somebody still waits, want 0", n)
+		t.Errorf("the worker was interrupted %d times, and a call still waits, want 0", n)
 	}
 	r.done(tr)
 	r.answer(ipc.KindCanceled, tr.items[0])

@@ -24,7 +24,7 @@ type Exit struct {
 	Unknown  error         // why its exit status could not be read
 }
 
-// What the worker was doing when it ended.
+// Arguments of Exit.Describe: what the worker was doing when it ended.
 const (
 	duringStart   = "before its setup began"
 	duringSetup   = "during setup"

@@ -143,7 +143,7 @@ func TestLifecycle_RenewalTakesTurns(t *testing.T) {
 		first.end()
 		second.end()
 		if len(fleet.turn) != 0 {
-			t.Errorf("somebody kept the turn: got %d, want none", len(fleet.turn))
+			t.Errorf("a worker kept the turn: got %d, want none", len(fleet.turn))
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"pinion/runtime/moves"
 )
 
-// What a job's status can be. They are HTTP's, because the service that is stood in for defines its outcomes by them.
+// The statuses of a job. They are HTTP's, because the service that is stood in for defines its outcomes by them.
 const (
 	StatusDone       = http.StatusOK
 	StatusInvalid    = http.StatusUnprocessableEntity // its id is among the answer's error_ids
@@ -36,7 +36,7 @@ var jobMoves = moves.Table[jobPhase]{
 	jobSent:    1<<jobWaiting | 1<<jobEnded,
 }
 
-// Job is one body on its way to a worker and back. Wait is called once; Cancel by anybody at any time.
+// Job is one body on its way to a worker and back. Wait is called once; Cancel by any goroutine at any time.
 type Job struct {
 	q     *Queue
 	id    id

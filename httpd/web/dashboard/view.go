@@ -23,7 +23,7 @@ type View struct {
 	history   history
 	followers map[chan []byte]struct{}
 	closed    bool
-	// What the followers were sent last.
+	// The data that the followers were sent last.
 	state, predictions []byte
 	logged             uint64 // records of the server's log
 }

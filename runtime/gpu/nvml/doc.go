@@ -1,7 +1,7 @@
 // Package nvml asks NVIDIA's management library how busy the GPUs are, for the front's metrics.
 //
 // The front never loads CUDA, and needs not: libnvidia-ml makes no context and takes no memory of a GPU. It comes
-// with the driver and is opened by dlopen when somebody first asks, so the build needs no header of it, and a machine
+// with the driver and is opened by dlopen at the first request, so the build needs no header of it, and a machine
 // without it pays for one failed dlopen.
 //
 // What a Sampler promises:

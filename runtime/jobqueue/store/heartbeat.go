@@ -33,7 +33,7 @@ func (c *Claim) Beat(ctx context.Context) BeatResult {
 	case err != nil:
 		return Uncertain
 	}
-	// Where the end is written, its webhook may still wait: until that is stored the message is this server's.
+	// If the end is written, its webhook may still wait: until that is stored the message is this server's.
 	if err := c.m.InProgress(); err != nil {
 		return Uncertain
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// TestClaim_UnreadableStates of somebody else with access to NATS end as dead letters: else their jobs would be
+// TestClaim_UnreadableStates of another client of NATS end as dead letters: else their jobs would be
 // delivered again for ever.
 func TestClaim_UnreadableStates(t *testing.T) {
 	t.Parallel()
@@ -49,7 +49,7 @@ func TestClaim_UnreadableStates(t *testing.T) {
 	}
 }
 
-// TestClaim_HostileMessages by somebody else with access to NATS become dead letters, with any headers.
+// TestClaim_HostileMessages by another client of NATS become dead letters, with any headers.
 func TestClaim_HostileMessages(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

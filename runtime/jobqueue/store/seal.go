@@ -90,7 +90,7 @@ func (k *Keys) open(what string, data []byte) ([]byte, error) {
 	return nil, errSealed
 }
 
-// What is sealed.
+// The kinds of sealed data.
 const (
 	sealBody   = "body"
 	sealState  = "state"

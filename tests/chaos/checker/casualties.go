@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What a failed prediction may say.
+// Errors that a failed prediction may have.
 const (
 	deathPrefix    = "worker " // killed …, exited …, ended …
 	timedOut       = "Prediction timed out"

@@ -6,7 +6,7 @@
 //
 // Its exit code is 0 if all held, 1 where one did not, 2 where it could not decide.
 //
-// What it proves, of each prediction:
+// It proves of each prediction:
 //
 //   - It has one terminal state, the same in its answer, its webhooks and every later look; one that
 //     was refused, or never taken, has none and was never run.

@@ -105,7 +105,7 @@ func TestLogsink_FlushWaitsForReaderThatGoesOn(t *testing.T) {
 	}
 }
 
-// TestLogsink_SinkOnNonBlockingDescriptor: somebody who shares the descriptor may have made it so.
+// TestLogsink_SinkOnNonBlockingDescriptor: another holder of the descriptor may have made it so.
 func TestLogsink_SinkOnNonBlockingDescriptor(t *testing.T) {
 	s, read := sinkOnPipe(t, 1<<20)
 	if err := unix.SetNonblock(s.fd, true); err != nil {

@@ -169,7 +169,7 @@ func (c *CogYAMLReport) keys(path string, n *usertext.Node, f *valueForm) {
 	}
 }
 
-// unknownKey is a problem where a key that serving needs was likely meant. Other keys may be known to somebody else:
+// unknownKey is a problem where a key that serving needs was likely meant. Other keys may be known to other programs:
 // Cog ignores those that it does not know.
 func (c *CogYAMLReport) unknownKey(path string, entry usertext.Entry, known []string) {
 	what := fmt.Sprintf("%sunknown key %q", prefix(path), entry.Key)

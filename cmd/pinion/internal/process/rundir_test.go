@@ -58,7 +58,7 @@ func TestRunDir_KeepMakesRunFolderAgain(t *testing.T) {
 	}
 }
 
-// TestRundir_KeepTrustsNoFolderOfItsName: somebody else may have made it.
+// TestRundir_KeepTrustsNoFolderOfItsName: another user may have made it.
 func TestRundir_KeepTrustsNoFolderOfItsName(t *testing.T) {
 	d := newRunDir(t)
 	path := d.Path()
@@ -73,7 +73,7 @@ func TestRundir_KeepTrustsNoFolderOfItsName(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := d.Path(); got == path {
-		t.Errorf("it uses a link that somebody has put there: got %.300q, want anything but %q", got, path)
+		t.Errorf("it uses a link that another program has put there: got %.300q, want anything but %q", got, path)
 	}
 	if entries, err := os.ReadDir(other); err != nil || len(entries) > 0 {
 		t.Errorf("it has written there: %v, %v, want none", entries, err)

@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// What a file may have. The parser takes memory by these characters, a kilobyte and more each in a line without an end;
+// Limits of a file. The parser takes memory by these characters, a kilobyte and more each in a line without an end;
 // an alias repeats all that its anchor holds.
 const (
 	maxSize   = 1 << 20
