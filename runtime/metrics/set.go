@@ -27,7 +27,7 @@ type Options struct {
 	ExitCauses []string
 	// DroppedLogs returns how much of the server's log was dropped because its reader was too slow.
 	DroppedLogs func() (records, bytes uint64)
-	// DroppedTelemetry returns how much of each signal the collector did not take; nil means none is sent.
+	// DroppedTelemetry returns how much of each signal the collector did not accept; nil means none is sent.
 	DroppedTelemetry func() map[string]uint64
 	// SetsAside means that workers may be set aside, as those of pinion batching.
 	SetsAside bool

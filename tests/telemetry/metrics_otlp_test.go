@@ -160,7 +160,7 @@ func TestMetricsOtlp_Exemplars(t *testing.T) {
 	}
 }
 
-// TestMetricsOtlp_MetricsThatAreNotSent: the switches turn them off, and what a collector does not take is counted.
+// TestMetricsOtlp_MetricsThatAreNotSent: the switches turn them off, and what a collector does not accept is counted.
 func TestMetricsOtlp_MetricsThatAreNotSent(t *testing.T) {
 	t.Parallel()
 	dir := meteredModel(t)
