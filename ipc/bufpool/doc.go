@@ -2,5 +2,6 @@
 // it, touching its pages) costs more than a copy of the body does. Thousands of bodies of a few kilobytes a second
 // would keep the garbage collector busy.
 //
-// It is a leaf: any package may import it. The garbage collector may free what the pool holds at any time.
+// It is small because frames and the bodies of requests share the pool: it is a leaf that any package may import. The
+// garbage collector may free what it holds at any time.
 package bufpool

@@ -13,5 +13,7 @@
 //   - Without the library, and where it cannot be initialized, there are no GPUs.
 //
 // GPUs are numbered as nvidia-smi numbers them; CUDA_VISIBLE_DEVICES means nothing to the library, but a container has
-// only the GPUs that it was given. The C code allocates nothing and keeps no state. Importer: cmd/pinion.
+// only the GPUs that it was given. The C code allocates nothing and keeps no state.
+//
+// It is apart because it needs C, without which the rest of runtime builds.
 package nvml
