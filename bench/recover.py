@@ -1,4 +1,4 @@
-"""How long a killed worker is missed.
+"""How long predictions fail after a worker is killed.
 
 Sixteen clients ask a small model all the time, each as soon as it was answered. The worker is
 killed with SIGKILL, again and again. Of each kill it is told how many predictions failed, how

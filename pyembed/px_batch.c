@@ -1,8 +1,8 @@
 // The functions with which Python serves a batched model: Python keeps the items, C moves the bytes.
 //
-// An item is one prediction. A batch is one run of the function as the front formed it; it has a claim word, and its items
-// have none. All functions: GIL held. reply_item, prepared and emit_item may be called from any Python thread, frames from
-// the one that reads the slot, the rest on the main thread.
+// An item is one prediction. A batch is one run of the function as the front formed it; it has a claim word, and its
+// items have none. All functions: GIL held. reply_item, prepared and emit_item may be called from any Python thread,
+// frames from the one that reads the slot, the rest on the main thread.
 #include "px_batch.h"
 
 #include <errno.h>
@@ -23,8 +23,8 @@
 
 #define PX_KEEP_ANSWER ((size_t)1 << 20)
 
-// A buffer that is used again. An answer takes it: the encoder runs Python code, and other threads may answer meanwhile.
-// GIL held.
+// A buffer that is used again. An answer takes it: the encoder runs Python code, and other threads may answer
+// meanwhile. GIL held.
 static struct px_buf reused;
 
 PyObject *px_frame_tuple(uint8_t kind, uint64_t id, uint8_t flags, PyObject *message, PyObject *error) {
@@ -60,8 +60,8 @@ int px_fill(struct px_channel *ch, bool wait) {
   }
 }
 
-// frames(slot, wait) -> [(kind, id, flags, message, error), …], or None at the end: all frames that are there; with wait at
-// least one.
+// frames(slot, wait) -> [(kind, id, flags, message, error), …], or None at the end: all frames that are there; with
+// wait at least one.
 static PyObject *frames(PX_SELF, PyObject *args) {
   struct px_channel *ch;
   int wait, n;

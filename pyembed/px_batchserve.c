@@ -2,8 +2,8 @@
 // (`_worker/batch/server.py`) gets the others, and all that was read before them, in order. Both must behave alike:
 // testdata/worker_parity.py holds them to that.
 //
-// Simple is a batch of items without events and without files to keep, with equal keys, whose function returns a list or
-// tuple with one element for each item and no exception in it.
+// Simple is a batch of items without events and without files to keep, with equal keys, whose function returns a list
+// or tuple with one element for each item and no exception in it.
 //
 //   handler.function               the model's function
 //   handler.prepare(input)         completes and converts an item's input; None: nothing to do
@@ -67,7 +67,8 @@ static void release(struct server *s) {
   px_free(s->waiting);
 }
 
-// encode_in_time is the handler's encode, self. It may run for long, and the answers before this one must not wait for it.
+// encode_in_time is the handler's encode, self. It may run for long, and the answers before this one must not wait for
+// it.
 static PyObject *encode_in_time(PyObject *self, PyObject *value) {
   px_flusher_arm_for(px_slot_of(0));
   return PyObject_CallOneArg(self, value);
@@ -228,8 +229,8 @@ static int add_list(struct server *s, size_t n, PyObject *arguments, PyObject *n
   return status;
 }
 
-// arguments_of makes the arguments of a batch: a new reference, or NULL if its items are not the first that wait, or it is
-// not simple. It sets no exception.
+// arguments_of makes the arguments of a batch: a new reference, or NULL if its items are not the first that wait, or it
+// is not simple. It sets no exception.
 static PyObject *arguments_of(struct server *s, PyObject *ids) {
   size_t n = PyList_CheckExact(ids) ? (size_t)PyList_Size(ids) : 0;
   if (n == 0 || n > s->nitems) return NULL;
@@ -258,8 +259,8 @@ static PyObject *call(struct server *s, PyObject *arguments) {
   return result;
 }
 
-// elements is a list of what the function returned for n items: a new reference, or NULL if the result is not simple. It
-// sets no exception.
+// elements is a list of what the function returned for n items: a new reference, or NULL if the result is not simple.
+// It sets no exception.
 static PyObject *elements(PyObject *result, Py_ssize_t n) {
   if (!PyList_CheckExact(result) && !PyTuple_CheckExact(result)) return NULL;
   PyObject *values = PySequence_List(result);  // a copy: the model may change its list meanwhile
@@ -300,8 +301,8 @@ static int answer(struct server *s, uint64_t id, PyObject *ids, PyObject *values
   return status;
 }
 
-// resume has Python go on with a batch from what the function returned or raised. It takes the references scope and result.
-// 0, or -1 with an exception.
+// resume has Python go on with a batch from what the function returned or raised. It takes the references scope and
+// result. 0, or -1 with an exception.
 static int resume(struct server *s, uint64_t id, size_t n, PyObject *scope, PyObject *result, uint64_t nanos) {
   PyObject *raised = result ? NULL : px_raised(), *frames = remove_items(s, n), *done = NULL;
   if (frames)
@@ -355,8 +356,8 @@ static int run(struct server *s) {
   return status;
 }
 
-// read_all takes all frames that are there, and waits for one if no batch waits. 1; 0: the front has closed the slot; -1
-// with an exception.
+// read_all takes all frames that are there, and waits for one if no batch waits. 1; 0: the front has closed the slot;
+// -1 with an exception.
 static int read_all(struct server *s) {
   bool wait = s->nwaiting == 0;
   int n = px_fill(s->ch, wait);

@@ -1,8 +1,8 @@
 // Busy-polling: asking a socket for the next request for a while before blocking.
 //
 // Waking a thread takes longer than many a prediction. When requests come one by one, px_wait therefore polls before it
-// blocks, if the last PX_SHORT_WAITS waits were short (ipc/PROTOCOL.md, "Busy-polling"). It asks ppoll() and not recvmsg():
-// that one also wakes up when the front reads an answer, because there is more room to write.
+// blocks, if the last PX_SHORT_WAITS waits were short (ipc/PROTOCOL.md, "Busy-polling"). It asks ppoll() and not
+// recvmsg(): that one also wakes up when the front reads an answer, because there is more room to write.
 //
 // Gain, echo model on two cores, one connection: 8 900 -> 14 300 requests a second, median 96 -> 36 us; two connections
 // half as much; from eight on none (docs/experiments.md). The front decides: the word busy_poll of the page is 0 with

@@ -1,5 +1,5 @@
-// Calls of other models of the server. The front gets one end of a socket for each call, by the channel of the prediction that
-// calls, and so knows which it is. Python speaks on the other end: see cog/_worker/calls.py.
+// Calls of other models of the server. The front gets one end of a socket for each call, by the channel of the
+// prediction that calls, and so knows which it is. Python speaks on the other end: see cog/_worker/calls.py.
 #include "px_calls.h"
 
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include "px_tasks.h"
 #include "px_worker.h"
 
-// open_call(slot, id) -> int: a socket for a call of a prediction; slot -1 stands for the one that the main thread runs. It
-// belongs to the caller.
+// open_call(slot, id) -> int: a socket for a call of a prediction; slot -1 stands for the one that the main thread
+// runs. It belongs to the caller.
 static PyObject *open_call(PX_SELF, PyObject *args) {
   int slot, ends[2];
   unsigned long long id;
@@ -36,7 +36,8 @@ static PyObject *open_call(PX_SELF, PyObject *args) {
   return PyLong_FromLong(own);
 }
 
-// loads_tensors(bytes) -> object: as loads, but tensors in it are (data, shape, code), and numbers may be NaN or infinite.
+// loads_tensors(bytes) -> object: as loads, but tensors in it are (data, shape, code), and numbers may be NaN or
+// infinite.
 static PyObject *loads_tensors(PX_SELF, PyObject *data) {
   static const struct px_json_arrays none;
   char *s;

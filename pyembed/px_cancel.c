@@ -1,7 +1,7 @@
 // Cancels: what the handler of the cancel signal does.
 //
-// The front repeats the signal. The first raises an exception in the code that runs, unless that would break an import: then
-// a later signal does. An exception that was swallowed is raised again: px_swallowed.c.
+// The front repeats the signal. The first raises an exception in the code that runs, unless that would break an import:
+// then a later signal does. An exception that was swallowed is raised again: px_swallowed.c.
 #include "px_cancel.h"
 
 #include <signal.h>
@@ -35,7 +35,8 @@ static bool was_dropped(PyObject *frame) {
   return false;
 }
 
-// take is the id that runs on a channel, if the front asked for its end and an exception may be raised in this frame now.
+// take is the id that runs on a channel, if the front asked for its end and an exception may be raised in this frame
+// now.
 static uint64_t take(struct px_channel *ch, PyObject *frame) {
   uint64_t running = atomic_load(&ch->page->running), word = atomic_load(&ch->page->cancel);
   if (running == 0 || (word & ~PX_CANCEL_AGAIN) != running) return 0;
@@ -54,8 +55,9 @@ void px_cancel_forget(void) {
   cancel.diverted = cancel.printed = false;
 }
 
-// divert has the event loop or the greenlets that run on this thread end the prediction: they drop exceptions of others.
-// None: there are none; True: they will; else the type of exception to raise. NULL where that cannot be found out.
+// divert has the event loop or the greenlets that run on this thread end the prediction: they drop exceptions of
+// others. None: there are none; True: they will; else the type of exception to raise. NULL where that cannot be found
+// out.
 static PyObject *divert(void) {
   PyObject *modules = PyImport_GetModuleDict();
   PyObject *greenlet = PyUnicode_FromString("greenlet"), *events = PyUnicode_FromString("asyncio.events");
@@ -76,8 +78,8 @@ static PyObject *divert(void) {
   return PyObject_CallMethod(cancel.diverter, "divert", "OO", cancel.frame, cancel.diverted ? Py_True : Py_False);
 }
 
-// interrupt(type=None): raises an exception of this type in the code that the handler interrupted, as handle_cancels says. Without
-// one it is cog's, or an event loop ends the prediction.
+// interrupt(type=None): raises an exception of this type in the code that the handler interrupted, as handle_cancels
+// says. Without one it is cog's, or an event loop ends the prediction.
 static PyObject *interrupt(PX_SELF, PyObject *args) {
   PyObject *type = NULL, *diverted = NULL;
   if (!PyArg_ParseTuple(args, "|O", &type)) return NULL;
@@ -104,8 +106,8 @@ static PyObject *interrupt(PX_SELF, PyObject *args) {
   return NULL;
 }
 
-// canceled returns [(slot, id), …]: the running predictions whose end was asked for and which may be interrupted, each once
-// unless the exception was dropped.
+// canceled returns [(slot, id), …]: the running predictions whose end was asked for and which may be interrupted, each
+// once unless the exception was dropped.
 static PyObject *canceled(PyObject *frame) {
   PyObject *list = PyList_New(0);
   for (int i = 0; list && i < px_w.nslots; i++) {
@@ -121,9 +123,9 @@ static PyObject *renew_cancel(PX_SELF, PX_NO_ARGS) {
   Py_RETURN_NONE;
 }
 
-// on_cancel(signum, frame): the handler of the cancel signal. It runs on the main thread, between two bytecodes or after an
-// interrupted system call, so what it finds running is what it interrupts. It is C: Python code in it would be interrupted by
-// the signals that interrupt sends.
+// on_cancel(signum, frame): the handler of the cancel signal. It runs on the main thread, between two bytecodes or
+// after an interrupted system call, so what it finds running is what it interrupts. It is C: Python code in it would be
+// interrupted by the signals that interrupt sends.
 static PyObject *on_cancel(PyObject *self, PyObject *args) {
   int number;
   PyObject *frame, *result = NULL;

@@ -6,8 +6,8 @@
 
 #include "px_python.h"
 
-// px_cancel_forget ends what the handler of the cancel signal has begun: the prediction has ended. GIL held. px_w.raised is
-// set where there is anything to forget but a note.
+// px_cancel_forget ends what the handler of the cancel signal has begun: the prediction has ended. GIL held.
+// px_w.raised is set where there is anything to forget but a note.
 void px_cancel_forget(void);
 
 extern PyMethodDef px_cancel_methods[];

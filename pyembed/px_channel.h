@@ -1,4 +1,5 @@
-// One socket to the front: px_receive.h reads it, px_send.h writes it, px_flusher.h sends what main was too busy to send.
+// One socket to the front: px_receive.h reads it, px_send.h writes it, px_flusher.h sends what main was too busy to
+// send.
 #ifndef PX_CHANNEL_H
 #define PX_CHANNEL_H
 

@@ -7,7 +7,8 @@
 #include "px_channel.h"
 #include "px_python.h"
 
-// px_crash_owner returns the prediction that this thread works for, or 0, and its slot. px_crash_own makes it work for one.
+// px_crash_owner returns the prediction that this thread works for, or 0, and its slot. px_crash_own makes it work for
+// one.
 uint64_t px_crash_owner(struct px_channel **slot);
 void px_crash_own(struct px_channel *slot, uint64_t id);
 

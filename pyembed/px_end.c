@@ -30,8 +30,8 @@ struct process {
   bool ours;
 };
 
-// read_file reads the beginning of a file below /proc/PID; "" if the process has ended. Async-signal-safe but for snprintf, which
-// allocates nothing for these formats.
+// read_file reads the beginning of a file below /proc/PID; "" if the process has ended. Async-signal-safe but for
+// snprintf, which allocates nothing for these formats.
 static void read_file(pid_t pid, const char *name, char *text, size_t size) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);

@@ -19,7 +19,8 @@
 #define PX_KEEP_ITEM ((size_t)256 << 10)
 #define PX_EMIT_ALONE ((size_t)64 << 10)  // bodies that may have to wait for the front
 
-// A buffer that is used again. An event takes it: the encoder may run code of the model's that emits an event too. GIL held.
+// A buffer that is used again. An event takes it: the encoder may run code of the model's that emits an event too. GIL
+// held.
 static struct px_buf reused;
 
 // emit sends one frame. GIL held; it is released while the front is far behind. 0, or -1 with an exception.
@@ -50,8 +51,8 @@ void px_put_times(struct px_channel *ch, uint64_t id, uint64_t took, uint64_t pr
   px_channel_put(ch, PX_TRACED, id, began, text, (size_t)len);
 }
 
-// dump_item writes an item that px_json_dumps refused. The encoder visits the whole item, so its errors say where in the
-// output the problem is.
+// dump_item writes an item that px_json_dumps refused. The encoder visits the whole item, so its errors say where in
+// the output the problem is.
 static int dump_item(struct px_buf *b, PyObject *value, PyObject *encode, Py_ssize_t index) {
   if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;  // a cancel
   PyErr_Clear();
@@ -97,8 +98,8 @@ int px_wait_resumed(struct px_channel *ch, uint64_t id) {
   return 0;
 }
 
-// interrupt ends a generator by the exception that is set. An item: the generator goes on; NULL: it has ended, normally or
-// with the exception that is set.
+// interrupt ends a generator by the exception that is set. An item: the generator goes on; NULL: it has ended, normally
+// or with the exception that is set.
 static PyObject *interrupt(PyObject *iterator) {
   bool cancel = px_w.cancel_type && PyErr_ExceptionMatches(px_w.cancel_type);
   PyObject *raised = px_raised();

@@ -31,8 +31,8 @@ static void set_timer(void) {
   timerfd_settime(timer.fd, TFD_TIMER_ABSTIME, &t, NULL);
 }
 
-// Setting a timer is expensive on some virtual machines, so one that fires between the two times stays as it is. While only
-// one channel has asked, nothing of its earlier frames is left, and a timer that fires too soon may be put off.
+// Setting a timer is expensive on some virtual machines, so one that fires between the two times stays as it is. While
+// only one channel has asked, nothing of its earlier frames is left, and a timer that fires too soon may be put off.
 void px_flusher_arm_between(struct px_channel *ch, uint64_t soonest, uint64_t latest) {
   pthread_mutex_lock(&timer.mu);
   if (timer.due == 0)

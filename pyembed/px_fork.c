@@ -49,8 +49,8 @@ __attribute__((constructor)) static void note_inherited(void) {
 
 static _Atomic int blocking_threads;
 
-// block_all makes the thread that it interrupts block every signal once it returns. It must not write behind the kernel's
-// mask, which is shorter than glibc's.
+// block_all makes the thread that it interrupts block every signal once it returns. It must not write behind the
+// kernel's mask, which is shorter than glibc's.
 static void block_all(int number, siginfo_t *info, void *context) {
   (void)number, (void)info;
   ucontext_t *interrupted = context;
@@ -64,7 +64,8 @@ static bool includes(const int *list, int n, int value) {
   return false;
 }
 
-// signal_others sends the other threads a signal, but those in the list signaled, which it adds them to. Their new number.
+// signal_others sends the other threads a signal, but those in the list signaled, which it adds them to. Their new
+// number.
 static int signal_others(int number, int *signaled, int n) {
   int self = getpid();
   DIR *dir = opendir("/proc/self/task");
@@ -110,8 +111,9 @@ static bool all_sleep(const int *tids, int n, unsigned long long *switches) {
   return true;
 }
 
-// all_idle tells whether there was a moment at which all of these threads slept, for none ran between two looks at them.
-// None of them holds a lock then, and one that has not taken its signal waits neither for a lock nor for its start.
+// all_idle tells whether there was a moment at which all of these threads slept, for none ran between two looks at
+// them. None of them holds a lock then, and one that has not taken its signal waits neither for a lock nor for its
+// start.
 static bool all_idle(const int *tids, int n) {
   unsigned long long first, second;
   return all_sleep(tids, n, &first) && all_sleep(tids, n, &second) && first == second;
@@ -126,8 +128,8 @@ int px_block_signals(void) {
   for (int had = -1; had < n;) {
     had = n;
     n = signal_others(number, signaled, n);
-    // Go's threads block signals for a moment, while they start. Those of other libraries may always do: of jemalloc, of
-    // QEMU. They are left as they are.
+    // Go's threads block signals for a moment, while they start. Those of other libraries may always do: of jemalloc,
+    // of QEMU. They are left as they are.
     while (atomic_load(&blocking_threads) + have_ended(signaled, n) < n && !all_idle(signaled, n)) sched_yield();
   }
   signal(number, SIG_IGN);  // drops what they have not taken, which would end the process once they do
@@ -152,8 +154,8 @@ void px_signals_default(void) {
   }
 }
 
-// ours tells whether a handler lies in libpython or a library that the model loaded. Go's handlers wait for goroutines that
-// no child has.
+// ours tells whether a handler lies in libpython or a library that the model loaded. Go's handlers wait for goroutines
+// that no child has.
 static bool ours(void (*handler)(int)) {
   Dl_info at, self;
   if (!dladdr((void *)(uintptr_t)handler, &at) || !at.dli_fbase) return false;
@@ -166,8 +168,8 @@ static void drop(int *fd) {
   *fd = -1;
 }
 
-// abandon closes a channel in a forked child. It makes a new mutex: a thread that the child does not have may have held the
-// old one at the fork.
+// abandon closes a channel in a forked child. It makes a new mutex: a thread that the child does not have may have held
+// the old one at the fork.
 static void abandon(struct px_channel *ch) {
   drop(&ch->fd);
   pthread_mutex_init(&ch->mu, NULL);

@@ -11,7 +11,8 @@
 #include "px_swallowed.h"
 #include "px_worker.h"
 
-// PX_WAKE ends a system call. Real-time signals are for applications, and libraries that use one take it from the other end.
+// PX_WAKE ends a system call. Real-time signals are for applications, and libraries that use one take it from the other
+// end.
 #define PX_WAKE (SIGRTMAX - 9)
 
 // A signal may come just before the system call that it should end, so it is sent again, at growing intervals.
@@ -152,8 +153,8 @@ static bool was_swallowed(struct px_channel *ch, uint64_t id, PyObject *frame) {
   return swallowed;
 }
 
-// interrupt interrupts the prediction of a slot, if the front asked for its end. true: main is to look again soon. Many libraries
-// cannot be imported again after an import that failed, so that is waited for. GIL held.
+// interrupt interrupts the prediction of a slot, if the front asked for its end. true: main is to look again soon. Many
+// libraries cannot be imported again after an import that failed, so that is waited for. GIL held.
 static bool interrupt(struct px_channel *ch) {
   uint64_t id = atomic_load(&ch->page->running), word = atomic_load(&ch->page->cancel);
   if (id == 0 || (word & ~PX_CANCEL_AGAIN) != id) return false;
@@ -187,7 +188,8 @@ static bool is_over(struct px_channel *ch) {
   return ended || (given_up != 0 && given_up == atomic_load(&ch->page->running));
 }
 
-// await waits for a wake-up, at most so many milliseconds; < 0: without limit. Signals of the model are handled. GIL held.
+// await waits for a wake-up, at most so many milliseconds; < 0: without limit. Signals of the model are handled. GIL
+// held.
 static void await(int timeout) {
   struct pollfd one = {interrupts.fd, POLLIN, 0};
   uint64_t count;
@@ -216,7 +218,8 @@ static PyObject *run(PX_SELF, PyObject *count) {
   }
 }
 
-// raised(exception): the exception exists, and from now on the thread's waits take as long as they want. It may be cleaning up.
+// raised(exception): the exception exists, and from now on the thread's waits take as long as they want. It may be
+// cleaning up.
 static PyObject *note_raised(PX_SELF, PyObject *exception) {
   if (!px_own_slot) Py_RETURN_NONE;
   set_raised(px_own_slot, Py_NewRef(exception));

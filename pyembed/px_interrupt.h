@@ -1,9 +1,9 @@
 // The threads of slots, and how a prediction on one of them is interrupted.
 //
-// Python runs handlers of signals on the main thread only, so no signal can raise an exception in another one. Main waits in
-// interrupts() for the front's PX_INTERRUPT, and has Python raise the exception with the thread's next bytecode
-// (PyThreadState_SetAsyncExc). A thread that waits in a system call also gets PX_WAKE: the functions of px_waits.c then return
-// early to Python's code.
+// Python runs handlers of signals on the main thread only, so no signal can raise an exception in another one. Main
+// waits in interrupts() for the front's PX_INTERRUPT, and has Python raise the exception with the thread's next
+// bytecode (PyThreadState_SetAsyncExc). A thread that waits in a system call also gets PX_WAKE: the functions of
+// px_waits.c then return early to Python's code.
 #ifndef PX_INTERRUPT_H
 #define PX_INTERRUPT_H
 
@@ -26,8 +26,8 @@ void px_interrupt_wake(void);
 void px_thread_serves(struct px_channel *ch);
 void px_thread_ended(struct px_channel *ch);
 
-// px_interrupt_allow lets main interrupt this prediction of this thread. 0; -1: its end was asked for already, and the exception
-// is set. GIL held.
+// px_interrupt_allow lets main interrupt this prediction of this thread. 0; -1: its end was asked for already, and the
+// exception is set. GIL held.
 int px_interrupt_allow(struct px_channel *ch, uint64_t id);
 
 // px_interrupt_forbid ends that. true: it was interrupted, and the exception was not raised. GIL held.
@@ -39,11 +39,12 @@ static inline bool px_interrupt_pending(void) { return px_own_slot && atomic_loa
 // px_interrupt_raise raises it now, with the thread's own frame on top. GIL held.
 void px_interrupt_raise(void);
 
-// px_interrupt_check raises it if it is pending, and on main has Python handle signals: 0, or -1 with an exception. GIL held.
+// px_interrupt_check raises it if it is pending, and on main has Python handle signals: 0, or -1 with an exception. GIL
+// held.
 int px_interrupt_check(void);
 
-// px_interrupt_again has it raised once more, after code in C dropped it. GIL held. false: this thread serves no slot, or the
-// exception is another.
+// px_interrupt_again has it raised once more, after code in C dropped it. GIL held. false: this thread serves no slot,
+// or the exception is another.
 bool px_interrupt_again(PyObject *dropped);
 
 extern PyMethodDef px_interrupt_methods[];

@@ -26,7 +26,8 @@ static struct {
   _Atomic bool busy;
 } cache[SETS];
 
-// enter takes a set. false: another thread has it. The caller then does without, since waiting costs more than a new str.
+// enter takes a set. false: another thread has it. The caller then does without, since waiting costs more than a new
+// str.
 static bool enter(size_t set) {
   return !px_py->free_threaded || !atomic_exchange_explicit(&cache[set].busy, true, memory_order_acquire);
 }

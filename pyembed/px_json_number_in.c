@@ -100,8 +100,8 @@ static const char *take_exponent(const char **at, const char *end, int64_t *expo
   return p;
 }
 
-// take reads the number at *at, which is a digit or a minus, and moves *at behind it. 0; -1: *why is set, and *at is where
-// the text is wrong.
+// take reads the number at *at, which is a digit or a minus, and moves *at behind it. 0; -1: *why is set, and *at is
+// where the text is wrong.
 static inline int take(const char **at, const char *end, struct px_json_number *v, const char **why) {
   const char *start = *at, *p = start;
   uint64_t mantissa = 0;

@@ -79,8 +79,8 @@ static size_t encode_utf8(char *to, unsigned c) {
   return 4;
 }
 
-// unescape reads the escape whose backslash is at r->p, appends its character to scratch and moves r->p behind it; -1 with an
-// error set. Escapes of one letter do not come here.
+// unescape reads the escape whose backslash is at r->p, appends its character to scratch and moves r->p behind it; -1
+// with an error set. Escapes of one letter do not come here.
 static int unescape(struct reader *r) {
   const char *at = r->p, *p = at + 1;
   unsigned c;
@@ -134,8 +134,8 @@ static PyObject *decode(struct reader *r, const char *s, size_t n, const char *f
 static const char letters[256] = {['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
                                   ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t'};
 
-// take_piece appends the n bytes at r->p to scratch, with room for a character after them. The first piece makes room for the
-// rest of the text, up to a limit, so that a string does not move as it grows. 0, or -1 with MemoryError set.
+// take_piece appends the n bytes at r->p to scratch, with room for a character after them. The first piece makes room
+// for the rest of the text, up to a limit, so that a string does not move as it grows. 0, or -1 with MemoryError set.
 static int take_piece(struct reader *r, size_t n) {
   size_t rest = (size_t)(r->end - r->p), need = n + 4;
   if (!r->scratch.cap && need < rest) need = rest < PX_ROOM ? rest : need < PX_ROOM ? PX_ROOM : need;

@@ -13,8 +13,8 @@
 // model's but what a garbage collection may run.
 PyObject *px_json_loads(const char *s, size_t n);
 
-// Members that are read as arrays: those of the object that is the member `within` of the outermost one. code says what an
-// array holds, as Python's module struct does: one of b B h H i I q f d.
+// Members that are read as arrays: those of the object that is the member `within` of the outermost one. code says what
+// an array holds, as Python's module struct does: one of b B h H i I q f d.
 #define PX_JSON_ARRAYS 64
 
 struct px_json_arrays {

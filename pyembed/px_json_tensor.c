@@ -1,5 +1,5 @@
-// Tensors in binary, as ipc/PROTOCOL.md draws them: the elements go into a bytearray, or stay in a memory file; that becomes an
-// array's memory. A number becomes a float.
+// Tensors in binary, as ipc/PROTOCOL.md draws them: the elements go into a bytearray, or stay in a memory file; that
+// becomes an array's memory. A number becomes a float.
 #include "px_json_tensor.h"
 
 #include "px_json_write.h"
@@ -86,8 +86,8 @@ int px_json_write_binary_number(struct px_buf *out, double v) {
   return 0;
 }
 
-// put_in_room returns where n bytes of an array are in the file: in an input without a copy, else copied to the room. 0: they
-// do not fit.
+// put_in_room returns where n bytes of an array are in the file: in an input without a copy, else copied to the room.
+// 0: they do not fit.
 static uint64_t put_in_room(struct px_json_room *room, const char *data, size_t n) {
   uint64_t from = (uint64_t)((uintptr_t)data - (uintptr_t)room->shared.at);
   if (from > 0 && px_views_cover(room->shared.views, from, n)) return from;

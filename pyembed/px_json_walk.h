@@ -11,14 +11,14 @@ struct px_json_walk {
   struct px_json_walk *outer;
   PyObject *dict;
   Py_ssize_t pos;  // of PyDict_Next
-  // The items that remained when Python code was about to run: key, value, key ... all owned. NULL while the dict itself
-  // can be asked.
+  // The items that remained when Python code was about to run: key, value, key ... all owned. NULL while the dict
+  // itself can be asked.
   PyObject **remaining;
   size_t next, count;
 };
 
-// px_json_walk_keep takes references to the remaining items of the dicts from innermost outwards. Call it before anything
-// that may run Python code. GIL. 0, or -1 with MemoryError.
+// px_json_walk_keep takes references to the remaining items of the dicts from innermost outwards. Call it before
+// anything that may run Python code. GIL. 0, or -1 with MemoryError.
 int px_json_walk_keep(struct px_json_walk *innermost);
 
 // px_json_walk_end drops those references. GIL; may run Python code.

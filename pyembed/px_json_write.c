@@ -68,8 +68,8 @@ static int surrogate_error(struct writer *w, PyObject *str) {
   return fail(w, PyExc_ValueError, text);
 }
 
-// borrow writes the quotes of a str, between which its n bytes at s belong. These lie in the str itself or in a copy that
-// it keeps.
+// borrow writes the quotes of a str, between which its n bytes at s belong. These lie in the str itself or in a copy
+// that it keeps.
 static int borrow(struct writer *w, struct px_borrowed *borrowed, PyObject *o, const char *s, size_t n) {
   if (px_buf_put(w->out, "\"\"", 2) < 0) return no_memory();
   borrowed->list[borrowed->n++] = (struct px_borrowed_str){w->out->len - 1, s, n, Py_NewRef(o)};

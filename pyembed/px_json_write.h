@@ -9,8 +9,8 @@
 #include "px_mem.h"
 #include "px_python.h"
 
-// Loans: long strings without escapes that are not copied, but str by their str. The text is the buffer with each in its
-// place. A copy of a long string costs as much as the socket's own.
+// Loans: long strings without escapes that are not copied, but str by their str. The text is the buffer with each in
+// its place. A copy of a long string costs as much as the socket's own.
 #define PX_BORROW_MIN ((size_t)64 << 10)  // bytes of UTF-8; shorter strings are copied
 #define PX_BORROWED_MAX 15                     // as are those that come after so many
 
@@ -36,8 +36,8 @@ struct px_borrowed {
   struct px_borrowed_str list[PX_BORROWED_MAX];
 };
 
-// px_json_borrow is px_json_dumps that adds the long strings to borrowed, except for keys; NULL: it is px_json_dumps. The
-// caller gives back what was borrowed, after an error too: the buffer is then what it was, and they belong nowhere.
+// px_json_borrow is px_json_dumps that adds the long strings to borrowed, except for keys; NULL: it is px_json_dumps.
+// The caller gives back what was borrowed, after an error too: the buffer is then what it was, and they belong nowhere.
 int px_json_borrow(struct px_buf *out, struct px_borrowed *borrowed, PyObject *o, PyObject *fallback);
 
 // px_json_dumps appends o to out as compact JSON: UTF-8, in which only the
@@ -57,8 +57,8 @@ int px_json_borrow(struct px_buf *out, struct px_borrowed *borrowed, PyObject *o
 // fallback and items() raised, unchanged. The texts of the first two end with
 // the place in o, such as `, at ["boxes"][3]`, unless that is o itself.
 //
-// A tuple from fallback, (owner, address, size, shape, code), is an array: it is written in binary, as ipc/PROTOCOL.md draws it.
-// So is NaN or infinity, if fallback has an attribute any_number.
+// A tuple from fallback, (owner, address, size, shape, code), is an array: it is written in binary, as ipc/PROTOCOL.md
+// draws it. So is NaN or infinity, if fallback has an attribute any_number.
 //
 // Python code runs only in fallback and items(). What it, or another thread
 // meanwhile, does to dicts that are being written does not show any more; of

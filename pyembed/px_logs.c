@@ -1,8 +1,9 @@
 // Which bytes of the log pipes belong to which prediction.
 //
-// The front reads the pipes all the time, so their content does not show what a prediction wrote. The number of bytes ever
-// written does: it is what the front took (a counter in the shared page) plus what still lies in the pipe (FIONREAD). The
-// front brackets each read with a version that is odd meanwhile; two values read under one even version are exact.
+// The front reads the pipes all the time, so their content does not show what a prediction wrote. The number of bytes
+// ever written does: it is what the front took (a counter in the shared page) plus what still lies in the pipe
+// (FIONREAD). The front brackets each read with a version that is odd meanwhile; two values read under one even version
+// are exact.
 #include "px_logs.h"
 
 #include <fcntl.h>
@@ -28,9 +29,9 @@ int px_logs_init(void) {
   return 0;
 }
 
-// The text of native code and other processes shows only in the pipes. To look there before each of many thousand events
-// would cost more than the rest, so px_log_look does so at most this often, and such text may come after events of that
-// time. The place of text from Python's or C's streams is exact.
+// The text of native code and other processes shows only in the pipes. To look there before each of many thousand
+// events would cost more than the rest, so px_log_look does so at most this often, and such text may come after events
+// of that time. The place of text from Python's or C's streams is exact.
 #define PX_LOOK 10000  // ns
 
 // What is looked up for each flush.

@@ -13,12 +13,12 @@ int px_logs_init(void);
 // px_logs_load looks up what flushes need of Python. GIL held. 0, or -1 with an exception.
 int px_logs_load(void);
 
-// px_flush_stdio flushes sys.stdout, sys.stderr and C's streams. GIL held. A set exception stays set; errors of the model's
-// own streams are dropped.
+// px_flush_stdio flushes sys.stdout, sys.stderr and C's streams. GIL held. A set exception stays set; errors of the
+// model's own streams are dropped.
 void px_flush_stdio(void);
 
-// px_flush_model is px_flush_stdio while the model runs. A raised exception that is no Exception, such as a cancel, is the
-// model's: 0, or -1 with it set.
+// px_flush_model is px_flush_stdio while the model runs. A raised exception that is no Exception, such as a cancel, is
+// the model's: 0, or -1 with it set.
 int px_flush_model(void);
 
 // px_flush_c flushes C's stdout and stderr. Any thread.
@@ -30,8 +30,8 @@ void px_log_positions(uint64_t at[2]);
 // px_log_look marks what id wrote before what comes next. GIL held. 0, or -1 with an exception.
 int px_log_look(struct px_channel *ch, uint64_t id);
 
-// px_log_mark tells the front that what the pipes hold up to here belongs to id. Without new text it sends nothing. 0, or -1
-// without memory. px_log_mark_locked is the same with log_mu held.
+// px_log_mark tells the front that what the pipes hold up to here belongs to id. Without new text it sends nothing. 0,
+// or -1 without memory. px_log_mark_locked is the same with log_mu held.
 int px_log_mark(struct px_channel *ch, uint64_t id);
 int px_log_mark_locked(struct px_channel *ch, uint64_t id);
 
@@ -39,13 +39,13 @@ int px_log_mark_locked(struct px_channel *ch, uint64_t id);
 // traceback.
 int px_log_end(struct px_channel *ch, uint64_t id, bool failed);
 
-// px_log_idle marks what was written since the last prediction ended as unattributed: threads and children of an earlier
-// prediction may still write. It is called before the next prediction begins, and does nothing with several slots, where
-// Python separates the text. GIL held; no exception. 0, or -1 without memory.
+// px_log_idle marks what was written since the last prediction ended as unattributed: threads and children of an
+// earlier prediction may still write. It is called before the next prediction begins, and does nothing with several
+// slots, where Python separates the text. GIL held; no exception. 0, or -1 without memory.
 int px_log_idle(struct px_channel *ch);
 
-// px_log_watch has the flusher mark what id writes as it comes. px_log_unwatch ends that, before the last mark of id. With
-// one slot only.
+// px_log_watch has the flusher mark what id writes as it comes. px_log_unwatch ends that, before the last mark of id.
+// With one slot only.
 void px_log_watch(uint64_t id);
 void px_log_unwatch(void);
 

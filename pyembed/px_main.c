@@ -79,7 +79,7 @@ int px_main(const struct px_config *config) {
   char *argv[] = {(char *)config->python, "-c", (char *)config->bootstrap, NULL};
   int status = Py_BytesMain(3, argv);
   px_await_end();
-  // As under python: what libraries registered by atexit, and their destructors, run. Go's exit runs none of it. A handler
-  // that does not return is ended by the front, with the process.
+  // As under python: what libraries registered by atexit, and their destructors, run. Go's exit runs none of it. A
+  // handler that does not return is ended by the front, with the process.
   exit(status);
 }

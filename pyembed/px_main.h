@@ -8,8 +8,8 @@
 // px_connect ties the process to the front; its stdout and stderr must be its pipes. 0, or 1 after a line on stderr.
 int px_connect(int control_fd, int page_fd);
 
-// px_start_threads starts our threads with every signal blocked: Python's signals are for its main thread. 0, or -1 with
-// errno.
+// px_start_threads starts our threads with every signal blocked: Python's signals are for its main thread. 0, or -1
+// with errno.
 int px_start_threads(void);
 
 // px_create_thread starts a thread. 0, or -1 with errno.

@@ -24,9 +24,9 @@ static int must_fail(void) {
 static int must_fail(void) { return 0; }
 #endif
 
-// How much memory at the end of the heap stays with the process, and from which size on a piece has its own mapping. glibc's
-// limits follow what was freed last. For a body of a megabyte it would ask the kernel for each page in each request, which
-// takes longer than the rest of the request.
+// How much memory at the end of the heap stays with the process, and from which size on a piece has its own mapping.
+// glibc's limits follow what was freed last. For a body of a megabyte it would ask the kernel for each page in each
+// request, which takes longer than the rest of the request.
 #define PX_TRIM (64 << 20)
 #define PX_MAP (32 << 20)
 
@@ -41,8 +41,8 @@ void px_mem_configure(void) {
 // PX_HUGE is the size of a huge page, and of the pieces that its address must be a multiple of.
 #define PX_HUGE ((uintptr_t)2 << 20)
 
-// use_huge_pages asks for huge pages in a block with its own mapping: the page faults of twelve thousand small pages take longer
-// than filling them. Where the kernel has none, nothing changes.
+// use_huge_pages asks for huge pages in a block with its own mapping: the page faults of twelve thousand small pages
+// take longer than filling them. Where the kernel has none, nothing changes.
 static void use_huge_pages(void *p, size_t n) {
   uintptr_t from = ((uintptr_t)p + PX_HUGE - 1) & ~(PX_HUGE - 1), to = ((uintptr_t)p + n) & ~(PX_HUGE - 1);
   int saved = errno;

@@ -13,8 +13,8 @@
 
 #include "px_python.h"
 
-// px_mem_configure lets the process keep some memory that it freed, unless the environment configures malloc. Once, before
-// there are threads.
+// px_mem_configure lets the process keep some memory that it freed, unless the environment configures malloc. Once,
+// before there are threads.
 void px_mem_configure(void);
 
 // px_malloc returns n bytes (one, where n is 0) or NULL. The caller owns them; px_free.
@@ -26,8 +26,8 @@ void *px_realloc(void *p, size_t n);
 // px_grow_array is px_grow where there is no room.
 void *px_grow_array(void *array, size_t *cap, size_t size);
 
-// px_grow returns an array with room for more than n elements of that size, of which it had room for *cap; NULL: the array is
-// unchanged and still the caller's.
+// px_grow returns an array with room for more than n elements of that size, of which it had room for *cap; NULL: the
+// array is unchanged and still the caller's.
 static inline void *px_grow(void *array, size_t *cap, size_t n, size_t size) {
   return n < *cap ? array : px_grow_array(array, cap, size);
 }
@@ -61,8 +61,8 @@ void px_buf_trim(struct px_buf *b, size_t keep);
 // px_buf_free frees the room and leaves b as {0}.
 void px_buf_free(struct px_buf *b);
 
-// px_buf_take takes the kept buffer, or an empty one: the caller may run Python code, and so other code that wants the same
-// buffer. GIL held.
+// px_buf_take takes the kept buffer, or an empty one: the caller may run Python code, and so other code that wants the
+// same buffer. GIL held.
 static inline struct px_buf px_buf_take(struct px_buf *place) {
   px_guard();
   struct px_buf b = *place;

@@ -73,8 +73,8 @@ static PyObject *log_positions(PX_SELF, PX_NO_ARGS) {
   return Py_BuildValue("KK", (unsigned long long)px_w.log_seen[0], (unsigned long long)px_w.log_seen[1]);
 }
 
-// log_switched(): the model changes from one of its streams to the other. It marks what both pipes hold so far: the pipes
-// alone do not show their order. The caller has flushed Python's side.
+// log_switched(): the model changes from one of its streams to the other. It marks what both pipes hold so far: the
+// pipes alone do not show their order. The caller has flushed Python's side.
 static PyObject *log_switched(PX_SELF, PX_NO_ARGS) {
   if (!px_w.page || atomic_load(&px_w.is_child)) Py_RETURN_NONE;  // the text of an import belongs to no prediction
   px_flush_c();
@@ -87,7 +87,8 @@ static PyObject *log_switched(PX_SELF, PX_NO_ARGS) {
 
 #define PX_PARTIAL 1000000000  // ns that a stream may hold text without the end of a line
 
-// note_write(): the model writes to one of Python's streams. True: they may hold text for so long that they are to be flushed.
+// note_write(): the model writes to one of Python's streams. True: they may hold text for so long that they are to be
+// flushed.
 static PyObject *note_write(PX_SELF, PX_NO_ARGS) {
   static _Atomic uint64_t since;  // the first write after the last flush
   uint64_t now = px_now();

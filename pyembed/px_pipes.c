@@ -1,8 +1,9 @@
 // A prediction's own log pipes.
 //
-// A child inherits stdout and stderr, and may write to them after its prediction has ended. So before a prediction makes
-// its first child, the process changes to two pipes of the prediction's own, and back when it ends. What comes through
-// those later is unattributed, and the next prediction's logs are exact to the byte. The front gets the read ends.
+// A child inherits stdout and stderr, and may write to them after its prediction has ended. So before a prediction
+// makes its first child, the process changes to two pipes of the prediction's own, and back when it ends. What comes
+// through those later is unattributed, and the next prediction's logs are exact to the byte. The front gets the read
+// ends.
 //
 // Code that outlived its prediction, a thread or task, is "leftover": its children get unattributed pipes.
 #define _GNU_SOURCE  // pipe2
@@ -27,7 +28,8 @@ static struct {
   PyObject *owner;  // has the scope of the prediction that runs as its attribute running; NULL: px_w.scope is it
 } who;
 
-// use_scope_variable(variable, none): where the scope of code is found. use_thread_scopes(local), use_task_owner(owner): see above.
+// use_scope_variable(variable, none): where the scope of code is found. use_thread_scopes(local),
+// use_task_owner(owner): see above.
 static PyObject *use_scope_variable(PX_SELF, PyObject *args) {
   if (!PyArg_ParseTuple(args, "OO", &who.variable, &who.none)) return NULL;
   Py_IncRef(who.variable);
@@ -107,7 +109,8 @@ PyMethodDef px_pipes_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-// make_pipe makes a pipe and sends the front its read end: by the control channel, if it is unattributed. Its write end, or -1.
+// make_pipe makes a pipe and sends the front its read end: by the control channel, if it is unattributed. Its write
+// end, or -1.
 static int make_pipe(struct px_channel *ch, uint64_t id, int source) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) < 0) return -1;
@@ -131,7 +134,8 @@ void px_pipes_unattributed(void) {
   pthread_mutex_unlock(&px_w.log_mu);
 }
 
-// await_release waits until the front has released the previous pipes; false: it has not, or takes no more. With log_mu held.
+// await_release waits until the front has released the previous pipes; false: it has not, or takes no more. With log_mu
+// held.
 static bool await_release(struct px_channel *ch) {
   uint64_t until = px_now() + PX_PIPES_TIMEOUT;
   while (atomic_load(&px_w.page->own_ended) != px_w.own_ended) {

@@ -1,12 +1,13 @@
 // The preload process: it has imported the model's modules, and forks the workers.
 //
-// A fork has only the thread that forked. So the preload process may have no thread that the model would miss: none of ours,
-// which the worker starts, and none of the model's. px_preload_find_threads looks for these right before each fork, when
-// libraries such as OpenBLAS have already ended theirs for it. Go's threads remain, idle for good: no Go runs in a worker.
+// A fork has only the thread that forked. So the preload process may have no thread that the model would miss: none of
+// ours, which the worker starts, and none of the model's. px_preload_find_threads looks for these right before each
+// fork, when libraries such as OpenBLAS have already ended theirs for it. Go's threads remain, idle for good: no Go
+// runs in a worker.
 //
-// A worker is the grandchild: the process between them ends at once. Then the front, the "subreaper" of all its descendants,
-// becomes the worker's parent, so it waits for the worker and kills it as if it had started it. glibc's fork() repairs what
-// must be repaired in a child; clone(CLONE_PARENT), which would need no process between, does not.
+// A worker is the grandchild: the process between them ends at once. Then the front, the "subreaper" of all its
+// descendants, becomes the worker's parent, so it waits for the worker and kills it as if it had started it. glibc's
+// fork() repairs what must be repaired in a child; clone(CLONE_PARENT), which would need no process between, does not.
 #define _GNU_SOURCE  // pipe2
 #include "px_preload.h"
 
@@ -188,8 +189,8 @@ static void wait_for(pid_t pid) {
   while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue;
 }
 
-// foreign_threads(safe) -> [(thread id, name, library)]: the threads that a fork would lack, without those whose ids are in the list
-// safe. It forks a process for that, which ends.
+// foreign_threads(safe) -> [(thread id, name, library)]: the threads that a fork would lack, without those whose ids
+// are in the list safe. It forks a process for that, which ends.
 static PyObject *foreign_threads(PX_SELF, PyObject *safe) {
   Py_ssize_t n = PyList_Size(safe);
   if (n < 0) return NULL;
@@ -223,8 +224,8 @@ static PyObject *cuda_started(PX_SELF, PX_NO_ARGS) {
   return PyBool_FromLong(started);
 }
 
-// become makes this forked process the worker whose handles came with the request. If that fails, the process exits, as any
-// worker that cannot start.
+// become makes this forked process the worker whose handles came with the request. If that fails, the process exits, as
+// any worker that cannot start.
 static void become(void) {
   const struct px_config *config = preload.config;
   preload.self = 0;
@@ -316,8 +317,8 @@ static PyObject *next(void) {
   }
 }
 
-// fork_workers() -> bytes: forks a worker for each request. In each worker it returns the request; in the preload process
-// it returns None when the front is gone.
+// fork_workers() -> bytes: forks a worker for each request. In each worker it returns the request; in the preload
+// process it returns None when the front is gone.
 static PyObject *fork_workers(PX_SELF, PX_NO_ARGS) {
   for (;;) {
     PyObject *request = next();

@@ -6,8 +6,8 @@
 
 struct px_config;
 
-// px_preload_init makes the process a preload process. Its control channel is its only tie to the front, and it runs none
-// of our threads. 0 or -1.
+// px_preload_init makes the process a preload process. Its control channel is its only tie to the front, and it runs
+// none of our threads. 0 or -1.
 int px_preload_init(const struct px_config *config);
 
 // px_preload_thread_origin returns an address in the library whose thread is about to be created; NULL unless

@@ -11,9 +11,10 @@
 #include "px_flusher.h"
 #include "px_worker.h"
 
-// px_channel_emit sends a frame at once if the last one left PX_EMIT_JOIN ago or earlier. After a pause it also sends the
-// PX_EMIT_BURST first ones at once. Other frames wait for those that follow, for the rest of PX_EMIT_DELAY, after which the
-// flusher sends them. PX_EMIT_JOIN is the smaller, so that a model that goes on emitting never wakes the flusher. All in ns.
+// px_channel_emit sends a frame at once if the last one left PX_EMIT_JOIN ago or earlier. After a pause it also sends
+// the PX_EMIT_BURST first ones at once. Other frames wait for those that follow, for the rest of PX_EMIT_DELAY, after
+// which the flusher sends them. PX_EMIT_JOIN is the smaller, so that a model that goes on emitting never wakes the
+// flusher. All in ns.
 #define PX_EMIT_JOIN 25000
 #define PX_EMIT_DELAY 30000
 #define PX_EMIT_BURST 32  // reached after as many PX_EMIT_DELAY without a frame
@@ -39,7 +40,8 @@ static size_t size_of(const struct iovec *parts, int n) {
 // is_shared tells whether what is queued lies in the shared page.
 static bool is_shared(struct px_channel *ch) { return ch->shared && ch->out.data == (char *)ch->shared->data; }
 
-// note_empty notes that all that was queued is sent. A forked child, whose channels are broken, must not write the page.
+// note_empty notes that all that was queued is sent. A forked child, whose channels are broken, must not write the
+// page.
 static void note_empty(struct px_channel *ch) {
   ch->sent = 0;
   ch->emit_armed = false;
@@ -113,8 +115,8 @@ static bool flush_locked(struct px_channel *ch, bool wait) {
   return true;
 }
 
-// send_directly sends n parts, the first of which is a header, after what is queued. It waits for the front. The header goes
-// first, so that the front can make room for the body.
+// send_directly sends n parts, the first of which is a header, after what is queued. It waits for the front. The header
+// goes first, so that the front can make room for the body.
 static void send_directly(struct px_channel *ch, struct iovec *parts, int n, int fd) {
   flush_locked(ch, true);
   if (!ch->broken && !(send_all(ch, parts, 1, fd) && send_all(ch, parts + 1, n - 1, -1))) ch->broken = true;
@@ -136,8 +138,8 @@ static int reserve(struct px_channel *ch, size_t n) {
   return px_buf_reserve(&ch->out, n);
 }
 
-// append queues one frame of n parts, the first of which is its header. now: by px_now, or 0 where the caller has not asked. 0,
-// or -1 with errno.
+// append queues one frame of n parts, the first of which is its header. now: by px_now, or 0 where the caller has not
+// asked. 0, or -1 with errno.
 static int append(struct px_channel *ch, const struct iovec *parts, int n, uint64_t now) {
   if (reserve(ch, size_of(parts, n)) < 0) {
     errno = ENOMEM;

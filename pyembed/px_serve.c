@@ -1,5 +1,5 @@
-// The serve loop of a synchronous predict function: on the main thread, or, for several predictions at once, on a thread for
-// each slot.
+// The serve loop of a synchronous predict function: on the main thread, or, for several predictions at once, on a
+// thread for each slot.
 //
 //   handler.functions            the predict function and the train function; None: there is none. Of each:
 //     predict(**input)           the model's function
@@ -41,8 +41,9 @@
 #include "px_views.h"
 #include "px_worker.h"
 
-// The answer of a prediction that takes less than PX_FAST ns waits for those that follow at once, to share a write. It never
-// waits longer than PX_HOLD ns: main sends it between two predictions, or the flusher if one is slower than expected.
+// The answer of a prediction that takes less than PX_FAST ns waits for those that follow at once, to share a write. It
+// never waits longer than PX_HOLD ns: main sends it between two predictions, or the flusher if one is slower than
+// expected.
 #define PX_FAST 30000
 #define PX_HOLD 30000
 
@@ -246,8 +247,8 @@ static int answer_exception(struct handler *h, struct call *c, uint64_t nanos, P
   return status;
 }
 
-// map_file maps the memory file of a request. A thread beside others maps it for this request alone, since the mappings that
-// are used again are shared.
+// map_file maps the memory file of a request. A thread beside others maps it for this request alone, since the mappings
+// that are used again are shared.
 static struct px_shared map_file(struct handler *h, const struct px_frame *f) {
   return h->begin ? px_shared_map_once(f->file) : px_shared_views(f->file, f->room);
 }

@@ -7,8 +7,8 @@
 // px_shared_map_file is px_shared_map where there is a file.
 struct px_shared px_shared_map_file(int fd);
 
-// px_shared_map is the memory of a file that came with a frame, mapped until some others were; it is empty without one, or
-// without memory. GIL held.
+// px_shared_map is the memory of a file that came with a frame, mapped until some others were; it is empty without one,
+// or without memory. GIL held.
 static inline struct px_shared px_shared_map(int fd) {
   return fd < 0 ? (struct px_shared){NULL, 0, NULL} : px_shared_map_file(fd);
 }

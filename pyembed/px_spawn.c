@@ -1,8 +1,8 @@
 // Functions that make a child, so that the running prediction gets its own log pipes before.
 //
-// glibc announces a fork only to pthread_atfork. It does not announce vfork, by which Python's subprocess starts programs,
-// nor its own clone, as in posix_spawn. These functions are therefore defined here again; the linker finds the program's
-// first, for Python and all libraries. Each makes the pipes and calls glibc's.
+// glibc announces a fork only to pthread_atfork. It does not announce vfork, by which Python's subprocess starts
+// programs, nor its own clone, as in posix_spawn. These functions are therefore defined here again; the linker finds
+// the program's first, for Python and all libraries. Each makes the pipes and calls glibc's.
 #define _GNU_SOURCE  // RTLD_NEXT
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,8 +16,8 @@
 #include "px_pipes.h"
 #include "px_worker.h"
 
-// A child of leftover code (see px_pipes.c) gets other streams. A fork changes them in the child. Without a fork they are
-// changed in this process for as long as the call takes; what other threads write meanwhile is unattributed too.
+// A child of leftover code (see px_pipes.c) gets other streams. A fork changes them in the child. Without a fork they
+// are changed in this process for as long as the call takes; what other threads write meanwhile is unattributed too.
 struct redirect {
   int saved[2];  // the process's own streams, or -1
 };
@@ -90,8 +90,8 @@ PX_VISIBLE int system(const char *command) {
 }
 
 #if defined(__x86_64__) || defined(__aarch64__)
-// px_vfork_next is the function that vfork continues with: fork for leftover code, whose child in_child of px_fork.c then
-// changes.
+// px_vfork_next is the function that vfork continues with: fork for leftover code, whose child in_child of px_fork.c
+// then changes.
 __attribute__((used)) void *px_vfork_next(void) {
   int unattributed[2], error = errno;
   bool leftover = px_pipes_before_child(unattributed, true);

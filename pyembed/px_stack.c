@@ -1,8 +1,8 @@
 // The stack of the thread that runs a prediction, which the front may ask for.
 //
-// Python's fault handler writes it to a memory file: by a signal to that thread, so it needs no GIL, and no other thread is
-// looked at while it runs. Then the handler of the cancel signal has Python say what tasks and the other threads do, as soon
-// as main runs Python code.
+// Python's fault handler writes it to a memory file: by a signal to that thread, so it needs no GIL, and no other
+// thread is looked at while it runs. Then the handler of the cancel signal has Python say what tasks and the other
+// threads do, as soon as main runs Python code.
 #define _GNU_SOURCE  // memfd_create, tgkill
 #include "px_stack.h"
 

@@ -1,9 +1,9 @@
 // The text that leftover threads write through C's stdio.
 //
 // glibc's stdio calls its own write, which px_threads.c cannot define again, and a stream's buffer has the text of all
-// threads. So the functions that put text into stdout and stderr are defined here again: in a thread that its prediction
-// left behind they take a stream for unattributed text. C++ streams call these functions too, unless they are not
-// synchronised with C's: then they call write. What writes wide characters is not covered.
+// threads. So the functions that put text into stdout and stderr are defined here again: in a thread that its
+// prediction left behind they take a stream for unattributed text. C++ streams call these functions too, unless they
+// are not synchronised with C's: then they call write. What writes wide characters is not covered.
 #undef _FORTIFY_SOURCE  // its headers define some of these functions
 #define _GNU_SOURCE  // RTLD_NEXT
 #ifndef __NO_INLINE__

@@ -70,8 +70,8 @@ static PyObject *substitute(PX_SELF, PyObject *args) {
   return result;
 }
 
-// retype(object, type): makes an object one of a subclass of its type that adds nothing to it, which Python refuses for types
-// in C. The caller has compared the sizes and offsets of the two.
+// retype(object, type): makes an object one of a subclass of its type that adds nothing to it, which Python refuses for
+// types in C. The caller has compared the sizes and offsets of the two.
 static PyObject *retype(PX_SELF, PyObject *args) {
   PyObject *o;
   PyTypeObject *type;

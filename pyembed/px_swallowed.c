@@ -47,8 +47,8 @@ static bool is_running(PyObject *wanted, PyObject *frame) {
   return found;
 }
 
-// dropped_in_c tells whether C code has dropped an exception that nothing refers to any more: the outermost frame that it reached
-// has ended where it was raised.
+// dropped_in_c tells whether C code has dropped an exception that nothing refers to any more: the outermost frame that
+// it reached has ended where it was raised.
 static bool dropped_in_c(PyObject *raised, PyObject *frame) {
   PyObject *trace = px_attribute(raised, "__traceback__"), *outermost = px_attribute(trace, "tb_frame");
   PyObject *raised_at = px_attribute(trace, "tb_lasti"), *ended_at = px_attribute(outermost, "f_lasti");

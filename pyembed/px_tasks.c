@@ -114,8 +114,8 @@ static int add_ready(PyObject *list, PyObject *keys, const struct epoll_event *e
   return status;
 }
 
-// select(fd, seconds, keys) -> [(key, events), …]: what is ready of an epoll descriptor, after at most so many seconds; None:
-// any time. keys are the SelectorKeys by their descriptors. See serve/loop.py.
+// select(fd, seconds, keys) -> [(key, events), …]: what is ready of an epoll descriptor, after at most so many seconds;
+// None: any time. keys are the SelectorKeys by their descriptors. See serve/loop.py.
 static PyObject *select_ready(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   static unsigned short_waits;  // of the one loop
   if (n != 3) return PyErr_Format(PyExc_TypeError, "select takes 3 arguments, not %zd", n);
@@ -137,8 +137,8 @@ static PyObject *select_ready(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   return list;
 }
 
-// claim(slot, id, at_once=False) -> bool: takes a request for the model; False: the front took it back. at_once: the one
-// before has just ended, so there is no text in between.
+// claim(slot, id, at_once=False) -> bool: takes a request for the model; False: the front took it back. at_once: the
+// one before has just ended, so there is no text in between.
 static PyObject *claim(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   if (n < 2 || n > 3) return PyErr_Format(PyExc_TypeError, "claim takes 2 or 3 arguments, not %zd", n);
   bool at_once = n == 3 && args[2] == Py_True;
@@ -180,8 +180,8 @@ static PyObject *put_times(PX_SELF, PyObject *args) {
   Py_RETURN_NONE;
 }
 
-// emit(slot, id, kind, value, encode, index) -> bool: sends an event of a prediction that still runs; see px_emit. True: the
-// front wants no more items for now.
+// emit(slot, id, kind, value, encode, index) -> bool: sends an event of a prediction that still runs; see px_emit.
+// True: the front wants no more items for now.
 static PyObject *emit(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   if (n != 6) return PyErr_Format(PyExc_TypeError, "emit takes 6 arguments, not %zd", n);
   struct px_channel *ch;
@@ -222,17 +222,17 @@ static PyObject *flush(PX_SELF, PyObject *slot) {
   Py_RETURN_NONE;
 }
 
-// arm_flusher(): answers still queued in 100 to 200 µs are then sent by the flusher, though the loop be blocked. What was queued
-// at the last call must be sent.
+// arm_flusher(): answers still queued in 100 to 200 µs are then sent by the flusher, though the loop be blocked. What
+// was queued at the last call must be sent.
 static PyObject *arm_flusher(PX_SELF, PX_NO_ARGS) {
   px_flusher_arm_loop();
   Py_RETURN_NONE;
 }
 
-// log(slot, id, source, text, traceback=False): a piece of a prediction's log that Python has separated. It leaves within
-// 200 µs, even if the loop is blocked. It waits for the front if that is far behind, as a write to a full pipe does. With
-// id 0 the text is unattributed and goes by the control channel, which the front always reads. traceback: from the traceback
-// in it on, the text is one record of the server's log.
+// log(slot, id, source, text, traceback=False): a piece of a prediction's log that Python has separated. It leaves
+// within 200 µs, even if the loop is blocked. It waits for the front if that is far behind, as a write to a full pipe
+// does. With id 0 the text is unattributed and goes by the control channel, which the front always reads. traceback:
+// from the traceback in it on, the text is one record of the server's log.
 static PyObject *log_text(PX_SELF, PyObject *args) {
   int i, traceback = 0;
   unsigned long long id;

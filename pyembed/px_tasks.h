@@ -10,7 +10,8 @@ extern PyMethodDef px_task_methods[];
 // px_slot_of is the channel of slot i, or NULL with an exception. GIL held.
 struct px_channel *px_slot_of(int i);
 
-// px_slot_arg sets *channel to that of a slot's number: 1, or 0 with an exception, as a converter of PyArg_ParseTuple does.
+// px_slot_arg sets *channel to that of a slot's number: 1, or 0 with an exception, as a converter of PyArg_ParseTuple
+// does.
 int px_slot_arg(PyObject *number, void *channel);
 
 #endif

@@ -1,12 +1,12 @@
 // Threads that predictions start, and what those write.
 //
-// A thread belongs to the prediction that starts it, also by another such thread. Work in a pool belongs to the prediction
-// that submits it: Python says so. After that prediction the thread is leftover, and what it writes to a log pipe is
-// unattributed.
+// A thread belongs to the prediction that starts it, also by another such thread. Work in a pool belongs to the
+// prediction that submits it: Python says so. After that prediction the thread is leftover, and what it writes to a log
+// pipe is unattributed.
 //
-// So three of glibc's functions are defined here again, as in px_spawn.c. That reaches every caller outside of glibc: Python,
-// whichever file object is used, Rust, and C++ streams that are not synchronised with C's. glibc's own calls cannot be
-// replaced, so C's stdio is in px_stdio.c.
+// So three of glibc's functions are defined here again, as in px_spawn.c. That reaches every caller outside of glibc:
+// Python, whichever file object is used, Rust, and C++ streams that are not synchronised with C's. glibc's own calls
+// cannot be replaced, so C's stdio is in px_stdio.c.
 #define _GNU_SOURCE  // RTLD_NEXT
 #include "px_threads.h"
 
@@ -68,8 +68,8 @@ void px_threads_end_write(const struct px_write *w) {
   if (w->counted) atomic_fetch_sub(&writing, 1);
 }
 
-// write_log carries out a write of a thread that has an owner; false: fd is no log pipe. It may run in a signal handler. The
-// system call is made directly, since a thread that is canceled in it would stay counted.
+// write_log carries out a write of a thread that has an owner; false: fd is no log pipe. It may run in a signal
+// handler. The system call is made directly, since a thread that is canceled in it would stay counted.
 static bool write_log(int fd, const struct iovec *parts, int n, ssize_t *written) {
   struct px_write w = {.counted = false};
   px_threads_begin_write(&w, fd);

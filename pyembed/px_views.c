@@ -1,10 +1,10 @@
 // Arrays of a request that are views of its memory file, without a copy.
 //
-// An array's buffer is an object of the type that is made here: numpy, views of the array, memoryviews and other libraries
-// hold it as long as anything can reach the elements. If one is left when the request ends, the worker keeps the file, and the
-// answer says so: the front uses it for no other request. The pages then become private, so that the model may still write to
-// them while the front sends an answer from there. They do so before a fork too: what the model and its child write later,
-// the other one does not see.
+// An array's buffer is an object of the type that is made here: numpy, views of the array, memoryviews and other
+// libraries hold it as long as anything can reach the elements. If one is left when the request ends, the worker keeps
+// the file, and the answer says so: the front uses it for no other request. The pages then become private, so that the
+// model may still write to them while the front sends an answer from there. They do so before a fork too: what the
+// model and its child write later, the other one does not see.
 #include "px_views.h"
 
 #include <errno.h>
@@ -42,8 +42,8 @@ struct px_views *px_views_current;  // written with the GIL and mu held
 static int copied;  // requests still to be copied; main
 static _Atomic int kept;  // requests of which arrays are left
 
-// own_pages makes the pages of arrays private. Where that fails, the process ends: a child or the front would see what the
-// model writes later, or the pages are gone. mu held.
+// own_pages makes the pages of arrays private. Where that fails, the process ends: a child or the front would see what
+// the model writes later, or the pages are gone. mu held.
 static void own_pages(struct px_views *v) {
   if (v->own) return;
   v->own = true;

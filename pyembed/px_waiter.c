@@ -1,7 +1,8 @@
 // Waiters: a thread waits for one without the GIL, and many are woken at once without it.
 //
-// Python's own locks are released one by one with the GIL held. Each thread that wakes then waits for the GIL, which costs it a
-// second switch, and the threads of a batched method wake up at each step: see docs/explanation/performance.md.
+// Python's own locks are released one by one with the GIL held. Each thread that wakes then waits for the GIL, which
+// costs it a second switch, and the threads of a batched method wake up at each step: see
+// docs/explanation/performance.md.
 #define _GNU_SOURCE
 #include "px_waiter.h"
 
@@ -36,7 +37,8 @@ static void wake(struct waiter *w) {
   if (atomic_exchange(&w->state, WOKEN) == WAITED_FOR) futex(w, FUTEX_WAKE, 1, NULL);
 }
 
-// await waits until a time of the monotonic clock; NULL: without limit. false: it has passed, or this thread is interrupted.
+// await waits until a time of the monotonic clock; NULL: without limit. false: it has passed, or this thread is
+// interrupted.
 static bool await(struct waiter *w, const struct timespec *until) {
   uint32_t after = CALM;
   for (;;) {
@@ -98,8 +100,8 @@ static struct timespec deadline_in(double seconds) {
   return (struct timespec){(time_t)(at / 1000000000), (long)(at % 1000000000)};
 }
 
-// wait(waiter, seconds, list) -> bool: wakes a thread for each waiter of the list, then waits for the first one; seconds None:
-// without limit. False: the time has passed.
+// wait(waiter, seconds, list) -> bool: wakes a thread for each waiter of the list, then waits for the first one;
+// seconds None: without limit. False: the time has passed.
 static PyObject *wait_for(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   if (n != 3) return PyErr_Format(PyExc_TypeError, "wait takes 3 arguments");
   struct waiter *w = waiter_of(args[0]);

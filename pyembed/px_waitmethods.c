@@ -1,8 +1,8 @@
 // Methods of the standard library that wait, for threads that are to be interrupted: see px_interrupt.h.
 //
-// A wait without limit for a lock cannot end early: Python's code has no answer for that. So ours wait for a limit that is never
-// reached, again and again. And a socket whose wait ended early raises OSError or TimeoutError: ours raise the exception of the
-// interrupt instead, so that no code of the model sees another one.
+// A wait without limit for a lock cannot end early: Python's code has no answer for that. So ours wait for a limit that
+// is never reached, again and again. And a socket whose wait ended early raises OSError or TimeoutError: ours raise the
+// exception of the interrupt instead, so that no code of the model sees another one.
 #include "px_waitmethods.h"
 
 #include <string.h>
@@ -51,8 +51,8 @@ static bool is_done(PyObject *handle) {
   return is;
 }
 
-// join waits for the end of a thread, at most so many seconds; < 0: without limit. Python itself looks at the time where such a
-// wait ended early, so each takes only a moment.
+// join waits for the end of a thread, at most so many seconds; < 0: without limit. Python itself looks at the time
+// where such a wait ended early, so each takes only a moment.
 static PyObject *join(struct method *m, PyObject *self, double seconds) {
   uint64_t began = px_now();
   for (;;) {

@@ -1,9 +1,9 @@
 // Waits that return early in an interrupted thread.
 //
-// Python repeats a system call that a signal has ended, unless a handler of its own raises, which happens on the main thread
-// only. So functions of glibc that wait are defined here again, as in px_threads.c. In the thread of a slot that is to be
-// interrupted they return early, as after a timeout or without data, and Python then raises the exception with its next bytecode.
-// That is for Python's own code: other libraries get what a signal always gives them.
+// Python repeats a system call that a signal has ended, unless a handler of its own raises, which happens on the main
+// thread only. So functions of glibc that wait are defined here again, as in px_threads.c. In the thread of a slot that
+// is to be interrupted they return early, as after a timeout or without data, and Python then raises the exception with
+// its next bytecode. That is for Python's own code: other libraries get what a signal always gives them.
 #undef _FORTIFY_SOURCE  // its headers define some of these functions
 #define _GNU_SOURCE  // dladdr
 #include <dlfcn.h>

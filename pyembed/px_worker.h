@@ -1,8 +1,8 @@
 // The worker as its C files see it: one process, one interpreter, some slots.
 //
-// Threads: "main" is the process's first thread and Python's main thread; it runs everything that is not marked otherwise.
-// "control" reads the control socket. "flusher" sends answers that main was too busy to send. Neither of these two ever
-// touches Python, and both block every signal.
+// Threads: "main" is the process's first thread and Python's main thread; it runs everything that is not marked
+// otherwise. "control" reads the control socket. "flusher" sends answers that main was too busy to send. Neither of
+// these two ever touches Python, and both block every signal.
 #ifndef PX_WORKER_H
 #define PX_WORKER_H
 

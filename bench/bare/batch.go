@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The yardstick of batches: the model that sleeps, within the handler's process, and batches as only somebody can make
+// The baseline of batches: the model that sleeps, within the handler's process, and batches as only somebody can make
 // them who knows how many clients there are and that each comes back at once.
 const (
 	batchMost = 32

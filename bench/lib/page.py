@@ -28,8 +28,8 @@ A new measurement of a row replaces its part of the page. `bench/run.sh --help` 
 
 * **Ratios, not rates.** Clients and servers share the CPUs, so absolute figures belong to this machine. The servers of a row run at the same time. Each round
   loads each server once, in turn. A ratio is the median of the ratios of the rounds. (Ray Serve uses CPU when idle, so it is measured afterwards, with the
-  yardstick again.)
-* **The yardstick** is `bench/bare`: a fasthttp handler that decodes the same JSON with sonic and answers the same prediction object as Pinion. It has no
+  baseline again.)
+* **The baseline** is `bench/bare`: a fasthttp handler that decodes the same JSON with sonic and answers the same prediction object as Pinion. It has no
   worker, no queue and no Python.
 * **Correct answers only.** Before a load, each server must refuse inputs of a wrong type and answer 64 different requests at once, each with its own
   answer. Every answer under load is checked. One wrong answer excludes the server from the row, and the row says so.
@@ -45,8 +45,8 @@ A new measurement of a row replaces its part of the page. `bench/run.sh --help` 
 """
 
 AIMS = """\
-What Pinion's authors want to reach. The tables below have the figures. *The bare handler* is the yardstick above. A negative difference means that Pinion is
-faster than the yardstick: with one connection it polls its sockets before it sleeps ([busy-polling](../experiments.md#busy-polling))."""
+What Pinion's authors want to reach. The tables below have the figures. *The bare handler* is the baseline above. A negative difference means that Pinion is
+faster than the baseline: with one connection it polls its sockets before it sleeps ([busy-polling](../experiments.md#busy-polling))."""
 
 
 def write(options: Options) -> None:

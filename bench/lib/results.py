@@ -22,14 +22,14 @@ class Results:
             data = json.loads(path.read_text())
             self.samples, self.runs = data["samples"], data["runs"]
 
-    def add(self, run: str, about: dict[str, Any], samples: list[Sample], yardstick: str) -> None:
+    def add(self, run: str, about: dict[str, Any], samples: list[Sample], baseline: str) -> None:
         """Take in a run: it replaces what was known of its peers.
 
-        An older run's yardstick stays as long as the run has others: their ratios are to that one.
+        An older run's baseline stays as long as the run has others: their ratios are to that one.
         """
         fresh = {s["peer"] for s in samples} | set(about["notes"])
-        kept = [s for s in self.samples if s["peer"] not in fresh or s["peer"] == yardstick]
-        used = {s["run"] for s in kept if s["peer"] not in (yardstick, PASS)}
+        kept = [s for s in self.samples if s["peer"] not in fresh or s["peer"] == baseline]
+        used = {s["run"] for s in kept if s["peer"] not in (baseline, PASS)}
         self.samples = [s for s in kept if s["run"] in used] + [{"run": run, **s} for s in samples]
         self.runs = {name: known for name, known in self.runs.items() if name in used}
         for known in self.runs.values():

@@ -124,8 +124,8 @@ static void after_fork_in_parent(void) {
 
 static void after_fork_in_child(void) {
   if (fork_holds_load_lock) pthread_mutex_unlock(&cuda.load_lock);
-  // The side thread does not exist here, its locks may stay locked, and CUDA refuses to work in a fork. From here on only
-  // the state is read.
+  // The side thread does not exist here, its locks may stay locked, and CUDA refuses to work in a fork. From here on
+  // only the state is read.
   atomic_store(&cuda.forked, 1);
 }
 

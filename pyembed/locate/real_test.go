@@ -19,7 +19,7 @@ type real struct {
 }
 
 // reals finds the interpreters of this machine: pyenv's, and those of the system.
-// What they say of themselves comes from sysconfig and is the yardstick of the tests.
+// What they say of themselves comes from sysconfig and is what the tests expect.
 func reals(t *testing.T) []real {
 	t.Helper()
 	patterns := []string{"/usr/bin/python[23].*[0-9]", "/usr/local/bin/python3.*[0-9]", "/opt/*/bin/python3.*[0-9]"}

@@ -1,4 +1,4 @@
-"""The yardstick: a fasthttp handler without a model."""
+"""The baseline: a fasthttp handler without a model."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from lib.peers.base import Peer, Setting
 
 
 class Ray(Peer):
-    """A dozen processes that never quite rest, and 20 s to start: it is measured by itself, with the yardstick."""
+    """A dozen processes that never quite rest, and 20 s to start: it is measured by itself, with the baseline."""
 
     name = family = "ray"
     title = "Ray Serve"

@@ -22,7 +22,7 @@ class Row:
     title = ""
     work = "echo"
     workers = 1
-    # The first is the yardstick: it is always measured, also without --peers.
+    # The first is the baseline: it is always measured, also without --peers.
     peers: tuple[str, ...] = ()
     text = ""  # for the page: what is measured, and what may mislead
 
@@ -80,7 +80,7 @@ class Row:
         return found
 
     def run(self) -> None:
-        """Measure: first all that may stand side by side, then each that must be alone, with the yardstick."""
+        """Measure: first all that may stand side by side, then each that must be alone, with the baseline."""
         chosen = self.chosen()
         groups = [[p for p in chosen if not p.alone]]
         groups += [

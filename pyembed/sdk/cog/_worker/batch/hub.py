@@ -53,7 +53,7 @@ class StepHub:
         raise NotImplementedError
 
     def report_later(self) -> None:
-        """Have the report sent in a moment: it has its first batch."""
+        """Have the report sent soon: it has its first batch."""
 
     def begin(self, who: tuple[int, int]) -> None:
         """Take note of a prediction, by its slot and id, before its calls."""

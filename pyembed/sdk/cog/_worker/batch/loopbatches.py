@@ -50,7 +50,7 @@ class LoopHub(StepHub):
         self._threads: list[Threads] = []
 
     def report_later(self) -> None:
-        """Have the report sent in a moment: it has its first batch."""
+        """Have the report sent soon: it has its first batch."""
         self.loop.call_later(DELAY, self.report.send, context=self.context)
 
     def batcher(self, plan: MethodPlan, instance: Any) -> Batcher:

@@ -54,7 +54,7 @@ class BatchReport:
         self._count = 0
 
     def add(self, method: str, size: int, wait: int, took: int) -> bool:
-        """Add a batch; return whether it is the first, and the report is to be sent in a moment."""
+        """Add a batch; return whether it is the first, and the report is to be sent soon."""
         batches = self._batches.get(method)
         if batches is None:
             batches = self._batches[method] = []

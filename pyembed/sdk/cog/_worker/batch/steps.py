@@ -181,7 +181,7 @@ class Batcher:
         raise NotImplementedError
 
     def soon(self) -> None:
-        """Decide anew whether a batch leaves, in a moment."""
+        """Soon decide again whether a batch leaves."""
         raise NotImplementedError
 
     def calls_method(self, other: Batcher) -> bool:
