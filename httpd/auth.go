@@ -139,7 +139,7 @@ func withoutDetails(h health.Document) health.Document {
 	out := health.Document{Status: h.Status, Version: map[string]string{}}
 	if h.Setup != nil {
 		setup := *h.Setup
-		setup.Logs = ""
+		setup.Logs, setup.LastLine, setup.Percent = "", "", nil
 		out.Setup = &setup
 	}
 	return out

@@ -17,8 +17,8 @@ func TestAuth_Tokens(t *testing.T) {
 	page := func(ctx *fasthttp.RequestCtx) {}
 	f := newFake()
 	f.health = health.Document{
-		Status: "READY", Setup: &health.Setup{Status: "succeeded", Logs: "secret"}, Version: map[string]string{"pinion": "secret"},
-		Workers: []health.Worker{{PID: 7}}, ModelError: "secret",
+		Status: "READY", Setup: &health.Setup{Status: "succeeded", Logs: "secret", LastLine: "secret"},
+		Version: map[string]string{"pinion": "secret"}, Workers: []health.Worker{{PID: 7}}, ModelError: "secret",
 	}
 	s := New(Always(f), Options{
 		Tokens: &tokens, Public: []string{"/docs"}, Docs: page, Metrics: page,
@@ -101,8 +101,8 @@ func TestAuth_Tokens(t *testing.T) {
 	client.send("GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + other + "\r\n\r\n")
 	client.want(200)
 	client.send("GET /health-check HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + other + "\r\n\r\n")
-	if _, body := client.want(200); strings.Count(body, "secret") != 3 || !strings.Contains(body, `"pid":7`) {
-		t.Errorf("with a token health is %s, want Count 3 and body with %q", body, `"pid":7`)
+	if _, body := client.want(200); strings.Count(body, "secret") != 4 || !strings.Contains(body, `"pid":7`) {
+		t.Errorf("with a token health is %s, want Count 4 and body with %q", body, `"pid":7`)
 	}
 }
 

@@ -39,6 +39,11 @@ type Setup struct {
 	CompletedAt Time   `json:"completed_at,omitzero"`
 	Status      string `json:"status"` // starting, succeeded or failed
 	Logs        string `json:"logs"`
+
+	// While it runs: for how many seconds already, the last line of its logs, and how far a bar in that line is.
+	Seconds  float64 `json:"seconds,omitempty"`
+	LastLine string  `json:"last_line,omitempty"`
+	Percent  *int    `json:"percent,omitempty"`
 }
 
 // The values of Setup.Status.

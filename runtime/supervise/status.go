@@ -5,6 +5,7 @@ import (
 
 	"pinion/ipc"
 	"pinion/runtime/health"
+	"pinion/runtime/logtext"
 	"pinion/runtime/slot"
 )
 
@@ -114,10 +115,20 @@ func (s *Supervisor) Setup() *health.Setup {
 	switch {
 	case st.Completed.IsZero():
 		h.Status = health.SetupStarting
+		addProgress(h)
 	case st.Failed:
 		h.Status = health.SetupFailed
 	}
 	return h
+}
+
+// addProgress says how far a setup is that runs.
+func addProgress(h *health.Setup) {
+	h.Seconds = threeDigits(time.Since(h.StartedAt.Time).Seconds())
+	h.LastLine = logtext.LastLine(h.Logs)
+	if percent, ok := logtext.Percent(h.LastLine); ok {
+		h.Percent = &percent
+	}
 }
 
 // started shows, with the move to Ready, that a worker serves again.

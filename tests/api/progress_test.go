@@ -89,8 +89,15 @@ func TestProgress_IsInServersLog(t *testing.T) {
 			waitRecord(t, s, "shards:  40%|")
 			harness.Eventually(t, "health has the bar",
 				func() bool { return strings.Contains(s.Health().Setup.Logs, "\rshards:  40%|") })
+			setup := s.Health().Setup
+			if p := setup.Percent; p == nil || *p != 40 || setup.Seconds <= 0 || !strings.HasPrefix(setup.LastLine, "shards:  40%|") {
+				t.Errorf("the setup in the health: got %+v, want its seconds, its last line and 40 percent", setup)
+			}
 			shards()
 			s.WaitHealth("READY")
+			if setup := s.Health().Setup; setup.Percent != nil || setup.Seconds != 0 || setup.LastLine != "" {
+				t.Errorf("the setup in the health, after its end: got %+v, want no progress", setup)
+			}
 			answer := s.Begin("bar", harness.Input{"what": "bar"})
 			waitRecord(t, s, "steps:  50%|")
 			middle()

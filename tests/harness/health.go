@@ -14,6 +14,10 @@ type Health struct {
 		CompletedAt string `json:"completed_at"`
 		Status      string `json:"status"`
 		Logs        string `json:"logs"`
+
+		Seconds  float64 `json:"seconds"`
+		LastLine string  `json:"last_line"`
+		Percent  *int    `json:"percent"`
 	} `json:"setup"`
 	Version map[string]string `json:"version"`
 	Workers []struct {

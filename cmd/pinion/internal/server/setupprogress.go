@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 	"sync/atomic"
 	"time"
-	"unicode"
 
 	"pinion/cmd/pinion/internal/terminal"
 	"pinion/runtime/health"
@@ -34,7 +32,7 @@ func (m *servedModel) drawSetup() {
 	if h.Status != "STARTING" || h.Setup == nil || h.Setup.Status != health.SetupStarting {
 		return
 	}
-	m.Log.Log(context.Background(), logtext.LevelDraft, lastLine(h.Setup.Logs))
+	m.Log.Log(context.Background(), logtext.LevelDraft, logtext.LastLine(h.Setup.Logs))
 }
 
 // setupLog is a log whose drafts say for how long the setup has run: those of drawSetup, and a line of the model that
@@ -67,20 +65,4 @@ func setupProgress(elapsed time.Duration, line string) string {
 		text += ": " + line
 	}
 	return text
-}
-
-// maxLastLine is how many bytes at the end of a setup's logs are searched for its last line.
-const maxLastLine = 4 << 10
-
-// lastLine is the last line that says something; one that is written over, as bars are, counts as its last writing.
-func lastLine(logs string) string {
-	logs = logs[max(0, len(logs)-maxLastLine):]
-	logs = strings.NewReplacer("\x1b[A", "", "\x1b[K", "").Replace(logs) // bars below each other
-	logs = strings.TrimSpace(strings.ToValidUTF8(logs, ""))
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return -1
-		}
-		return r
-	}, logs[strings.LastIndexAny(logs, "\r\n")+1:])
 }

@@ -23,9 +23,9 @@ func TestSetupProgress_HasTimeAndLastLine(t *testing.T) {
 		{"a\n\rshards:  40%|####  | 4/10\rshards:  50%|#####", time.Second, "setting up for 1s: shards:  50%|#####"},
 		{"outer:  10%|\n\rinner:  45%|##\x1b[A", time.Second, "setting up for 1s: inner:  45%|##"},
 		{"x\x1b[2J\x07y\n\n", time.Second, "setting up for 1s: x[2Jy"},
-		{strings.Repeat("é", maxLastLine) + "z", time.Second, "setting up for 1s: " + strings.Repeat("é", maxLastLine/2-1) + "z"},
+		{strings.Repeat("é", 4096) + "z", time.Second, "setting up for 1s: " + strings.Repeat("é", 4096/2-1) + "z"},
 	} {
-		got := setupProgress(c.after, lastLine(c.logs))
+		got := setupProgress(c.after, logtext.LastLine(c.logs))
 		if got != c.want {
 			t.Errorf("%.40q after %v: got %.80q, want %.80q", c.logs, c.after, got, c.want)
 		}

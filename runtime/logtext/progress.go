@@ -1,0 +1,44 @@
+package logtext
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxLastLine is how many bytes at the end of a setup's logs are searched for its last line.
+const maxLastLine = 4 << 10
+
+// LastLine is the last line that says something; one that is written over, as bars are, counts as its last writing.
+func LastLine(logs string) string {
+	logs = logs[max(0, len(logs)-maxLastLine):]
+	logs = strings.NewReplacer("\x1b[A", "", "\x1b[K", "").Replace(logs) // bars below each other
+	logs = strings.TrimSpace(strings.ToValidUTF8(logs, ""))
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, logs[strings.LastIndexAny(logs, "\r\n")+1:])
+}
+
+// Percent is how far something is by its last line: progress bars of tqdm and others have "45%|".
+func Percent(line string) (percent int, ok bool) {
+	for {
+		before, after, found := strings.Cut(line, "%")
+		if !found {
+			return 0, false
+		}
+		line = after
+		if mark, _ := utf8.DecodeRuneInString(strings.TrimPrefix(after, " ")); !strings.ContainsRune("|[▏▎▍▌▋▊▉█", mark) {
+			continue
+		}
+		before = strings.TrimSuffix(before, " ")
+		number := before[strings.LastIndexFunc(before, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })+1:]
+		whole, _, _ := strings.Cut(number, ".")
+		if n, err := strconv.Atoi(whole); err == nil {
+			return min(n, 100), true
+		}
+	}
+}

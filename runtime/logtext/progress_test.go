@@ -1,0 +1,18 @@
+package logtext
+
+import "testing"
+
+func TestPercent_IsThatOfABar(t *testing.T) {
+	for line, want := range map[string]int{
+		"shards:  40%|####      | 4/10": 40, "100%|█": 100, "12.5 % [==": 12, "0%| 50%|": 0, "a 7% of it, 45%|": 45, "7%█": 7,
+		"250%|": 100, "": -1, "45% done": -1, "%|": -1, "a%|": -1, "45%": -1, "..%|": -1, "99999999999999999999%|": -1,
+	} {
+		got, ok := Percent(line)
+		if !ok {
+			got = -1
+		}
+		if got != want {
+			t.Errorf("%q: got %d, want %d", line, got, want)
+		}
+	}
+}
