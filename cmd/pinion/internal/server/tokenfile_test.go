@@ -1,6 +1,11 @@
 package server
 
 import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,5 +25,47 @@ func TestTokenfile_ParseTokens(t *testing.T) {
 			strings.Contains(err.Error(), "cret") {
 			t.Errorf("%q: got %q, %v; want %q", text, got, err, want)
 		}
+	}
+}
+
+// TestTokenfile_Reload: a file that cannot be used any more leaves the tokens as they are.
+func TestTokenfile_Reload(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens")
+	write := func(text string, mode os.FileMode) {
+		t.Helper()
+		if err := errors.Join(os.WriteFile(path, []byte(text), mode), os.Chmod(path, mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var said bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&said, nil))
+	if f, err := openTokenFile(path, log); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("no file: got %v, %v, want an error that names it", f, err)
+	}
+	write("short\n", 0o644)
+	f, err := openTokenFile(path, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"open to other users", "short enough to be guessed", "tokens=1"} {
+		if !strings.Contains(said.String(), want) || strings.Contains(said.String(), "=short") {
+			t.Errorf("got the log %s, want %q and no token", said.String(), want)
+		}
+	}
+	for _, unusable := range []string{"", "two words"} {
+		said.Reset()
+		write(unusable, 0o600)
+		if f.Reload(); !strings.Contains(said.String(), "those read before stay valid") {
+			t.Errorf("%q: got the log %s, want that it is not used", unusable, said.String())
+		}
+	}
+	said.Reset()
+	write("a-long-enough-token\nanother-long-token\n", 0o600)
+	if f.Reload(); !strings.Contains(said.String(), "tokens=2") || strings.Contains(said.String(), "WARN") {
+		t.Errorf("got the log %s, want two tokens and no warning", said.String())
+	}
+	var none *tokenFile
+	if none.Reload(); none.Tokens() != nil || f.Tokens() == nil {
+		t.Errorf("got %v without a file and %v with one, want nil and tokens", none.Tokens(), f.Tokens())
 	}
 }
