@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pinion/runtime/egress"
 )
 
 // serve answers by the path of the request.
@@ -287,7 +289,7 @@ func TestDownload_DenyPrivate(t *testing.T) {
 		server.URL, strings.Replace(server.URL, "127.0.0.1", "localhost", 1),
 		strings.Replace(server.URL, "127.0.0.1", "[::ffff:127.0.0.1]", 1),
 	} {
-		if err := refused(t, s, u); !errors.Is(err, ErrPrivate) ||
+		if err := refused(t, s, u); !errors.Is(err, egress.ErrPrivate) ||
 			!strings.HasSuffix(err.Error(), ": the address is not public") {
 			t.Errorf(`%s: %v, want error ErrPrivate and err ending in ": the address is not public"`, u, err)
 		}

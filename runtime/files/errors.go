@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"pinion/runtime/egress"
 	"pinion/runtime/logtext"
 )
 
@@ -29,8 +28,6 @@ var (
 	// ErrRedirects means that a server redirected more often than Options.MaxRedirects, or to a URL that is not http or
 	// https.
 	ErrRedirects = errors.New("the server's redirect cannot be followed")
-	// ErrPrivate means that Options.DenyPrivate or DenyPrivateUploads is set and the address is not a public one.
-	ErrPrivate = egress.ErrPrivate
 	// ErrTruncated means that a server closed the connection before the file was complete.
 	ErrTruncated = errors.New("the server closed the connection before the file was complete")
 	// ErrCoding means that the content does not match its Content-Encoding.

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/runtime/egress"
 	"pinion/runtime/trace"
 )
 
@@ -375,7 +376,7 @@ func TestUpload_ToPrivate(t *testing.T) {
 		s := newStore(t, c.options)
 		for _, prefix := range []string{target.URL, strings.Replace(target.URL, "127.0.0.1", "localhost", 1)} {
 			_, err := s.Upload(t.Context(), Destination{Prefix: prefix, Trusted: c.trusted}, path)
-			if errors.Is(err, ErrPrivate) != c.denied || (err != nil) != c.denied {
+			if errors.Is(err, egress.ErrPrivate) != c.denied || (err != nil) != c.denied {
 				t.Errorf("%+v to %s, trusted %v: %v, want Is %t and err != nil %t", c.options, prefix, c.trusted, err, c.denied,
 					c.denied)
 			}

@@ -18,8 +18,9 @@ import (
 
 // Member is a part of a model's job queue. Safe for concurrent use.
 type Member struct {
+	Renderer
+
 	o       Options
-	encoder predict.Encoder
 	nc      *nats.Conn
 	queue   atomic.Pointer[store.Queue] // nil means not joined yet
 	problem atomic.Pointer[string]      // why nothing is accepted; nil means something is

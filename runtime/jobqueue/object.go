@@ -26,9 +26,6 @@ func readObject(id string, raw json.RawMessage) predict.Record {
 	return rec
 }
 
-// encode writes a prediction object.
-func (m *Member) encode(rec *predict.Record) json.RawMessage { return m.encoder.Append(nil, rec) }
-
 // encodeEnded writes the object of a prediction that has ended, with its calls if they fit.
 func (m *Member) encodeEnded(p *predict.Prediction, rec *predict.Record) json.RawMessage {
 	own := rec.Members
@@ -39,21 +36,6 @@ func (m *Member) encodeEnded(p *predict.Prediction, rec *predict.Record) json.Ra
 		object = m.encode(rec)
 	}
 	return object
-}
-
-// RenderStarted implements store.Renderer.
-func (m *Member) RenderStarted(j *store.Job, s *store.State) json.RawMessage {
-	rec := readObject(j.ID, s.Prediction)
-	rec.Status, rec.Started, rec.Version = predict.Processing, time.Now(), s.ModelVersion
-	return m.encode(&rec)
-}
-
-// RenderEnded implements store.Renderer.
-func (m *Member) RenderEnded(j *store.Job, s *store.State, end store.Status, reason string) json.RawMessage {
-	rec := readObject(j.ID, s.Prediction)
-	rec.Status, rec.Error, rec.Completed = predictStatuses[end], reason, time.Now()
-	rec.Version = s.ModelVersion
-	return m.encode(&rec)
 }
 
 // released is the object of a job that waits again.

@@ -8,17 +8,25 @@ import (
 	"pinion/runtime/predict"
 )
 
-// Renderer writes the prediction objects of jobs for a command that is not a member.
-type Renderer struct{ m Member }
+// Renderer writes the prediction objects of jobs, also for a command that is not a member.
+type Renderer struct{ encoder predict.Encoder }
+
+// encode writes a prediction object.
+func (o *Renderer) encode(rec *predict.Record) json.RawMessage { return o.encoder.Append(nil, rec) }
 
 // RenderStarted implements store.Renderer.
 func (o *Renderer) RenderStarted(j *store.Job, s *store.State) json.RawMessage {
-	return o.m.RenderStarted(j, s)
+	rec := readObject(j.ID, s.Prediction)
+	rec.Status, rec.Started, rec.Version = predict.Processing, time.Now(), s.ModelVersion
+	return o.encode(&rec)
 }
 
 // RenderEnded implements store.Renderer.
 func (o *Renderer) RenderEnded(j *store.Job, s *store.State, end store.Status, reason string) json.RawMessage {
-	return o.m.RenderEnded(j, s, end, reason)
+	rec := readObject(j.ID, s.Prediction)
+	rec.Status, rec.Error, rec.Completed = predictStatuses[end], reason, time.Now()
+	rec.Version = s.ModelVersion
+	return o.encode(&rec)
 }
 
 // RenderRetry is the object of a job that is a retry of one with that state; nil means it is no longer known.
@@ -27,5 +35,5 @@ func (o *Renderer) RenderRetry(id string, old *store.State) json.RawMessage {
 	if old != nil {
 		rec.Input = readObject(id, old.Prediction).Input
 	}
-	return o.m.encode(&rec)
+	return o.encode(&rec)
 }

@@ -1,9 +1,7 @@
 package webhook
 
 import (
-	"context"
 	"sync/atomic"
-	"time"
 
 	"pinion/runtime/predict"
 )
@@ -41,12 +39,16 @@ func (a *Account) State() State {
 	}
 }
 
-// Attach is Sender.Attach, and counts.
-func (a *Account) Attach(p *predict.Prediction) { a.sender.attach(p, a) }
-
-// Post is Sender.Post, and counts.
-func (a *Account) Post(ctx context.Context, e Stored, tries int) time.Duration {
-	return a.sender.postStored(ctx, e, tries, a)
+// Attach delivers p's events to its webhook, and holds p until that is done. Call it before p runs, and only if p will
+// run: p's end releases the hold. A request without a webhook, or whose filter excludes all events, costs nothing.
+func (a *Account) Attach(p *predict.Prediction) {
+	if p.Request.Webhook == "" || p.Request.WebhookEvents&predict.AllEvents == 0 {
+		return
+	}
+	if target := a.sender.target(p.Request.Webhook, p.ID()); target != nil {
+		p.Hold()
+		p.Watch(&delivery{sender: a.sender, account: a, prediction: p, target: target, wake: make(chan struct{}, 1)})
+	}
 }
 
 // report reports the outcome of an event's delivery.

@@ -72,7 +72,8 @@ func TestDelivery_FallsBack(t *testing.T) {
 	r := newReceiver(t, nil)
 	s, _, _ := newSender(t, Options{})
 	p := predict.New("p1", &predict.Request{WebhookEvents: predict.AllEvents}, time.Now(), nil, predict.Options{})
-	d := &delivery{sender: s, account: &s.own, prediction: p, target: mustParse(t, r.URL), wake: make(chan struct{}, 1)}
+	d := &delivery{sender: s, account: s.Account(), prediction: p, target: mustParse(t, r.URL)}
+	d.wake = make(chan struct{}, 1)
 	for range 2 {
 		d.Observe(predict.Record{ID: "p1", Input: []byte(`{"a":1}`), Progress: predict.Progress{Status: predict.Processing}},
 			predict.Event{Kind: predict.EventStart})

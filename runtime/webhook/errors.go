@@ -21,8 +21,6 @@ var (
 	ErrURL = errors.New("not an http or https URL")
 	// ErrRedirect means that the receiver redirected too often, or to a URL that is not http or https.
 	ErrRedirect = errors.New("the receiver's redirect cannot be followed")
-	// ErrPrivate means that Options.DenyPrivate is set and the address is not a public one.
-	ErrPrivate = egress.ErrPrivate
 )
 
 // temporary reports whether a retry may succeed after err.

@@ -146,12 +146,16 @@ type testDelivery struct {
 
 func attach(t *testing.T, s *Sender, request predict.Request) *testDelivery {
 	t.Helper()
+	return attachTo(s.Account(), request)
+}
+
+func attachTo(a *Account, request predict.Request) *testDelivery {
 	if request.ID == "" {
 		request.ID = "p1"
 	}
 	p := &testDelivery{predict.New(request.ID, &request, time.Now(), nil, predict.Options{}), make(chan struct{})}
 	p.OnRelease(func() { close(p.released) })
-	s.Attach(p.Prediction)
+	a.Attach(p.Prediction)
 	return p
 }
 

@@ -103,7 +103,6 @@ type Sender struct {
 	now   func() time.Time
 	sleep func(ctx context.Context, d time.Duration, wake <-chan struct{})
 
-	own     Account      // of events without a model
 	outputs atomic.Int64 // bytes of outputs that wait
 
 	mu         sync.Mutex
@@ -130,21 +129,6 @@ func New(o Options) *Sender {
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.waits, s.hasten = context.WithCancel(s.ctx)
 	return s
-}
-
-// Attach delivers p's events to its webhook, and holds p until that is done. Call it before p runs, and only if p will
-// run: p's end releases the hold. A request without a webhook, or whose filter excludes all events, costs nothing.
-func (s *Sender) Attach(p *predict.Prediction) { s.attach(p, &s.own) }
-
-// attach is Attach, for an account.
-func (s *Sender) attach(p *predict.Prediction, a *Account) {
-	if p.Request.Webhook == "" || p.Request.WebhookEvents&predict.AllEvents == 0 {
-		return
-	}
-	if target := s.target(p.Request.Webhook, p.ID()); target != nil {
-		p.Hold()
-		p.Watch(&delivery{sender: s, account: a, prediction: p, target: target, wake: make(chan struct{}, 1)})
-	}
 }
 
 // target reads the URL of a prediction's webhook; nil means nothing can be sent there.

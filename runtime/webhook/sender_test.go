@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/runtime/egress"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/tests/await"
@@ -205,7 +206,7 @@ func TestSender_DenyPrivate(t *testing.T) {
 		if got := r.rest(); len(got) != 0 {
 			t.Errorf("%s got %d requests, want none", target, len(got))
 		}
-		if outcomes.String() != "[completed failed:1]" || !strings.Contains(log.String(), ErrPrivate.Error()) ||
+		if outcomes.String() != "[completed failed:1]" || !strings.Contains(log.String(), egress.ErrPrivate.Error()) ||
 			strings.Count(log.String(), "127.0.0.1") != strings.Count(target, "127.0.0.1") {
 			t.Errorf("%s: outcomes %s, want one failure, logged without the address\n%s", target, outcomes, log)
 		}
@@ -227,7 +228,7 @@ func TestSender_WhatWaitsIsBounded(t *testing.T) {
 			time.Now(), nil,
 			predict.Options{Memory: b}), make(chan struct{})}
 		p.OnRelease(func() { close(p.released) })
-		s.Attach(p.Prediction)
+		s.Account().Attach(p.Prediction)
 		if !p.Reserve() {
 			t.Fatal("no room: Reserve = false, want true")
 		}
@@ -275,22 +276,23 @@ func TestSender_State(t *testing.T) {
 		}
 	})
 	s, _, _ := newSender(t, Options{Backoff: time.Millisecond, MaxBackoff: time.Millisecond, Retries: 1_000_000})
-	if got := s.own.State(); got != (State{}) {
+	account := s.Account()
+	if got := account.State(); got != (State{}) {
 		t.Errorf("at first the state is %+v, want %+v", got, State{})
 	}
-	p := attach(t, s, predict.Request{Webhook: r.URL, WebhookEvents: completed})
+	p := attachTo(account, predict.Request{Webhook: r.URL, WebhookEvents: completed})
 	p.succeed("1")
 	await.Eventually(t, "it is tried again", func() bool {
-		got := s.own.State()
+		got := account.State()
 		return got.Pending == 1 && got.Retrying == 1 && got.Retried != nil && got.Lost == nil
 	})
-	if got, want := *s.own.State().Retried,
+	if got, want := *account.State().Retried,
 		(Failure{r.URL, "the receiver answered 503 Service Unavailable"}); got != want {
 		t.Errorf("it is tried again after %+v, want %+v", got, want)
 	}
 	refuses.Store(false)
 	await.Eventually(t, "it is delivered", func() bool {
-		got := s.own.State()
+		got := account.State()
 		return got.Pending == 0 && got.Retrying == 0 && got.Lost == nil
 	})
 }

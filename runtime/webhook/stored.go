@@ -20,12 +20,8 @@ type Stored struct {
 
 // Post tries once to deliver a stored event. It returns how long to wait before the next try, by how many there were,
 // or 0 if the event was delivered, or no try will help.
-func (s *Sender) Post(ctx context.Context, e Stored, tries int) time.Duration {
-	return s.postStored(ctx, e, tries, &s.own)
-}
-
-// postStored is Post, for an account.
-func (s *Sender) postStored(ctx context.Context, e Stored, tries int, a *Account) time.Duration {
+func (a *Account) Post(ctx context.Context, e Stored, tries int) time.Duration {
+	s := a.sender
 	target := s.target(e.URL, e.Prediction)
 	if target == nil {
 		return 0
