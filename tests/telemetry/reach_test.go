@@ -28,33 +28,42 @@ class Predictor(BasePredictor):
         return Path("/tmp/out.txt")
 `
 
+// transfer has a prediction download, upload and post its webhook, and returns the server's spans and, by method, the
+// headers of these requests.
+func transfer(t *testing.T, env []string, sent ...string) ([]*harness.Span, map[string]http.Header) {
+	t.Helper()
+	var mu sync.Mutex
+	headers := map[string]http.Header{}
+	peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		headers[r.Method] = r.Header
+		mu.Unlock()
+		_, _ = io.WriteString(w, "content")
+	}))
+	defer peer.Close()
+	dir := harness.NewFolder(t, "run.py", strings.ReplaceAll(filesModel, "/tmp/out.txt", t.TempDir()+"/out.txt"))
+	c := harness.StartCollector(t)
+	s := harness.Ready(t, harness.Options{
+		Dir: dir, Model: "run.py:Predictor", Env: append(env, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL),
+	})
+	s.Do(http.MethodPost, "/predictions", map[string]any{
+		"input": map[string]any{"file": peer.URL + "/in.txt"}, "output_file_prefix": peer.URL,
+		"webhook": peer.URL, "webhook_events_filter": []string{"completed"},
+	}, sent...)
+	s.Stop()
+	return c.Spans(), headers
+}
+
 // TestReach_TransfersAreTraced: webhooks carry the context of their spans; uploads and downloads have spans, and carry
 // theirs only where that is asked for.
 func TestReach_TransfersAreTraced(t *testing.T) {
 	t.Parallel()
-	dir := harness.NewFolder(t, "run.py", strings.ReplaceAll(filesModel, "/tmp/out.txt", t.TempDir()+"/out.txt"))
 	for _, asked := range []string{"0", "1"} {
-		var mu sync.Mutex
-		headers := map[string]http.Header{}
-		peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			mu.Lock()
-			headers[r.Method] = r.Header
-			mu.Unlock()
-			_, _ = io.WriteString(w, "content")
-		}))
-		defer peer.Close()
-		c := harness.StartCollector(t)
-		s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:Predictor", Env: []string{
-			"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "PINION_TRACE_FILES=" + asked, "COG_TRACE_HEADER=X-Trace",
-			"COG_TRACE_HEADER_FORMAT=jaeger",
-		}})
-		s.Do(http.MethodPost, "/predictions", map[string]any{
-			"input": map[string]any{"file": peer.URL + "/in.txt"}, "output_file_prefix": peer.URL,
-			"webhook": peer.URL, "webhook_events_filter": []string{"completed"},
-		}, "x-trace", harness.ClientTrace+":"+harness.ClientParent+":0:1", "tracestate", "a=b")
-		s.Stop()
+		env := []string{"PINION_TRACE_FILES=" + asked, "COG_TRACE_HEADER=X-Trace", "COG_TRACE_HEADER_FORMAT=jaeger"}
+		spans, headers := transfer(t, env,
+			"x-trace", harness.ClientTrace+":"+harness.ClientParent+":0:1", "tracestate", "a=b")
 		byName := map[string]*harness.Span{}
-		for _, span := range c.Spans() {
+		for _, span := range spans {
 			byName[span.Name] = span
 		}
 		for name, method := range map[string]string{
@@ -65,7 +74,7 @@ func TestReach_TransfersAreTraced(t *testing.T) {
 			if span == nil || span.TraceID() != harness.ClientTrace || span.ParentID() != byName["cog.prediction"].SpanID() ||
 				span.Kind.String() != "SPAN_KIND_CLIENT" {
 				t.Fatalf("%s is %v, of %v, want TraceID 0af7651916cd43dd8448eb211c80319c, ParentID %q and Kind SPAN_KIND_CLIENT",
-					name, span, c.Spans(), byName["cog.prediction"].SpanID())
+					name, span, spans, byName["cog.prediction"].SpanID())
 			}
 			want := ""
 			if method == "POST" || asked == "1" {
@@ -88,7 +97,6 @@ func TestReach_TransfersAreTraced(t *testing.T) {
 // uploads.
 func TestPropagators_OfOtherTracers(t *testing.T) {
 	t.Parallel()
-	dir := harness.NewFolder(t, "run.py", strings.ReplaceAll(filesModel, "/tmp/out.txt", t.TempDir()+"/out.txt"))
 	for propagator, c := range map[string]struct{ header, sent, want string }{
 		"b3": {
 			"b3", harness.ClientTrace + "-" + harness.ClientParent + "-1",
@@ -104,29 +112,12 @@ func TestPropagators_OfOtherTracers(t *testing.T) {
 			harness.ClientTrace + "-%s-1",
 		},
 	} {
-		var mu sync.Mutex
-		headers := map[string]http.Header{}
-		peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			mu.Lock()
-			headers[r.Method] = r.Header
-			mu.Unlock()
-			_, _ = io.WriteString(w, "content")
-		}))
-		defer peer.Close()
-		collector := harness.StartCollector(t)
-		s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:Predictor", Env: []string{
-			"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL, "PINION_TRACE_FILES=1", "OTEL_PROPAGATORS=" + propagator,
-		}})
 		sent := []string{c.header, c.sent}
 		if propagator == "b3multi" {
 			sent = []string{"X-B3-TraceId", harness.ClientTrace, "X-B3-SpanId", harness.ClientParent, "X-B3-Sampled", "1"}
 		}
-		s.Do(http.MethodPost, "/predictions", map[string]any{
-			"input": map[string]any{"file": peer.URL + "/in.txt"}, "output_file_prefix": peer.URL,
-			"webhook": peer.URL, "webhook_events_filter": []string{"completed"},
-		}, sent...)
-		s.Stop()
-		for _, span := range collector.Spans() {
+		spans, headers := transfer(t, []string{"PINION_TRACE_FILES=1", "OTEL_PROPAGATORS=" + propagator}, sent...)
+		for _, span := range spans {
 			method := map[string]string{
 				"pinion.webhook": "POST", "cog.prediction.upload_output": "PUT",
 				"pinion.download": "GET",
