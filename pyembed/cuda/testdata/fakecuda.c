@@ -160,52 +160,36 @@ API int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes) {
   return number("meminfo");
 }
 
-API int cuGetErrorName(int error, const char **text) {
-  switch (error) {
-    case 2:
-      *text = "CUDA_ERROR_OUT_OF_MEMORY";
-      return 0;
-    case 46:
-      *text = "CUDA_ERROR_DEVICE_UNAVAILABLE";
-      return 0;
-    case 100:
-      *text = "CUDA_ERROR_NO_DEVICE";
-      return 0;
-    case 802:
-      *text = "CUDA_ERROR_SYSTEM_NOT_READY";
-      return 0;
-    case 803:
-      *text = "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH";
-      return 0;
-    case 999:
-      *text = "CUDA_ERROR_UNKNOWN";
-      return 0;
+static const struct {
+  int code;
+  const char *name, *text;
+} errors[] = {
+    {2, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {46, "CUDA_ERROR_DEVICE_UNAVAILABLE", "CUDA-capable device(s) is/are busy or unavailable"},
+    {100, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+    {802, "CUDA_ERROR_SYSTEM_NOT_READY", "system not yet initialized"},
+    {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "system has unsupported display driver / cuda driver combination"},
+    {999, "CUDA_ERROR_UNKNOWN", "unknown error"},
+};
+
+// error_text is 1 for numbers that the driver does not know, as its own functions are.
+static int error_text(int error, const char **name, const char **text) {
+  *name = *text = NULL;
+  for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+    if (errors[i].code != error) continue;
+    *name = errors[i].name;
+    *text = errors[i].text;
+    return 0;
   }
-  *text = NULL;  // as the driver does for numbers that it does not know
   return 1;
 }
 
+API int cuGetErrorName(int error, const char **name) {
+  const char *text;
+  return error_text(error, name, &text);
+}
+
 API int cuGetErrorString(int error, const char **text) {
-  switch (error) {
-    case 2:
-      *text = "out of memory";
-      return 0;
-    case 46:
-      *text = "CUDA-capable device(s) is/are busy or unavailable";
-      return 0;
-    case 100:
-      *text = "no CUDA-capable device is detected";
-      return 0;
-    case 802:
-      *text = "system not yet initialized";
-      return 0;
-    case 803:
-      *text = "system has unsupported display driver / cuda driver combination";
-      return 0;
-    case 999:
-      *text = "unknown error";
-      return 0;
-  }
-  *text = NULL;
-  return 1;
+  const char *name;
+  return error_text(error, &name, text);
 }

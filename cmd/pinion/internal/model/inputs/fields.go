@@ -33,7 +33,6 @@ type shape struct {
 	Format     string            `json:"format"`
 	Items      *shape            `json:"items"`
 	Enum       []json.RawMessage `json:"enum"`
-	Nullable   bool              `json:"nullable"`
 	Properties map[string]*shape `json:"properties"`
 	Additional json.RawMessage   `json:"additionalProperties"` // false, true, or a shape
 	Required   []string          `json:"required"`
