@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -59,6 +60,9 @@ func (f *finder) probe(path string) (*facts, error) {
 		cmd.Dir = f.dir
 	}
 	cmd.Env = append(os.Environ(), "PATH="+f.env("PATH"))
+	// What the program started ends with it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second // a shim's grandchild may hold the pipe
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

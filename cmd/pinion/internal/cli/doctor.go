@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/process"
 	"pinion/pyembed/locate"
 )
@@ -29,8 +30,8 @@ code is 1 where something keeps the model from being served or built.`,
 			if err != nil {
 				return process.Failed(err)
 			}
-			if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-				return process.Misused(fmt.Errorf("%s is not a folder: name the one that holds cog.yaml", dir))
+			if err := model.CheckFolder(dir); err != nil {
+				return process.Misused(err)
 			}
 			interpreter, err := locate.Interpreter(locate.Options{Python: python, Dir: dir})
 			if err != nil {

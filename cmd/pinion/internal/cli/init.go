@@ -27,7 +27,8 @@ func newInit() *cobra.Command {
 			return process.Failed(s.write(folderOf(args), os.Stdout))
 		},
 	}
-	cmd.Flags().StringVar(&template, "template", starters()[0].name, "`kind` of model to begin with")
+	cmd.Flags().StringVar(&template, "template", starters()[0].name,
+		"`kind` of model to begin with: text, image, chat, sklearn or batch")
 	_ = cmd.RegisterFlagCompletionFunc("template", func(*cobra.Command, []string, string) (
 		names []string, _ cobra.ShellCompDirective,
 	) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -47,10 +48,17 @@ func newJobs() *cobra.Command {
 		Use: "jobs", Short: "List, cancel and retry the jobs of a model's queue", Long: jobsHelp,
 		Example: jobsExamples,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("pinion jobs has no command %q: it has list, show, cancel, retry, purge and apply", args[0])
+			if len(args) == 0 {
+				return nil
 			}
-			return nil
+			var names []string
+			for _, c := range cmd.Commands() {
+				names = append(names, c.Name())
+			}
+			if best := nearest.Within(len(args[0])/2, args[0], names); best != "" {
+				return fmt.Errorf("pinion jobs has no command %q; did you mean %s?", args[0], best)
+			}
+			return fmt.Errorf("pinion jobs has no command %q: it has %s", args[0], strings.Join(names, ", "))
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

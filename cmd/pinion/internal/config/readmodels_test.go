@@ -154,7 +154,7 @@ func TestReadmodels_ModelsFileMistakes(t *testing.T) {
 		},
 		"no size":         {"memory: lots\nmodels: {a: {path: a}}\n", `:1: memory: invalid size "lots"`, "20GiB"},
 		"no such default": {"models: {ab: {path: a}}\ndefault: ba\n", `:2: default: unknown model "ba"`, ""},
-		"no folder":       {"models:\n  a: {path: c}\n", ":2: a: find model folder: ", "no such file"},
+		"no folder":       {"models:\n  a: {path: c}\n", ":2: a: ", "/c does not exist: name the folder that holds cog.yaml"},
 		"no model there":  {"models:\n  a: {path: empty}\n", ":2: a: ", "names no predictor"},
 		"no Python":       {"models:\n  a:\n    path: a\n    python: ./none/bin/python\n", ":4: a: ", "none/bin/python"},
 		"all at once": {

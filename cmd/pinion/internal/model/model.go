@@ -2,7 +2,9 @@ package model
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -29,16 +31,27 @@ type Model struct {
 	Findings []Problem
 }
 
+// CheckFolder says what is wrong where there is no folder.
+func CheckFolder(dir string) error {
+	switch info, err := os.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s does not exist: name the folder that holds cog.yaml", dir)
+	case err != nil:
+		return fmt.Errorf("find model folder: %w", err)
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a folder: name the one that holds cog.yaml", dir)
+	}
+	return nil
+}
+
 // Find reads a model's folder. ref is the flag --predictor, or "".
 func Find(dir, ref string, env func(string) string) (*Model, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("find folder %s: %w", dir, err)
 	}
-	if info, err := os.Stat(abs); err != nil {
-		return nil, fmt.Errorf("find model folder: %w", err)
-	} else if !info.IsDir() {
-		return nil, fmt.Errorf("%s is not a folder: name the one that holds cog.yaml", dir)
+	if err := CheckFolder(dir); err != nil {
+		return nil, err
 	}
 	m := &Model{Dir: abs}
 	report := readCogYAML(abs, false)

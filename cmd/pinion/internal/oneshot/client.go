@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"syscall"
 	"time"
 
 	"pinion/cmd/pinion/internal/process"
@@ -40,6 +41,9 @@ func (c *Client) ask(method, address string) (*http.Response, error) {
 
 func (c *Client) Document() ([]byte, error) {
 	response, err := c.ask(http.MethodGet, c.Base+"/openapi.json")
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, fmt.Errorf("ask the server for its schema: %w; 'pinion ps' lists the servers of this machine", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("ask the server for its schema: %w", err)
 	}

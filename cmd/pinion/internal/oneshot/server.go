@@ -106,9 +106,13 @@ func (s *Server) keep(line string) {
 
 // broken is a server that cannot be measured, with what it said.
 func (s *Server) broken(what string) error {
+	return fmt.Errorf("%s:\n%s", what, s.output())
+}
+
+func (s *Server) output() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fmt.Errorf("%s:\n%s", what, strings.TrimSpace(s.said.String()))
+	return strings.TrimSpace(s.said.String())
 }
 
 // ready waits until the server serves.
@@ -120,7 +124,7 @@ func (s *Server) ready(listening <-chan string, stop <-chan struct{}) error {
 		case s.Address = <-listening:
 		case <-s.ended:
 			if s.misused {
-				return process.Misused(s.broken("the server ended"))
+				return process.Misused(errors.New(strings.TrimPrefix(s.output(), "pinion: ")))
 			}
 			return s.broken("the server ended")
 		case <-stop:

@@ -48,7 +48,7 @@ func ParseYAML(data []byte) (documents []*Node, err error) {
 		case errors.Is(err, io.EOF):
 			return documents, nil
 		case err != nil:
-			return nil, syntaxError(err, bytes.Count(bytes.TrimRight(data, "\n"), []byte("\n"))+1)
+			return nil, syntaxError(err, data)
 		}
 		r := &yamlReader{}
 		n := r.read(document.Content[0], 0)
@@ -72,7 +72,8 @@ func countParts(data []byte) (n int) {
 }
 
 // syntaxError is the parser's error. One that is found only at the end of the file is where the construct begins.
-func syntaxError(err error, lines int) *SyntaxError {
+func syntaxError(err error, data []byte) *SyntaxError {
+	lines := bytes.Count(bytes.TrimRight(data, "\n"), []byte("\n")) + 1
 	var at *yaml.LoadError
 	if !errors.As(err, &at) {
 		return &SyntaxError{What: err.Error()}
@@ -81,10 +82,23 @@ func syntaxError(err error, lines int) *SyntaxError {
 	if at.ContextMsg != "" {
 		what = at.ContextMsg + ": " + what
 	}
+	if isIndentedByTab(data, line) {
+		what = "a tab indents the line, and YAML takes only spaces"
+	}
 	if at.ContextMark.Line > 0 && line > lines {
 		line = at.ContextMark.Line
 	}
 	return &SyntaxError{Line: min(line, lines), What: what}
+}
+
+// isIndentedByTab tells whether a line, counted from 1, has a tab before its first word.
+func isIndentedByTab(data []byte, line int) bool {
+	for range line - 1 {
+		_, data, _ = bytes.Cut(data, []byte("\n"))
+	}
+	text, _, _ := bytes.Cut(data, []byte("\n"))
+	indent := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
+	return bytes.ContainsRune(indent, '\t')
 }
 
 // yamlReader makes the tree of a document. Aliases and merged mappings are in it as if they were written out.
