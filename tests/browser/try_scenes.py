@@ -59,6 +59,34 @@ def talk(look: Look) -> None:
     expect(bubbles).to_have_count(0)
 
 
+def talk_narrow(look: Look) -> None:
+    """On a telephone the message stays in view, and covers nothing that has the focus."""
+    look.page.set_viewport_size({"width": 390, "height": 600})
+    look.load()
+    message = look.page.get_by_label("Message", exact=True)
+    for i in range(2):
+        message.fill("first")
+        message.press("Enter")
+        expect(look.page.locator(".bubble.assistant .help").last).to_contain_text("a second")
+        expect(look.page.locator(".bubble")).to_have_count(2 * i + 2)
+    send = look.page.get_by_role("button", name="Send")
+    assert look.in_sight(send)
+    look.page.locator("#talk").focus()
+    for _ in range(12):
+        covered = look.page.evaluate(COVERED)
+        assert not covered, f"the message covers what has the focus: {covered}"
+        look.page.keyboard.press("Tab")
+    expect(look.page.locator("#talk")).not_to_be_focused()
+
+
+COVERED = """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => {
+    const bar = document.querySelector("#composer"), has = document.activeElement;
+    if (bar.contains(has) || !has.closest("#chat")) return done("");
+    const [edge, box] = [bar.getBoundingClientRect(), has.getBoundingClientRect()];
+    done(box.bottom > edge.top ? has.outerHTML.slice(0, 100) : "");
+})))"""
+
+
 def iterator(look: Look) -> None:
     """An iterator without @streaming is shown as it comes, too."""
     look.load()

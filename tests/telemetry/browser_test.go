@@ -60,6 +60,7 @@ var scenes = []struct {
 	{name: "chat", model: "Chat", code: true, args: []string{"--model", "speaker"}},
 	{name: "chat_off", model: "Chat", args: []string{"--protocols", "none"}},
 	{name: "talk", model: "Talk"},
+	{name: "talk_narrow", model: "Talk"},
 	{name: "iterator", model: "Words", code: true},
 	{name: "progress", model: "Bars"},
 	{name: "history", model: "Secretive"},

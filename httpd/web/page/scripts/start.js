@@ -6,17 +6,19 @@ function fitSide() {
   $("side").style.setProperty("--room", `calc(100vh - ${above}px - 1rem)`);
 }
 
-// clearOfBar keeps what has the focus from being below the bar with Run (WCAG 2.4.11).
-function clearOfBar(element) {
-  if ($("actions").contains(element)) return;
-  const over = element.getBoundingClientRect().bottom + 8 - $("actions").getBoundingClientRect().top;
+// clearOfBar keeps what has the focus from being below a bar that stays in view (WCAG 2.4.11).
+function clearOfBar(element, bar) {
+  if (bar.contains(element) || getComputedStyle(bar).position !== "sticky") return;
+  const over = element.getBoundingClientRect().bottom + 8 - bar.getBoundingClientRect().top;
   if (over > 0) scrollBy(0, over);
 }
 
-$("form").addEventListener("focusin", ({ target }) => {
-  clearOfBar(target);
-  requestAnimationFrame(() => clearOfBar(target)); // the browser may scroll after the event
-});
+for (const [area, bar] of [["form", "actions"], ["chat", "composer"]]) {
+  $(area).addEventListener("focusin", ({ target }) => {
+    clearOfBar(target, $(bar));
+    requestAnimationFrame(() => clearOfBar(target, $(bar))); // the browser may scroll after the event
+  });
+}
 $("form").addEventListener("submit", (e) => {
   e.preventDefault();
   run();
