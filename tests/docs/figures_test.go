@@ -326,7 +326,7 @@ func TestFigures_PythonsThatDocumentsName(t *testing.T) {
 func TestFigures_DefaultsThatDocumentsName(t *testing.T) {
 	t.Parallel()
 	help := harness.CLI{}.Good(t, "help", "serve", "all") + harness.CLI{}.Good(t, "help", "batching")
-	units := map[string]string{"s": "s", "seconds": "s", "minutes": "m0s", "MiB": "", "GiB": ""}
+	units := map[string]string{"s": "s", "seconds": "s", "minutes": "m", "MiB": "", "GiB": ""}
 	found := 0
 	for path, text := range allDocuments(t) {
 		for _, m := range regexp.MustCompile(
@@ -343,7 +343,7 @@ func TestFigures_DefaultsThatDocumentsName(t *testing.T) {
 			case "GiB":
 				want = strconv.Itoa(n << 30)
 			}
-			if !regexp.MustCompile(`(?m)-` + m[1] + `\b[^\n]*(\n[^\n]*)?\(default ` + want + `\)`).MatchString(help) {
+			if !regexp.MustCompile(`(?m)-` + m[1] + `\b[^\n]*(\n[^\n]*)?(?:\(|; )default: ` + want + `\)`).MatchString(help) {
 				t.Errorf("%s: got %s, want the default of --help", path, m[0])
 			}
 		}
