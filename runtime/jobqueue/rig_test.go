@@ -119,8 +119,17 @@ func (r *rig) serve(name string) (*Member, *service.Service) {
 	return r.serveWith(name, func(l oneVersion) Local { return l })
 }
 
+// serveAs is serve with further options.
+func (r *rig) serveAs(name string, set func(*Options)) *Member {
+	r.t.Helper()
+	m, _ := r.serveWith(name, func(l oneVersion) Local { return l }, set)
+	return m
+}
+
 // serveWith is serve with what wrap makes of its model.
-func (r *rig) serveWith(name string, wrap func(oneVersion) Local) (*Member, *service.Service) {
+func (r *rig) serveWith(name string, wrap func(oneVersion) Local,
+	sets ...func(*Options),
+) (*Member, *service.Service) {
 	r.t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -142,6 +151,9 @@ func (r *rig) serveWith(name string, wrap func(oneVersion) Local) (*Member, *ser
 	return r.join(name, func(o *Options) {
 		o.Local = wrap(oneVersion{s})
 		o.Slots = func() (int, int) { l := pool.Load(); return l.Slots, l.Slots - l.InFlight }
+		for _, set := range sets {
+			set(o)
+		}
 	}), s
 }
 
