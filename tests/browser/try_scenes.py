@@ -253,7 +253,7 @@ def picture(w: int, h: int) -> bytes:
 
 
 def whole(look: Look) -> None:
-    """A picture of any shape and the controls of a video are in sight whole; a click enlarges, keys and Escape work."""
+    """A picture of any shape is in sight whole; a click enlarges, keys and Escape work."""
     look.load()
     for width, height in ((1440, 900), (1920, 1080), (390, 844)):
         look.page.set_viewport_size({"width": width, "height": height})
@@ -279,6 +279,24 @@ def whole(look: Look) -> None:
     look.page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     expect(look.output.get_by_role("button", name="Enlarge output-1.png")).to_be_focused()
+
+
+def film(look: Look) -> None:
+    """The controls of a video and of a sound are in sight, without scrolling on a wide screen."""
+    look.load()
+    for width, height in ((1440, 900), (1920, 1080), (390, 844)):
+        look.page.set_viewport_size({"width": width, "height": height})
+        for sound in (False, True):
+            look.input("sound").set_checked(sound)
+            look.run()
+            look.ends("succeeded")
+            player = look.output.locator("audio[controls]" if sound else "video[controls]")
+            expect(player).to_be_visible()
+            player.evaluate("e => e.readyState || new Promise((done) => (e.onloadedmetadata = done))")
+            if width == 390:
+                player.scroll_into_view_if_needed()
+            look.page.wait_for_timeout(400)  # the page may scroll smoothly to the result
+            assert look.in_sight(player), f"at {width}: {player.bounding_box()}"
 
 
 def theme(look: Look) -> None:

@@ -302,6 +302,13 @@ class Reloaded(BaseRunner):
         return f"{prompt}, {steps}"
 
 
+class Film(BaseRunner):
+    def run(self, sound: bool = False) -> Path:
+        name = "beep.wav" if sound else "film.webm"
+        Path(name).write_bytes(WAV if sound else WEBM)
+        return Path(name)
+
+
 class Complete(BaseRunner):
     @openai("completions")
     def run(self, prompt: str = "once", seed: int = 3) -> str:

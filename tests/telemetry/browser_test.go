@@ -69,6 +69,7 @@ var scenes = []struct {
 	{name: "devices", model: "Devices"},
 	{name: "archive", model: "Media"},
 	{name: "whole", model: "Twice"},
+	{name: "film", model: "Film"},
 	{name: "theme", model: "Form"},
 	{name: "told", model: "Form", prepare: storeAbout},
 	{name: "led", model: "Form"},
