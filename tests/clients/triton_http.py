@@ -74,7 +74,7 @@ def raw(client):
     try:
         client.infer("raw", [named("x", np.array([np.nan], np.float32))], outputs=wanted)
     except InferenceServerException as error:
-        assert "what JSON cannot hold" in error.message(), error
+        assert "that JSON cannot hold" in error.message(), error
     else:
         raise AssertionError("got a NaN in JSON, want an error")
     coded(client)
@@ -141,7 +141,7 @@ def members(client):
     assert np.array_equal(answer.as_numpy("number"), odd, equal_nan=True), answer.as_numpy("number")
     assert got.dtype == float and np.array_equal(got, [[1, np.nan]], equal_nan=True), got
     for inputs, output, text in (
-        ([named("f", odd)], "numbers", 'output "numbers" has what JSON cannot hold'),
+        ([named("f", odd)], "numbers", 'output "numbers" has values that JSON cannot hold'),
         ([named("f", np.zeros(1)), named("named", odd)], "named", 'output "named" has a NaN or infinity and is answered as JSON'),
     ):
         try:
