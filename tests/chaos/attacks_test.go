@@ -26,7 +26,7 @@ const (
 	// spareDescriptors is how many of them the server is to keep for workers, files and logs.
 	spareDescriptors = 128
 	// watchesEach is how many Watch calls an attacker begins: if the server took all, they would exceed attackedMemory.
-	watchesEach = 60
+	watchesEach = 100
 	// attackedBudget is the server's memory budget in MiB, and attackedMemory what it may have in all.
 	attackedBudget = 64
 	attackedMemory = 2*attackedBudget + 128
