@@ -173,6 +173,23 @@ class Waiting(Adder):
 	harness.Eventually(t, "the other one is gone", func() bool { return s.Log.Count("unloaded") == 1 })
 }
 
+// TestMultiModel_ReadsTokensAgain on SIGHUP, also while no model is loaded.
+func TestMultiModel_ReadsTokensAgain(t *testing.T) {
+	t.Parallel()
+	const first, second = "first-token-0123456789", "second-token-0123456789"
+	file := harness.TokenFile(t, first)
+	s, _ := startWithNone(t, "--auth-token-file", file)
+	list := func(token string) harness.Answer {
+		return s.Do(http.MethodGet, "/models", nil, "Authorization", "Bearer "+token)
+	}
+	harness.WantCode(t, "before", list(first), http.StatusOK)
+	harness.WriteTokens(t, file, second)
+	s.Signal(syscall.SIGHUP)
+	harness.Eventually(t, "the tokens are read", func() bool { return s.Log.Count("tokens read") == 2 })
+	harness.WantCode(t, "the old token", list(first), http.StatusUnauthorized)
+	harness.WantCode(t, "the new token", list(second), http.StatusOK)
+}
+
 // TestMultiModel_PingWithoutModels: the server stays healthy for SageMaker when the model of the start is unloaded.
 func TestMultiModel_PingWithoutModels(t *testing.T) {
 	t.Parallel()

@@ -3,8 +3,10 @@ package queue
 import (
 	"errors"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -105,6 +107,32 @@ func TestGatewayGRPC_IsWholeFront(t *testing.T) {
 			t.Errorf("got %v, want %v", err, code)
 		}
 	}
+}
+
+// TestGateway_ReadsTokensAgain on SIGHUP, and goes on. A file with a mistake changes nothing.
+func TestGateway_ReadsTokensAgain(t *testing.T) {
+	t.Parallel()
+	const first, second = "a-token-of-ada-with-enough-letters", "a-token-of-eve-with-enough-letters"
+	at := harness.StartNATSOf(t, "a")
+	file := harness.TokenFile(t, first)
+	g := harness.StartGatewayWith(t, at.URL, "--models", "a", "--auth-token-file", file)
+	wantCodes := func(ofFirst, ofSecond int) {
+		t.Helper()
+		for token, want := range map[string]int{first: ofFirst, second: ofSecond} {
+			harness.WantCode(t, token, g.Do(http.MethodGet, "/models", nil, "Authorization", "Bearer "+token), want)
+		}
+	}
+	wantCodes(http.StatusOK, http.StatusUnauthorized)
+	harness.WriteTokens(t, file, second)
+	harness.SendSignal(t, g.Cmd.Process.Pid, syscall.SIGHUP)
+	harness.Eventually(t, "the tokens are read", func() bool { return g.Log.Count("tokens read") == 2 })
+	wantCodes(http.StatusUnauthorized, http.StatusOK)
+	harness.WriteTokens(t, file, "two words")
+	harness.SendSignal(t, g.Cmd.Process.Pid, syscall.SIGHUP)
+	harness.Eventually(t, "the file is refused", func() bool {
+		return g.Log.Count("the tokens are not reloaded: those read before stay valid") == 1
+	})
+	wantCodes(http.StatusUnauthorized, http.StatusOK)
 }
 
 // TestGatewayGRPC_AsksForToken: with --auth-token-file a gateway answers gRPC calls with a token only, but for health.

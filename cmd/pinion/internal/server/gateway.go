@@ -106,6 +106,7 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 			return err
 		}
 	}
+	onHangup(auth.Reload)
 	if err := g.joinAll(); err != nil {
 		return err
 	}

@@ -29,26 +29,36 @@ func (f *Server) reloader(of func() *servedModel) func() (string, error) {
 	}
 }
 
-// watchReload has SIGHUP reload the models, or read their file again. At a terminal it means that the terminal is gone,
-// and ends the server as ever; and where it was set to be ignored, as nohup does, it is.
-func (f *Server) watchReload() {
+// onHangup calls reload for each SIGHUP. At a terminal it means that the terminal is gone, and ends the process as ever;
+// and where it was set to be ignored, as nohup does, it is.
+func onHangup(reload func()) {
 	if terminal.IsTerminal(os.Stdin) || terminal.IsTerminal(os.Stderr) || signal.Ignored(syscall.SIGHUP) {
 		return
 	}
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	go func() {
-		var last *reading
 		for range hangups {
-			if f.read.File != nil {
-				last = f.readAgain(last)
-				continue
-			}
-			for _, m := range f.all() {
-				_, _ = m.Reload("SIGHUP") // it has logged its error
-			}
+			reload()
 		}
 	}()
+}
+
+// watchReload has SIGHUP reload the models and the tokens, or read the file of models again.
+func (f *Server) watchReload() {
+	var last *reading
+	onHangup(func() {
+		if f.read.File != nil {
+			last = f.readAgain(last)
+			return
+		}
+		if len(f.all()) == 0 { // else the reload of a model does
+			f.auth.Reload()
+		}
+		for _, m := range f.all() {
+			_, _ = m.Reload("SIGHUP") // it has logged its error
+		}
+	})
 }
 
 // changer is what POST /models/{name}/load or unload calls, where that is allowed.
