@@ -110,6 +110,12 @@ def live_models(look: Look) -> None:
     expect(page.locator("#all-models")).not_to_contain_text("Webhooks")
     assert page.request.post(look.url + "/models/c/unload").status == 200
     expect(rows.nth(2).locator(".chip")).to_have_text("unloaded")
+    look.load("/models/c/dashboard")
+    expect(page.locator("#status")).to_contain_text("Not loaded")
+    expect(page.locator("#workers")).to_have_text("The model is not loaded.")
+    look.audit("a model that is not loaded")
+    expect(page.locator("#list")).to_contain_text("No prediction yet")
+    look.load("/models/a/dashboard")
     expect(page.get_by_role("navigation", name="Models").get_by_role("link", name="a", exact=True).locator(".dot")).to_have_class("dot good")
     expect(page.get_by_role("navigation", name="Models").get_by_role("link", name="c", exact=True)).to_have_attribute("title", "unloaded")
     for path in ("/lost", "/retried"):

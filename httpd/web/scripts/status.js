@@ -4,6 +4,7 @@
 const STATES = {
   READY: ["Ready", "good"], BUSY: ["Busy", "blue"], STARTING: ["Starting", "busy"], SETUP_FAILED: ["Setup failed", "bad"],
   DEFUNCT: ["Defunct", "bad"], UNHEALTHY: ["Unhealthy", "bad"],
+  UNLOADED: ["Not loaded", "none"],
   STOPPING: ["Stopping", "busy"], UNREACHABLE: ["Not reachable", "bad"],
 };
 
@@ -20,6 +21,9 @@ function showFeed(look, text) {
   $("feed").querySelector(".dot").className = `dot ${look}`;
   $("feed-text").textContent = text;
 }
+
+// showCurrentModel scrolls the list of models to this page's.
+const showCurrentModel = () => document.querySelector("#models [aria-current]")?.scrollIntoView({ block: "nearest" });
 
 // problemBox is something that is wrong, in words.
 const problemBox = ({ look, title, text }) => make("div", { className: `problem ${look}` }, make("p", {}, make("strong", {}, title), " ", text));

@@ -117,7 +117,7 @@ func (m *servedModel) viewState() dashboard.State {
 	out := dashboard.State{
 		Status: h.Status, ModelError: h.ModelError, Stopping: m.server.stop.begun.Load(),
 		Setup: setupState(h.Setup),
-		Slots: load.Slots, Capacity: m.Pool.Queue(),
+		Slots: load.Slots, Capacity: m.Pool.Queue(), Workers: make([]dashboard.Worker, 0, len(h.Workers)),
 		Python: h.Version["python"],
 		Memory: dashboard.Memory{Used: budget.Used, Limit: budget.Limit}, Webhooks: m.webhookState(),
 	}

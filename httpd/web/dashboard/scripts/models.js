@@ -17,7 +17,7 @@ function showModels(models = []) {
       tab.title = state;
     }
     const cells = [tab ? make("a", { href: tab.getAttribute("href") }, name) : name, make("span", { className: `chip ${look}` }, state), `${groups(running)} of ${groups(slots)}`, groups(queued), ...(hooks ? [webhooksText(counts)] : [])];
-    return make("tr", {}, ...cells.map((c, k) => make("td", { className: "number", "data-name": k < 2 ? "" : names[k] }, c)));
+    return make("tr", {}, ...cells.map((c, k) => make("td", { className: k ? "number" : "", "data-name": k < 2 ? "" : names[k] }, c)));
   };
   const text = JSON.stringify(models);
   if ($("all-models").shown === text) return;

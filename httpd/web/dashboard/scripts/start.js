@@ -1,6 +1,7 @@
 // What connects the page's elements with what they do. It is the last of the scripts.
 
 makeCharts();
+showCurrentModel();
 for (const button of document.querySelectorAll("[data-range]")) {
   button.addEventListener("click", () => {
     range = Number(button.dataset.range);

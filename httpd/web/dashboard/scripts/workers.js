@@ -6,7 +6,7 @@ const WORKER_COLUMNS = ["Worker", "State", "Busy", "For", "Memory", "GPU", "Serv
 
 function showWorkers(state, at) {
   if (!state.workers.length) {
-    $("workers").replaceChildren(make("p", { className: "empty" }, "No worker yet."));
+    $("workers").replaceChildren(make("p", { className: "empty" }, state.status === "UNLOADED" ? "The model is not loaded." : "No worker yet."));
     return;
   }
   const columns = WORKER_COLUMNS.filter((c) => c !== "GPU" || state.workers.some((w) => w.device));

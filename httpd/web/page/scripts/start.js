@@ -19,6 +19,7 @@ for (const [area, bar] of [["form", "actions"], ["chat", "composer"]]) {
     requestAnimationFrame(() => clearOfBar(target, $(bar))); // the browser may scroll after the event
   });
 }
+showCurrentModel();
 $("form").addEventListener("submit", (e) => {
   e.preventDefault();
   run();
