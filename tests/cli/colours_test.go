@@ -33,8 +33,13 @@ func TestColours_OnATerminalAlone(t *testing.T) {
 	for _, c := range []harness.CommandResult{bad.Run(t, "check"), bad.Run(t, "doctor")} {
 		harness.Equal(t, "escapes in a pipe", strings.Count(c.Stdout, "\x1b"), 0)
 	}
-	bad.Env = []string{"NO_COLOR=1"}
-	harness.Equal(t, "escapes with NO_COLOR", strings.Count(onTerminal(t, bad, "problem", "check"), "\x1b"), 0)
+	for _, variable := range []string{"NO_COLOR=1", "TERM=dumb"} {
+		bad.Env = []string{variable}
+		for _, command := range []string{"check", "doctor"} {
+			shown := onTerminal(t, bad, "problem", command)
+			harness.Equal(t, command+" with "+variable+", escapes", strings.Count(shown, "\x1b"), 0)
+		}
+	}
 }
 
 // TestPredict_FileOnATerminalEndsItsLine, and elsewhere it is printed as it is.

@@ -194,7 +194,7 @@ func variablesWithoutFlag() map[string][2]string {
 			"twice the memory budget and 88 MiB, or half of the container's memory if that is less",
 			"soft memory limit of the front",
 		},
-		"NO_COLOR":          {"none", "a value switches colours and progress off"},
+		"NO_COLOR":          {"none", "a value switches colours and progress off, as `TERM=dumb` does"},
 		"PINION_AUTH_TOKEN": {"none", "bearer token that `pinion predict --url` and `pinion bench` send"},
 		"PINION_CUDA":       {"`on`", "`off`: the worker leaves the CUDA driver alone"},
 		"PINION_WEBHOOK_SECRET": {

@@ -175,9 +175,11 @@ func listed(servers []process.ServerInfo) string {
 	var text strings.Builder
 	for _, s := range servers {
 		text.WriteString("\n  " + strconv.Itoa(s.PID) + "  " + s.Address)
+		var names []string
 		for _, m := range s.Models {
-			text.WriteString("  " + safe(m.Name))
+			names = append(names, m.Name)
 		}
+		text.WriteString("  " + safe(firstOf(names)))
 	}
 	return text.String()
 }

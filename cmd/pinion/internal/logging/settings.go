@@ -51,5 +51,5 @@ func (s *Settings) Console() bool {
 // Open makes the log, which goes to stderr. The settings were checked.
 func (s *Settings) Open() (*slog.Logger, *Sink) {
 	level, _ := parseLevel(s.Level)
-	return New(int(os.Stderr.Fd()), level, s.Console(), terminal.IsTerminal(os.Stderr) && os.Getenv("NO_COLOR") == "")
+	return New(int(os.Stderr.Fd()), level, s.Console(), terminal.TakesEscapes(os.Stderr))
 }

@@ -8,10 +8,15 @@ import (
 // Colours colours text for a terminal. The zero value leaves it as it is.
 type Colours struct{ on bool }
 
-// ColoursOf has colours where w is a terminal, unless NO_COLOR is set.
+// TakesEscapes tells whether a file is a terminal that may get colours and progress: NO_COLOR and TERM=dumb say no.
+func TakesEscapes(f *os.File) bool {
+	return IsTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// ColoursOf has colours where w is a terminal that takes them.
 func ColoursOf(w io.Writer) Colours {
 	f, ok := w.(*os.File)
-	return Colours{ok && IsTerminal(f) && os.Getenv("NO_COLOR") == ""}
+	return Colours{ok && TakesEscapes(f)}
 }
 
 func (c Colours) Red(text string) string    { return c.paint("\x1b[91m", text) }

@@ -35,7 +35,7 @@ const (
 )
 
 func NewScreen(f *os.File) *Screen {
-	return &Screen{w: f, live: IsTerminal(f) && os.Getenv("NO_COLOR") == ""}
+	return &Screen{w: f, live: TakesEscapes(f)}
 }
 
 // Show begins a phase: what happens, and for how long already.
