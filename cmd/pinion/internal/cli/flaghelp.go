@@ -3,6 +3,7 @@ package cli
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/spf13/pflag"
 )
@@ -42,7 +43,8 @@ func flagForm(f *pflag.Flag) string {
 }
 
 // endsInVariable matches a usage text whose last remark is the variable of the flag alone.
-var endsInVariable = regexp.MustCompile(`\([A-Z_]+(, [a-z]+)?\)$`)
+var endsInVariable = sync.OnceValue(
+	func() *regexp.Regexp { return regexp.MustCompile(`\([A-Z_]+(, [a-z]+)?\)$`) })
 
 // flagUsage is the usage text with the default, which stands beside the variable.
 func flagUsage(f *pflag.Flag) string {
@@ -60,7 +62,7 @@ func flagUsage(f *pflag.Flag) string {
 	if strings.HasSuffix(value, "m0s") {
 		value = strings.TrimSuffix(value, "0s")
 	}
-	if endsInVariable.MatchString(usage) {
+	if endsInVariable().MatchString(usage) {
 		return strings.TrimSuffix(usage, ")") + "; default: " + value + ")"
 	}
 	return usage + " (default: " + value + ")"
