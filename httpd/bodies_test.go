@@ -290,8 +290,8 @@ func TestBodies_BigFilesAndPacksAreWhole(t *testing.T) {
 	}
 }
 
-// TestBodies_FilesOnDiskAreSent holds that an output file that lies on disk comes as it is, or as a data URL to who does not
-// take its type.
+// TestBodies_FilesOnDiskAreSent holds that an output file that lies on disk comes as it is, or as a data URL to who
+// does not take its type.
 func TestBodies_FilesOnDiskAreSent(t *testing.T) {
 	path := t.TempDir() + "/x"
 	whole := strings.Repeat("RIFF", 1<<18)

@@ -133,7 +133,8 @@ func TestProtocol_StreamEndsEarly(t *testing.T) {
 	}
 }
 
-// TestProtocols_InputsOfDiskBodiesAreCharged: inputs that a protocol makes of a body on disk count against the memory budget.
+// TestProtocols_InputsOfDiskBodiesAreCharged: inputs that a protocol makes of a body on disk count against the memory
+// budget.
 func TestProtocols_InputsOfDiskBodiesAreCharged(t *testing.T) {
 	text := `"` + strings.Repeat("x", 20*mib) + `"`
 	for _, c := range []struct {

@@ -12,8 +12,8 @@ import (
 // followed by a semicolon.
 var declaration = regexp.MustCompile(`(?m)^(?:extern |_Noreturn )?[A-Za-z][\w ]*[ *](px_\w+)(?:\([^{}]*?\))?(?:\[\])?;`)
 
-// TestHeaders_DeclareOneFile: what a header declares is in the C file of its name, so that the includes of a file say what it
-// needs.
+// TestHeaders_DeclareOneFile: what a header declares is in the C file of its name, so that the includes of a file say
+// what it needs.
 func TestHeaders_DeclareOneFile(t *testing.T) {
 	headers, err := filepath.Glob("px_*.h")
 	if err != nil || len(headers) == 0 {

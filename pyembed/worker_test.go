@@ -62,8 +62,8 @@ print(sys.executable, get("LIBDIR"), get("INSTSONAME"), sep="\n")`).Output()
 	return lines[0], library
 }
 
-// TestWorker_Scripts runs the scripts in testdata, which are the front of a real worker: they speak the protocol over real
-// sockets, and raise where the worker does not do what ipc/PROTOCOL.md says.
+// TestWorker_Scripts runs the scripts in testdata, which are the front of a real worker: they speak the protocol over
+// real sockets, and raise where the worker does not do what ipc/PROTOCOL.md says.
 func TestWorker_Scripts(t *testing.T) {
 	python, library := workerPython(t)
 	sdk, err := filepath.Abs("sdk")

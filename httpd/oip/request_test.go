@@ -109,8 +109,8 @@ func TestRequest_NullIsAbsent(t *testing.T) {
 	}
 }
 
-// TestRequest_RefusalsAreShort: what a client sends is cut in the answer, and it cannot have the server compare a million
-// outputs.
+// TestRequest_RefusalsAreShort: what a client sends is cut in the answer, and it cannot have the server compare a
+// million outputs.
 func TestRequest_RefusalsAreShort(t *testing.T) {
 	long := strings.Repeat("n", 1<<20)
 	many := func(item string) string { return strings.Repeat(item+",", MaxMembers) + item }

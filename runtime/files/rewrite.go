@@ -115,9 +115,9 @@ func (u *Uploads) Chunk(chunk []byte) Chunk {
 	return c
 }
 
-// Resolve uploads the files, Options.Parallel of all chunks at a time, and returns the chunk with URLs instead of marks. Without
-// marks it returns the chunk itself. A file is removed after its upload, so each chunk resolves once. The error is an
-// *UploadError, ErrClosed, or the cause of ctx's end.
+// Resolve uploads the files, Options.Parallel of all chunks at a time, and returns the chunk with URLs instead of marks.
+// Without marks it returns the chunk itself. A file is removed after its upload, so each chunk resolves once. The error
+// is an *UploadError, ErrClosed, or the cause of ctx's end.
 func (c Chunk) Resolve(ctx context.Context) ([]byte, error) {
 	u := c.uploads
 	if u == nil {

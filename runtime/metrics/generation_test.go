@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestGeneration_Names: the page has Prometheus's form of the names that OTLP sends, and a histogram without values is left
-// out.
+// TestGeneration_Names: the page has Prometheus's form of the names that OTLP sends, and a histogram without values is
+// left out.
 func TestGeneration_Names(t *testing.T) {
 	s := New(Options{})
 	s.Generation(Generation{Operation: "chat", Model: "m", Status: 200, Took: time.Second, FirstToken: time.Millisecond})

@@ -10,8 +10,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-// TestSeveral_FamiliesStandOnce: each family stands once, the samples of a model have its name among their labels in the order of the
-// names, and what belongs to the server has none.
+// TestSeveral_FamiliesStandOnce: each family stands once, the samples of a model have its name among their labels in
+// the order of the names, and what belongs to the server has none.
 func TestSeveral_FamiliesStandOnce(t *testing.T) {
 	var models []NamedSet
 	several := Several{

@@ -6,8 +6,8 @@ import (
 	"pinion/runtime/moves/movestest"
 )
 
-// TestStatus_Moves walks every pair of statuses. Begin and End are the only moves that production code makes, so each is tried
-// from every status.
+// TestStatus_Moves walks every pair of statuses. Begin and End are the only moves that production code makes, so each
+// is tried from every status.
 func TestStatus_Moves(t *testing.T) {
 	legal := map[[2]Status]bool{
 		{Starting, Processing}: true,

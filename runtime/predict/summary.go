@@ -105,8 +105,8 @@ func (r *Registry) Ended(n int) []*Prediction {
 	return newest
 }
 
-// InFlight returns the predictions in flight that were created first, at most n, the oldest first. The caller holds each
-// with TryHold before it reads it.
+// InFlight returns the predictions in flight that were created first, at most n, the oldest first. The caller holds
+// each with TryHold before it reads it.
 func (r *Registry) InFlight(n int) []*Prediction {
 	type entry struct {
 		p       *Prediction

@@ -315,8 +315,8 @@ func TestService_ChangesHasToken(t *testing.T) {
 	}
 }
 
-// TestService_Unloaded: a model without workers on purpose is not loaded, keeps its schema, and takes predictions again with
-// new workers.
+// TestService_Unloaded: a model without workers on purpose is not loaded, keeps its schema, and takes predictions again
+// with new workers.
 func TestService_Unloaded(t *testing.T) {
 	h := build(t, "good", 5, "")
 	h.until("READY")

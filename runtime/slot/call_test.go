@@ -11,8 +11,8 @@ import (
 	"pinion/runtime/logtext"
 )
 
-// TestCall_Moves walks every pair of states: a move that the table allows is one that the package makes, and any other is
-// refused and counted.
+// TestCall_Moves walks every pair of states: a move that the table allows is one that the package makes, and any other
+// is refused and counted.
 func TestCall_Moves(t *testing.T) {
 	made := map[[2]state]func(p *Pool, s *Slot, c *Call){
 		{fresh, queued}:   func(p *Pool, _ *Slot, c *Call) { p.enqueue(c, false, time.Now()) },

@@ -18,8 +18,8 @@ func startDue(t *testing.T, p *Pool, name string, deadline time.Time) *testCall 
 	return f
 }
 
-// TestDeadline_EarlierCounts: of a call's deadline and the pool's timeout the earlier one counts, and the model never sees a late
-// call.
+// TestDeadline_EarlierCounts: of a call's deadline and the pool's timeout the earlier one counts, and the model never
+// sees a late call.
 func TestDeadline_EarlierCounts(t *testing.T) {
 	p := testPool(t, Options{Queue: 10, QueueTimeout: time.Hour})
 	l := newWorker(t, p, 1).ends[0]

@@ -11,7 +11,8 @@ import (
 	"pinion/tests/await"
 )
 
-// TestFrames_Violations: a worker that violates the protocol is killed, and its calls end like those of any dead worker.
+// TestFrames_Violations: a worker that violates the protocol is killed, and its calls end like those of any dead
+// worker.
 func TestFrames_Violations(t *testing.T) {
 	for name, c := range map[string]struct {
 		send func(l *slotEnd, r request)

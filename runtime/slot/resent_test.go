@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// TestResent_OwnerIsTold: the bytes of a call may still be on their way to its first slot when the second has answered. So the
-// owner of their memory must know that.
+// TestResent_OwnerIsTold: the bytes of a call may still be on their way to its first slot when the second has answered.
+// So the owner of their memory must know that.
 func TestResent_OwnerIsTold(t *testing.T) {
 	t.Run("to an idle slot", func(t *testing.T) {
 		p := testPool(t, Options{Queue: 20})

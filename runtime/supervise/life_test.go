@@ -14,8 +14,8 @@ import (
 	"pinion/tests/await"
 )
 
-// TestLifecycle_Replacement: the worker dies in a prediction. That one fails, and those behind it are answered by the next
-// worker, once each and in their order.
+// TestLifecycle_Replacement: the worker dies in a prediction. That one fails, and those behind it are answered by the
+// next worker, once each and in their order.
 func TestLifecycle_Replacement(t *testing.T) {
 	s := act(t, "echoes deadly", nil)
 	s.until("ready", ready)
@@ -79,8 +79,8 @@ func TestLife_SuccessInBetween(t *testing.T) {
 	}
 }
 
-// TestLifecycle_SetupThatFailsLater: a worker was good, its successors are not. That is not a SETUP_FAILED: the model can be
-// set up.
+// TestLifecycle_SetupThatFailsLater: a worker was good, its successors are not. That is not a SETUP_FAILED: the model
+// can be set up.
 func TestLifecycle_SetupThatFailsLater(t *testing.T) {
 	s := act(t, "good-once 3", nil)
 	st := s.end()
@@ -185,8 +185,8 @@ func TestLife_WorkerThatCannotStart(t *testing.T) {
 	}
 }
 
-// TestLifecycle_Grandchild: the worker dies, and a process that it started lives on with all that it had: the pipes, the
-// channels, the page. It must not hold up anything.
+// TestLifecycle_Grandchild: the worker dies, and a process that it started lives on with all that it had: the pipes,
+// the channels, the page. It must not hold up anything.
 func TestLifecycle_Grandchild(t *testing.T) {
 	for _, manner := range []string{"quiet", "noisy"} {
 		t.Run(manner, func(t *testing.T) {

@@ -61,7 +61,8 @@ func TestSuspension_RetryAtItsTime(t *testing.T) {
 	await.Eventually(t, "nothing waits", func() bool { return r.Load().Queued == 0 })
 }
 
-// TestSuspension_AfterUnansweredJobs: a worker that leaves its jobs unanswered several times in a row gets none for a while.
+// TestSuspension_AfterUnansweredJobs: a worker that leaves its jobs unanswered several times in a row gets none for a
+// while.
 func TestSuspension_AfterUnansweredJobs(t *testing.T) {
 	r := newRig(t, "unix", Options{Timeout: time.Hour})
 	bad := r.worker()

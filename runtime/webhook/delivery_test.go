@@ -115,8 +115,8 @@ func TestDelivery_Filters(t *testing.T) {
 	}
 }
 
-// TestDelivery_Throttle holds that logs come at most once in the interval, each with the newest state, and that the last
-// text is never lost, with completed and without.
+// TestDelivery_Throttle holds that logs come at most once in the interval, each with the newest state, and that the
+// last text is never lost, with completed and without.
 func TestDelivery_Throttle(t *testing.T) {
 	for _, last := range []predict.Events{0, predict.OnCompleted} {
 		r := newReceiver(t, nil)

@@ -152,8 +152,8 @@ func TestSender_RetryBudget(t *testing.T) {
 	}
 }
 
-// TestSender_Many runs predictions against receivers that fail half of the time: each ends with one completed that was taken
-// in.
+// TestSender_Many runs predictions against receivers that fail half of the time: each ends with one completed that was
+// taken in.
 func TestSender_Many(t *testing.T) {
 	var n atomic.Int32
 	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {

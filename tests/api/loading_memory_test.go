@@ -66,8 +66,8 @@ models:
 	harness.Equal(t, "b", modelEntries(t, s)["b"].State, "unloaded")
 }
 
-// TestLoading_ModelThatIsUsedAllTheTimeMakesRoomInTurn: a request for another waits until it has ended what it runs, and
-// those that come for it meanwhile wait until it is loaded again. None fails.
+// TestLoading_ModelThatIsUsedAllTheTimeMakesRoomInTurn: a request for another waits until it has ended what it runs,
+// and those that come for it meanwhile wait until it is loaded again. None fails.
 func TestLoading_ModelThatIsUsedAllTheTimeMakesRoomInTurn(t *testing.T) {
 	t.Parallel()
 	s, dir := modelsFile(t, `

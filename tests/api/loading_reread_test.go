@@ -73,8 +73,8 @@ func TestLoading_ModelsFileReread(t *testing.T) {
 	saidBy(t, harness.PredictBy(s, "c", harness.Input{}), "c")
 }
 
-// TestLoading_ReplacedByStartupModel: requests that wait for a model wait for the one that SIGHUP puts in its place, also
-// where that is loaded at once and no request loads it. The server stays ready meanwhile.
+// TestLoading_ReplacedByStartupModel: requests that wait for a model wait for the one that SIGHUP puts in its place,
+// also where that is loaded at once and no request loads it. The server stays ready meanwhile.
 func TestLoading_ReplacedByStartupModel(t *testing.T) {
 	t.Parallel()
 	const before = `
@@ -148,8 +148,8 @@ func TestLoading_ReplacedStopFirst(t *testing.T) {
 	harness.Equal(t, "unloaded models", s.Log.Count("unloaded"), 1)
 }
 
-// TestLoading_RereadWhileSetupHangs: a changed model whose setup does not end holds nothing up, neither requests for the
-// old one, nor a change of traffic, nor the next change of the file, which takes its place.
+// TestLoading_RereadWhileSetupHangs: a changed model whose setup does not end holds nothing up, neither requests for
+// the old one, nor a change of traffic, nor the next change of the file, which takes its place.
 func TestLoading_RereadWhileSetupHangs(t *testing.T) {
 	t.Parallel()
 	const text = "models:\n  a: {path: a, queue: QUEUE}\n  c: {path: c}\n  c@2: {path: c}\n"

@@ -9,8 +9,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestOutfile_OutputsThatAreNoFiles: a path to what never ends or never begins fails its prediction at once, whichever way
-// files go out.
+// TestOutfile_OutputsThatAreNoFiles: a path to what never ends or never begins fails its prediction at once, whichever
+// way files go out.
 func TestOutfile_OutputsThatAreNoFiles(t *testing.T) {
 	t.Parallel()
 	storage := httptest.NewServer(http.NotFoundHandler())

@@ -118,8 +118,9 @@ func calls(call func(*rawgrpc.Client)) func(*testing.T, *harness.Server) {
 	}
 }
 
-// TestAttacks_OthersAreServed: hostile clients come one kind after another and stay, while the collector of traces is dead. Everyone
-// else is served, a worker that dies is replaced, the front keeps within its memory, and it stops when it is told to.
+// TestAttacks_OthersAreServed: hostile clients come one kind after another and stay, while the collector of traces is
+// dead. Everyone else is served, a worker that dies is replaced, the front keeps within its memory, and it stops when
+// it is told to.
 func TestAttacks_OthersAreServed(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()

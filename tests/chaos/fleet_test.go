@@ -42,8 +42,9 @@ type fleet struct {
 	hooked   sync.Map     // ids
 }
 
-// TestFleet_LosesNoJob has jobs accepted while servers are killed and frozen and NATS is killed and frozen. PINION_CHAOS_JOBS says
-// how many. What they were told, and what the models wrote down, is judged by the program in the folder fleetchecker.
+// TestFleet_LosesNoJob has jobs accepted while servers are killed and frozen and NATS is killed and frozen.
+// PINION_CHAOS_JOBS says how many. What they were told, and what the models wrote down, is judged by the program in the
+// folder fleetchecker.
 func TestFleet_LosesNoJob(t *testing.T) {
 	harness.Full(t)
 	seed := uint64(setting(t, "PINION_CHAOS_SEED", defaultSeed))

@@ -24,8 +24,8 @@ func queueMember(t *testing.T, nats, most string) *harness.Server {
 	})
 }
 
-// TestQueue_Scenes: while clients have jobs with odd ids run, of which some attach by a stream, something happens to the
-// queue or its servers.
+// TestQueue_Scenes: while clients have jobs with odd ids run, of which some attach by a stream, something happens to
+// the queue or its servers.
 func TestQueue_Scenes(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()

@@ -73,8 +73,8 @@ func crashes(t *testing.T, s *harness.Server) func() {
 	return nil
 }
 
-// TestShortages_AreOutlived: something runs short while clients are served, and a worker ends. As soon as there is enough again,
-// there is a worker, everyone is answered, and the server holds no more than before.
+// TestShortages_AreOutlived: something runs short while clients are served, and a worker ends. As soon as there is
+// enough again, there is a worker, everyone is answered, and the server holds no more than before.
 func TestShortages_AreOutlived(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()

@@ -36,8 +36,8 @@ func deadReceivers(t *testing.T) []string {
 	}
 }
 
-// TestStop_UnderLoad: a server under load has webhooks for receivers that are all dead in another way, and is told to stop. It
-// ends within a minute of its grace of three seconds, and names each webhook that it gave up.
+// TestStop_UnderLoad: a server under load has webhooks for receivers that are all dead in another way, and is told to
+// stop. It ends within a minute of its grace of three seconds, and names each webhook that it gave up.
 func TestStop_UnderLoad(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()

@@ -7,7 +7,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestDoctor_Differences: each difference has its file and line; mistakes that keep a model from being built make the exit code 1.
+// TestDoctor_Differences: each difference has its file and line; mistakes that keep a model from being built make the
+// exit code 1.
 func TestDoctor_Differences(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t,

@@ -16,7 +16,8 @@ func TestUsage_CLIVersion(t *testing.T) {
 	}
 }
 
-// TestUsage_CLIWrongUsage: exit code 2, a line that says what is allowed, a page of the documents, and nothing on stdout.
+// TestUsage_CLIWrongUsage: exit code 2, a line that says what is allowed, a page of the documents, and nothing on
+// stdout.
 func TestUsage_CLIWrongUsage(t *testing.T) {
 	t.Parallel()
 	harness.WantText(t, "no model", harness.CLI{Dir: t.TempDir()}.Bad(t, 2, "serve"), "cog.yaml")

@@ -141,7 +141,8 @@ func TestMultiModel_FileNamesNone(t *testing.T) {
 	wantNone(t, s)
 }
 
-// TestMultiModel_FileNamesWhatIsBeingLoaded: of a model that SageMaker loads while the file comes to name it there is one.
+// TestMultiModel_FileNamesWhatIsBeingLoaded: of a model that SageMaker loads while the file comes to name it there is
+// one.
 func TestMultiModel_FileNamesWhatIsBeingLoaded(t *testing.T) {
 	t.Parallel()
 	dir := multiModelFolders(t)

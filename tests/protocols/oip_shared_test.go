@@ -35,9 +35,9 @@ func numbers(n int, of func(i int) float32) []byte {
 	return raw
 }
 
-// TestOipShared_TensorsBySharedMemory: large tensors pass no socket. Requests follow one another in the same memory, and none
-// sees or changes another's array: not one that the model keeps, nor after a client that has left or a worker that has
-// crashed.
+// TestOipShared_TensorsBySharedMemory: large tensors pass no socket. Requests follow one another in the same memory,
+// and none sees or changes another's array: not one that the model keeps, nor after a client that has left or a worker
+// that has crashed.
 func TestOipShared_TensorsBySharedMemory(t *testing.T) {
 	t.Parallel()
 	s := tensors(t, "Keeper", "--workers", "1", "--queue", "64", "--max-body", "67108864")

@@ -24,12 +24,18 @@ func TestRerank_Answers(t *testing.T) {
 			s := rankServer(t, class)
 			end := strings.ReplaceAll(usage, "%TOKENS%", tokens)
 			for _, c := range []struct{ path, body, results string }{
-				{"/v1/rerank", `"documents":["b","aaa","aa"]`,
-					`{"index":1,"relevance_score":0.3,"document":{"text":"aaa"}},{"index":2,"relevance_score":0.2,"document":{"text":"aa"}},{"index":0,"relevance_score":0.0,"document":{"text":"b"}}`},
-				{"/v1/rerank", `"documents":["b",{"text":"aaa"},"aa"],"top_n":2,"return_documents":false`,
-					`{"index":1,"relevance_score":0.3},{"index":2,"relevance_score":0.2}`},
-				{"/v2/rerank", `"documents":["b","aaa","aa"],"top_n":1,"max_tokens_per_doc":9`,
-					`{"index":1,"relevance_score":0.3}`},
+				{
+					"/v1/rerank", `"documents":["b","aaa","aa"]`,
+					`{"index":1,"relevance_score":0.3,"document":{"text":"aaa"}},{"index":2,"relevance_score":0.2,"document":{"text":"aa"}},{"index":0,"relevance_score":0.0,"document":{"text":"b"}}`,
+				},
+				{
+					"/v1/rerank", `"documents":["b",{"text":"aaa"},"aa"],"top_n":2,"return_documents":false`,
+					`{"index":1,"relevance_score":0.3},{"index":2,"relevance_score":0.2}`,
+				},
+				{
+					"/v2/rerank", `"documents":["b","aaa","aa"],"top_n":1,"max_tokens_per_doc":9`,
+					`{"index":1,"relevance_score":0.3}`,
+				},
 			} {
 				answer := s.Do(http.MethodPost, c.path, `{"model":"m","query":"a",`+c.body+`}`)
 				want := `{"object":"list","id":"` + answer.Header.Get("X-Request-Id") + `","model":"m","results":[` + c.results +

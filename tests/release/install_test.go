@@ -55,9 +55,9 @@ func section(t *testing.T, title string) []string {
 	return lines
 }
 
-// TestInstall_Sections runs the commands of each section in an empty system of each processor. The last one serves. QEMU takes
-// minutes to install Python, so for arm64 the sections share a system, in an order in which each one's pinion is the
-// first of the PATH.
+// TestInstall_Sections runs the commands of each section in an empty system of each processor. The last one serves.
+// QEMU takes minutes to install Python, so for arm64 the sections share a system, in an order in which each one's
+// pinion is the first of the PATH.
 func TestInstall_Sections(t *testing.T) {
 	harness.Full(t)
 	for _, c := range []struct {

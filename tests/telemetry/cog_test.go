@@ -180,8 +180,8 @@ func manyCallers() map[string]string {
 	return context
 }
 
-// TestTraces_AreThoseOfCog: Cog's server and ours get the same models and requests. Each span of Cog's is among ours, in
-// its place, of its kind and process, with its attributes.
+// TestTraces_AreThoseOfCog: Cog's server and ours get the same models and requests. Each span of Cog's is among ours,
+// in its place, of its kind and process, with its attributes.
 func TestTraces_AreThoseOfCog(t *testing.T) {
 	harness.Full(t)
 	t.Parallel()

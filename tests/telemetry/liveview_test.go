@@ -152,8 +152,8 @@ func TestLiveView_ShowsServersLog(t *testing.T) {
 	t.Fatalf("the events ended without the record, want it: %v", events.Err())
 }
 
-// TestLiveView_SaysWhoRunsWhat: of each prediction in flight the worker that runs it or its place, the oldest first, and so
-// in its details. What a worker holds ready beside the one that it runs waits.
+// TestLiveView_SaysWhoRunsWhat: of each prediction in flight the worker that runs it or its place, the oldest first,
+// and so in its details. What a worker holds ready beside the one that it runs waits.
 func TestLiveView_SaysWhoRunsWhat(t *testing.T) {
 	t.Parallel()
 	dir, models := harness.ModelFolders(t, map[string]harness.Python{"a": harness.OldestPython(t), "b": harness.OldestPython(t)})

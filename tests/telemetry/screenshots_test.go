@@ -15,7 +15,8 @@ const (
 	maxPicture = 200_000 // bytes
 )
 
-// TestPictures_OfDocuments: the documents' pictures of the pages are small PNG files. PINION_TEST_PICTURES=1 takes them anew.
+// TestPictures_OfDocuments: the documents' pictures of the pages are small PNG files. PINION_TEST_PICTURES=1 takes them
+// anew.
 func TestPictures_OfDocuments(t *testing.T) {
 	if os.Getenv("PINION_TEST_PICTURES") != "" {
 		takePictures(t)

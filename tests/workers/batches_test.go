@@ -247,7 +247,8 @@ func TestBatches_CancelInBatch(t *testing.T) {
 	}
 }
 
-// TestBatches_Stages: preprocess and postprocess run once for each prediction, whose logs, metrics and errors are its own.
+// TestBatches_Stages: preprocess and postprocess run once for each prediction, whose logs, metrics and errors are its
+// own.
 func TestBatches_Stages(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {

@@ -71,7 +71,8 @@ func TestRequest_Refusals(t *testing.T) {
 	}
 }
 
-// TestRequest_RefusalsAreShort: what a client sends is cut in the status, and a request with too many members is refused.
+// TestRequest_RefusalsAreShort: what a client sends is cut in the status, and a request with too many members is
+// refused.
 func TestRequest_RefusalsAreShort(t *testing.T) {
 	long := tensor("FP8", []int64{1}, nil)
 	long.Name = strings.Repeat("n", 1<<20)

@@ -31,7 +31,8 @@ func newView(t *testing.T, o Options) *View {
 	return v
 }
 
-// TestDashboard_Events: the first two events say everything, a part that has not changed is left out, and Close ends them.
+// TestDashboard_Events: the first two events say everything, a part that has not changed is left out, and Close ends
+// them.
 func TestDashboard_Events(t *testing.T) {
 	v := newView(t, Options{Model: "fox"})
 	f := v.follow()
@@ -92,8 +93,8 @@ func TestHistory_RatesAndQuantiles(t *testing.T) {
 	}
 }
 
-// TestHistory_Usual: the usual time is that of predictions that succeeded, without their queue, and stays known while none
-// ends.
+// TestHistory_Usual: the usual time is that of predictions that succeeded, without their queue, and stays known while
+// none ends.
 func TestHistory_Usual(t *testing.T) {
 	set, h, now := metrics.New(metrics.Options{}), history{}, time.Unix(1000, 0)
 	h.add(sample{now, set.Figures()}, metrics.Load{})

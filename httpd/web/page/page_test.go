@@ -12,7 +12,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// TestPage_FetchesNothing: it is one page, fetches nothing from elsewhere, and its policy allows just the script and the style in it.
+// TestPage_FetchesNothing: it is one page, fetches nothing from elsewhere, and its policy allows just the script and
+// the style in it.
 func TestPage_FetchesNothing(t *testing.T) {
 	var ctx fasthttp.RequestCtx
 	Handler(Options{Model: "a <b>", Dashboard: "dashboard"})(&ctx)

@@ -14,7 +14,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// TestConnect_Certificates: a NATS whose certificate is trusted is connected to; another one is refused at once, with a reason.
+// TestConnect_Certificates: a NATS whose certificate is trusted is connected to; another one is refused at once, with a
+// reason.
 func TestConnect_Certificates(t *testing.T) {
 	t.Parallel()
 	own := httptest.NewTLSServer(nil) // for its certificate, of 127.0.0.1

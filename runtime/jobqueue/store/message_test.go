@@ -155,7 +155,8 @@ func TestMessage_Tokens(t *testing.T) {
 	}
 }
 
-// TestMessage_MovesOfState walks every pair of states. A job that is released, or whose claim is renewed, keeps its state.
+// TestMessage_MovesOfState walks every pair of states. A job that is released, or whose claim is renewed, keeps its
+// state.
 func TestMessage_MovesOfState(t *testing.T) {
 	t.Parallel()
 	legal := map[[2]Status]bool{

@@ -22,8 +22,8 @@ var update = goflag.Bool("update", false, "write docs/reference/flags.md anew")
 
 const flagsPage = "../../../../docs/reference/flags.md"
 
-// TestFlagsPage_IsThatOfFlags compares docs/reference/flags.md with the flags and variables in the code. With -update it writes the
-// page.
+// TestFlagsPage_IsThatOfFlags compares docs/reference/flags.md with the flags and variables in the code. With -update
+// it writes the page.
 func TestFlagsPage_IsThatOfFlags(t *testing.T) {
 	page := []byte(makeFlagsPage(t))
 	if *update {

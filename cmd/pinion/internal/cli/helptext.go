@@ -14,8 +14,8 @@ const (
 // helpRow is a command or a flag, and what the help says about it.
 type helpRow struct{ label, text string }
 
-// wrapText wraps the paragraphs of a text; indented lines, which are examples and lists, stay as they are. Width 0 leaves
-// the text alone.
+// wrapText wraps the paragraphs of a text; indented lines, which are examples and lists, stay as they are. Width 0
+// leaves the text alone.
 func wrapText(text string, width int) string {
 	if width == 0 {
 		return text

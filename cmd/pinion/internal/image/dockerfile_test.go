@@ -25,8 +25,8 @@ const (
 	wantedNotes      = "notes"
 )
 
-// TestDockerfile_Golden makes the Dockerfile of each folder in testdata. A case is an archive: a line that says what it is
-// about, options as "name: value", the files of the folder, and what is to come of them.
+// TestDockerfile_Golden makes the Dockerfile of each folder in testdata. A case is an archive: a line that says what it
+// is about, options as "name: value", the files of the folder, and what is to come of them.
 func TestDockerfile_Golden(t *testing.T) {
 	cases, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(cases) < 30 {

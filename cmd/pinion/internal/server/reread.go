@@ -184,7 +184,8 @@ func (f *Server) show(list []*servedModel, traffic config.Traffic) {
 	f.describe()
 }
 
-// retireServed ends a model that requests found, and lets the one load that takes its place, once its own predecessor has ended.
+// retireServed ends a model that requests found, and lets the one load that takes its place, once its own predecessor
+// has ended.
 func (f *Server) retireServed(m *servedModel) {
 	if !f.retire(m) {
 		return
@@ -196,7 +197,8 @@ func (f *Server) retireServed(m *servedModel) {
 	close(m.ended)
 }
 
-// retire ends a model that requests find no more, once its predictions have ended; false means the server stops, and ends it.
+// retire ends a model that requests find no more, once its predictions have ended; false means the server stops, and
+// ends it.
 func (f *Server) retire(m *servedModel) bool {
 	m.Service.Drain()
 	m.drainQueue()

@@ -86,8 +86,8 @@ func (s *Screen) EndOutput(to io.Writer) {
 	}
 }
 
-// Draft shows a line that has not ended within the progress, until the next Write. Without progress nothing is drawn: the
-// terminal has the command's output.
+// Draft shows a line that has not ended within the progress, until the next Write. Without progress nothing is drawn:
+// the terminal has the command's output.
 func (s *Screen) Draft(line []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
