@@ -136,6 +136,19 @@ def live_models(look: Look) -> None:
 SIZES = [(390, 844), (1440, 900), (1920, 1080)]
 
 
+def long_names(look: Look) -> None:
+    """Long names of models, servers and versions, which a server chooses, wrap and are no HTML."""
+    page = look.page
+    server = {"name": "<b>" + "s" * 190, "slots": 1, "free": 0, "running": 1, "draining": False, "version": "1", "versions": {"v" * 190: 1}}
+    model = {"name": "m" * 200, "docs": "docs", "waiting": 1, "running": 1, "stored": 2, "capacity": 2, "dead": 1, "oldest_waiting": 1, "servers": [server]}
+    page.route("**/dashboard/fleet", lambda route: route.fulfill(json={"models": [model]}))
+    expect(page.get_by_role("region", name="m" * 200, exact=True)).to_contain_text("<b>sss")
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{width} pixels: wider than the screen"
+    page.unroute("**/dashboard/fleet")
+
+
 def fleet(look: Look) -> None:
     """The live view of a gateway: servers and jobs of each model, dead letters, and what is wrong in words."""
     page = look.page
@@ -169,6 +182,7 @@ def fleet(look: Look) -> None:
     expect(page.locator("#problems")).to_contain_text("1 dead letter of ocr: no server could end that job.", timeout=90_000)
     expect(figures).to_contain_text("Dead letters1")
     look.audit("a fleet with a dead letter")
+    long_names(look)
     look.loses = True
     look.ask("stop the gateway")
     expect(page.locator("#lost")).to_contain_text("The gateway cannot be reached.")
