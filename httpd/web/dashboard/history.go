@@ -45,7 +45,8 @@ type sample struct {
 type history struct {
 	samples []sample // the last minute and the one before it, the oldest first
 	points  []point  // the oldest first
-	// usual is the p99, in seconds, of the model's time in the last minute in which a prediction succeeded; NaN means none has.
+	// usual is the p99, in seconds, of the model's time in the last minute in which a prediction succeeded; NaN means
+	// none has.
 	usual float64
 }
 
