@@ -14,9 +14,15 @@ release_binary() {
     go_build "$cache/release/$1/pinion" -ldflags "$(stamp) -s -w -extldflags=-Wl,--strip-all"
 }
 
-## release          dist/: a tarball, a Debian package and a wheel for amd64 and arm64, with checksums, SBOMs and licences
+## release          dist/: a tarball, a Debian package and a wheel for amd64 and arm64, with checksums, SBOMs and licences. --publish TAG
+##                  signs the checksums and makes the tag's release at GitHub; with PUBLISH_PYPI=yes PyPI gets the wheels
 cmd_release() {
   need_go
+  local tag=''
+  if [[ ${1:-} == --publish ]]; then
+    tag=${2:?name the tag}
+    needs_publishers
+  fi
   export GOTOOLCHAIN=$release_go
   local changed
   changed=$(git status --porcelain -- . ':!greeter') # the model of the tutorial
@@ -34,6 +40,25 @@ $changed"
     -time "${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}" -url "${PINION_RELEASE_URL:-}" \
     amd64="$cache/release/amd64/pinion" arm64="$cache/release/arm64/pinion"
   ls -l dist
+  [[ -z $tag ]] || publish_release "$tag"
+}
+
+# needs_publishers ends with what is missing to publish, before anything is built.
+needs_publishers() {
+  local tool tools=(cosign gh)
+  [[ ${PUBLISH_PYPI:-} != yes ]] || tools+=(uv)
+  for tool in "${tools[@]}"; do
+    command -v "$tool" >/dev/null || die "to publish a release, install $tool"
+  done
+}
+
+# publish_release TAG publishes dist/. The signature of the checksums is that of all files.
+publish_release() {
+  cosign sign-blob --yes --bundle dist/SHA256SUMS.sigstore.json dist/SHA256SUMS
+  gh release create "$1" --verify-tag --generate-notes dist/*
+  if [[ ${PUBLISH_PYPI:-} == yes ]]; then
+    uv publish --trusted-publishing always dist/*.whl
+  fi
 }
 
 ## release-images   REGISTRY [--push]: the image `pinion`, and base images of each Python without CUDA, with CUDA 12 and 13; with

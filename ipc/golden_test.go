@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -318,5 +319,22 @@ func writeGolden(t *testing.T) {
 	})
 	if err := os.WriteFile("PROTOCOL.md", text, 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestProtocol_NamesLongestInlineBody: the bodies that PROTOCOL.md bounds have the bound that is compiled in.
+func TestProtocol_NamesLongestInlineBody(t *testing.T) {
+	text, err := os.ReadFile("PROTOCOL.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bounds := regexp.MustCompile(`(?:above|more than|to [\d ]+ \() ?(\d+) MiB`).FindAllStringSubmatch(string(text), -1)
+	if len(bounds) < 3 {
+		t.Fatalf("got %d bounds of a body in PROTOCOL.md, want 3 or more", len(bounds))
+	}
+	for _, bound := range bounds {
+		if want := strconv.Itoa(InlineMax >> 20); bound[1] != want {
+			t.Errorf("PROTOCOL.md says %q, want %s MiB", bound[0], want)
+		}
 	}
 }

@@ -61,6 +61,7 @@ func TestGitHub_DependabotFindsManifests(t *testing.T) {
 var (
 	buildCommand  = regexp.MustCompile(`\./build\.sh ([a-z][a-z-]*)`)
 	buildCommands = regexp.MustCompile(`command: \[(.+)\]`)
+	workflowRun   = regexp.MustCompile(`(?m)^\s*(?:- )?run: (.+)$`)
 	buildFunction = regexp.MustCompile(`(?m)^cmd_([a-z][a-z-]*)\(\)`)
 )
 
@@ -89,6 +90,13 @@ func TestGitHub_WorkflowsCallBuildScript(t *testing.T) {
 		for _, command := range called {
 			if !known[command] {
 				t.Errorf("%s: got ./build.sh %s, want a command that is there", path, command)
+			}
+		}
+	}
+	for path, text := range contents(t, "../.github/workflows/*.yml") {
+		for _, m := range workflowRun.FindAllStringSubmatch(text, -1) {
+			if !strings.HasPrefix(m[1], "./build.sh ") && m[1] != "bash .ci/run" {
+				t.Errorf("%s runs %q, want a command of build.sh alone", path, m[1])
 			}
 		}
 	}
