@@ -35,7 +35,7 @@ func (e *NotStreamingError) Error() string {
 		return refusal + e.Function + " has @cog.batch, and predictions of a batch cannot be streamed: " + instead
 	}
 	return refusal + "Add @cog.streaming to " + e.Function +
-		", with Iterator[...] or ConcatenateIterator[str] as its return type, to enable SSE, or " + instead
+		", with Iterator[...] or ConcatenateIterator[str] as its return type, to enable SSE. For one answer, " + instead
 }
 
 // Is reports whether target is ErrNotStreaming.
