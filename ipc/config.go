@@ -58,7 +58,7 @@ func ParseWorkerConfig(text []byte) (WorkerConfig, error) {
 // ForkRequest is the body of a Fork frame.
 type ForkRequest struct {
 	Config WorkerConfig `json:"config"`
-	// Env is what differs from the preload process's environment; null: not set.
+	// Env is what differs from the preload process's environment; null means not set.
 	Env map[string]*string `json:"env"`
 }
 

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// sendBuffer is the room, in bytes, that is asked for each end's frames which the other has not read, so that a batch
-	// of some size can lie before a worker that is busy. Linux gives twice as much as is asked for, up to twice
-	// net.core.wmem_max. The worker's ends share that, because the front may be slower than 100 streams of one worker, and
-	// what they have sent takes memory of the front's control group.
+	// sendBuffer is the size, in bytes, that is asked for the socket buffer of each end. It holds frames that the other
+	// end has not read, so that a batch can wait there for a busy worker. Linux gives twice as much as is asked for, up to
+	// twice net.core.wmem_max. The worker's ends share that size, because the front may be slower than 100 streams of one
+	// worker, and what they have sent takes memory of the front's control group.
 	sendBuffer = 1 << 20
-	// minSendBuffer is what an end has that is left as it is.
+	// minSendBuffer is the size that an end has if it is not set.
 	minSendBuffer = 104 << 10
 )
 
-// Pair makes a connected pair of stream sockets: the front's end, ready for Go's poller, and the
-// worker's end, a blocking descriptor to be passed on and closed. The worker has so many of them.
+// Pair makes a connected pair of stream sockets: the front's end, ready for Go's poller, and the worker's end, a
+// blocking descriptor to be passed on and closed. The worker has many such ends.
 func Pair(name string, many int) (*Conn, *os.File, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -73,9 +73,9 @@ func (c *Conn) Close() error {
 	return c.file.Close()
 }
 
-// Send queues one frame whose body is the concatenation of parts, and writes what is queued unless
-// another goroutine is at it. It never waits for the other side. Parts of largePart bytes and more are sent from
-// where they lie: they must stay as they are until the other side has them, as its answer shows. The others are copied.
+// Send queues one frame whose body is the concatenation of parts, and writes what is queued unless another goroutine is
+// writing. It never waits for the other side. Parts of largePart bytes and more are sent from where they lie: they must
+// stay as they are until the other side has them, as its answer shows. The others are copied.
 func (c *Conn) Send(kind Kind, id uint64, parts ...[]byte) error {
 	if err := c.Queue(kind, id, parts...); err != nil {
 		return err

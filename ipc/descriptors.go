@@ -8,7 +8,7 @@ import (
 )
 
 // descriptors are those that came in, in order, until their frames claim them. They have their own lock, because Close
-// may come at any time and must leave none behind.
+// may be called at any time and must leave none open.
 type descriptors struct {
 	mu     sync.Mutex
 	fds    []int

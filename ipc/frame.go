@@ -29,9 +29,9 @@ const (
 const (
 	// FlagFile means that the body is a memory file, passed with the header's first byte; length is 0.
 	FlagFile = 1 << 0
-	// FlagEvents, on a Predict: tell what happens as it happens, and not only at the end.
+	// FlagEvents, on a Predict: the worker reports what happens as it happens, and not only at the end.
 	FlagEvents = 1 << 1
-	// FlagTrain, on a Predict: it is the train function that is meant.
+	// FlagTrain, on a Predict: the request is for the train function.
 	FlagTrain = 1 << 2
 	// FlagBatchItem, on a Predict: it waits for the Batch that names it.
 	FlagBatchItem = 1 << 3
@@ -63,7 +63,7 @@ func (f *Frame) Descriptor() int {
 	return fd
 }
 
-// Own returns the body for keeps and what gives it back (nil if there is nothing to give back).
+// Own hands the body over to the caller, with the function that frees it (nil if there is nothing to free).
 func (f *Frame) Own() (body []byte, release func()) {
 	switch {
 	case f.mapped:

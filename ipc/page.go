@@ -26,13 +26,13 @@ const (
 	offBusyPoll  = 192 // for how long the worker may keep a core busy instead of waiting, in nanoseconds
 	offOwn       = 256 // stdout's two words, 64 bytes further stderr's: of pipes of a prediction's own
 	offOwnEnded  = 384 // how many pairs of those the front has let go of
-	offOwnFull   = 392 // not 0: it follows so many of them that it takes no more
+	offOwnFull   = 392 // not 0: the front follows so many of them that it takes no more
 	offLost      = 448 // not 0: the worker ended itself, because its control channel closed
 	offScore     = 456 // the worker's oom_score_adj, if no other child of the front has that; else 0
 	offCrashed   = 464 // 1 + the slot whose thread has crashed the worker
 	offInterrupt = 512 // not 0: a KindInterrupt is on its way
 	offRunning   = 0   // of a slot: the id that the model has, or 0
-	offNoticed   = 8   // of a slot with a thread: the id whose end the worker's main thread has tried to bring about
+	offNoticed   = 8   // of a slot with a thread: the id that the worker's main thread has tried to end
 	offGivenUp   = 72  // of a slot with a thread: the id whose thread is not waited for
 	offPaused    = 80  // of a slot: the id that is to yield no more items for now, or 0
 	offCancel    = 64  // of a slot: the id that is to be canceled
@@ -131,8 +131,8 @@ func (p *Page) SetScore(score int) { p.word(offScore).Store(uint64(score)) }
 // Crashed is 1 + the slot whose thread has crashed the worker, or 0.
 func (p *Page) Crashed() int { return int(p.word(offCrashed).Load() % (MaxSlots + 1)) }
 
-// BeginInterrupt reports whether a KindInterrupt is to be sent: none is on its way. So they never fill the socket of a
-// worker that does not read.
+// BeginInterrupt reports whether a KindInterrupt is to be sent, because none is on its way. So interrupts never fill
+// the socket of a worker that does not read.
 func (p *Page) BeginInterrupt() bool { return p.word(offInterrupt).Swap(1) == 0 }
 
 // PredictionPipes are the counters of the pipes that a prediction has to itself.
@@ -179,7 +179,7 @@ func (p *Page) Slot(i int) Slot {
 	return Slot{p, pageHeader + i*pageSlot, pageHeader + MaxSlots*pageSlot + i*pageOut}
 }
 
-// unsent is what a worker that is dead had queued in the slot's channel, from that position of the stream on.
+// unsent returns what a dead worker had queued in the slot's channel, from a position of the stream on.
 func (s Slot) unsent(position uint64) []byte {
 	begin, length := s.page.word(s.out+offOutBegin).Load(), s.page.word(s.out+offOutLen).Load()
 	if position < begin || position > begin+length || length > pageOut-offOutData {
@@ -192,14 +192,13 @@ func (s Slot) unsent(position uint64) []byte {
 // Running is the id that the model has at this moment, or 0.
 func (s Slot) Running() uint64 { return s.page.word(s.base + offRunning).Load() }
 
-// Noticed reports whether the worker's main thread has tried to bring about the end of an id. It needs the GIL for
-// that.
+// Noticed reports whether the worker's main thread has tried to end an id, for which it needs the GIL.
 func (s Slot) Noticed(id uint64) bool { return s.page.word(s.base+offNoticed).Load() == id }
 
-// GiveUp has the worker leave without the thread that runs an id.
+// GiveUp lets the worker exit without waiting for the thread that runs an id.
 func (s Slot) GiveUp(id uint64) { s.page.word(s.base + offGivenUp).Store(id) }
 
-// cancelAgain is the bit of a cancel word that makes it another one, for the same id.
+// cancelAgain is the bit of a cancel word that tells a second cancellation of the same id from the first.
 const cancelAgain = 1 << 63
 
 // SetCancel names the id that the worker's signal handler is to cancel: once for each value of again, however often the

@@ -50,8 +50,8 @@ func (c *Conn) QueuePredict(
 	return c.QueueIn(create, KindPredict, flags, id, parts...)
 }
 
-// FilesMember is the member "files" of a request whose output files the front takes from that folder. tensors: the
-// output may have arrays in binary, too.
+// FilesMember is the member "files" of a request whose output files the front takes from that folder. tensors means
+// that the output may have arrays in binary.
 func FilesMember(folder, token string, tensors bool) []byte {
 	member, _ := json.Marshal(struct { // it always can be encoded
 		Folder  string `json:"folder"`

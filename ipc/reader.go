@@ -53,7 +53,7 @@ func (rd *reader) init(raw syscall.RawConn) {
 	rd.poll = func(fd uintptr) bool { return rd.receive(fd) || rd.pollBusily(fd) }
 }
 
-// receive is one recvmsg; false means: not readable yet. The message header is kept in the reader
+// receive is one recvmsg; false means that the socket is not readable yet. The message header is kept in the reader
 // because a fresh one would escape to the heap with every call.
 func (rd *reader) receive(fd uintptr) bool {
 	room := rd.room()
@@ -119,7 +119,7 @@ func (rd *reader) recv(handle func(*Frame)) error {
 	return rd.took(handle)
 }
 
-// took hands on what is complete with the n bytes that were just put in the room.
+// took takes in the n bytes that were just received, and hands on the frames that are now complete.
 func (rd *reader) took(handle func(*Frame)) error {
 	if rd.big != nil {
 		return rd.grow(handle)
@@ -221,8 +221,8 @@ func (rd *reader) makeRoom(size int) {
 	rd.buf = buf
 }
 
-// attach gives a frame the descriptor that came with it: a memory file is its body, a log pipe and the socket of
-// a call stay what they are.
+// attach gives a frame the descriptor that came with it: a memory file becomes its body, a log pipe and the socket of a
+// call stay descriptors.
 func (rd *reader) attach(f *Frame) error {
 	fd, ok := rd.files.next()
 	if !ok {

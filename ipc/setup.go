@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Messages of the control channel, in the order in which a worker's life has them.
+// Messages of the control channel, in the order in which they come in a worker's life.
 
 // protocol is the version of the protocol that both sides speak.
 const protocol = 1
@@ -32,8 +32,8 @@ type Loaded struct {
 	Slots int    `json:"slots"`
 	Async bool   `json:"async"`
 	// Streaming means that the predict function returns an iterator. Train: there is a train function; Predict: a predict
-	// function beside it. Healthcheck: the model has its own check. Excused: its types are faulty, and the document
-	// that it brings stands in for them.
+	// function beside it. Healthcheck: the model has its own check. Excused: its types are faulty, and the schema document
+	// that it brings replaces them.
 	Streaming   bool            `json:"streaming"`
 	Function    string          `json:"function,omitempty"` // the name of the predict function, as "Runner.run"
 	Train       bool            `json:"train"`
@@ -41,7 +41,7 @@ type Loaded struct {
 	Healthcheck bool            `json:"healthcheck"`
 	Excused     bool            `json:"excused"`
 	NoGIL       bool            `json:"no_gil"`  // Python runs threads at once
-	Isolate     bool            `json:"isolate"` // with threads: the others of a crash run once more, alone
+	Isolate     bool            `json:"isolate"` // with threads: after a crash the other predictions run once more, alone
 	Batch       *Batching       `json:"batch"`   // nil means each prediction runs by itself
 	Schema      json.RawMessage `json:"schema"`
 	Example     json.RawMessage `json:"example"` // inputs, as a client sends them; nil means the model gives none

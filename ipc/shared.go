@@ -16,7 +16,7 @@ type SharedFile struct {
 	Room int    // from this offset on the worker may write tensors of its answer
 }
 
-// sharedLeast is from how many bytes on a tensor stays in the file: for a shorter one the socket is faster.
+// sharedLeast is the size in bytes from which a tensor stays in the file: for a smaller one the socket is faster.
 const sharedLeast = 64 << 10
 
 // elsewhere is added to a tensor's number of dimensions if its elements are in the file of the request.
@@ -31,8 +31,8 @@ func (f *SharedFile) Offset(part []byte) int {
 	return int(at)
 }
 
-// refer returns parts with offsets in the places of large tensors that lie in the file. Each part of elements follows
-// that with the tensor's head.
+// refer returns parts with offsets in the places of large tensors that lie in the file. The part before a tensor's
+// elements is its head.
 func (f *SharedFile) refer(parts [][]byte) [][]byte {
 	parts = slices.Clone(parts)
 	for i := 1; i < len(parts); i++ {
@@ -46,8 +46,8 @@ func (f *SharedFile) refer(parts [][]byte) [][]byte {
 	return f.copied(parts)
 }
 
-// copied returns parts with copies of those that lie in the file: it may be another request's before a frame that no
-// worker reads is written.
+// copied returns parts with copies of those that lie in the file: if the worker does not read, the file may serve
+// another request before the frame is written.
 func (f *SharedFile) copied(parts [][]byte) [][]byte {
 	for i, part := range parts {
 		if f.Offset(part) >= 0 {

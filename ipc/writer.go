@@ -30,8 +30,8 @@ type writer struct {
 	wait      func(fd uintptr) bool
 }
 
-// largePart is from how many bytes on a part of a body is not copied: a copy costs as much as the socket's own, and its
-// memory as much again.
+// largePart is the size in bytes from which a part of a body is not copied: a copy costs as much time as the socket's
+// own, and its memory as much again.
 const largePart = 4 << 10
 
 // maxVector is how many pieces go out with one system call. The kernel takes 1024.
@@ -92,8 +92,8 @@ func (w *writer) close() {
 	w.mu.Unlock()
 }
 
-// enqueue adds a frame for the next flush. With it goes the file fd, which is closed afterwards; noFile: none. room is
-// the size of the memory in that file that the worker may use.
+// enqueue adds a frame for the next flush. The file fd goes with it, and is closed afterwards; noFile means there is
+// none. room is the size of the memory in that file that the worker may use.
 func (w *writer) enqueue(fd int, kind Kind, flags uint8, id, room uint64, size int, parts [][]byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -228,12 +228,12 @@ func (w *writer) writeFile(fd int) (int, error) {
 	return n, err
 }
 
-// hasPart reports whether a part from the one of that number on belongs before the data at offset.
+// hasPart reports whether there is a part of that number, and it belongs before the data at offset.
 func (b *batch) hasPart(number, offset int) bool {
 	return number < len(b.parts) && b.parts[number].offset <= offset
 }
 
-// gather appends what goes out next to list: the data from done to to, and between it the parts that belong there.
+// gather appends what goes out next to list: data[done:to], and the parts that belong between its bytes.
 func (b *batch) gather(list [][]byte, done, partsDone, to int) [][]byte {
 	for ; b.hasPart(partsDone, to) && len(list) < maxVector-2; partsDone++ {
 		p := b.parts[partsDone]

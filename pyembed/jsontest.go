@@ -75,7 +75,7 @@ func initJSONBridge(libpython string) error {
 	return nil
 }
 
-// call gives what the function of jsonTestScript answers for data; an exception there is an error.
+// call calls a function of jsonTestScript with data and returns its result. An exception there is an error.
 func (b *jsonBridge) call(function string, data []byte) ([]byte, error) {
 	var answer []byte
 	var err error

@@ -12,7 +12,7 @@ import (
 	python3 "github.com/go-python/cpy3"
 )
 
-// Config is what a worker needs to become one.
+// Config is what Main needs to turn the process into a worker.
 type Config struct {
 	Python    string // the interpreter's path, unresolved, so that a venv is found by it
 	LibPython string // what to dlopen
@@ -22,11 +22,11 @@ type Config struct {
 	PageFD    int
 	// CUDAReport is cuda.ReportFunc's result, or nil.
 	CUDAReport unsafe.Pointer
-	// Preloader, where it is not nil, makes the process no worker, but one that imports the model and forks workers.
+	// Preloader, if not nil, makes the process a preload process, which imports the model and forks workers.
 	Preloader *Preloader
 }
 
-// Preloader is what the preload process needs besides.
+// Preloader is what a preload process needs in addition.
 type Preloader struct {
 	// Title is where the process's name lies, as ps shows it: os.Args[0]. Workers write theirs over it.
 	Title string
@@ -62,7 +62,7 @@ func Main(c Config) (int, error) {
 	config.control_fd = C.int(c.ControlFD)
 	config.page_fd = C.int(c.PageFD)
 	if t := c.Preloader; t != nil {
-		// The kernel's copy of the arguments, which Go's string only refers to: no memory of Go's.
+		// Go's string refers to the kernel's copy of the arguments, which is not Go's memory.
 		config.title = (*C.char)(unsafe.Pointer(unsafe.StringData(t.Title)))
 		config.title_len = C.size_t(len(t.Title))
 		*(*unsafe.Pointer)(unsafe.Pointer(&config.cuda_start)) = t.CUDAStart

@@ -12,16 +12,16 @@ import (
 var ErrNoControl = errors.New(
 	"this server does not load or unload models for clients: start it with --reload or --allow-model-control")
 
-// NoControl refuses a client that may not do something to models, such as "loaded".
+// NoControl is the error for a client that may not ask for a model to be, for example, "loaded".
 func NoControl(to string) string {
 	return "Only a program on the server's own machine, and not through a proxy, or a client with a token may ask for a model to be " +
 		to + "; --allow-model-control lets every client ask"
 }
 
-// LoadFor loads a model for a client, which may ask for that or not.
+// LoadFor loads the model for a client. If may is false, the client is not allowed to ask for that.
 func (m *Model) LoadFor(may bool) *Error { return m.change(may, "loaded", m.Load) }
 
-// UnloadFor unloads a model for a client, which may ask for that or not.
+// UnloadFor unloads the model for a client. If may is false, the client is not allowed to ask for that.
 func (m *Model) UnloadFor(may bool) *Error { return m.change(may, "unloaded", m.Unload) }
 
 func (m *Model) change(may bool, to string, do func() error) *Error {

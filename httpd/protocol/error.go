@@ -13,7 +13,7 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// Kind is what is wrong with a request, which each protocol has a status for.
+// Kind is what is wrong with a request. Each protocol has a status for each kind.
 type Kind uint8
 
 const (
@@ -23,11 +23,11 @@ const (
 	NoPlace                  // no slot is free, or the queue is full
 	Waited                   // waited too long for a slot, or for memory
 	NotReady                 // not set up, draining, defunct, or not loaded
-	TooLarge                 // the body is too large, also for an empty memory budget
-	BadMethod                // the path has another method
+	TooLarge                 // the body is too large, even for an empty memory budget
+	BadMethod                // the path exists, but not with that method
 	Unauthorized             // there is no token, or a wrong one
 	Forbidden                // a page of another origin has sent it
-	Conflict                 // it is there already
+	Conflict                 // it exists already
 	NoMemory                 // the models' memory has no room for it
 	Internal                 // a bug of the server; the log has it
 	kinds
@@ -65,11 +65,11 @@ func (k Kind) Status() int {
 type Error struct {
 	Kind    Kind
 	Message string // without the row
-	// Row is which row of a request with several, from 0; -1 means the request as a whole.
+	// Row is the number of the row, from 0, in a request with several; -1 means the request as a whole.
 	Row int
 	// Problems are the invalid inputs of a BadInput. Loc is the path below the input: ["text"].
 	Problems []predict.Problem
-	Warnings []string // what of the request was ignored
+	Warnings []string // the parts of the request that were ignored
 	// RetryAfter is when a retry makes sense, at least a second; 0 means never, or unknown.
 	RetryAfter time.Duration
 	// Canceled means that the prediction was canceled, so the model did not fail.
@@ -146,8 +146,8 @@ func inputPath(loc []string) []string {
 	return loc
 }
 
-// inputError begins the error of a prediction whose input the worker could not convert: what the schema allows may
-// still be no array of numbers.
+// inputError begins the error of a prediction whose input the worker could not convert: a value that the schema allows
+// may still not be an array of numbers.
 const inputError = "cog.errors.InputError: "
 
 // ended is the error of a prediction that has ended; nil means it succeeded.

@@ -31,7 +31,7 @@ const (
 	Replicate = "replicate"
 )
 
-// BinaryHeader is the header of a request with tensors in binary: how long the JSON before them is.
+// BinaryHeader is the header of a request with binary tensors. Its value is the length of the JSON before them.
 const BinaryHeader = "Inference-Header-Content-Length"
 
 // Names returns the names of all protocols.
@@ -42,14 +42,15 @@ type Protocol struct {
 	Name   string
 	Routes []Route
 	// Refuse answers a request that reached no handler: its body is too large, its token is wrong, or its method or path
-	// is unknown. It has a path below one of Prefixes, of which the longest decides.
+	// is unknown. The request's path is below one of Prefixes. The protocol with the longest matching prefix answers.
 	Refuse   func(ctx *fasthttp.RequestCtx, err *Error)
 	Prefixes []string
-	// Owns reports whether a path is the protocol's though another has a prefix of it; nil means none is.
+	// Owns reports whether a path belongs to the protocol although another protocol has a prefix of it; nil means no path
+	// does.
 	Owns func(path string) bool
-	// Probes are paths of which GET never requires a token (--auth-token-file).
+	// Probes are the paths for which GET never requires a token (--auth-token-file).
 	Probes []string
-	// Signed begin the paths of which GET requires no token if it has a signature (Jobs.Signature).
+	// Signed are the prefixes of the paths for which GET requires no token if it has a signature (Jobs.Signature).
 	Signed []string
 }
 
@@ -59,11 +60,11 @@ type Route struct {
 	Method string // "GET" answers HEAD too
 	Path   string // a pattern of fasthttp/router: /v2/models/{model}
 	Handle func(x *Exchange)
-	// Replaces means that it has its path even if that is one of the native API's.
+	// Replaces means that the route takes its path over if the native API has the same path.
 	Replaces bool
 	// Private means that no page of another origin may read the answer to a GET.
 	Private bool
-	// Document is its path in httpd/openapi/protocols.json, which describes it; "" means Path.
+	// Document is the route's path in httpd/openapi/protocols.json, which describes it; "" means Path.
 	Document string
 	// For reports whether a model with that OpenAPI document answers; nil means every model does.
 	For func(document []byte) bool
@@ -76,13 +77,13 @@ type Host interface {
 	ReadBody(ctx *fasthttp.RequestCtx) (Body, *Error)
 	// ReadForm reads a multipart/form-data body, whose files are stored on disk.
 	ReadForm(ctx *fasthttp.RequestCtx) (Form, *Error)
-	// WantsStream reports whether Accept lists a stream and prefers no object to it. iterates: the model yields items; if
-	// it does not, an object that is acceptable is preferred.
+	// WantsStream reports whether Accept lists a stream and does not prefer an object. iterates means that the model
+	// yields items; if it does not, an acceptable object is preferred.
 	WantsStream(ctx *fasthttp.RequestCtx, iterates bool) bool
 	// Watch cancels r if the client disconnects before the returned function is called. It must be called.
 	Watch(ctx *fasthttp.RequestCtx, r *Run) (stop func())
-	// SendStream writes the items of r, which is followed, and releases it. Before the first item it can be refused: then
-	// the error is returned, and nothing is written.
+	// SendStream writes the items of r, on which Follow was called, and releases it. If r is refused before its first
+	// item, SendStream returns the error and writes nothing.
 	SendStream(ctx *fasthttp.RequestCtx, r *Run, contentType string, to Renderer) *Error
 	// SendParts answers with parts, which are not copied if they are large. release is called after their last use.
 	SendParts(ctx *fasthttp.RequestCtx, contentType string, parts [][]byte, release func())
@@ -90,7 +91,8 @@ type Host interface {
 	SendFile(ctx *fasthttp.RequestCtx, file *predict.OutputFile, release func())
 	// Charge charges bytes to the memory budget, and waits until they are free.
 	Charge(ctx *fasthttp.RequestCtx, bytes int64) *Error
-	// Trace returns the trace of a request, or nil. traced: the server traces, so that its context replaces the client's.
+	// Trace returns the trace of a request, or nil. traced means that the server traces, so its context replaces the
+	// client's.
 	Trace(ctx *fasthttp.RequestCtx) (t *trace.Trace, traced bool)
 	// MayControl reports whether the client may load and unload models.
 	MayControl(ctx *fasthttp.RequestCtx) bool
@@ -109,16 +111,17 @@ type Renderer interface {
 
 // Pinger is a Renderer whose protocol has its own event for a silent stream.
 type Pinger interface {
-	// Ping appends it.
+	// Ping appends that event.
 	Ping(dst []byte) []byte
 }
 
-// ByteRenderer is a Renderer of bytes without events, which have no place for an error.
+// ByteRenderer is a Renderer of plain bytes, which, unlike events, have no place for an error.
 type ByteRenderer interface {
 	Renderer
-	// ContentType is asked for after the first item. It replaces that of SendStream.
+	// ContentType returns the content type, which replaces that of SendStream. It is called after the first item.
 	ContentType() string
-	// Broken returns after End why the stream failed, or nil. Then its connection is cut off, unless nothing is sent yet.
+	// Broken returns why the stream failed, or nil. It is called after End. If the stream failed, its connection is cut
+	// off, unless nothing is sent yet.
 	Broken() *Error
 }
 
@@ -127,7 +130,8 @@ type RowsRenderer interface {
 	Renderer
 	// NextRow appends what follows the last item of a row, unless it is the last row.
 	NextRow(dst []byte) []byte
-	// Done reports whether the other rows are not wanted either. It is asked after Item wanted no more, and after NextRow.
+	// Done reports whether the other rows are not wanted either. It is called after an Item that wanted no more, and after
+	// NextRow.
 	Done() bool
 }
 
@@ -140,7 +144,8 @@ type Exchange struct {
 // NewExchange returns the exchange of a request.
 func NewExchange(ctx *fasthttp.RequestCtx, host Host) *Exchange { return &Exchange{ctx, host} }
 
-// Param returns a copy of a parameter of the route's path. Clients escape what a name may have, as blanks.
+// Param returns a copy of a parameter of the route's path. It is unescaped, because clients escape such characters as
+// blanks in names.
 func (x *Exchange) Param(name string) string {
 	segment, _ := x.UserValue(name).(string)
 	value, err := url.PathUnescape(segment)
@@ -171,13 +176,13 @@ func (x *Exchange) NotJSON(body []byte) string {
 	return ""
 }
 
-// Body reads the whole body, of any content type. It is released, or given to a call.
+// Body reads the whole body, of any content type. The caller releases it, or gives it to a call.
 func (x *Exchange) Body() (Body, *Error) { return x.host.ReadBody(x.RequestCtx) }
 
 // WantsStream reports whether the client asks for a stream, of a model that iterates or does not.
 func (x *Exchange) WantsStream(iterates bool) bool { return x.host.WantsStream(x.RequestCtx, iterates) }
 
-// Form reads a multipart/form-data body. It is released, or its parts given to a call.
+// Form reads a multipart/form-data body. The caller releases it, or gives its parts to a call.
 func (x *Exchange) Form() (Form, *Error) { return x.host.ReadForm(x.RequestCtx) }
 
 // Follow starts a run that Begin returned for a call with Stream, and cancels it if the client disconnects before stop
@@ -220,7 +225,7 @@ func (x *Exchange) Begin(m *Model, c Call) (*Run, *Error) {
 // maxWarnings is how many warnings an answer has.
 const maxWarnings = 5
 
-// warn tells the client what of its inputs was ignored, once for all predictions of a run.
+// warn tells the client which parts of its inputs were ignored, once for all predictions of a run.
 func (x *Exchange) warn(ps []*predict.Prediction) {
 	var told []string
 	for _, p := range ps {
@@ -233,7 +238,7 @@ func (x *Exchange) warn(ps []*predict.Prediction) {
 	}
 }
 
-// Charge charges so many bytes more for what is made of a body.
+// Charge charges more bytes to the memory budget, for what is made from a body.
 func (x *Exchange) Charge(body *Body, bytes int64) *Error {
 	if err := x.host.Charge(x.RequestCtx, bytes); err != nil {
 		return err
@@ -242,7 +247,7 @@ func (x *Exchange) Charge(body *Body, bytes int64) *Error {
 	return nil
 }
 
-// Predict carries a call out, and cancels it if the client disconnects. The caller releases the answers.
+// Predict carries out a call, and cancels it if the client disconnects. The caller releases the answers.
 func (x *Exchange) Predict(m *Model, c Call) (*Answers, *Error) {
 	run, err := x.Begin(m, c)
 	if err != nil {
@@ -251,7 +256,8 @@ func (x *Exchange) Predict(m *Model, c Call) (*Answers, *Error) {
 	return x.Wait(run)
 }
 
-// Wait carries a run out that Begin returned, and cancels it if the client disconnects. After an error it is released.
+// Wait carries out a run that Begin returned, and cancels it if the client disconnects. After an error it has released
+// the run.
 func (x *Exchange) Wait(run *Run) (*Answers, *Error) {
 	stop := x.host.Watch(x.RequestCtx, run)
 	answers, err := run.Wait()
@@ -263,8 +269,8 @@ func (x *Exchange) Wait(run *Run) (*Answers, *Error) {
 	return answers, nil
 }
 
-// Finish carries a run of one prediction out, and returns its record, also of one that failed. The caller releases the
-// run after the last use of the record. After an error, which is a refusal, it is released.
+// Finish carries out a run of one prediction, and returns its record, even if the prediction failed. The caller
+// releases the run after the last use of the record. An error is a refusal; then Finish has released the run.
 func (x *Exchange) Finish(run *Run) (predict.Record, *Error) {
 	stop := x.host.Watch(x.RequestCtx, run)
 	rec, err := run.Finish()
@@ -276,7 +282,7 @@ func (x *Exchange) Finish(run *Run) (predict.Record, *Error) {
 }
 
 // Stream writes the items of a run that Begin returned for a call with Stream, as they come, and releases it. An error
-// means that nothing is written yet. Items that are there together are written together.
+// means that nothing is written yet. Items that are available together are written together.
 func (x *Exchange) Stream(r *Run, contentType string, to Renderer) *Error {
 	if err := r.Follow(); err != nil {
 		r.Release()
@@ -295,7 +301,7 @@ func (x *Exchange) SendFile(file *predict.OutputFile, release func()) {
 	x.host.SendFile(x.RequestCtx, file, release)
 }
 
-// Answer answers with the error, of which body is the JSON in the protocol's shape.
+// Answer answers with the error. body is its JSON in the protocol's shape.
 func (e *Error) Answer(ctx *fasthttp.RequestCtx, body []byte) {
 	h := &ctx.Response.Header
 	if seconds := e.RetryAfterSeconds(); seconds > 0 {

@@ -6,8 +6,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-// JobCall is a request for a prediction that clients look at by its id, as those of POST /predictions with
-// Prefer: respond-async.
+// JobCall is a request for a prediction that clients look up by its id, like one of POST /predictions with Prefer:
+// respond-async.
 type JobCall struct {
 	// Body is the body of such a request: an object with input, webhook and so on. The call takes it over.
 	Body Body
@@ -19,18 +19,18 @@ type JobCall struct {
 	Members func(id string) []byte
 }
 
-// Job is a prediction that clients look at by its id.
+// Job is a prediction that clients look up by its id.
 type Job struct {
 	ID     string
 	Status string
 	// Object is the prediction object, in parts. It is valid until Release.
 	Object [3][]byte
-	// Bare means that the object lacks the further members of JobCall, for another server made it.
+	// Bare means that the object lacks the further members of JobCall, because another server made it.
 	Bare    bool
 	Release func() // nil means there is nothing to free
 }
 
-// Jobs are the predictions that clients look at by their ids. With a job queue, they are those of all servers.
+// Jobs are the predictions that clients look up by their ids. With a job queue, they are those of all servers.
 type Jobs interface {
 	// CreateJob creates a prediction of m and starts it. With the header Prefer: wait, or wait=SECONDS, it returns after
 	// its end, or after a minute at most: then its status is starting, even if it runs. It is canceled if the client
@@ -42,8 +42,8 @@ type Jobs interface {
 	CancelJob(m *Model, id string) (bool, *Error)
 	// FollowJob answers with the events of the prediction of m with that id; false means none is known.
 	FollowJob(ctx *fasthttp.RequestCtx, m *Model, id string, to EventRenderer) (bool, *Error)
-	// Signature returns the proof that a server with the same tokens (--auth-token-file) has made a path. A GET with it in
-	// its query needs no token, below the Protocol's Signed paths. "" means the server has no tokens.
+	// Signature returns a signature of a path, which only servers with the same tokens (--auth-token-file) can make. Below
+	// the Protocol's Signed paths, a GET with it in its query needs no token. "" means the server has no tokens.
 	Signature(path string) string
 	// Address returns the scheme and host by which the client reached the server: "http://localhost:5000".
 	Address(ctx *fasthttp.RequestCtx) string
@@ -53,9 +53,9 @@ type Jobs interface {
 type EventRenderer interface {
 	Output(dst, item []byte, index uint64) []byte
 	Log(dst, text []byte) []byte
-	// End appends what follows the last event. of has Output only if the model did not yield it.
+	// End appends what follows the last event. The record has its Output only if the model did not yield it.
 	End(dst []byte, of *predict.Record) []byte
 }
 
-// Jobs returns the predictions that clients look at by their ids.
+// Jobs returns the predictions that clients look up by their ids.
 func (x *Exchange) Jobs() Jobs { return x.host }

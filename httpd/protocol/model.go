@@ -15,19 +15,19 @@ const FirstVersion = "1"
 
 // Service is what a Model needs of the server behind it.
 type Service interface {
-	// Create is that of httpd.Service.
+	// Create is the method of httpd.Service.
 	Create(req predict.Request) (*predict.Prediction, error)
-	// SubmitAll enters predictions in the queue together. Prediction.Run follows for each.
+	// SubmitAll enters predictions in the queue together. The caller then calls Prediction.Run for each.
 	SubmitAll(ps []*predict.Prediction)
 	// OpenAPI returns the model's schema document, as far as it is known without loading the model, or false if it is not.
 	OpenAPI() ([]byte, bool)
-	// LoadOpenAPI is OpenAPI for a prediction: it loads the model, if a request does. false means setup has not ended.
+	// LoadOpenAPI is OpenAPI for a prediction: it loads the model, if requests load it. false means setup has not ended.
 	LoadOpenAPI() ([]byte, bool)
 	// NewAttachments returns an empty store for files of a request. The caller closes it, unless a call took it over.
 	NewAttachments() request.Attachments
-	// Ready says why no prediction is accepted; nil means they are.
+	// Ready returns why no prediction is accepted; nil means that predictions are accepted.
 	Ready() error
-	// State returns where the model stands.
+	// State returns the state of the model.
 	State() State
 	// Load and Unload return when the model is loaded, or its processes are gone. The error is ErrNoControl, a
 	// *predict.NotReadyError, or why its setup failed.
@@ -35,7 +35,7 @@ type Service interface {
 	Unload() error
 }
 
-// State is where a model stands.
+// State is the state of a model, and why it is not ready.
 type State struct {
 	Name   string // READY, LOADING, UNLOADING or UNAVAILABLE
 	Reason string // why it is not ready
@@ -44,7 +44,7 @@ type State struct {
 // Models are the models of a server.
 type Models interface {
 	// Find returns the model of that name and version ("": any). The error is an *Error of kind Unknown that names the
-	// known.
+	// known models.
 	Find(name, version string) (*Model, *Error)
 	// List returns all models; the default one comes first.
 	List() []*Model
@@ -53,7 +53,7 @@ type Models interface {
 // Model is one model of a server.
 type Model struct {
 	Name    string
-	Version string // the version that answers, or would
+	Version string // the version that answers, or would answer
 	Service
 	// Versions returns the versions among which Choose chooses one for each call, or nil if the model is its only version.
 	Versions func() []*Model
@@ -85,11 +85,11 @@ func (m *Model) All() []*Model {
 	return m.Versions()
 }
 
-// Call is one request: the inputs of its predictions, and how it wants them.
+// Call is one request: the inputs of its predictions, and the form of the outputs.
 type Call struct {
 	// Inputs are JSON objects, strictly valid (package rawjson), one for each prediction; at least one.
 	Inputs [][]byte
-	// Rows means that errors name their row, even of a single one.
+	// Rows means that errors name their row, even if there is only one.
 	Rows bool
 	// Body is the memory that Inputs are in; the zero Body: none. The call takes it over.
 	Body Body
@@ -105,15 +105,15 @@ type Call struct {
 	Stream bool
 	// Form are the fields that a form adds to the only input.
 	Form []predict.FormField
-	// UnknownKeys are those outside the inputs, or nil.
+	// UnknownKeys are the unknown keys outside the inputs, or nil.
 	UnknownKeys *predict.UnknownKeys
 	// WantFile means that an output that is one file is in Answer.File, and not a data URL.
 	WantFile bool
-	// WantTensors means that arrays of the output are in Answer.Tensors, with placeholders in Answer.Output. Not of a
-	// stream.
+	// WantTensors means that arrays of the output are in Answer.Tensors, with placeholders in Answer.Output. Streams do
+	// not have them.
 	WantTensors bool
-	// Propagation is what the request's headers hand on; Exchange.Predict and Exchange.Begin read it. A RequestID that is
-	// set stays.
+	// Propagation is what the request's headers hand on; Exchange.Predict and Exchange.Begin read it. They keep a
+	// RequestID that is set.
 	trace.Propagation
 	// Trace records the request; nil means it is not traced. Exchange.Begin sets it.
 	Trace *trace.Trace
@@ -141,8 +141,8 @@ func NewBody(data []byte, charged int64, disk predict.DiskBody, free func(int64)
 	return Body{Data: data, Charged: charged, Disk: disk, Owned: disk == nil, free: free}
 }
 
-// copied is how many bytes of the inputs are on the heap though their body lies on disk, where the memory budget does
-// not count it, and are not charged yet.
+// copied returns how many bytes of the inputs are not charged yet: copies on the heap of parts of a body that lies on
+// disk, which the memory budget does not count.
 func (c *Call) copied() (bytes int64) {
 	if c.Body.Disk == nil {
 		return 0
@@ -184,13 +184,13 @@ func (b *Body) Release() {
 const MaxRows = 16384
 
 const (
-	// rowBytes is about what a prediction takes beside its input and output.
+	// rowBytes is about how much memory a prediction takes beside its input and output.
 	rowBytes = 2 << 10
-	// fewRows is up to how many rows are not charged for that, so that small requests do not touch the memory budget.
+	// fewRows is how many rows are free of that charge, so that small requests do not touch the memory budget.
 	fewRows = 32
 )
 
-// RowsCost is about how many bytes so many predictions take. Charge it before Begin.
+// RowsCost is about how many bytes n predictions take. Charge it before Begin.
 func RowsCost(n int) int64 {
 	if n <= fewRows {
 		return 0
@@ -257,7 +257,7 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 			return nil, r.errorOf(i, err)
 		}
 		r.ps = append(r.ps, p)
-		req.UnknownKeys = nil // told once
+		req.UnknownKeys = nil // reported once
 	}
 	c.Body.inUse = true
 	r.after = func() { r.drop(&c) }

@@ -22,7 +22,7 @@ type Answer struct {
 	Output []byte
 	// Tensors are arrays for which Output has placeholders (predict.AppendTensor), or nil.
 	Tensors []predict.Tensor
-	// File is the output, where the call wants one and the output is one; nil means Output has it.
+	// File is the output if the call wants a file and the output is one; nil means Output has it.
 	File *predict.OutputFile
 	// Metrics is a JSON object: predict_time and what the model recorded.
 	Metrics []byte
@@ -50,7 +50,7 @@ type Run struct {
 	canceled atomic.Bool
 	begun    int // how many of the predictions are run
 	released bool
-	woken    chan struct{} // of a stream: one token: look at the row's done, and let the caller look
+	woken    chan struct{} // of a stream; gets one token, which ends a wait for events, from Wake
 	row      *rowStream    // of a stream: the row that is followed
 	events   []predict.Event
 	answers  Answers
@@ -240,9 +240,9 @@ func (r *Run) Follow() *Error {
 // ErrNextRow means that the items of a row have ended, and those of the next one follow.
 var ErrNextRow = errors.New("the next row follows")
 
-// Next appends the items of a stream that are there to dst, up to its capacity, and waits where there are none. dst
-// must have room. Items are JSON, valid until Release. The error is ErrNextRow after the last item of a row, io.EOF
-// after that of the last row, predict.ErrStopped after Wake, or an *Error.
+// Next appends the available items of a stream to dst, up to its capacity, and waits if there are none. dst must have
+// room. Items are JSON, valid until Release. The error is ErrNextRow after the last item of a row, io.EOF after that of
+// the last row, predict.ErrStopped after Wake, or an *Error.
 func (r *Run) Next(dst [][]byte) ([][]byte, error) {
 	if r.events == nil {
 		r.events = make([]predict.Event, 0, maxEvents)
@@ -273,7 +273,7 @@ func (r *Run) Next(dst [][]byte) ([][]byte, error) {
 				if r.row.refused != nil {
 					return dst, r.errorOf(r.begun-1, r.row.refused)
 				}
-				continue // the events up to the end are there
+				continue // all events up to the end can be read now
 			default:
 				return dst, err
 			}
@@ -290,7 +290,7 @@ func (r *Run) Next(dst [][]byte) ([][]byte, error) {
 				}
 			case predict.EventEnd:
 				if len(dst) > before {
-					return dst, nil // the end comes again
+					return dst, nil // the next call returns the end
 				}
 				return dst, r.last()
 			}
@@ -376,7 +376,7 @@ func (r *Run) abandon() {
 	r.ps = nil
 }
 
-// drop frees what a call that became no prediction, or several, took over.
+// drop frees what a call took over, if no single prediction owns it.
 func (r *Run) drop(c *Call) {
 	if c.Attachments != nil {
 		c.Attachments.Close()

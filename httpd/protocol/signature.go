@@ -119,7 +119,7 @@ func ReadSignature(document []byte) (*Signature, error) {
 	}
 	r := signatureReader(d.Schemas)
 	input, output := r["Input"], r["Output"]
-	if input == nil { // the model has a training only
+	if input == nil { // the model has only a train function
 		input, output = r["TrainingInput"], r["TrainingOutput"]
 	}
 	if input == nil || output == nil {

@@ -144,7 +144,7 @@ func (h *handlers) listFiles(x *protocol.Exchange) {
 	x.Send(contentJSON, nil, append(dst, "]}"...))
 }
 
-// use returns the file of a request's path. nil means there is none, and the request is answered.
+// use returns the file of a request's path. nil means there is none, and the request has been answered.
 func (h *handlers) use(x *protocol.Exchange) *upload {
 	u := h.uploads.use(x.Param("id"))
 	if u == nil {

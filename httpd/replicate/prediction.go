@@ -153,7 +153,7 @@ func (h *handlers) membersOf(x *protocol.Exchange, m *protocol.Model, id string)
 	return append(dst, '}')
 }
 
-// signed is a path that needs no token.
+// signed returns a path with its signature, so that it needs no token.
 func signed(jobs protocol.Jobs, path string) string {
 	if signature := jobs.Signature(path); signature != "" {
 		return path + "?signature=" + signature
@@ -161,7 +161,7 @@ func signed(jobs protocol.Jobs, path string) string {
 	return path
 }
 
-// members are those of a request's body that this package reads.
+// members are the members of a request's body that this package reads.
 type members struct{ version, model, input []byte }
 
 // readBody reads the body of a request, an object.

@@ -60,7 +60,7 @@ func (w *eventWriter) event(dst []byte, name string, data []byte) []byte {
 	dst = strconv.AppendUint(append(dst, "\nid: "...), w.events, 10)
 	w.events++
 	for _, line := range bytes.Split(data, []byte{'\n'}) {
-		// A carriage return would end the line; as JSON and for people it is space.
+		// A carriage return would end the line; in JSON and for people it is white space.
 		dst = append(append(dst, "\ndata: "...), bytes.ReplaceAll(line, []byte{'\r'}, []byte{' '})...)
 	}
 	return append(dst, "\n\n"...)

@@ -15,14 +15,14 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// versions are the ids of the models' versions. An id is a SHA-256 of the model's name and document: servers of one
-// model agree on it, and another signature has another one.
+// versions are the ids of the models' versions. An id is a SHA-256 of the model's name and document: servers with the
+// same model agree on it, and it changes with the model's signature.
 type versions struct {
 	mu    sync.Mutex
 	known map[*protocol.Model]version
 }
 
-// version is a model's version, as its document at that time has it.
+// version is a model's version, made from the document that the model had then.
 type version struct {
 	id       string
 	document []byte
@@ -57,7 +57,7 @@ func (v *versions) idOf(m *protocol.Model) string {
 	return known.id
 }
 
-// named finds the model that an owner and a name mean: that of both, or else that of the name.
+// named finds the model OWNER/NAME, or else the model NAME.
 func (h *handlers) named(owner, name string) (*protocol.Model, *protocol.Error) {
 	if m, err := h.models.Find(owner+"/"+name, ""); err == nil {
 		return m, nil
@@ -66,7 +66,7 @@ func (h *handlers) named(owner, name string) (*protocol.Model, *protocol.Error) 
 }
 
 // ofVersion finds the model that the version of a request means: OWNER/NAME, OWNER/NAME:ID, the name of a model, or an
-// id. A server of one model has only that: it answers for any id, and other is then the one that it has not.
+// id. A server with one model answers for any id; other is then the id that was asked for.
 func (h *handlers) ofVersion(text string) (m *protocol.Model, other string, err *protocol.Error) {
 	ref, id, hasID := strings.Cut(text, ":")
 	if owner, name, ok := strings.Cut(ref, "/"); ok {
@@ -127,8 +127,8 @@ func (h *handlers) find(x *protocol.Exchange) *protocol.Model {
 	return m
 }
 
-// model answers with a model. It has the members too that clients of OpenAI and KServe read: a model's name may have a
-// slash.
+// model answers with a model. The answer also has the members that clients of OpenAI and KServe read: they use the same
+// path for a model whose name has a slash.
 func (h *handlers) model(x *protocol.Exchange) {
 	m := h.find(x)
 	if m == nil {
@@ -175,7 +175,7 @@ func (h *handlers) listVersions(x *protocol.Exchange) {
 	x.Send(contentJSON, nil, append(dst, "]}"...))
 }
 
-// version answers with a model's version for every id of the client: see ofVersion.
+// version answers with a model's version, whatever id the client sends: see ofVersion.
 func (h *handlers) version(x *protocol.Exchange) {
 	m := h.find(x)
 	if m == nil {

@@ -10,12 +10,12 @@ import (
 	"pinion/runtime/request"
 )
 
-// HeadCost is what a header that does not come at once takes: fasthttp's buffer, goroutine and context, and the copy of
-// its last line in framing.
+// HeadCost is how much memory a header takes that does not come at once: fasthttp's buffer, goroutine and context, and
+// the copy of its last line in framing.
 const HeadCost = 3 * ReadBuffer
 
-// InUseCost is about what a connection takes from its request to its answer, beside its body and headers: fasthttp's
-// buffers, goroutine and context, and what a prediction has that waits.
+// InUseCost is about how much memory a connection takes from its request to its answer, beside its body and headers:
+// fasthttp's buffers, goroutine and context, and what a prediction has that waits.
 const InUseCost = 40 << 10
 
 var (
@@ -36,8 +36,8 @@ func (c *Conn) BeginArrival() {
 	c.t.opt.Memory.Begin(&c.arrival, c.cut)
 }
 
-// Hold changes what the arrival has charged to the budget by n bytes; rest is how many are still to come, negative:
-// unknown.
+// Hold changes what the arrival has charged to the budget by n bytes; rest is how many are still to come; negative
+// means unknown.
 func (c *Conn) Hold(n, rest int64) {
 	if c == nil || !c.arriving {
 		return
@@ -46,7 +46,7 @@ func (c *Conn) Hold(n, rest int64) {
 	c.arrival.Hold(c.charged, rest)
 }
 
-// PauseArrival says that the client is not to blame for what does not come, until the next Hold.
+// PauseArrival keeps the client from being cut for slowness until the next Hold, because the server causes the delay.
 func (c *Conn) PauseArrival() {
 	if c != nil && c.arriving {
 		c.arrival.Hold(0, 0)
@@ -121,7 +121,7 @@ func (c *Conn) ChargeInUse(h *fasthttp.RequestHeader) error {
 		return nil
 	}
 	more := InUseCost + 2*int64(len(h.RawHeaders())) - c.inUse
-	if more <= 0 { // charged by the request before it, which came with it
+	if more <= 0 { // charged already by a pipelined request before it
 		return nil
 	}
 	if !c.t.opt.Memory.AdmitClient(more) {

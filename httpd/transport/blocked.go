@@ -10,7 +10,8 @@ import (
 const (
 	// blockedAfter is how long a write waits for its client before the connection may be cut for others.
 	blockedAfter = time.Second
-	// blockedCost is about what an answer takes that its client does not read: what a stream is charged at least.
+	// blockedCost is about how much memory an answer takes that its client does not read. A stream is charged at least
+	// that.
 	blockedCost = 64 << 10
 )
 
@@ -18,7 +19,7 @@ const (
 // memory, or for a connection.
 type blockedWrite struct {
 	since   atomic.Int64 // of the write in progress, in nanoseconds since Transport.began; 0 means none
-	offered atomic.Bool  // written under Conn.wakeMu: arrival is not nil
+	offered atomic.Bool  // arrival is not nil; written under Conn.wakeMu
 	arrival *memory.Arrival
 }
 
@@ -44,7 +45,7 @@ func (c *Conn) offerBlocked() {
 	a.Hold(blockedCost, -1)
 	c.wakeMu.Lock()
 	if c.blocked.arrival == nil {
-		c.blocked.offered.Store(true) // before the look at since: the write's end looks in the other order
+		c.blocked.offered.Store(true) // before since is read: endWrite uses them in the other order
 		if c.blocked.since.Load() != 0 {
 			c.blocked.arrival, a = a, nil
 		} else {
@@ -68,7 +69,7 @@ func (c *Conn) cutBlocked() bool {
 		return false
 	}
 	c.Abort()
-	c.endReads() // nor is another request read, if that write has just ended
+	c.endReads() // if that write has just ended, no other request is read either
 	return true
 }
 

@@ -83,14 +83,14 @@ type Conn struct {
 	slow        atomic.Bool // see ErrSlow
 
 	blocked   blockedWrite
-	receiving atomic.Int64 // while a read waits for the rest of a request: its deadline, as since; else 0
+	receiving atomic.Int64 // while a read waits for the rest of a request: its deadline, in the unit of since; else 0
 
 	quiet  atomic.Bool // no byte received since a sweep found it idle
 	wakeMu sync.Mutex
 	woken  bool         // guarded by wakeMu: wakeRead set the deadline in force
 	parked int32        // guarded by parking.mu: the generation of this parking
-	since  atomic.Int64 // while idle: since when, in nanoseconds since Server.began
-	until  atomic.Int64 // while parked: when its timeout ends, as since
+	since  atomic.Int64 // while idle: since when, in nanoseconds since Transport.began
+	until  atomic.Int64 // while parked: when its timeout ends, in the unit of since
 }
 
 func newConn(t *Transport, nc net.Conn) *Conn {

@@ -44,7 +44,7 @@ const watchDelay = 20 * time.Millisecond
 // Canceler is what a watch cancels.
 type Canceler interface{ Cancel() }
 
-// Watch is one connection's entry in a watcher, a part of its conn. watcher.mu guards all fields but ahead, and fd,
+// Watch is one connection's entry in a watcher, a part of its conn. watcher.mu guards all fields except unread, and fd,
 // which never changes.
 type Watch struct {
 	fd         int32

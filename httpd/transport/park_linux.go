@@ -33,8 +33,8 @@ func (k *parking) start() error {
 	return nil
 }
 
-// parkFresh parks a new connection if many are open; false means fasthttp is to serve it. Nothing has arrived from most
-// new connections of an attacker, and little later from every other one.
+// parkFresh parks a new connection if many are open; false means fasthttp is to serve it. Most connections of an
+// attacker send nothing, and a parked one takes little memory while it is silent.
 func (t *Transport) parkFresh(c *Conn) bool {
 	if c.fd < 0 || !t.conns.many.Load() {
 		return false

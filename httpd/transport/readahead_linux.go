@@ -8,8 +8,8 @@ import "golang.org/x/sys/unix"
 // aheadChunk is how many bytes are read at once.
 const aheadChunk = 64 << 10
 
-// readAhead reads what is in e's socket. n is how many bytes it read, full: there is no room for more, open: the client
-// has not ended its side. The caller has moved e to watchReading, so no other goroutine reads.
+// readAhead reads what is in e's socket. n is how many bytes it read; full means that there is no room for more, open
+// that the client has not ended its side. The caller has moved e to watchReading, so no other goroutine reads.
 func (w *watcher) readAhead(e *Watch) (n int, full, open bool) {
 	if w.buf == nil {
 		w.buf = make([]byte, aheadChunk)

@@ -237,7 +237,7 @@ type Stats struct {
 	ReadAhead int // bytes that were read behind the requests of watched clients
 }
 
-// Stats counts what there is now.
+// Stats returns the present counts.
 func (t *Transport) Stats() (s Stats) {
 	t.conns.mu.Lock()
 	s.Open = len(t.conns.open)

@@ -16,10 +16,10 @@ import (
 	"unsafe"
 )
 
-// StartFunc returns what a process forked from this one starts the driver with, without Go: the address of
-// int px_cuda_start(const struct px_cuda_options *), and its argument, which is never freed. Both are nil with
-// Options.Disabled. What is said of a GPU that is not found leaves CUDA_VISIBLE_DEVICES out: that of the other
-// process is not known.
+// StartFunc returns what a process forked from this one needs to start the driver without Go: the address of int
+// px_cuda_start(const struct px_cuda_options *), and its argument, which is never freed. Both are nil with
+// Options.Disabled. The message about a missing GPU does not mention CUDA_VISIBLE_DEVICES, because its value in the
+// other process is not known.
 func StartFunc(o Options) (start, options unsafe.Pointer) {
 	if o.Disabled {
 		return nil, nil

@@ -8,8 +8,8 @@ import (
 // State is where the CUDA driver of this process is.
 type State string
 
-// The states. starting leads to one of the five after it; hanging and forked are
-// what a reader sees of starting and of any state, and never stored.
+// The states. starting leads to one of the five after it; hanging and forked are never stored: a reader sees hanging in
+// place of starting, and forked in place of any state.
 const (
 	Off          State = "off"            // Start was not called, or with Disabled
 	Starting     State = "starting"       // the side thread is at work

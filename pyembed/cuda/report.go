@@ -11,8 +11,8 @@ import (
 	"unsafe"
 )
 
-// ReadReport is the report once the start has ended or is called hanging. Where Start was not called it is there at
-// once. Test files may not use cgo.
+// ReadReport returns the report once the start has ended or counts as hanging, or at once if Start was not called. Test
+// files may not use cgo.
 func ReadReport() (Report, error) {
 	// 64 devices with long names need some 30 KiB.
 	buf := make([]byte, 64<<10)

@@ -9,7 +9,7 @@ import (
 var (
 	// ErrNoPython means that there is no interpreter where one was asked for, or it does not run.
 	ErrNoPython = errors.New("no usable Python interpreter")
-	// ErrNoLibPython means that the interpreter is fine, its shared library is missing.
+	// ErrNoLibPython means that the interpreter is fine, but its shared library is missing.
 	ErrNoLibPython = errors.New("no shared libpython")
 	// ErrFreeThreaded means that the interpreter is a free-threaded build, which has no GIL, before 3.14.
 	ErrFreeThreaded = errors.New("free-threaded Python too old")

@@ -85,8 +85,8 @@ func (f *finder) find(o Options) (*Python, error) {
 	return p, nil
 }
 
-// chosen is the interpreter that the options and the environment name, and what is known of it; of a version that is
-// served.
+// chosen returns the interpreter that the options and the environment name, and what is known of it. A version that
+// Pinion does not run on is an error.
 func (f *finder) chosen(o Options) (*Python, *interpreter, error) {
 	path, source, err := f.choose(o.Python)
 	if err != nil {

@@ -54,8 +54,8 @@ func (e *venv) baseRemoved() bool {
 	return e.home != "" && !isDir(e.home)
 }
 
-// interpreter finds the program that the environment was made from. name is the
-// environment's own program, which older versions of venv keep the name of.
+// interpreter finds the program that the environment was made from. name is the environment's own program, whose name
+// older versions of venv keep.
 func (e *venv) interpreter(name string) (string, bool) {
 	candidates := []string{e.base}
 	if e.home != "" {

@@ -16,8 +16,8 @@ type backoff struct {
 	deaths []time.Time // since the last success
 }
 
-// died records a death; served: the worker had a success. It returns how long to wait before the next start, or false
-// if do not start another.
+// died records a death; served means that the worker had a success. It returns how long to wait before the next start,
+// or false if no other worker is to be started.
 func (b *backoff) died(now time.Time, served bool) (time.Duration, bool) {
 	if served {
 		b.deaths = b.deaths[:0]

@@ -10,7 +10,8 @@ import (
 const (
 	firstPause = 30 * time.Second
 	maxPause   = 5 * time.Minute
-	// hopelessPauses is after how many pauses in a row the server counts as one that does not recover by itself.
+	// hopelessPauses is the number of pauses in a row after which the server counts as one that does not recover by
+	// itself.
 	hopelessPauses = 4
 )
 
@@ -38,7 +39,7 @@ func (b *breaker) trip(s *Supervisor, now time.Time) {
 	b.wake()
 }
 
-// pauseAfter is how long the pause is that follows so many others.
+// pauseAfter returns the length of a pause that follows so many others in a row.
 func pauseAfter(pauses int) time.Duration {
 	pause := firstPause
 	for i := 0; i < pauses && pause < maxPause; i++ {
@@ -106,7 +107,7 @@ func (b *breaker) wake() {
 	b.changed = make(chan struct{})
 }
 
-// state tells when a worker is tried, and whether there is hope that it serves.
+// state returns when the pause ends, and whether the fleet may still recover by itself.
 func (b *breaker) state() (due time.Time, hope bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -24,7 +24,7 @@ type (
 
 func findMemoryGroup(root string) memoryGroup { return memoryGroup(findGroup(root, "memory")) }
 
-// findGroup finds the group of this process that a controller limits. root is "/", but in tests.
+// findGroup finds the group of this process that a controller limits. root is "/", except in tests.
 func findGroup(root, controller string) group {
 	groups, _ := os.ReadFile(filepath.Join(root, "proc/self/cgroup")) // without it there is no group
 	mounts, _ := os.ReadFile(filepath.Join(root, "proc/self/mountinfo"))
@@ -100,7 +100,7 @@ func (g memoryGroup) limit() (limit int64) {
 func (g cpuGroup) limit() (limit float64) {
 	files := []string{"cpu.cfs_quota_us", "cpu.cfs_period_us"}
 	if g.v2 {
-		files = []string{"cpu.max"} // both
+		files = []string{"cpu.max"} // quota and period
 	}
 	for folder := range group(g).levels {
 		var words []string

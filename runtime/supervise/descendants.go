@@ -110,7 +110,7 @@ func (o *Orphans) belongsTo(c *child, p proc) bool {
 		return false
 	case c.score != 0:
 		return scoreOf(strconv.Itoa(p.pid)) == c.score
-	case p.ended: // nothing tells
+	case p.ended: // nothing tells whose it was
 		return false
 	default: // the scores are used up, or cannot be set
 		return c.hasPipe(p.pid) || alone && !isContained(p.pid)

@@ -132,8 +132,8 @@ func askToEnd(pid int) {
 	}
 }
 
-// isHelper knows the helper that cleans up after its parent's end and does not ignore SIGTERM: PyTorch's, for shared
-// memory.
+// isHelper reports whether a process is the helper that cleans up after its parent's end and does not ignore SIGTERM:
+// PyTorch's, for shared memory.
 func isHelper(pid int) bool {
 	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)) // it has ended
 	return strings.HasPrefix(string(name), "torch_shm_manag")

@@ -19,7 +19,7 @@ type Exit struct {
 	CPULimit time.Duration  // RLIMIT_CPU, if the process has used most of it; 0 means it has not
 	CPUUsed  time.Duration
 	Lowered  string        // its limits that are below the server's; "" means none
-	Stuck    time.Duration // it was given up so long after its end began; 0 means it has ended
+	Stuck    time.Duration // how long after its end began it was given up; 0 means it has ended
 	Lacked   string        // what the system was short of before any code of the model ran; "" means nothing
 	Unknown  error         // why its exit status could not be read
 }

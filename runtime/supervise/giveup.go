@@ -15,7 +15,7 @@ const (
 )
 
 // giveUp gives up a process whose end began that long ago. It returns false if the process has ended, or is exiting and
-// has time left; urgent: an exiting one has none, because the server is to end at once.
+// has time left; urgent means that an exiting one has none left, because the server is to end at once.
 func (w *worker) giveUp(after time.Duration, urgent bool) bool {
 	p := w.process
 	if !urgent && after < exitTimeout && p.child.dying() {

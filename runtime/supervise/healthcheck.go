@@ -78,7 +78,7 @@ func (c *checks) close(conn *ipc.Conn) {
 	}
 }
 
-// turn ends all checks. Called with the lock held.
+// turn sets which worker is asked, and ends all checks of the one before. Called with the lock held.
 func (c *checks) turn(conn *ipc.Conn) {
 	c.conn = conn
 	for id, answer := range c.asked {

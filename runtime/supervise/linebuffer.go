@@ -11,8 +11,8 @@ import (
 // rewritten.
 const lineDelay = time.Second
 
-// reusedLine is up to which size the memory of a line is kept for the next: a line may have logtext.MaxLine, and a
-// worker has a buffer for each of its pipes as long as it lives.
+// reusedLine is the largest size at which the memory of a line is kept for the next: a line may have logtext.MaxLine,
+// and a worker has a buffer for each of its pipes as long as it lives.
 const reusedLine = 64 << 10
 
 var (
@@ -111,7 +111,8 @@ func (b *lineBuffer) logText(r *recorder, key recordKey) {
 	b.bar, b.again = emptied(b.bar), true
 }
 
-// logBar logs the last rewritten line, if it is time for one; waits: it is not yet. A log that draws needs none.
+// logBar logs the last rewritten line, if it is time for one; waits means that it is too early. A log that draws lines
+// needs none.
 func (b *lineBuffer) logBar(r *recorder, key recordKey, now time.Time) (waits bool) {
 	if len(b.bar) == 0 || r.draft != nil {
 		return false
@@ -124,7 +125,7 @@ func (b *lineBuffer) logBar(r *recorder, key recordKey, now time.Time) (waits bo
 	return false
 }
 
-// settle logs or draws what was held back for long enough; waits: there is more.
+// settle logs or draws what was held back for long enough; waits means that more is held back.
 func (b *lineBuffer) settle(r *recorder, key recordKey, now time.Time) (waits bool) {
 	line := visible(logtext.Complete(b.text))
 	switch {

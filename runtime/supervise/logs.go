@@ -116,7 +116,7 @@ func (l *logs) follow(p *pipe) {
 	l.forget(p)
 }
 
-// read reads a pipe once; again: it is empty. Called with the lock held.
+// read reads a pipe once; again means that the pipe is empty. Called with the lock held.
 func (l *logs) read(p *pipe, fd int) (n int, again bool) {
 	if p.closed {
 		return 0, false
@@ -190,8 +190,8 @@ func (l *logs) retain(p *pipe, text []byte) {
 	l.text = append(l.text, c)
 }
 
-// Take claims all text up to these positions for a prediction ("": for none), and reads what still lies in the pipes.
-// traceback: a traceback in it, with all that follows, is one record of the server's log.
+// Take claims all text up to these positions for a prediction ("" means none), and reads what still lies in the pipes.
+// traceback means that a traceback in it, with all that follows, is one record of the server's log.
 func (l *logs) Take(prediction string, to [sources]uint64, traceback bool) []slot.Text {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,7 +9,7 @@ type memoryWatch struct {
 	exceeded bool // it was found to have more than its limit
 }
 
-// oomLooks is for how many looks, at least, a memory kill by the kernel is remembered.
+// oomLooks is the least number of looks for which a memory kill by the kernel is remembered.
 const oomLooks = 5
 
 // checkMemory renews a worker that has more memory than its limit.

@@ -64,7 +64,7 @@ type Policy struct {
 	HideSetupFailure bool
 }
 
-// Timeouts are limits in time; 0 means the default, or none without one.
+// Timeouts are limits in time; 0 means the default, or no limit if there is none.
 type Timeouts struct {
 	Setup time.Duration
 	Hang  time.Duration // until a ping must be answered; a thread of the worker's answers without Python

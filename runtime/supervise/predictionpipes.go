@@ -29,7 +29,7 @@ func newUnattributed() unattributed {
 
 func (u *unattributed) full() bool { return len(u.pipes) > u.most }
 
-// add follows another pipe, and takes over its descriptor. orphaned: its prediction has ended already.
+// add follows another pipe, and takes over its descriptor. orphaned means that its prediction has ended already.
 func (l *logs) add(s source, fd int, orphaned bool) {
 	if fd < 0 {
 		return
@@ -69,7 +69,7 @@ func (l *logs) orphan(p *pipe) {
 	l.page.SetPredictionPipesFull(u.full())
 }
 
-// endOwn makes the pipes of the running prediction unattributed, and what was read of them since its last mark.
+// endOwn makes the pipes of the running prediction unattributed, with what was read from them since its last mark.
 func (l *logs) endOwn() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

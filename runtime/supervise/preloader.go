@@ -198,7 +198,7 @@ func (p *Preloader) watch(m *preloadProcess) {
 	time.AfterFunc(delay, func() { p.follow(spec, env) })
 }
 
-// follow is Renew, unless there is a process again.
+// follow starts a process as Renew does, unless there is one again.
 func (p *Preloader) follow(spec ipc.WorkerConfig, env []string) {
 	p.mu.Lock()
 	needed := !p.closed && p.current == nil && p.status.State == PreloaderExited
@@ -260,14 +260,15 @@ func (p *Preloader) fork(c *child, t task, files [handles]*os.File) bool {
 	return true
 }
 
-// Wait returns when what preload processes have started has ended, once they and their workers have.
+// Wait returns when everything that preload processes have started has ended, after these processes and their workers.
 func (p *Preloader) Wait() {
 	if p != nil {
 		p.clearing.Wait()
 	}
 }
 
-// note logs a line that the model's modules wrote during their import. The field's name is public.
+// note logs a line that the model's modules wrote during their import. The name of the field, template, is documented
+// and must stay.
 func (p *Preloader) note(level slog.Level, stream source, _ string, line []byte) {
 	p.o.Logger.Log(context.Background(), level, string(line), "template", true, "stream", sourceNames[stream])
 }

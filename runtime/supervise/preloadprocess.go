@@ -27,7 +27,7 @@ const forkTimeout = 10 * time.Second
 // errNotForked means that the preload process answered that it forked no worker.
 var errNotForked = errors.New("the preload process forked no worker")
 
-// preloadProcess is one such process. Of a nil one there is nothing to end.
+// preloadProcess is one preload process. To end a nil one does nothing.
 type preloadProcess struct {
 	child   child
 	channel *ipc.Conn

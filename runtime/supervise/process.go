@@ -23,9 +23,9 @@ const (
 // removed before the model could see it.
 const EnvName = "PINION_WORKER"
 
-// CollectorOff keeps Go's collector off in a process of another role, for all that it does is to start Python. Code
-// comes too late: the first cycle begins while packages are initialised. The process removes it, so the model does not
-// see it; no other program would write "off" like this.
+// CollectorOff keeps Go's garbage collector off in a process of another role, which only starts Python. Go code could
+// turn it off only too late: the first cycle begins while packages are initialised. The process removes it, so the
+// model does not see it; no other program would write "off" like this.
 const CollectorOff = collector + "-1"
 
 const collector = "GOGC="
@@ -239,7 +239,7 @@ func (p *process) Closed() {
 	}()
 }
 
-// TakeLogs claims what the worker wrote up to these positions for a prediction, or, "", for none.
+// TakeLogs claims what the worker wrote up to these positions for a prediction; "" means none.
 func (p *process) TakeLogs(prediction string, at ipc.LogMark) []slot.Text {
 	return p.logs.Take(prediction, [sources]uint64{at.Stdout, at.Stderr, at.OwnStdout, at.OwnStderr}, at.Traceback)
 }

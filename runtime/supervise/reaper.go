@@ -22,7 +22,7 @@ func AdoptOrphans() (*Orphans, error) {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGCHLD)
 	go func() {
-		again := time.After(reapDelay) // children that ended before: a look at all processes is no work for a start
+		again := time.After(reapDelay) // for children that ended earlier: a look at all processes would delay the start
 		for {                          // for as long as this process lives
 			select {
 			case <-ended:

@@ -21,7 +21,7 @@ var lowerable = [...]struct {
 	{"RLIMIT_FSIZE", unix.RLIMIT_FSIZE},
 }
 
-// leastFiles is the limit of descriptors from which on it explains nothing: Go's own is higher than that of its
+// leastFiles is the limit of descriptors from which it explains no failure: Go raises its own limit above that of its
 // children.
 const leastFiles = 1024
 

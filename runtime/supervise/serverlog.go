@@ -24,8 +24,8 @@ type serverLog struct {
 	stopped    bool
 }
 
-// Logged logs text that the worker attributed itself. traceback: a traceback in them, with all that follows, is one
-// record.
+// Logged logs text that the worker attributed itself. traceback means that a traceback in it, with all that follows, is
+// one record.
 func (l *logs) Logged(s source, prediction string, text []byte, traceback bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,7 +91,7 @@ func (g *serverLog) flush(s source) {
 	g.records.flush(key)
 }
 
-// settle logs what was held back for long enough; waits: there is more.
+// settle logs what was held back for long enough; waits means that more is held back.
 func (g *serverLog) settle() (waits bool) {
 	now := time.Now()
 	for s := range g.buffers {
@@ -142,7 +142,7 @@ func (l *logs) logRetained() {
 	}
 }
 
-// logSoon logs what was read after a delay, in case that no mark comes. Called with the lock held.
+// logSoon logs what was read after a delay, in case no mark comes. Called with the lock held.
 func (l *logs) logSoon() {
 	if l.server.timer != nil || l.server.stopped {
 		return

@@ -49,8 +49,8 @@ func lackOf(text string) string {
 	return ""
 }
 
-// startsAgain reports whether a failed start is tried again. A first start that is to end the server waits for the end
-// of a shortage alone: waiting puts no folder or program right.
+// startsAgain reports whether a failed start is tried again. A first start whose failure ends the server is tried again
+// only after a shortage: waiting repairs no missing folder or program.
 func (s *Supervisor) startsAgain(err error) bool {
 	switch {
 	case s.o.Policy.Restart == Never:

@@ -152,8 +152,8 @@ func (s *Supervisor) afterUnstarted(h *history, cause string) time.Duration {
 	return delay
 }
 
-// pause waits, after workers have died too often, until one may be tried. trial: it is the one whose result counts.
-// false means the end came first.
+// pause waits, after workers have died too often, until one may be tried. trial means that this worker is the one whose
+// result counts. again is false if the end came first.
 func (s *Supervisor) pause(cause string) (trial, again bool) {
 	b, now := s.o.Fleet.breaker, time.Now()
 	b.trip(s, now)

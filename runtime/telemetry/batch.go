@@ -128,7 +128,7 @@ func (b *spanBatcher) run() {
 	}
 }
 
-// take returns the oldest batch, or nil. all: one that is not full will do.
+// take returns the oldest full batch, or nil. whole means that the open batch will do if no full one waits.
 func (b *spanBatcher) take(whole bool) (batch *spanBatch) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -24,7 +24,7 @@ type Traces struct {
 	Sampler, SamplerArg, Header, HeaderFormat string
 }
 
-// The keys of cog.yaml as variables that yield to all others: messages name them.
+// The keys of cog.yaml, read like variables, which all others override. Messages show these names.
 const (
 	yamlSampler      = "cog.yaml: observability.traces.sampler"
 	yamlSamplerArg   = "cog.yaml: observability.traces.sampler_arg"
@@ -32,7 +32,7 @@ const (
 	yamlHeaderFormat = "cog.yaml: observability.traces.trace_header_format"
 )
 
-// beneath reads those keys too.
+// beneath returns a getenv that also knows these keys of cog.yaml.
 func (t *Traces) beneath(getenv func(string) string) func(string) string {
 	keys := map[string]string{
 		yamlSampler: t.Sampler, yamlSamplerArg: t.SamplerArg, yamlHeader: t.Header,
@@ -73,9 +73,11 @@ type Config struct {
 
 	Sampler string
 	Ratio   float64 // of the samplers by ratio
-	// Propagators are the headers of requests that are read, and by which contexts are passed on; none: neither is done.
+	// Propagators are the headers of requests that are read, and by which contexts are passed on; if there are none,
+	// neither is done.
 	Propagators []trace.Form
-	// Header is another header that carries the context, or "" for none. Jaeger: it has Jaeger's form instead of W3C's.
+	// Header is another header that carries the context, or "" for none. Jaeger means that it has Jaeger's form instead of
+	// W3C's.
 	Header string
 	Jaeger bool
 	// Files means that uploads and downloads carry the context too.

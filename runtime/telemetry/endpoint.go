@@ -92,7 +92,7 @@ func (e *environment) exporter(signal string, off bool) *Exporter {
 	return x
 }
 
-// anyIs reports whether the first of these switches that is set is set so.
+// anyIs reports whether the first of these switches that is set has that value.
 func (e *environment) anyIs(on bool, names ...string) bool {
 	name, _ := e.first(names...)
 	return name != "" && e.is(name, on)

@@ -66,7 +66,7 @@ func (e *environment) boolean(name string) *bool {
 	return &on
 }
 
-// is reports whether a switch is set, and set so.
+// is reports whether a switch is set, and has that value.
 func (e *environment) is(name string, on bool) bool {
 	v := e.boolean(name)
 	return v != nil && *v == on
@@ -104,7 +104,7 @@ func (e *environment) count(allowed string, names ...string) int {
 	return n
 }
 
-// pairs reads name=value,… with URL-encoded values. secret: errors do not repeat the value.
+// pairs reads name=value,… with URL-encoded values. secret means that errors do not repeat the value.
 func (e *environment) pairs(secret bool, names ...string) map[string]string {
 	name, value := e.first(names...)
 	pairs := map[string]string{}
@@ -126,7 +126,7 @@ func (e *environment) pairs(secret bool, names ...string) map[string]string {
 	return pairs
 }
 
-// oneOf are words for a message.
+// oneOf lists words for a message.
 func oneOf(words []string) string {
 	if len(words) == 1 {
 		return words[0]

@@ -8,8 +8,8 @@ import (
 	"pinion/runtime/trace"
 )
 
-// Tracer makes traces that are sent; nil means traces are off. All of a server share it: it knows the spans of running
-// predictions.
+// Tracer makes traces that are sent; nil means traces are off. All models of a server share it: it knows the spans of
+// running predictions.
 func (t *Telemetry) Tracer() *trace.Tracer {
 	if t == nil {
 		return nil

@@ -145,7 +145,7 @@ type spanIDs struct{ last atomic.Uint64 }
 
 func (s *spanIDs) next() (id SpanID) {
 	for id == (SpanID{}) {
-		binary.LittleEndian.PutUint64(id[:], s.last.Add(0x9e3779b97f4a7c15)) // odd: none comes twice
+		binary.LittleEndian.PutUint64(id[:], s.last.Add(0x9e3779b97f4a7c15)) // odd, so no id comes twice
 	}
 	return id
 }

@@ -73,7 +73,7 @@ func parseB3(header string) (c Context, ok bool) {
 	return parseB3Fields(fields[0], fields[1], sampled, sampled == "d")
 }
 
-// parseB3Fields reads ids of 64 or 128 bits and of 64 bits. debug: the client wants the trace sampled.
+// parseB3Fields reads ids of 64 or 128 bits and of 64 bits. debug means that the client wants the trace sampled.
 func parseB3Fields(id, span, sampled string, debug bool) (c Context, ok bool) {
 	if len(id) != 16 && len(id) != 32 || len(span) != 16 || !pad(c.Trace[:], id) || !pad(c.Span[:], span) {
 		return Context{}, false

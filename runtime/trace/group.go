@@ -7,7 +7,7 @@ type Group struct {
 	trace         *Trace
 	span          Span // the last one, if it is not encoded yet
 	last          bool // there is one
-	full          bool // they will be dropped: none is encoded
+	full          bool // the spans will be dropped, so none is encoded
 	n             int
 	front, worker []byte // encoded spans: of the front, and those that stand for a worker
 	attrs         Attrs

@@ -39,7 +39,7 @@ func (p *Propagation) Values() [len(headers)]*string {
 func HeaderOf(i int) *Header { return &headers[i] }
 
 // ReadPropagation reads a request's headers. values returns all values of a header; one that is too long or not
-// printable ASCII is ignored. traced: the request has a Trace, whose context replaces the client's.
+// printable ASCII is ignored. traced means that the request has a Trace, whose context replaces the client's.
 func ReadPropagation[T string | []byte](traced bool, values func(name string) []T) (p Propagation) {
 	for i, value := range p.Values() {
 		h := HeaderOf(i)

@@ -19,7 +19,7 @@ type Tracer struct {
 	Most   int
 	// Ignore means that contexts of clients are not read, and none are passed on.
 	Ignore bool
-	// Forms are how contexts of clients are read and passed on. Of several that a request has the last counts, as with
+	// Forms are how contexts of clients are read and passed on. If a request has several, the last one counts, as with
 	// OpenTelemetry's propagators. nil means W3C's alone.
 	Forms []Form
 	// Header is another header that carries the context, in Jaeger's form or W3C's, or "" for none.
@@ -78,7 +78,7 @@ func (t *Tracer) Continue(parent Context) *Trace {
 	return t.newTrace(id, parent, sampled)
 }
 
-// Root starts a trace of no client's. Unlike Begin it always returns one.
+// Root starts a trace that belongs to no client's request. Unlike Begin it always returns one.
 func (t *Tracer) Root() *Trace {
 	if t == nil {
 		return nil
@@ -87,7 +87,7 @@ func (t *Tracer) Root() *Trace {
 	return t.newTrace(id, Context{}, t.Sample(id, Context{}))
 }
 
-// Linked starts a trace that is sampled if one of these is; nil if there are none.
+// Linked starts a trace that is sampled if one of these contexts is. It returns nil if there are none.
 func (t *Tracer) Linked(to []Context) *Trace {
 	if t == nil || len(to) == 0 {
 		return nil
@@ -99,7 +99,8 @@ func (t *Tracer) Linked(to []Context) *Trace {
 	return t.newTrace(newID(), Context{}, sampled)
 }
 
-// At starts the trace of a context that a worker made, whose spans are sampled as it says; nil if traces are off.
+// At starts the trace of a context that a worker made, which says whether it is sampled. It returns nil if traces are
+// off.
 func (t *Tracer) At(c Context) *Trace {
 	if t == nil {
 		return nil
@@ -159,7 +160,7 @@ func (t *Trace) At(c Context, name string, kind Kind, parent SpanID, start time.
 	return s
 }
 
-// Passed is the W3C headers of a context, for who keeps them as text; "" means none are passed on.
+// Passed returns the W3C headers of a context, for callers that keep them as text; "" means none are passed on.
 func (t *Trace) Passed(c Context) (parent, state string) {
 	if t == nil || t.tracer.Ignore || !c.Valid() {
 		return "", ""

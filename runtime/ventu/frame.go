@@ -10,7 +10,7 @@ const (
 	mapHeader  = lengthSize + 5   // most bytes before a batch's first job
 	jobHeader  = 2 + idLength + 5 // most bytes before a job's body
 	oneBuffer  = 64 << 10         // frames up to this size are copied together
-	smallBody  = 8 << 10          // in larger ones bodies up to this size are
+	smallBody  = 8 << 10          // in larger frames, bodies up to this size are copied
 	msgMap16   = 0xde
 	msgMap32   = 0xdf
 	msgStr8    = 0xd9

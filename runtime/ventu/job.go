@@ -8,7 +8,7 @@ import (
 	"pinion/runtime/moves"
 )
 
-// The statuses of a job. They are HTTP's, because the service that is stood in for defines its outcomes by them.
+// The statuses of a job. They are HTTP's, because the service that this package replaces defines its outcomes by them.
 const (
 	StatusDone       = http.StatusOK
 	StatusInvalid    = http.StatusUnprocessableEntity // its id is among the answer's error_ids

@@ -74,7 +74,7 @@ func tcpInode(local, remote netip.AddrPort) string {
 }
 
 // procAddr reads an address as /proc/net/tcp has it: hexadecimal words of the machine's byte order, here little-endian,
-// and the port. What is none is the zero address.
+// and the port. Text that is not an address gives the zero address.
 func procAddr(text string) netip.AddrPort {
 	address, port, _ := strings.Cut(text, ":")
 	raw, err := hex.DecodeString(address)

@@ -12,7 +12,7 @@ import (
 // Queue holds what waits and hands it to workers. Its methods may be called by any goroutine.
 type Queue struct {
 	opt   Options
-	began time.Time // the origin of all moments
+	began time.Time // the origin of all times
 
 	mu           sync.Mutex
 	batcher      *batch.Batcher[*Job]
@@ -23,7 +23,7 @@ type Queue struct {
 	connected    map[*worker]struct{} // every connection
 	listeners    []net.Listener
 	inFlight     int           // jobs that have not ended
-	waitingSince time.Duration // when an idle worker was first refused what waits; 0 means none is
+	waitingSince time.Duration // since when jobs have waited beside an idle worker; 0 means none have
 	due          time.Duration // when timer will fire; 0 means it will not
 	timer        *time.Timer
 	closed       bool
@@ -46,7 +46,7 @@ func New(o Options) *Queue {
 	return q
 }
 
-// now is the present moment, never 0.
+// now returns the time since began, which is never 0.
 func (q *Queue) now() time.Duration { return time.Since(q.began) + 1 }
 
 // Submit accepts a job and keeps its body, which must not change any more. It returns ErrFull or ErrClosed if it
@@ -147,7 +147,7 @@ func (q *Queue) expired(now time.Duration) []*batch.Item[*Job] {
 // waiting counts the jobs that no worker has. The lock is held.
 func (q *Queue) waiting() int { return q.batcher.Len() + len(q.retries) }
 
-// hand gives a batch to idle worker i; worker 0 is idle for the longest time. The lock is held.
+// hand gives a batch to idle worker i; worker 0 has been idle for the longest time. The lock is held.
 func (q *Queue) hand(i int, items []*batch.Item[*Job], now, wait time.Duration) {
 	w := q.idle[i]
 	q.idle = slices.Delete(q.idle, i, i+1)
@@ -201,12 +201,12 @@ func (q *Queue) Ready() error {
 	return nil
 }
 
-// Load is what there is to do and who is there to do it.
+// Load is the jobs and the workers of a queue at one moment.
 type Load struct {
 	InFlight int   // jobs that have not ended
 	Queued   int   // of these, those that no worker has
 	Capacity int   // how many may wait
-	PIDs     []int // of each worker that is ready its process; 0 means it is not known
+	PIDs     []int // the process of each worker that is ready; 0 means it is not known
 }
 
 // Load returns the present load.

@@ -118,7 +118,7 @@ func (r *reader) answers(length int64, jobs []*Job) ([]answer, error) {
 	return answers, at.markErrors(answers, bad)
 }
 
-// markErrors gives those answers another status whose ids stand one after the other in bad.
+// markErrors marks the answers as errors whose ids stand one after the other in bad.
 func (p *places) markErrors(answers []answer, bad []byte) error {
 	if len(bad)%idLength != 0 {
 		return fmt.Errorf("%w: its %s have %d bytes, which is not a multiple of %d", errMalformed, errorIDs, len(bad),
@@ -178,7 +178,7 @@ func (r *reader) mapHeader() (int64, error) {
 	return 0, fmt.Errorf("%w: it begins with the byte %#02x, which is not a map", errMalformed, c)
 }
 
-// text reads the length of a str, bin or nil, which is at most so much.
+// text reads the length of a str, bin or nil, and refuses one above most.
 func (r *reader) text(most int64) (n int64, err error) {
 	c, err := r.byte()
 	switch {
@@ -226,7 +226,7 @@ func (r *reader) full(p []byte) error {
 	return nil
 }
 
-// bytes reads n bytes; memory for them is had as they come.
+// bytes reads n bytes; memory for them is allocated as they come.
 func (r *reader) bytes(n int64) ([]byte, error) {
 	b := make([]byte, min(n, firstPiece))
 	for at := int64(0); ; {

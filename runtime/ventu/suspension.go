@@ -18,11 +18,11 @@ const (
 	maxRemembered     = 256 // processes that have broken the protocol
 )
 
-// faultRecord counts what a worker answered wrong.
+// faultRecord counts the wrong answers of a worker.
 type faultRecord struct {
 	wrong     int           // batches in a row that were not answered right
 	suspended time.Duration // length of the last suspension; 0 means none
-	at        time.Duration // when the last of them was
+	at        time.Duration // when the last wrong batch was
 }
 
 // wrong counts a batch that w did not answer right. The lock is held.

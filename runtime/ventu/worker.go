@@ -36,8 +36,8 @@ var workerMoves = moves.Table[workerPhase]{
 type sentBatch struct {
 	jobs       []*Job
 	dispatched time.Duration
-	// written is closed when it was written, or has failed to be. Until then began, whether a byte of it was, is
-	// the writer's.
+	// written is closed when the batch was written, or its write has failed. Until then only the writer uses began, which
+	// says whether a byte of it was written.
 	written chan struct{}
 	began   bool
 }
@@ -69,7 +69,7 @@ func (w *worker) move(to workerPhase) bool {
 	return true
 }
 
-// serve serves one connection until it ends. Closed by Close or by the worker, it ends.
+// serve serves one connection until the worker or Close closes it.
 func (q *Queue) serve(conn net.Conn, place *connlimit.Place) {
 	defer q.running.Done()
 	w := &worker{

@@ -16,7 +16,7 @@ type Account struct {
 	retried, lost atomic.Pointer[Failure]
 }
 
-// State is what the deliveries of an account do at a moment.
+// State is the state of an account's deliveries at one moment.
 type State struct {
 	Pending  int      // ended predictions with events that are not delivered yet
 	Retrying int      // events that failed and are tried again

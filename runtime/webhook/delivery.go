@@ -45,8 +45,8 @@ type delivery struct {
 
 	mu        sync.Mutex
 	queue     []item // start and outputs
-	logs      item   // the newest; event 0: none
-	completed item   // event 0: none
+	logs      item   // the newest; event 0 means none
+	completed item   // event 0 means none
 	logged    int    // bytes of logs in the record of the last EventLog
 	reserved  int64  // bytes reserved since the prediction's end
 	begun     bool   // start was queued
@@ -187,7 +187,7 @@ func (d *delivery) run() {
 	}
 }
 
-// next removes and returns the next event, or says how long to wait for it. Neither: no event is pending.
+// next removes and returns the next event, or says how long to wait for it. If it does neither, no event is pending.
 func (d *delivery) next() (it item, wait time.Duration) {
 	s := d.sender
 	d.mu.Lock()

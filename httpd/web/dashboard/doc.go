@@ -1,5 +1,5 @@
 // Package dashboard is the live view at /dashboard: one page, its figures as server-sent events, and the details of a
-// prediction. It changes nothing; its page cancels predictions by the API.
+// prediction. It changes nothing; its page cancels predictions through the API.
 //
 // A sampler reads counters once a second and keeps the last 15 minutes. It touches no prediction. Everything else
 // (workers, queue, predictions) is read only while a client follows the events, once a second for all clients together.

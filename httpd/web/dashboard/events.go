@@ -29,7 +29,7 @@ type hello struct {
 	Points   [][]any           `json:"points"`
 }
 
-// figures is the event of each second. A part that is as it was in the last event is left out.
+// figures is the event of each second. A part that has not changed since the last event is left out.
 type figures struct {
 	At          int64           `json:"at"`
 	Point       []any           `json:"point,omitempty"`
@@ -41,7 +41,7 @@ type figures struct {
 	Log         *newRecords     `json:"log,omitempty"`
 }
 
-// newRecords are records of the server's log. A follower that has just come may have some of them already.
+// newRecords are records of the server's log. A new follower may have some of them already.
 type newRecords struct {
 	Last    uint64   `json:"last"` // the number of the last one
 	Records []string `json:"records"`
@@ -103,7 +103,7 @@ type batchSizes struct {
 	Sizes  [][2]uint64 `json:"sizes"` // largest size, number of batches
 }
 
-// batchesOf are those of predictions and of each method that had some since the start.
+// batchesOf returns the batch sizes of predictions, and of each method that has had batches since the start.
 func batchesOf(w window) []batchSizes {
 	var sizes []batchSizes
 	if n := count(w.BatchSize); n > 0 {
@@ -136,7 +136,7 @@ type prediction struct {
 	Ended    int64  `json:"ended,omitempty"`
 	Position int    `json:"position,omitempty"` // in the queue
 	Running  int64  `json:"running,omitempty"`  // since when a worker runs it
-	Worker   int    `json:"worker,omitempty"`   // which, where Running is set
+	Worker   int    `json:"worker,omitempty"`   // its index, if Running is set
 	Total    any    `json:"total,omitempty"`
 	Queue    any    `json:"queue,omitempty"`
 	Files    any    `json:"files,omitempty"`
@@ -191,7 +191,7 @@ func rowOf(s *predict.Summary) prediction {
 	return row
 }
 
-// firstLine is as much of an error as a row has.
+// firstLine returns the part of an error that a row shows.
 func firstLine(text string) string {
 	line, more, _ := strings.Cut(text, "\n")
 	if len(line) > logtext.MaxShown {

@@ -98,7 +98,7 @@ const (
 // details is the answer of prediction. Content that is too large is left out, and its size is in Omitted.
 type details struct {
 	prediction
-	Error   string          `json:"error,omitempty"` // the whole of it
+	Error   string          `json:"error,omitempty"` // the whole text
 	Logs    string          `json:"logs"`
 	Cut     int             `json:"cut,omitempty"` // bytes of the logs that are left out
 	Metrics json.RawMessage `json:"metrics,omitempty"`
@@ -125,7 +125,8 @@ func (v *View) prediction(ctx *fasthttp.RequestCtx) {
 	answer(ctx, d)
 }
 
-// named is the prediction that ?kind=…&id=… names; false means the answer says how to name one.
+// named returns the prediction that ?kind=…&id=… names; false means that none is named and the request has been
+// refused.
 func named(ctx *fasthttp.RequestCtx) (predict.Kind, string, bool) {
 	kind := slices.Index(kinds[:], string(ctx.QueryArgs().Peek("kind")))
 	id := string(ctx.QueryArgs().Peek("id"))

@@ -10,17 +10,17 @@ import (
 const (
 	step    = time.Second
 	kept    = 900 // points of the history: 15 min
-	shortly = 10  // steps of which a point's quantiles are
-	minute  = 60  // steps of which Recent is
+	shortly = 10  // steps that a point's quantiles cover
+	minute  = 60  // steps that Recent covers
 )
 
 // point is one second of the history. Rates are per second. It is sent as a list in the order of columns.
 type point struct {
 	at                                   int64 // seconds since 1970
 	succeeded, failed, refused, canceled float64
-	p50, p90, p99                        float64 // seconds, of the last 10 s; NaN: none ended
+	p50, p90, p99                        float64 // seconds, of the last 10 s; NaN means none ended
 	inFlight, queued                     int
-	batch                                float64 // mean size; NaN: there was none
+	batch                                float64 // mean size; NaN means there was none
 }
 
 var columns = []string{
@@ -87,7 +87,7 @@ type window struct {
 
 func (w window) rate(n uint64) float64 { return float64(n) / w.seconds }
 
-// since is the window of the last steps, or of as many as there are. There are two samples.
+// since is the window of the last steps, or of as many as there are. There must be at least two samples.
 func (h *history) since(steps int) window {
 	now := &h.samples[len(h.samples)-1]
 	then := &h.samples[max(0, len(h.samples)-1-steps)]
@@ -131,10 +131,10 @@ func count(d metrics.Buckets) (n uint64) {
 	return n
 }
 
-// mean is the mean value in the histogram's unit; NaN: there is none.
+// mean returns the mean value in the histogram's unit; NaN means there is none.
 func mean(d metrics.Buckets) float64 { return float64(d.Sum) / float64(count(d)) }
 
-// quantile is a quantile of times, in seconds; NaN: there are none. It is interpolated within its bucket, as
+// quantile returns a quantile of times, in seconds; NaN means there are none. It is interpolated within its bucket, as
 // Prometheus' histogram_quantile does it. Above the last bound it is that bound.
 func quantile(d metrics.Buckets, q float64) float64 {
 	n := count(d)

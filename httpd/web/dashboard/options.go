@@ -34,8 +34,8 @@ type Options struct {
 	Locate func(*predict.Summary)
 	// Summary returns what is left of a prediction that Find does not find any more.
 	Summary func(kind predict.Kind, id string) (predict.Summary, bool)
-	// Search returns ended predictions with a text, in lower case, in their id, error or trace: the newest first, at most
-	// n, and among how many it was.
+	// Search returns ended predictions whose id, error or trace has a text, which is in lower case: at most n, the newest
+	// first. searched is how many predictions were searched.
 	Search func(text string, n int) (found []predict.Summary, searched int)
 	// Log is the server's log, which is watched while a client follows the events; nil means it is not shown.
 	Log Log
@@ -45,10 +45,10 @@ type Options struct {
 
 // Log is the end of a log.
 type Log interface {
-	// Watch keeps records from now on, until as many calls of Unwatch.
+	// Watch keeps records from now on, until Unwatch has been called as often.
 	Watch()
 	Unwatch()
-	// Since returns the kept records of those after the first n, and how many there ever were.
+	// Since returns those records after the first n that are kept, and how many there ever were.
 	Since(n uint64) (records []string, last uint64)
 }
 
@@ -87,7 +87,7 @@ type Setup struct {
 	Status  string  `json:"status"` // starting, succeeded or failed
 	Started int64   `json:"started,omitempty"`
 	Seconds float64 `json:"seconds,omitempty"` // that it took, once it has ended
-	Logs    string  `json:"logs,omitempty"`    // their end; of a failed one, all
+	Logs    string  `json:"logs,omitempty"`    // the end of its logs; all of them if it failed
 }
 
 // Worker is one worker process. Times are milliseconds since 1970.
@@ -118,7 +118,7 @@ type Memory struct {
 	Limit int64 `json:"limit"`
 }
 
-// Webhooks is what the deliveries of the model's webhooks do.
+// Webhooks is the state of the deliveries of the model's webhooks.
 type Webhooks struct {
 	Pending  int    `json:"pending,omitempty"`  // ended predictions whose webhook is not delivered yet
 	Retrying int    `json:"retrying,omitempty"` // deliveries that failed and are tried again

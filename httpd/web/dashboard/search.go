@@ -12,8 +12,8 @@ const maxWanted = 200
 // found is the answer of search.
 type found struct {
 	Found    []prediction `json:"found"`    // the newest first
-	Searched int          `json:"searched"` // among how many
-	Most     int          `json:"most"`     // of Found
+	Searched int          `json:"searched"` // how many were searched
+	Most     int          `json:"most"`     // bound of Found
 }
 
 // search answers with ended predictions that have the text of ?q=… in their id, error or trace, of all that the server

@@ -85,7 +85,7 @@ func (v *View) sample(now time.Time) {
 	for f := range v.followers {
 		select {
 		case f <- text:
-		default: // its client does not read; it may come back for everything
+		default: // its client does not read; when it connects again it gets the whole state
 			v.drop(f)
 		}
 	}
@@ -124,8 +124,8 @@ func (v *View) figures(now time.Time) figures {
 	return e
 }
 
-// follow returns the events of a new follower, of which the first two say everything, or nil if there is no room for
-// it.
+// follow returns the events of a new follower, of which the first two have the whole state, or nil if there is no room
+// for it.
 func (v *View) follow() chan []byte {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -143,7 +143,7 @@ func (v *View) follow() chan []byte {
 	return f
 }
 
-// whole returns the two events that say everything. Called with the lock held.
+// whole returns the two events that have the whole state. Called with the lock held.
 func (v *View) whole() [2][]byte {
 	points := make([][]any, len(v.history.points))
 	for i := range points {
@@ -157,7 +157,7 @@ func (v *View) whole() [2][]byte {
 	if len(v.followers) == 0 {
 		v.state, v.predictions = state, predictions
 	} else {
-		v.logged = logged // the others still lack this
+		v.logged = logged // the other followers still lack these records
 	}
 	return [2][]byte{event("hello", hello{
 		Model: v.o.Model, Versions: v.o.Versions, Began: Milliseconds(v.began), Docs: v.o.Docs, TraceURL: v.o.TraceURL,

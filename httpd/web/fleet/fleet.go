@@ -37,12 +37,12 @@ type Model struct {
 	Stored   int    `json:"stored"`          // jobs that wait or run
 	Capacity int64  `json:"capacity"`        // bound of Stored
 	Dead     int    `json:"dead"`            // dead letters
-	// OldestWaiting is for how many seconds the oldest of those has waited; nil means none waits.
+	// OldestWaiting is for how many seconds the oldest waiting job has waited; nil means none waits.
 	OldestWaiting *float64 `json:"oldest_waiting,omitempty"`
 	Servers       []Server `json:"servers"`
 }
 
-// Server is a server that was heard in the last 15 s.
+// Server is a server that has reported in the last 15 s.
 type Server struct {
 	Name     string `json:"name"`
 	Slots    int    `json:"slots"`

@@ -47,7 +47,7 @@ type about struct {
 	Examples []string `json:"examples"`       // files of cog_examples
 }
 
-// Data are the routes that the page asks for what the model's folder tells of it, by path.
+// Data returns the routes, by path, from which the page gets what the model's folder tells of the model.
 func Data(o Options) map[string]fasthttp.RequestHandler {
 	return map[string]fasthttp.RequestHandler{
 		"/docs/about":           o.about,
