@@ -94,7 +94,7 @@ func TestConn_OneConnectionTooMany(t *testing.T) {
 	s := serve(t, f, Options{Connections: connlimit.New(2)})
 	for i := range 2 {
 		s.dial(t).post(fmt.Sprintf(`{"id":"p%d"}`, i))
-		defer f.finish(<-f.started)
+		defer f.finish(wait(t, f.started, "a prediction"))
 	}
 	await.Eventually(t, "both are in use", func() bool { return s.open() == 2 && len(s.transport.Idle()) == 0 })
 	third := s.dial(t)
@@ -164,17 +164,23 @@ func TestConnections_ReceivingOnesMakeRoom(t *testing.T) {
 			s := serve(t, f, Options{Connections: connlimit.New(8)})
 			works, sends := s.dial(t), s.dial(t)
 			works.post(`{}`)
-			running := <-f.started
+			running := wait(t, f.started, "the prediction of the whole request")
 			const most = 1 << 20
 			sends.send(fmt.Sprintf("%sContent-Length: %d\r\n\r\n{%s", head, most, strings.Repeat(" ", most/2)))
 			for range 6 {
 				s.dial(t).send(part)
 			}
 			await.Eventually(t, "all places are taken", func() bool { return s.open() == 8 && len(s.transport.Idle()) == 7 })
-			await.Eventually(t, "the large body counts", func() bool {
-				return slices.ContainsFunc(s.transport.Idle(), func(c connlimit.Idle) bool {
-					return c.Since.After(time.Now().Add(time.Minute))
-				})
+			await.Eventually(t, "the large body counts, and the others have had their time", func() bool {
+				large, stopped := 0, 0
+				for _, c := range s.transport.Idle() {
+					if age := time.Since(c.Since); age < -time.Minute {
+						large++
+					} else if c.Receiving && age > connlimit.NewGrace {
+						stopped++
+					}
+				}
+				return large == 1 && stopped == 6
 			})
 			last := s.dial(t)
 			last.send(homeRequest)
@@ -183,7 +189,7 @@ func TestConnections_ReceivingOnesMakeRoom(t *testing.T) {
 				t.Errorf("got %+v, want one evicted and none refused", got)
 			}
 			sends.send(strings.Repeat(" ", most-most/2-2) + "}")
-			f.finish(<-f.started)
+			f.finish(wait(t, f.started, "the prediction of the large body"))
 			sends.want(200)
 			f.finish(running)
 			works.want(200)
