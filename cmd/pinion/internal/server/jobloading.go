@@ -18,7 +18,7 @@ func (m *servedModel) beginJobs() {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.loading == nil {
+	if q.loading == nil && !q.isDrained() {
 		var ctx context.Context
 		ctx, q.loading = context.WithCancel(context.Background())
 		go q.loadModels(ctx)

@@ -28,6 +28,7 @@ type modelQueue struct {
 	loading context.CancelFunc
 	left    sync.Once
 
+	routing   sync.Mutex   // held before mu while targets are replaced, and the versions that the member takes
 	targets   []*jobTarget // that jobs are given to
 	rerouted  context.Context
 	onReroute context.CancelFunc   // ends rerouted, when targets are replaced
@@ -53,7 +54,7 @@ func (q *modelQueue) log(m *servedModel) *slog.Logger {
 func (q *modelQueue) share(m *servedModel) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.drained) == len(q.users) {
+	if q.isDrained() {
 		return false
 	}
 	q.users = append(q.users, m)
@@ -67,11 +68,21 @@ func (q *modelQueue) all() []*servedModel {
 	return slices.Clone(q.users)
 }
 
-// route gives jobs to these models from now on.
+// route gives jobs to these models from now on, but to none that takes no more.
 func (q *modelQueue) route(targets []*jobTarget) {
+	q.routing.Lock()
+	defer q.routing.Unlock()
+	q.replaceTargets(targets)
+}
+
+// replaceTargets is called with routing held.
+func (q *modelQueue) replaceTargets(targets []*jobTarget) {
 	var versions []string
 	owed := map[*servedModel]int{}
 	q.mu.Lock()
+	targets = slices.DeleteFunc(slices.Clone(targets), func(t *jobTarget) bool {
+		return slices.Contains(q.drained, t.servedModel)
+	})
 	for _, t := range targets {
 		owed[t.servedModel] = q.owed[t.servedModel]
 		if t.version != "" {
@@ -87,23 +98,27 @@ func (q *modelQueue) route(targets []*jobTarget) {
 
 // drainFor gives a model no more jobs. With the last one the queue takes none.
 func (q *modelQueue) drainFor(m *servedModel) {
+	q.routing.Lock()
+	defer q.routing.Unlock()
 	q.mu.Lock()
 	if !slices.Contains(q.drained, m) {
 		q.drained = append(q.drained, m)
 	}
-	last := len(q.drained) == len(q.users)
-	kept := slices.DeleteFunc(slices.Clone(q.targets), func(t *jobTarget) bool { return t.servedModel == m })
-	routed := len(kept) < len(q.targets)
+	last, stopLoading, targets := q.isDrained(), q.loading, q.targets
 	q.mu.Unlock()
-	if last {
-		if q.loading != nil {
-			q.loading()
+	switch {
+	case last:
+		if stopLoading != nil {
+			stopLoading()
 		}
 		q.member.Drain()
-	} else if routed {
-		q.route(kept)
+	case slices.ContainsFunc(targets, func(t *jobTarget) bool { return t.servedModel == m }):
+		q.replaceTargets(targets)
 	}
 }
+
+// isDrained reports whether the queue takes no more jobs. It is called with mu held.
+func (q *modelQueue) isDrained() bool { return len(q.drained) == len(q.users) }
 
 // leaveFor leaves the queue when no job of a model runs any more, and no other uses it. The webhooks that are stored
 // there stay for other servers, or for the next start.

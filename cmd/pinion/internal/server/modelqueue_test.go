@@ -1,0 +1,76 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+
+	"pinion/cmd/pinion/internal/config"
+	"pinion/runtime/jobqueue"
+)
+
+// loadedByJobs makes a queue, which no NATS answers, and models that share it and that jobs load.
+func loadedByJobs(t *testing.T, models int) (*modelQueue, []*servedModel) {
+	t.Helper()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	f := &Server{log: slog.New(slog.DiscardHandler), several: true}
+	q := newModelQueue(f, "m", 0)
+	q.member, err = jobqueue.Join(jobqueue.Options{
+		Connect: func(func(error)) (*nats.Conn, error) {
+			return nats.Connect(closed.Addr().String(), nats.RetryOnFailedConnect(true))
+		},
+		Local: q, Logger: f.log,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = q.member.Close(context.Background()) })
+	for range models {
+		settings := &config.Model{}
+		settings.Loading.When = config.OnDemand
+		q.users = append(q.users, &servedModel{server: f, queue: q, of: config.Named{Settings: settings}})
+	}
+	return q, q.users
+}
+
+// TestModelQueue_DrainedLoadsNothing: jobs load no model that takes none, whichever comes first.
+func TestModelQueue_DrainedLoadsNothing(t *testing.T) {
+	q, models := loadedByJobs(t, 1)
+	models[0].drainQueue()
+	if models[0].beginJobs(); q.loading != nil {
+		t.Error("jobs load a model that takes none, want them not to")
+	}
+
+	_, models = loadedByJobs(t, 1)
+	var group sync.WaitGroup
+	group.Go(models[0].beginJobs)
+	group.Go(models[0].drainQueue)
+	group.Wait()
+}
+
+// TestModelQueue_DrainedIsNotRouted: a list of models that was made before one was drained gives it no jobs.
+func TestModelQueue_DrainedIsNotRouted(t *testing.T) {
+	q, models := loadedByJobs(t, 3)
+	var list []*jobTarget
+	for _, m := range models {
+		list = append(list, &jobTarget{servedModel: m, share: allJobs})
+	}
+	q.route(list)
+	models[0].drainQueue()
+	if got := q.routed(); !slices.Equal(got, list[1:]) {
+		t.Errorf("got %v after the first was drained, want the others: %v", got, list[1:])
+	}
+	q.route(list)
+	if got := q.routed(); !slices.Equal(got, list[1:]) {
+		t.Errorf("got %v by an old list, want the others: %v", got, list[1:])
+	}
+}
