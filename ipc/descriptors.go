@@ -15,7 +15,7 @@ type descriptors struct {
 	closed bool
 }
 
-// maxDescriptors is how many descriptors one message can bring: so many fit in the reader's buffer.
+// maxDescriptors is how many descriptors one message can bring, as many as fit in the reader's buffer.
 const maxDescriptors = (oobSize - unix.SizeofCmsghdr) / 4
 
 // take collects the descriptors of one message.

@@ -81,8 +81,8 @@ func CutTensor(body []byte, shared *SharedFile) (before []byte, t Tensor, after 
 	return before, t, after, true
 }
 
-// cut reads the offset of so many bytes of the file, and returns them and what follows it, or false if they do not lie
-// there.
+// cut reads an offset in the file. It returns the size bytes of the file from there on, and what follows the offset;
+// false means the file has no such bytes.
 func (f *SharedFile) cut(from []byte, size uint64) (data, after []byte, ok bool) {
 	if f == nil || len(from) < 8 {
 		return nil, nil, false

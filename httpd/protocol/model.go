@@ -43,8 +43,8 @@ type State struct {
 
 // Models are the models of a server.
 type Models interface {
-	// Find returns the model of that name and version ("": any). The error is an *Error of kind Unknown that names the
-	// known models.
+	// Find returns the model of that name and version ("" means any). The error is an *Error of kind Unknown that names
+	// the known models.
 	Find(name, version string) (*Model, *Error)
 	// List returns all models; the default one comes first.
 	List() []*Model
@@ -91,7 +91,7 @@ type Call struct {
 	Inputs [][]byte
 	// Rows means that errors name their row, even if there is only one.
 	Rows bool
-	// Body is the memory that Inputs are in; the zero Body: none. The call takes it over.
+	// Body is the memory that Inputs are in; the zero Body means none. The call takes it over.
 	Body Body
 	// Copied is how many bytes of Inputs are copies that were charged to Body before they were made.
 	Copied int64

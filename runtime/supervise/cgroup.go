@@ -87,7 +87,7 @@ func (g memoryGroup) limit() (limit int64) {
 	}
 	for folder := range group(g).levels {
 		text, _ := os.ReadFile(filepath.Join(folder, file))                 // the topmost group has none
-		n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64) // "max": none
+		n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64) // "max" means none
 		// version 1 says "none" by a large number
 		if none := int64(1) << 60; err == nil && n < none && (limit == 0 || n < limit) {
 			limit = n
@@ -111,7 +111,7 @@ func (g cpuGroup) limit() (limit float64) {
 		if len(words) != 2 {
 			continue
 		}
-		quota, err1 := strconv.ParseFloat(words[0], 64) // "max", or -1: none
+		quota, err1 := strconv.ParseFloat(words[0], 64) // "max", or -1, means none
 		period, err2 := strconv.ParseFloat(words[1], 64)
 		if n := quota / period; err1 == nil && err2 == nil && n > 0 && (limit == 0 || n < limit) {
 			limit = n
@@ -161,7 +161,7 @@ func (g pidsGroup) refusals() (sum uint64) {
 func (g pidsGroup) limit() (limit int64) {
 	for folder := range group(g).levels {
 		text, _ := os.ReadFile(filepath.Join(folder, "pids.max"))           // the topmost group has none
-		n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64) // "max": none
+		n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64) // "max" means none
 		if err == nil && (limit == 0 || n < limit) {
 			limit = n
 		}

@@ -52,7 +52,7 @@ func (c *child) endDescendants() {
 		return
 	}
 	for late := time.Now().Add(endTimeout); time.Now().Before(late); {
-		c.killTree() // again and again, for a process may start others meanwhile
+		c.killTree() // again and again, because a process may start others meanwhile
 		if c.await(endTimeout / 10) {
 			return
 		}

@@ -190,7 +190,7 @@ func (s *Supervisor) startOnRequest(r renewal) {
 	s.change(func(st *Status) { st.clearDefunct() })
 }
 
-// linger waits, where no worker is to be started any more, for a reason to start one after all; false means there is
+// linger waits, when no worker is to be started any more, for a reason to start one after all; false means there is
 // none.
 func (s *Supervisor) linger(cause string, setupFailed bool) bool {
 	if !setupFailed || !s.hidesSetupFailure() {

@@ -28,7 +28,7 @@ func (e *environment) fail(name, value, allowed string) {
 	}
 }
 
-// warn notes a value that is ignored; once, for several signals read the same variables.
+// warn notes a value that is ignored; once, because several signals read the same variables.
 func (e *environment) warn(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(e.warnings, text) {
 		e.warnings = append(e.warnings, text)

@@ -58,8 +58,8 @@ type Observer interface {
 	Refused()
 	// Batch reports the size of a batch that was sent, and how long it waited beside an idle worker.
 	Batch(size int, wait time.Duration)
-	// Connected and Disconnected report workers that have said that they are ready. failed: it did not close its
-	// connection.
+	// Connected and Disconnected report workers that have said that they are ready. failed means that the worker did not
+	// close its connection.
 	Connected()
 	Disconnected(failed bool)
 	// Suspended reports that a worker gets no batch for a while, because it answers wrongly.

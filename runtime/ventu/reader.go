@@ -207,7 +207,7 @@ func (r *reader) byte() (byte, error) {
 	return byte(n), err
 }
 
-// number reads an unsigned number of so many bytes.
+// number reads an unsigned number of size bytes.
 func (r *reader) number(size int) (int64, error) {
 	var raw [8]byte
 	err := r.full(raw[8-size:])
