@@ -122,7 +122,10 @@ class Waits(BaseRunner):
             begun()
             await asyncio.sleep(1000)
 
-        asyncio.run(wait())
+        try:
+            asyncio.run(wait())
+        except asyncio.CancelledError:  # the cancel came while the task still ran
+            raise CancelationException from None
 
     def suppressed(self) -> None:
         begun()

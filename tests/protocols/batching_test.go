@@ -124,8 +124,8 @@ func TestBatching_Flags(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`(default "batching.socket")`, `(default "unix")`, "(default 32)", "(default 1024)", "(default 10)", "(default 5000)",
-		`(default "0.0.0.0")`, "(default 8080)",
+		"(default: batching.socket)", "(default: unix)", "(default: 32)", "(default: 1024)", "(default: 10)", "(default: 5000)",
+		"(default: 0.0.0.0)", "(default: 8080)",
 	} {
 		harness.WantText(t, "the help", string(help), want)
 	}

@@ -256,7 +256,8 @@ from cog import BaseRunner
 
 class Runner(BaseRunner):
     def run(self, how: str = "") -> str:
-        print("begun")
+        if how != "trio":
+            print("begun")
         if how == "uvloop":
             import uvloop
             uvloop.run(asyncio.sleep(1000))
@@ -267,6 +268,7 @@ class Runner(BaseRunner):
             import trio
             async def main():
                 try:
+                    print("begun")
                     await trio.sleep(1000)
                 finally:
                     print("clean")

@@ -16,18 +16,18 @@ drop-in for that service. Workers are ventu services in socket mode, or any prog
 Flags may have one dash or two.`
 
 func newBatching() *cobra.Command {
-	var s config.Batching
-	flags := s.Flags()
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "batching",
 		Short: "Gather requests into batches for workers of github.com/kemingy/batching",
 		Long:  batchingHelp + " What differs: " + version.DocsPage("how-to/batching-dropin"),
 		Example: `  pinion batching
   pinion batching --batch 64 --latency 5
   pinion batching --protocol tcp --address localhost:9000`,
-		// Flags with one dash are none to pflag.
+		// Flags with one dash are none to pflag: localFlags has them for the help.
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			var s config.Batching
+			flags := s.Flags()
 			switch err := s.Parse(flags, args); {
 			case errors.Is(err, flag.ErrHelp):
 				return cmd.Help()
@@ -37,6 +37,4 @@ func newBatching() *cobra.Command {
 			return server.RunBatching(&s)
 		},
 	}
-	cmd.Flags().AddGoFlagSet(flags) // for the help; Parse reads them
-	return cmd
 }

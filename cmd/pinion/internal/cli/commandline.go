@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,6 +41,9 @@ func Run(args []string) int {
 // execute runs the command that the arguments name. A misspelt command is told before its flags are, which are those of
 // another command.
 func execute(root *cobra.Command, args []string) (*cobra.Command, error) {
+	if len(args) > 0 && slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == args[0] }) {
+		return root.ExecuteC()
+	}
 	root.InitDefaultHelpCmd()
 	cmd, rest, err := root.Find(args)
 	if err == nil && cmd == root && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") && !isCompleting() {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pinion/cmd/internal/version"
+	"pinion/cmd/pinion/internal/config"
 )
 
 // commandGroups are the commands as the help lists them. Each command stands in one group.
@@ -90,7 +91,7 @@ func printHelp(cmd *cobra.Command, args []string) {
 		fmt.Fprintf(w, "\nAlso called: %s\n", strings.Join(cmd.Aliases, ", "))
 	}
 	printCommands(w, cmd, width)
-	switch local := cmd.LocalFlags(); {
+	switch local := localFlags(cmd); {
 	case cmd.Name() != "serve":
 		printFlags(w, "Flags", local, width)
 	case asksForAll(args):
@@ -108,6 +109,16 @@ func printHelp(cmd *cobra.Command, args []string) {
 	page := "Manual page: man " + pageName(cmd) + " (Debian package, tarball)"
 	fmt.Fprintf(w, "\n%s\n", wrapText(page, width))
 	fmt.Fprintf(w, "Documentation: %s\n", version.DocsPage(docsOf(cmd)))
+}
+
+// localFlags are the flags of a command as its help and its manual page list them.
+func localFlags(cmd *cobra.Command) *pflag.FlagSet {
+	local := cmd.LocalFlags()
+	if cmd.Name() == "batching" {
+		var s config.Batching
+		local.AddGoFlagSet(s.Flags())
+	}
+	return local
 }
 
 // aboutText is what a command does, in one or more paragraphs.

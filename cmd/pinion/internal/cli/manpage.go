@@ -67,7 +67,7 @@ func manPage(cmd *cobra.Command) []byte {
 	if cmd.Example != "" {
 		fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s\n.fi\n", roff(cmd.Example))
 	}
-	manFlags(&b, "OPTIONS", cmd.LocalFlags())
+	manFlags(&b, "OPTIONS", localFlags(cmd))
 	manFlags(&b, "OPTIONS OF EVERY COMMAND", cmd.InheritedFlags())
 	var others []string
 	if cmd.HasParent() {
