@@ -105,7 +105,7 @@ func TestMethods_KeyThatCannotBeComparedFailsItsCall(t *testing.T) {
 		waitCall(t, s, "calls odder")
 		open()
 		harness.WantOutput(t, "gate", harness.Receive(t, gate), "GATE")
-		harness.WantText(t, "the second such key", harness.Receive(t, odder).Error, "cannot be compared: odd")
+		harness.WantText(t, "the second such key", harness.Receive(t, odder).Error, "a list parameter: odd")
 		harness.WantOutput(t, "the first one", receiveAll(t, odd)["odd"], "ODD")
 	})
 }

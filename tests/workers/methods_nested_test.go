@@ -29,7 +29,7 @@ func TestMethods_BatchesMayCallOtherMethods(t *testing.T) {
 		}
 		for _, how := range []string{"again", "ping", "again", "pong"} {
 			harness.WantText(t, how, s.Fail(harness.Input{"text": "a", "how": how}).Error,
-				"RuntimeError: Nested.", " is called in a batch of Nested.", "whose end it waits for")
+				"RuntimeError: Nested.", " is called in a batch of Nested.", "which is a deadlock")
 		}
 		harness.WantOutput(t, "after errors", s.Input(harness.Input{"text": "a", "how": "plain"}), "A")
 	})

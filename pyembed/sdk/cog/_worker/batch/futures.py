@@ -1,4 +1,4 @@
-"""What code that is on no loop of ours gets for the call of a batched method."""
+"""Futures for calls of batched methods from code outside our event loop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class ThreadFuture:
     """The result of a call that a thread waits for. A cancel of its prediction ends the wait.
 
-    waiter  of the thread; wake is called with it once there is a result
+    waiter  the thread's; wake is called with it once there is a result
     """
 
     __slots__ = ("_done", "_error", "_result", "_traceback", "_wake", "waiter")
@@ -27,24 +27,24 @@ class ThreadFuture:
         self._error: BaseException | None = None
 
     def done(self) -> bool:
-        """Return whether there is a result, or the thread waits no more."""
+        """Return whether there is a result, or the thread no longer waits."""
         return self._done
 
     def set_result(self, result: Any) -> None:
-        """Have the thread woken."""
+        """Set the result and notify the thread."""
         self._result = result
         self._done = True
         self._wake(self.waiter)
 
     def set_exception(self, error: BaseException) -> None:
-        """Have the thread woken, which raises the error."""
-        self._traceback = error.__traceback__  # other threads may add theirs
+        """Set the error, which the thread raises, and notify the thread."""
+        self._traceback = error.__traceback__  # other threads may add their frames
         self._error = error
         self._done = True
         self._wake(self.waiter)
 
     def wait(self, wake: list[Any]) -> Any:
-        """Wake others, and return the result, or raise the error."""
+        """Wake other waiters, then wait; return the result or raise the error."""
         try:
             _px.wait(self.waiter, None, wake)
         except BaseException:
@@ -55,7 +55,7 @@ class ThreadFuture:
         try:
             raise self._error.with_traceback(self._traceback)
         finally:
-            self._error = None  # its traceback has this frame
+            self._error = None  # its traceback refers to this frame
 
 
 class LoopFuture:
@@ -68,15 +68,15 @@ class LoopFuture:
         self.future: asyncio.Future[Any] = loop.create_future()
 
     def done(self) -> bool:
-        """Return whether there is a result, or the task waits no more."""
+        """Return whether there is a result, or the task no longer waits."""
         return self.future.done()
 
     def set_result(self, result: Any) -> None:
-        """Wake the task."""
+        """Set the result and notify the task."""
         self._put(self.future.set_result, result)
 
     def set_exception(self, error: BaseException) -> None:
-        """Wake the task, which raises the error."""
+        """Set the error, which the task raises, and notify the task."""
         self._put(self.future.set_exception, error)
 
     def _put(self, put: Callable[[Any], None], outcome: Any) -> None:

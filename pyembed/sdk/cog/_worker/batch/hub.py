@@ -1,4 +1,4 @@
-"""Which predictions of a worker run, and which of them wait at batched methods."""
+"""Tracks which predictions of a worker run, and which wait at batched methods."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 class Caller:
     """A prediction that calls batched methods."""
 
-    __slots__ = ("last", "owed", "waiting")
+    __slots__ = ("expected_calls", "last", "pending")
 
     def __init__(self) -> None:
-        self.waiting = 0  # its calls without a result
-        self.last: Batcher | None = None  # whose next batch may wait for it
-        self.owed = 0  # results that it got from that and has not followed by a call
+        self.pending = 0  # calls without a result
+        self.last: Batcher | None = None  # its next batch may wait for this prediction
+        self.expected_calls = 0  # results from there that no further call has followed
 
 
 class StepHub:
-    """Knows which predictions run in a worker, and which of them wait at batched methods.
+    """Tracks which predictions run in a worker, and which wait at batched methods.
 
-    All of a `LoopHub` is used on its loop, all of a `ThreadHub` under its lock, except `bound`.
+    Except `bound`, a `LoopHub` is used on its loop only, and a `ThreadHub` under its lock.
     """
 
-    least_wait = 0  # ns, for the callers of the last call to come back
+    min_wait = 0  # ns to wait for the callers of the last batch to call again
 
     def __init__(self, router: Router | None, follow: Callable[..., Any] | None) -> None:
         self.router = router
@@ -42,67 +42,67 @@ class StepHub:
         self.context = batch_context()
         self.report = BatchReport()
         self.running = 0
-        self.blocked = 0  # predictions with calls that have no result
-        self.delayed: set[Batcher] = set()  # those that hold calls back for a time
+        self.blocked = 0  # predictions with pending calls
+        self.delayed: set[Batcher] = set()  # batchers whose calls wait for others
         self._callers: dict[tuple[int, int], Caller] = {}
         self._live: set[tuple[int, int]] = set()
-        self._unkept: dict[tuple[int, BatchedMethod], Batcher] = {}
+        self._by_instance: dict[tuple[int, BatchedMethod], Batcher] = {}
 
     def batcher(self, plan: MethodPlan, instance: Any) -> Batcher:
-        """Return what forms the batches of a method of an object."""
+        """Return the batcher of a method of an object."""
         raise NotImplementedError
 
-    def report_later(self) -> None:
-        """Have the report sent soon: it has its first batch."""
+    def schedule_report(self) -> None:
+        """Schedule sending the report, which has its first batch."""
 
-    def begin(self, who: tuple[int, int]) -> None:
-        """Take note of a prediction, by its slot and id, before its calls."""
+    def begin(self, key: tuple[int, int]) -> None:
+        """Register a prediction, by its slot and id, before its calls."""
         self.running += 1
-        self._live.add(who)
+        self._live.add(key)
 
-    def end(self, who: tuple[int, int]) -> None:
-        """Forget a prediction, which has ended."""
-        if who not in self._live:
+    def end(self, key: tuple[int, int]) -> None:
+        """Remove a prediction that has ended."""
+        if key not in self._live:
             return
         self.running -= 1
-        self._live.discard(who)
-        caller = self._callers.pop(who, None)
+        self._live.discard(key)
+        caller = self._callers.pop(key, None)
         if caller is not None:
-            if caller.waiting:
-                caller.waiting = 0
+            if caller.pending:
+                caller.pending = 0
                 self.blocked -= 1
             batcher = caller.last
             if batcher is not None:
                 batcher.forget(caller)
-        self.hurry()
+        self.release_delays()
 
-    def hurry(self) -> None:
+    def release_delays(self) -> None:
         """End all delays if every prediction waits at a batched method."""
         if self.delayed and self.blocked >= self.running:
             for batcher in list(self.delayed):
-                batcher.soon()
+                batcher.schedule()
 
-    def caller(self, who: tuple[int, int] | None) -> Caller | None:
-        """Return the prediction that calls; None if this code belongs to none that runs."""
-        if who not in self._live or who is None:
+    def caller(self, key: tuple[int, int] | None) -> Caller | None:
+        """Return the calling prediction, or None if this code belongs to no running prediction."""
+        if key not in self._live or key is None:
             return None
-        caller = self._callers.get(who)
+        caller = self._callers.get(key)
         if caller is None:
-            caller = self._callers[who] = Caller()
+            caller = self._callers[key] = Caller()
         return caller
 
-    def who(self) -> tuple[int, int] | None:
+    def current_owner(self) -> tuple[int, int] | None:
         """Return the slot and id of the prediction that calls."""
         return owner.get()
 
     def bound(self, method: BatchedMethod, instance: Any, name: str) -> Batcher:
-        """Return a method of an object, which keeps it."""
+        """Return the batcher of an object's method; the object caches it."""
         kept = getattr(instance, "__dict__", None)
         if kept is not None and getattr(type(instance), name, None) is method:
             batcher: Batcher = kept.setdefault(name, self.batcher(method.plan(), instance))
             return batcher
         key = (id(instance), method)
-        known = self._unkept.get(key)
+        known = self._by_instance.get(key)
         if known is None:
-            known = self._unkept.setdefault(key, self.batcher(method.plan(), instance))
+            known = self._by_instance.setdefault(key, self.batcher(method.plan(), instance))
         return known

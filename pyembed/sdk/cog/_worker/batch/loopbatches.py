@@ -49,18 +49,18 @@ class LoopHub(StepHub):
         self._slots = slots
         self._threads: list[Threads] = []
 
-    def report_later(self) -> None:
-        """Have the report sent soon: it has its first batch."""
+    def schedule_report(self) -> None:
+        """Schedule sending the report, which has its first batch."""
         self.loop.call_later(DELAY, self.report.send, context=self.context)
 
     def batcher(self, plan: MethodPlan, instance: Any) -> Batcher:
-        """Return what forms the batches of a method of an object."""
+        """Return the batcher of a method of an object."""
         return LoopBatcher(self, plan, instance)
 
-    def who(self) -> tuple[int, int] | None:
+    def current_owner(self) -> tuple[int, int] | None:
         """Return the slot and id of the prediction that calls."""
         if self.router is not None:
-            return super().who()
+            return super().current_owner()
         slot = self._slots[0]
         return (0, slot.id) if current.get() is not INACTIVE else None
 
@@ -78,7 +78,7 @@ class LoopHub(StepHub):
 
 
 class LoopBatcher(Batcher):
-    """A batched method that the loop runs if it is async, else threads."""
+    """A batched method. The loop runs it if it is async; otherwise threads do."""
 
     hub: LoopHub
 
@@ -87,12 +87,12 @@ class LoopBatcher(Batcher):
         concurrent = plan.options.concurrent
         self._free = concurrent
         self._timer: Any = None
-        self._inbox: deque[Call] = deque()  # of threads
+        self._inbox: deque[Call] = deque()  # calls from threads
         self._threads = None if plan.is_async else hub.threads(concurrent)
         self._tasks: set[asyncio.Task[None]] = set()  # the loop keeps no reference
 
     def _wait(self, call: Call) -> Any:
-        """Return a future of the result; in another thread than the loop's, wait for it."""
+        """Return a future of the result; on a thread other than the loop's, wait for the result."""
         hub = self.hub
         if get_ident() == hub.thread:
             call.future = hub.loop.create_future()
@@ -103,7 +103,7 @@ class LoopBatcher(Batcher):
             return asyncio.wrap_future(later)
         call.future = waiting = ThreadFuture(_wake)
         self._inbox.append(call)
-        hub.loop.call_soon_threadsafe(self._receive)
+        hub.loop.call_soon_threadsafe(self._drain_inbox)
         return waiting.wait([])
 
     async def _later(self, call: Call) -> Any:
@@ -111,14 +111,14 @@ class LoopBatcher(Batcher):
         self._join(call)
         return await call.future
 
-    def _receive(self) -> None:
-        """Add what threads have called."""
+    def _drain_inbox(self) -> None:
+        """Add the calls that threads have made."""
         inbox = self._inbox
         while inbox:
             call = inbox.popleft()
             try:
                 self._join(call)
-            except BaseException as error:  # of a key that cannot be compared
+            except BaseException as error:  # a key that cannot be compared
                 call.future.set_exception(error)
 
     def _join(self, call: Call) -> None:
@@ -126,12 +126,12 @@ class LoopBatcher(Batcher):
         if not self._free:
             return
         if ready:
-            self._leave()
+            self._dispatch()
         else:
-            self.soon()
+            self.schedule()
 
-    def soon(self) -> None:
-        """Decide in one turn of the loop whether a batch leaves."""
+    def schedule(self) -> None:
+        """Decide in the next turn of the loop whether to start a batch."""
         if not self._calls.count or not self._free:
             return
         if self in self.hub.delayed:
@@ -152,19 +152,19 @@ class LoopBatcher(Batcher):
             hub.delayed.add(self)
             self._timer = hub.loop.call_later(delay / 1e9, self._decide, context=hub.context)
         else:
-            self._leave()
+            self._dispatch()
 
-    def _leave(self) -> None:
-        """Give the method its next batch."""
+    def _dispatch(self) -> None:
+        """Start the next batch."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
             self.hub.delayed.discard(self)
-        batch = self._take()
+        batch = self._next_batch()
         if batch is not None:
             self._free -= 1
             self._run(batch)
-            self.soon()
+            self.schedule()
 
     def _run(self, batch: Batch) -> None:
         if self._threads is not None:
@@ -186,12 +186,12 @@ class LoopBatcher(Batcher):
 
     def end(self, batch: Batch, result: Any, raised: BaseException | None) -> None:
         """Take the outcome of a part."""
-        if not batch.take(result, raised):
+        if not batch.accept(result, raised):
             self._run(batch)
             return
         self._finish(batch)
         self._free += 1
-        self.soon()  # after one step of each task that has its result now
+        self.schedule()  # after one step of each task that has its result now
 
 
 def _wake(waiter: Any) -> None:
@@ -199,7 +199,7 @@ def _wake(waiter: Any) -> None:
 
 
 def attach(server: AsyncServer) -> LoopHub | None:
-    """Let the batched methods of a model form batches of what a server runs, if it has any."""
+    """Let the model's batched methods, if any, form batches of the server's predictions."""
     if not BatchedMethod.used:
         return None
     hub = LoopHub(server._loop, server._router, server.follow, server._slots)

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from .method import MethodPlan
     from .report import BatchTrace
 
-# The adaptive wait for the items of the last call, in ns: at most this, and this part of its time.
-_MOST_WAIT = 5_000_000
-_PART = 10
-_LEAST_WAIT = 50_000  # a shorter one is not worth a timer
+# The adaptive wait for the callers of the last batch: at most this many ns, and at most the batch's
+# duration divided by this.
+_MAX_WAIT = 5_000_000
+_WAIT_DIVISOR = 10
+_MIN_DELAY = 50_000  # a shorter delay is not worth a timer
 
 
 class SharedScope(Scope):
@@ -49,68 +50,68 @@ class SharedScope(Scope):
             scope.delete_metric(key)
 
     def count_batch(self, method: str, size: int) -> None:
-        """Count a batch, which a call in this batch is in, for all the predictions."""
+        """Count a batch that contains a call of this batch, for all its predictions."""
         for scope in self._scopes:
             scope.count_batch(method, size)
 
 
 class Batch:
-    """Calls that the method was given, until all have their results."""
+    """The calls of one batch, until all have their results."""
 
     def __init__(self, batcher: Batcher, calls: list[Call]) -> None:
         self._batcher = batcher
         self.calls = calls
-        self._parts = [calls]  # to be run, the last first
+        self._parts = [calls]  # to run, the last first
         self.running = True
         self.began = perf_counter_ns()
         self.thread_owner = _px.thread_owner()
         self.context: Any = batcher.hub.context.copy()
-        self.error: BaseException | None = None  # that the last failed part raised
+        self.error: BaseException | None = None  # raised by the last failed part
         self.trace: BatchTrace | None = None
         scopes = list(dict.fromkeys(call.scope for call in calls))
         if batcher.hub.follow is not None:
             self.trace = trace_of([scope._context for scope in scopes])
-        alone = len(scopes) == 1 and self.trace is None
-        self.context.run(current.set, scopes[0] if alone else SharedScope(scopes, self.trace))
+        single = len(scopes) == 1 and self.trace is None
+        self.context.run(current.set, scopes[0] if single else SharedScope(scopes, self.trace))
         self.owner: Any = None
         router = batcher.hub.router
         if router is not None:
-            owners = [who for who in dict.fromkeys(call.owner for call in calls) if who is not None]
+            owners = [key for key in dict.fromkeys(call.owner for call in calls) if key is not None]
             if len(owners) == 1:
                 self.context.run(owner.set, owners[0])
             elif owners:
                 self.owner = tuple(owners)
                 self.context.run(router.begin, self.owner)
-        around = dict.fromkeys(batch for call in calls for batch in call.within)
-        self.context.run(within.set, (*around, self))
+        enclosing = dict.fromkeys(batch for call in calls for batch in call.within)
+        self.context.run(within.set, (*enclosing, self))
         self._next_part()
 
     def _next_part(self) -> None:
         self.part = self._parts.pop()
 
     def finish(self) -> None:
-        """Drop what the model's threads, whose contexts have this batch, have no use for."""
+        """Drop what the model's threads, whose contexts refer to this batch, do not need."""
         self.running = False
         self.calls = self.part = []
         self.context = None  # it refers to this batch
 
-    def calls_method(self, called: Batcher) -> None:
-        """Take note of a call in this batch; raise if each method could wait for the other."""
+    def record_call(self, called: Batcher) -> None:
+        """Record a call made in this batch; raise if each method could wait for the other."""
         if not self.running:
             return
-        if called.calls_method(self._batcher):
+        if called.depends_on(self._batcher):
             raise RuntimeError(
-                f"{called.name} is called in a batch of {self._batcher.name}, whose end it "
-                "waits for itself; call a method without @batch there"
+                f"{called.name} is called in a batch of {self._batcher.name}, which is a deadlock; "
+                "call a method without @batch there"
             )
         self._batcher.called.add(called)
 
     def call(self) -> Any:
-        """Call the method for the part that is due."""
+        """Call the method for the current part."""
         return self._batcher.call_method(self.part)
 
-    def take(self, result: Any, raised: BaseException | None) -> bool:
-        """Take the outcome of a part; return whether it was the last one."""
+    def accept(self, result: Any, raised: BaseException | None) -> bool:
+        """Accept the outcome of a part; return whether it was the last one."""
         batcher, part = self._batcher, self.part
         elements: Any = ()
         if raised is None:
@@ -130,7 +131,7 @@ class Batch:
         if router is not None:
             router.flush(self.owner)
         for call, element in zip(part, elements, strict=True):
-            batcher.settle(call, element)
+            batcher.resolve(call, element)
         if self._parts:
             self._next_part()
             return False
@@ -140,7 +141,7 @@ class Batch:
 
 
 class Batcher:
-    """A batched method of one object: what predictions call. It decides what a batch has."""
+    """A batched method of one object, which predictions call. It forms the batches."""
 
     def __init__(self, hub: StepHub, plan: MethodPlan, instance: Any) -> None:
         options = plan.options
@@ -153,10 +154,10 @@ class Batcher:
         self.rules = CallRules(options.isolate)
         self._calls = WaitingCalls(options.max_size, options.max_cost)
         self._limit = None if options.max_wait_ms is None else int(options.max_wait_ms * 1e6)
-        self._ended = 0  # when the last call ended, and what it took
-        self._took = 0
-        self.expected: set[Caller] = set()  # of the last call, that may come back
-        self.called: set[Batcher] = set()  # by batches of this method
+        self._ended_at = 0  # of the last batch
+        self._duration = 0
+        self.expected: set[Caller] = set()  # of the last batch, who may call again
+        self.called: set[Batcher] = set()  # batchers that batches of this method call
         self.name: str = plan.name
         self.__wrapped__ = plan.method.function
         self.__name__: str = vars(plan.method)["__name__"]
@@ -164,29 +165,29 @@ class Batcher:
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Return the result for one item, or an awaitable of it in async code."""
-        if _px.is_child():  # which has no threads and no loop
+        if _px.is_child():  # a fork has no threads and no loop
             return LocalMethod(self.plan, self._instance, forked=True)(*args, **named)
         batches = within.get()
         for batch in batches:
-            batch.calls_method(self)
+            batch.record_call(self)
         values, key = self.plan.bind(*args, **named)
         call = Call(values, key, self.plan.cost(values), perf_counter_ns())
-        call.scope, call.owner, call.within = current.get(), self.hub.who(), batches
+        call.scope, call.owner, call.within = current.get(), self.hub.current_owner(), batches
         if call.scope._batches is None:
             call.scope.expect_batches()
         return self._wait(call)
 
     def _wait(self, call: Call) -> Any:
-        """Have a call join a batch; return its result, or an awaitable of it."""
+        """Add a call to a batch; return its result, or an awaitable of it."""
         raise NotImplementedError
 
-    def soon(self) -> None:
-        """Soon decide again whether a batch leaves."""
+    def schedule(self) -> None:
+        """Schedule a decision on whether to start a batch."""
         raise NotImplementedError
 
-    def calls_method(self, other: Batcher) -> bool:
-        """Return whether batches of this method wait for those of another, or it is this one."""
-        return other is self or any(each.calls_method(other) for each in list(self.called))
+    def depends_on(self, other: Batcher) -> bool:
+        """Return whether batches of this method wait for those of other, which may be this one."""
+        return other is self or any(each.depends_on(other) for each in list(self.called))
 
     def call_method(self, calls: list[Call]) -> Any:
         """Call the method itself, for calls with equal keys."""
@@ -194,34 +195,34 @@ class Batcher:
         return self._function(self._instance, **arguments)
 
     def forget(self, caller: Caller) -> None:
-        """Take note that a caller of the last batch does not come back."""
+        """Stop expecting a caller of the last batch."""
         self.expected.discard(caller)
         if not self.expected:
-            self.soon()
+            self.schedule()
 
     def _add(self, call: Call) -> bool:
-        """Add a call to those that wait; return whether a batch need not wait for more."""
+        """Add a pending call; return whether a batch can start without waiting for more."""
         hub = self.hub
         call.caller = caller = hub.caller(call.owner)
-        full, came_back = self._calls.add(call), False
+        full, returned = self._calls.add(call), False
         if caller is not None:
-            came_back = self._came_back(caller)
-            caller.waiting += 1
-            if caller.waiting == 1:
+            returned = self._note_return(caller)
+            caller.pending += 1
+            if caller.pending == 1:
                 hub.blocked += 1
-                hub.hurry()
-        return full or (came_back and not self.expected)
+                hub.release_delays()
+        return full or (returned and not self.expected)
 
-    def _came_back(self, caller: Caller) -> bool:
-        """Take note of a call; return whether its prediction has followed all its last results."""
+    def _note_return(self, caller: Caller) -> bool:
+        """Note a call; return whether its prediction has now made all the expected calls."""
         batcher = caller.last
         if batcher is None:
             return False
         if batcher is self:
-            caller.owed -= 1
-            if caller.owed > 0:
+            caller.expected_calls -= 1
+            if caller.expected_calls > 0:
                 return False
-        caller.last, caller.owed = None, 0
+        caller.last, caller.expected_calls = None, 0
         if batcher is not self:
             batcher.forget(caller)
             return False
@@ -229,26 +230,26 @@ class Batcher:
         return True
 
     def _delay(self) -> int:
-        """Return for how many ns the calls that wait should wait for others. 0: not at all."""
+        """Return for how many ns the pending calls should wait for others; 0 means not at all."""
         if self.hub.blocked >= self.hub.running or self._calls.is_full():
             return 0
         if self._limit is not None:
             until = self._calls.oldest() + self._limit
-        elif any(not caller.waiting for caller in self.expected):
-            until = self._ended + self._return_wait()
+        elif any(not caller.pending for caller in self.expected):
+            until = self._ended_at + self._return_wait()
         else:
             return 0
         delay = until - perf_counter_ns()
-        return delay if delay > _LEAST_WAIT else 0
+        return delay if delay > _MIN_DELAY else 0
 
     def _return_wait(self) -> int:
-        return min(max(self._took // _PART, self.hub.least_wait), _MOST_WAIT)
+        return min(max(self._duration // _WAIT_DIVISOR, self.hub.min_wait), _MAX_WAIT)
 
-    def _take(self) -> Batch | None:
-        """Return the next batch; None if the callers of all calls have gone."""
+    def _next_batch(self) -> Batch | None:
+        """Return the next batch, or None if no caller waits any more."""
         calls = self._calls.take()
         while self._calls.dropped:
-            self.settle(self._calls.dropped.pop(), None)
+            self.resolve(self._calls.dropped.pop(), None)
         if not calls:
             return None
         self.expected.clear()
@@ -257,29 +258,29 @@ class Batcher:
         return Batch(self, calls)
 
     def _finish(self, batch: Batch) -> None:
-        """Take note that a batch has ended."""
-        self._ended = perf_counter_ns()
-        self._took = took = self._ended - batch.began
+        """Record that a batch has ended."""
+        self._ended_at = perf_counter_ns()
+        self._duration = took = self._ended_at - batch.began
         name, size, report = self.__name__, len(batch.calls), self.hub.report
         if batch.trace is not None and batch.trace.sampled:
             report.add_span(name, size, took, batch.trace, batch.error)
         if report.add(name, size, batch.began - batch.calls[0].since, took):
-            self.hub.report_later()
+            self.hub.schedule_report()
         batch.finish()
 
-    def settle(self, call: Call, element: Any) -> None:
+    def resolve(self, call: Call, element: Any) -> None:
         """Give a call its result, which an exception raises."""
         caller, future = call.caller, call.future
-        if caller is not None and caller.waiting:
-            caller.waiting -= 1
-            if not caller.waiting:
+        if caller is not None and caller.pending:
+            caller.pending -= 1
+            if not caller.pending:
                 self.hub.blocked -= 1
             if not future.done():
                 if caller.last is not self:
                     if caller.last is not None:
                         caller.last.forget(caller)
-                    caller.last, caller.owed = self, 0
-                caller.owed += 1
+                    caller.last, caller.expected_calls = self, 0
+                caller.expected_calls += 1
                 self.expected.add(caller)
         if future.done():
             return  # it was canceled

@@ -1,7 +1,7 @@
 """Batches of the methods that predictions on threads call.
 
-No event loop is in the way. A call puts itself into an inbox, and the last one that a batch waits
-for wakes the method's own thread, which runs the batch and wakes the callers.
+No event loop is in the way. A call joins an inbox. The last call that a batch waits for wakes the
+method's own thread, which runs the batch and wakes the callers.
 """
 
 from __future__ import annotations
@@ -32,43 +32,43 @@ if TYPE_CHECKING:
     from .waiting import Call
 
 # Within this time, in ns, 32 threads wake up and call again: see bench/steps.sh.
-_WAKE_UP = 3_000_000
+_WAKE_TIME = 3_000_000
 
-_NEVER = 1 << 60  # calls
+_NO_WAKE = 1 << 60  # calls
 _NONE: list[Any] = []
 
 
 class ThreadHub(StepHub):
     """The hub of predictions on threads."""
 
-    least_wait = _WAKE_UP
+    min_wait = _WAKE_TIME
 
     def __init__(self, router: Router | None, follow: Callable[..., Any] | None) -> None:
         super().__init__(router, follow)
         self.lock = allocate_lock()
         self.batchers: list[ThreadBatcher] = []  # that have a thread
-        self.woken: list[Any] = []  # waiters of threads that are to be woken
+        self.resolved: list[Any] = []  # waiters of threads that have results, to wake
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def batcher(self, plan: MethodPlan, instance: Any) -> Batcher:
         """Return what forms the batches of a method of an object."""
         return ThreadBatcher(self, plan, instance)
 
-    def delay(self, batcher: ThreadBatcher) -> None:
-        """Take note that calls of a method wait for others: now all calls count at once."""
+    def add_delayed(self, batcher: ThreadBatcher) -> None:
+        """Note that calls of a method wait for others. From now on each call is counted at once."""
         self.delayed.add(batcher)
         for each in self.batchers:
             if each is not batcher:
-                each.count()
+                each.drain()
 
-    def settled(self) -> list[Any]:
-        """Return the waiters of threads that have got results, which are to be woken now."""
-        woken = self.woken.copy()
-        self.woken.clear()
-        return woken
+    def take_resolved(self) -> list[Any]:
+        """Remove and return the waiters of threads that have results, for the caller to wake."""
+        resolved = self.resolved.copy()
+        self.resolved.clear()
+        return resolved
 
     def run_async(self, awaitable: Any) -> Any:
-        """Return the result of what an async method returned, on a loop that all of them share."""
+        """Await what an async method returned, on a loop that all async methods share."""
         import asyncio
 
         async def awaited() -> tuple[Any, BaseException | None]:
@@ -98,47 +98,47 @@ def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
 
 
 class ThreadBatcher(Batcher):
-    """A batched method that has threads of its own: as many as batches may run at once."""
+    """A batched method with its own threads, one for each batch that may run at once."""
 
     hub: ThreadHub
 
     def __init__(self, hub: ThreadHub, plan: MethodPlan, instance: Any) -> None:
         super().__init__(hub, plan, instance)
         self._inbox: deque[Call] = deque()
-        self._needed: int = 1  # the calls in it for which a thread is woken
-        self._bell = _px.waiter()  # for which the threads wait
+        self._wake_count: int = 1  # calls in the inbox from which on a thread is woken
+        self._waiter = _px.waiter()  # wakes the method's threads
         self._count = plan.options.concurrent
         self._threads = 0
-        self._gathers = self._limit is None and self._count == 1
-        self._ready = False  # a batch need not wait for more
+        self._waits_for_all = self._limit is None and self._count == 1
+        self._ready = False  # a batch can start without waiting for more
 
     def _wait(self, call: Call) -> Any:
         if is_async_code():
             from asyncio import get_running_loop
 
             on_loop = call.future = LoopFuture(get_running_loop())
-            _px.wake(self._send(call))
+            _px.wake(self._enqueue(call))
             return on_loop.future
-        waiting = call.future = ThreadFuture(self.hub.woken.append)
-        return waiting.wait(self._send(call))
+        waiting = call.future = ThreadFuture(self.hub.resolved.append)
+        return waiting.wait(self._enqueue(call))
 
-    def _send(self, call: Call) -> list[Any]:
-        """Leave a call to the method's threads; return who is to be woken.
+    def _enqueue(self, call: Call) -> list[Any]:
+        """Put a call into the inbox of the method's threads; return the waiters to wake.
 
         A cancel may interrupt this anywhere, so it changes nothing else.
         """
         self._inbox.append(call)
         if not self._threads:
             start_unowned(self._run, 0)
-        if len(self._inbox) < self._needed:
+        if len(self._inbox) < self._wake_count:
             return _NONE
         for each in tuple(self.hub.delayed):
-            each.soon()
-        return [self._bell]
+            each.schedule()
+        return [self._waiter]
 
-    def soon(self) -> None:
-        """Have a thread decide whether a batch leaves."""
-        _px.wake([self._bell])
+    def schedule(self) -> None:
+        """Wake a thread, which decides whether to start a batch."""
+        _px.wake([self._waiter])
 
     def call_method(self, calls: list[Call]) -> Any:
         """Call the method itself, for calls with equal keys."""
@@ -159,7 +159,7 @@ class ThreadBatcher(Batcher):
     def _run_batches(self) -> None:
         with self.hub.lock:
             if self._threads == self._count:
-                return  # two callers have started the first one
+                return  # two callers have each started the first thread
             self._threads += 1
             number = self._threads
             if number == 1:
@@ -167,114 +167,114 @@ class ThreadBatcher(Batcher):
         if number < self._count:
             start_unowned(self._run, number)
         while True:
-            self._turn()
+            self._run_next()
 
-    def _turn(self) -> None:
-        """Run the next batch, or wait for one. The threads that have a result are woken first."""
+    def _run_next(self) -> None:
+        """Run the next batch, or wait for one; first wake the threads that have results."""
         hub = self.hub
         with hub.lock:
             batch, seconds = self._next()
-            woken = hub.settled()
+            resolved = hub.take_resolved()
             due = hub.report.due()
-            if due <= (self._took / 1e9 if batch is not None else 0):  # later it would be late
+            if due <= (self._duration / 1e9 if batch is not None else 0):  # later it would be late
                 hub.report.send()
                 due = seconds
         if batch is None:
-            _px.wait(self._bell, min(seconds, due), woken)
+            _px.wait(self._waiter, min(seconds, due), resolved)
             return
-        _px.wake(woken)
+        _px.wake(resolved)
         while not self._run_part(batch):
             pass
 
     def _run_part(self, batch: Batch) -> bool:
-        """Run what is due of a batch; return whether it has ended."""
+        """Run the current part of a batch; return whether the batch has ended."""
         outcome = run_part(batch)
         with self.hub.lock:
-            ended = batch.take(*outcome)
+            ended = batch.accept(*outcome)
             if ended:
                 self._finish(batch)
                 return True
-            woken = self.hub.settled()
-        _px.wake(woken)
+            resolved = self.hub.take_resolved()
+        _px.wake(resolved)
         return False
 
     def _next(self) -> tuple[Batch | None, float]:
-        """Return the next batch; or None, and for how many seconds to wait."""
+        """Return the next batch, or None and the seconds to wait."""
         hub = self.hub
         hub.delayed.discard(self)
         while True:
-            self._receive()
+            self._drain_inbox()
             if not self._calls.count:
-                seconds = self._idle()
+                seconds = self._idle_wait()
             elif delay := self._delay():
                 seconds = delay / 1e9
-                self._needed = max(1, len(self.expected)) if self._gathers else 1
-                hub.delay(self)
+                self._wake_count = max(1, len(self.expected)) if self._waits_for_all else 1
+                hub.add_delayed(self)
                 if not self._delay():
                     continue
             else:
-                batch = self._take()
+                batch = self._next_batch()
                 self._ready = False
                 if batch is None:
                     continue
                 hub.delayed.discard(self)
-                self._leave()
+                self._on_dispatch()
                 return batch, 0
-            if len(self._inbox) < self._needed:
+            if len(self._inbox) < self._wake_count:
                 return None, seconds
 
     def _delay(self) -> int:
         return 0 if self._ready else super()._delay()
 
-    def _leave(self) -> None:
-        """Take note that a batch leaves."""
-        if self._count == 1:  # until it has ended no call can
-            self._needed = 1 if self.hub.delayed else _NEVER
+    def _on_dispatch(self) -> None:
+        """Prepare for further calls while a batch runs."""
+        if self._count == 1:  # no other batch can start until this one has ended
+            self._wake_count = 1 if self.hub.delayed else _NO_WAKE
         elif self._calls.count:
-            self.soon()  # for another thread
+            self.schedule()  # for another thread
 
-    def _idle(self) -> float:
-        """Return how long to wait for calls, in s; at first for all callers of the last batch."""
+    def _idle_wait(self) -> float:
+        """Return the seconds to wait for calls: first for all callers of the last batch."""
         wait = self._return_wait()
-        if self._gathers and self.expected:
-            left = self._ended + wait - perf_counter_ns()
+        if self._waits_for_all and self.expected:
+            left = self._ended_at + wait - perf_counter_ns()
             if left > 0:
-                self._needed = len(self.expected)
+                self._wake_count = len(self.expected)
                 return left / 1e9
-        if 1 < self._needed < _NEVER:
-            self._needed = 1
-            return wait / 1e9  # once more, for a call that came meanwhile
-        self._needed = 1
+        if 1 < self._wake_count < _NO_WAKE:
+            self._wake_count = 1
+            return wait / 1e9  # wait once more, for a call that came meanwhile
+        self._wake_count = 1
         return float("inf")
 
-    def _receive(self) -> None:
-        """Add what threads have called."""
+    def _drain_inbox(self) -> None:
+        """Add the calls that threads have made."""
         inbox = self._inbox
         while inbox:
             call = inbox.popleft()
             try:
                 self._ready = self._add(call) or self._ready
-            except BaseException as error:  # of a key that cannot be compared
+            except BaseException as error:  # a key that cannot be compared
                 call.future.set_exception(error)
 
-    def count(self) -> None:
-        """Take note of the calls so far, and have each further one wake the threads that wait."""
-        self._needed = 1
+    def drain(self) -> None:
+        """Add the calls so far, and let each further call wake a waiting thread."""
+        self._wake_count = 1
         if self._inbox:
-            self._receive()
-            self.soon()
+            self._drain_inbox()
+            self.schedule()
 
     def forget(self, caller: Any) -> None:
-        """Take note that a caller of the last batch does not come back."""
+        """Stop expecting a caller of the last batch."""
         if caller in self.expected:
             self.expected.discard(caller)
-            self._needed = max(1, min(self._needed, len(self.expected)))
-            if len(self._inbox) >= self._needed or not self.expected:
-                self.soon()
+            self._wake_count = max(1, min(self._wake_count, len(self.expected)))
+            if len(self._inbox) >= self._wake_count or not self.expected:
+                self.schedule()
 
 
 def attach(server: ThreadServer) -> ThreadHub | None:
-    """Let the batched methods of a model form batches of what a server runs, if it has any."""
+    """Let the model's batched methods, if any, form batches of the server's predictions."""
     if not BatchedMethod.used:
         return None
     hub = ThreadHub(server.router, server.follow)

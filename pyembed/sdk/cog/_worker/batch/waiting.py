@@ -1,4 +1,4 @@
-"""Calls of a batched method that wait for their batch."""
+"""Pending calls of a batched method, which wait for their batch."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Call:
     values  its element of each batched argument
     key     the other arguments, equal in all calls of a batch
     cost    what it adds to the cost of a batch
-    future  gets its result; done(): the caller has gone
-    caller  the prediction that calls, None for code of no prediction
+    future  gets its result; done() before that: the caller no longer waits
+    caller  the calling prediction, None for code outside of predictions
     scope   of that prediction; owner is its slot and id, for logs
     within  the batches in which it was made
     since   when it was made, by perf_counter_ns
@@ -45,7 +45,7 @@ class _Queue:
 
 
 class _Unhashable:
-    """A key that cannot be hashed, as a list: found by comparing it with others of the kind."""
+    """An unhashable key, such as a list. It is found by comparison with other unhashable keys."""
 
     __slots__ = ("_key",)
 
@@ -62,8 +62,8 @@ class _Unhashable:
             return bool(self._key == other._key)
         except Exception as exc:
             raise TypeError(
-                f"an argument that is not a list parameter cannot be compared: {exc}; batches are "
-                "formed of calls with equal ones, so pass numbers or text, or make it a list[...]"
+                f"cannot compare an argument that is not a list parameter: {exc}; the calls of a "
+                "batch must have equal ones, so pass numbers or text, or make it a list[...]"
             ) from exc
 
 
@@ -74,8 +74,8 @@ class WaitingCalls:
         self._max_size = max_size
         self._max_cost = max_cost
         self._queues: dict[Any, _Queue] = {}
-        self.count = 0  # also of calls whose callers have gone
-        self.dropped: list[Call] = []  # those, once take has met them
+        self.count = 0  # includes calls whose callers no longer wait
+        self.dropped: list[Call] = []  # calls without a waiting caller, which take has removed
 
     def add(self, call: Call) -> bool:
         """Add a call; return whether a batch of its key is full."""
@@ -102,7 +102,7 @@ class WaitingCalls:
         return any(map(self._fills, self._queues.values()))
 
     def take(self) -> list[Call]:
-        """Return the calls of the next batch, [] if all callers have gone."""
+        """Return the calls of the next batch, [] if no caller waits any more."""
         limit = self._max_cost
         part: list[Call] = []
         while not part and self._queues:
@@ -126,5 +126,5 @@ class WaitingCalls:
         return part
 
     def oldest(self) -> int:
-        """Return since when the oldest call waits."""
+        """Return when the oldest call was made."""
         return min(queue.calls[0].since for queue in self._queues.values())
