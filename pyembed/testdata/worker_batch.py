@@ -54,8 +54,8 @@ def test_batch(worker):
 @each
 def test_results(worker):
     assert worker.run_batch(of(1, 2, how="tuple")).outputs == [1, 2]
-    for how, said in (("short", "output has 2 elements for a batch of 3"),
-                      ("none", "output is None"), ("str", "output is a str")):  # fmt: skip
+    for how, said in (("short", "output must have 3 elements, got 2"),
+                      ("none", "got None"), ("str", "got str")):  # fmt: skip
         batch = worker.run_batch(of(1, 2, 3, how=how))
         assert batch.kinds == [FAILED] * 3
         assert all(said in error for error in batch.errors), batch.errors

@@ -51,8 +51,8 @@ func TestNdarrays_InputsThatAreArrays(t *testing.T) {
 				isJSON(t, members(t, a)["x"], want)
 			}
 			for x, want := range map[string]string{
-				`[[1, 2], [3]]`: `input "x": [1] has 1 element instead of 2`,
-				`[1, "a"]`:      `input "x": [1] is 'a' and not a number`,
+				`[[1, 2], [3]]`: `input "x": [1] must have 2 elements, got 1`,
+				`[1, "a"]`:      `input "x": [1] must be a number, got 'a'`,
 				`[1e39]`:        `input "x": [0] is too large for float32`,
 			} {
 				if a := s.Fail(harness.Input{"x": json.RawMessage(x)}); !strings.HasSuffix(a.Error, want) {
@@ -93,7 +93,7 @@ func TestNdarrays_ArraysOfEveryType(t *testing.T) {
 			`[["1"]]`:       `is not of type "integer"`,
 			`[[[1]]]`:       `is not of type "integer"`,
 			`[[1], [2, 3]]`: `input "m": [1] has 2 elements instead of 1`,
-			`[[256]]`:       `input "m": [0][0] is 256, out of the range of uint8`,
+			`[[256]]`:       `input "m": [0][0] must be in the range of uint8, got 256`,
 		} {
 			a := s.Input(harness.Input{"x": []int{7}, "m": json.RawMessage(m)})
 			harness.WantText(t, m, strings.ReplaceAll(string(a.Body), `\"`, `"`), want)

@@ -158,7 +158,7 @@ func testAnErrorIsOfItsItem(t *testing.T, s *harness.Server) {
 	for _, c := range []struct{ bad, own, other string }{
 		{"bad", "no bad", ""},
 		{"raises", "raised in step", "raised in step"},
-		{"short", "output has 1 elements for a batch of 2", "output has 1 elements for a batch of 2"},
+		{"short", "output must have 2 elements, got 1", "output must have 2 elements, got 1"},
 	} {
 		harness.WriteFile(t, s.Dir+"/calls.txt", "")
 		gate, open := holdStep(t, s)
@@ -212,7 +212,7 @@ func TestMethods_FaultsAreToldAtLoadOrCall(t *testing.T) {
 	harness.WantOutput(t, "other threads, loops and processes",
 		methods(t, "Mixed", python).Input(harness.Input{"text": "a"}), "A A A")
 	for class, want := range map[string]string{
-		"NoList": "NoList.step: @batch wants a parameter that takes a list",
+		"NoList": "NoList.step: @batch requires a list parameter",
 		"Both":   "Both.run and Base.step both have @batch",
 	} {
 		s := harness.Start(t, harness.Options{Python: python.Path, Model: "methods.py:" + class})

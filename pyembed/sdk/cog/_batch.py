@@ -79,7 +79,7 @@ def _check_int(name: str, value: object, most: int) -> None:
 def _check_cost(max_cost: object, cost: object) -> None:
     if (max_cost is None) != (cost is None):
         given, other = ("cost", "max_cost") if max_cost is None else ("max_cost", "cost")
-        raise TypeError(f'batch: {given} needs {other}, as in max_cost=4096, cost="tokens"')
+        raise TypeError(f'batch: {given} requires {other}, as in max_cost=4096, cost="tokens"')
     if max_cost is None:
         return
     if isinstance(max_cost, bool) or not isinstance(max_cost, (int, float)):
@@ -211,8 +211,8 @@ def batch(
         name = getattr(function, "__qualname__", "the function")
         if flags_of(function) & (_CO_GENERATOR | _CO_ASYNC_GENERATOR):
             raise TypeError(
-                f"batch: {name} yields; a batched "
-                "function returns a list, so take @batch or the yield away"
+                f"batch: {name} is a generator; a batched function must return a list, "
+                "so remove @batch or the yield"
             )
         is_method = _is_method(function)
         again = not is_method if isolate is None else isolate

@@ -72,7 +72,7 @@ class TestOptions:
             yield text
 
         for function in (yields, yields_later):
-            with pytest.raises(TypeError, match="yields; a batched function returns a list"):
+            with pytest.raises(TypeError, match="is a generator; a batched function must"):
                 cog.batch(max_size=2)(function)
         with pytest.raises(TypeError, match="goes on a function, not on int"):
             cog.batch(max_size=2)(3)
@@ -194,18 +194,18 @@ class TestInputs:
     @pytest.mark.parametrize(
         ("source", "message"),
         [
-            ("def run(a: str) -> list[str]: ...", "@batch wants a parameter that takes a list"),
-            ("def run() -> list[str]: ...", "@batch wants a parameter that takes a list"),
+            ("def run(a: str) -> list[str]: ...", "@batch requires a list parameter"),
+            ("def run() -> list[str]: ...", "@batch requires a list parameter"),
             (
                 "def run(a: list) -> list[str]: ...",
-                '"a" of run: list does not say of what',
+                '"a" of run: list has no element type',
             ),
             ("def run(a: list[bytes]) -> list[str]: ...", "bytes is not supported; use cog.Path"),
             ("def run(a: list[str], b) -> list[str]: ...", 'parameter "b" of run: it has no type'),
             ("def run(a: 'list[Nope]') -> list[str]: ...", "Nope"),
             (
                 "def run(*a: list[str]) -> list[str]: ...",
-                "@batch wants a parameter that takes a list",
+                "@batch requires a list parameter",
             ),
             ("def run(a: list[str] = Input(ge='x')) -> list[str]: ...", "ge is 'x'"),
         ],
@@ -242,11 +242,11 @@ class TestOutput:
     @pytest.mark.parametrize(
         ("returns", "message"),
         [
-            ("str", r"str is one result; .* as in `list\[str\]`"),
-            ("tuple[int, str]", "is one result"),
-            ("dict[str, str]", "is one result"),
+            ("str", r"str is a single result; .* as in `list\[str\]`"),
+            ("tuple[int, str]", "is a single result"),
+            ("dict[str, str]", "is a single result"),
             ("'list[str | None]'", "is optional"),
-            ("'collections.abc.Iterator[str]'", "is one result"),
+            ("'collections.abc.Iterator[str]'", "is a single result"),
         ],
     )
     def test_refused(self, plan, returns, message):
@@ -296,8 +296,8 @@ class TestAround:
             ("def preprocess(self, a: int): yield a", "preprocess runs in a thread"),
             ("async def postprocess(self, output): ...", "postprocess runs in a thread"),
             ("def preprocess(self, a): ...", 'parameter "a" of Runner.preprocess: it has no type'),
-            ("def postprocess(self): ...", "it takes one parameter"),
-            ("def postprocess(self, output, more): ...", "it takes one parameter"),
+            ("def postprocess(self): ...", "it must take one parameter"),
+            ("def postprocess(self, output, more): ...", "it must take one parameter"),
         ],
     )
     def test_refused(self, plan, body, message):
@@ -310,7 +310,7 @@ class TestAround:
             """)
 
     def test_function_takes_the_list_only(self, plan):
-        with pytest.raises(LoadError, match="it takes one parameter: the list of what preprocess"):
+        with pytest.raises(LoadError, match="it must take one parameter: the list of"):
             plan("""
                 class Runner:
                     def preprocess(self, a: int): ...
@@ -321,7 +321,7 @@ class TestAround:
 
 def test_streaming_is_refused(plan):
     for order in ("@batch(max_size=8)\n@streaming", "@streaming\n@batch(max_size=8)"):
-        with pytest.raises(LoadError, match="@batch and @streaming do not go together"):
+        with pytest.raises(LoadError, match="@batch and @streaming cannot be combined"):
             plan(f"{order}\ndef run(a: list[str]) -> list[str]: ...\n")
 
 
@@ -331,5 +331,5 @@ def test_async_function(plan):
 
 
 def test_a_function_that_yields_is_refused_below_a_decorator_too(plan):
-    with pytest.raises(LoadError, match="it yields; a function with @batch returns a list"):
+    with pytest.raises(LoadError, match="it is a generator; a function with @batch must"):
         plan("def run(a: list[str]) -> list[str]: yield a\n")

@@ -118,20 +118,20 @@ class TestResults:
         part = items(module, {}, {})
         function().take(part, numpy.arange(4).reshape(2, 2))
         assert [item.value.tolist() for item in part] == [[0, 1], [2, 3]]
-        with pytest.raises(OutputError, match="no length"):
+        with pytest.raises(OutputError, match="0-d array"):
             function().take(part, numpy.array(3))
 
     @pytest.mark.parametrize(
         ("result", "message"),
         [
-            ([1], "output has 1 elements for a batch of 2"),
-            ((1, 2, 3), "output has 3 elements for a batch of 2"),
-            (Array(1), "output has 1 elements for a batch of 2"),
-            (None, "output is None; .* returns a list of 2"),
-            ("ab", "output is a str"),
-            ({0: 1, 1: 2}, "output is a dict"),
-            (iter([1, 2]), "output is a list_iterator"),
-            (3, "output is a int"),
+            ([1], "output must have 2 elements, got 1"),
+            ((1, 2, 3), "output must have 2 elements, got 3"),
+            (Array(1), "output must have 2 elements, got 1"),
+            (None, "output must be a list of 2 elements, got None"),
+            ("ab", "got str"),
+            ({0: 1, 1: 2}, "got dict"),
+            (iter([1, 2]), "got list_iterator"),
+            (3, "got int"),
         ],
     )
     def test_refused(self, module, function, result, message):

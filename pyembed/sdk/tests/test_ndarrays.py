@@ -68,7 +68,7 @@ def test_annotations(annotation, dtype, dimensions):
 
 @pytest.mark.parametrize("dtype", ["complex64", "str_", "object_", "datetime64", "longdouble"])
 def test_types_that_json_has_not(dtype):
-    with pytest.raises(Unsupported, match="JSON has no"):
+    with pytest.raises(Unsupported, match="cannot come from JSON"):
         kind(f"NDArray[np.{dtype}]")
 
 
@@ -185,35 +185,43 @@ def test_what_the_worker_read_is_wrapped():
     assert np.frombuffer(data, "float32")[0] == 7
     empty = ndarrays.converter(kind(shaped(2, dtype="np.int8")))((bytearray(), (2, 0)))
     assert empty.shape == (2, 0)
-    with pytest.raises(ndarrays.ArrayError, match="has 2 dimensions instead of 1"):
+    with pytest.raises(ndarrays.ArrayError, match="must have 1 dimension, got 2"):
         ndarrays.converter(kind(shaped(1, dtype="np.int8")))((bytearray(2), (2, 1)))
 
 
 @pytest.mark.parametrize(
     ("annotation", "value", "message"),
     [
-        ("NDArray[np.float32]", [1, "a"], "[1] is 'a' and not a number"),
-        ("NDArray[np.float32]", [[1], [None]], "[1][0] is null and not a number"),
-        ("NDArray[np.float32]", [1, [2]], "[1] is a list and not a number"),
-        ("NDArray[np.float32]", [[1], 2], "[1] is 2 and not a list"),
-        ("NDArray[np.float32]", [[1], {}], "[1] is an object and not a list"),
-        ("NDArray[np.float32]", [[1, 2], [3]], "[1] has 1 element instead of 2"),
-        ("NDArray[np.float32]", [[[1]], [[1, 2]]], "[1][0] has 2 elements instead of 1"),
+        ("NDArray[np.float32]", [1, "a"], "[1] must be a number, got 'a'"),
+        ("NDArray[np.float32]", [[1], [None]], "[1][0] must be a number, got null"),
+        ("NDArray[np.float32]", [1, [2]], "[1] must be a number, got a list"),
+        ("NDArray[np.float32]", [[1], 2], "[1] must be a list, got 2"),
+        ("NDArray[np.float32]", [[1], {}], "[1] must be a list, got an object"),
+        ("NDArray[np.float32]", [[1, 2], [3]], "[1] must have 2 elements, got 1"),
+        ("NDArray[np.float32]", [[[1]], [[1, 2]]], "[1][0] must have 1 element, got 2"),
         ("NDArray[np.float32]", [[0, 1e39]], "[0][1] is too large for float32"),
         ("NDArray[np.float16]", [-65520], "[0] is too large for float16"),
         ("NDArray[np.float64]", [0, 10**400], "[1] is too large for float64"),
-        ("NDArray[np.float32]", [True], "[0] is true and not a number"),
-        ("NDArray[np.uint8]", [[1, 2], [3, 256]], "[1][1] is 256, out of the range of uint8"),
-        ("NDArray[np.uint8]", [-1], "[0] is -1, out of the range of uint8"),
-        ("NDArray[np.int64]", [2**63], "[0] is 9223372036854775808, out of the range of int64"),
-        ("NDArray[np.int64]", [10**400], "[0] is a number of many digits, out of the range"),
-        ("NDArray[np.int8]", [1.5], "[0] is 1.5 and not a whole number"),
-        ("NDArray[np.bool_]", [0], "[0] is 0 and not true or false"),
-        ("np.ndarray", [1, True], "[1] is true and not a number"),
-        ("np.ndarray", ["a" * 300], "and not a number"),
-        ("np.ndarray", "a", "is not a list"),
-        (shaped(2), [1, 2], "has 1 dimension instead of 2"),
-        (shaped(1), [[1]], "has 2 dimensions instead of 1"),
+        ("NDArray[np.float32]", [True], "[0] must be a number, got true"),
+        ("NDArray[np.uint8]", [[1, 2], [3, 256]], "[1][1] must be in the range of uint8, got 256"),
+        ("NDArray[np.uint8]", [-1], "[0] must be in the range of uint8, got -1"),
+        (
+            "NDArray[np.int64]",
+            [2**63],
+            "[0] must be in the range of int64, got 92233",
+        ),
+        (
+            "NDArray[np.int64]",
+            [10**400],
+            "the range of int64, got a number of many digits",
+        ),
+        ("NDArray[np.int8]", [1.5], "[0] must be a whole number, got 1.5"),
+        ("NDArray[np.bool_]", [0], "[0] must be true or false, got 0"),
+        ("np.ndarray", [1, True], "[1] must be a number, got true"),
+        ("np.ndarray", ["a" * 300], "must be a number, got 'aaa"),
+        ("np.ndarray", "a", "must be a list"),
+        (shaped(2), [1, 2], "must have 2 dimensions, got 1"),
+        (shaped(1), [[1]], "must have 1 dimension, got 2"),
     ],
 )
 def test_errors(annotation, value, message):
@@ -226,7 +234,7 @@ def test_too_many_dimensions():
     value = 1
     for _ in range(33):
         value = [value]
-    with pytest.raises(ndarrays.ArrayError, match="more than 32"):
+    with pytest.raises(ndarrays.ArrayError, match="at most 32"):
         ndarrays.converter(kind("np.ndarray"))(value)
 
 
@@ -242,10 +250,10 @@ def test_errors_name_the_input(run):
     assert good.get("c") is None
     assert prepare({"a": [1], "b": [], "c": [4]})["c"].tolist() == [4]
     for bad, message in (
-        ({"a": ["x"], "b": []}, "input \"a\": [0] is 'x' and not a number"),
-        ({"a": [1], "b": [[1], [300]]}, 'input "b": [1][0] is 300, out of the range of int8'),
-        ({"a": [1], "b": [[1], 2]}, 'input "b": [1] is not a list'),
-        ({"a": [1], "b": [], "c": [[1], []]}, 'input "c": [1] has 0 elements instead of 1'),
+        ({"a": ["x"], "b": []}, "input \"a\": [0] must be a number, got 'x'"),
+        ({"a": [1], "b": [[1], [300]]}, 'input "b": [1][0] must be in the range of int8, got 300'),
+        ({"a": [1], "b": [[1], 2]}, 'input "b": [1] must be a list'),
+        ({"a": [1], "b": [], "c": [[1], []]}, 'input "c": [1] must have 1 element, got 0'),
     ):
         with pytest.raises(InputError) as raised:
             prepare(bad)
@@ -266,8 +274,11 @@ class Part(TypedDict):
         run("t: Part, d: dict[str, NDArray[np.int8]] = {}", before=before).signature
     )
     for bad, message in (
-        ({"t": {"file": "x", "a": [1, "b"]}}, "input \"t\": ['a'][1] is 'b' and not a number"),
-        ({"t": {"file": "x", "a": [1]}, "d": {"k": [1.5]}}, "input \"d\": ['k'][0] is 1.5 and not"),
+        ({"t": {"file": "x", "a": [1, "b"]}}, "input \"t\": ['a'][1] must be a number, got 'b'"),
+        (
+            {"t": {"file": "x", "a": [1]}, "d": {"k": [1.5]}},
+            "input \"d\": ['k'][0] must be a whole number, got 1.5",
+        ),
     ):
         with pytest.raises(InputError) as raised:
             prepare(bad)
@@ -294,8 +305,8 @@ def test_defaults(run):
     [
         ("a: NDArray[np.int8] = np.zeros(2)", "is an array; write its content as a list"),
         ("a: NDArray[np.int8] = (1, 2)", "is not of type"),
-        ("a: NDArray[np.int8] = [300]", "[0] is 300, out of the range of int8"),
-        ("a: NDArray[np.complex64]", "JSON has no complex64"),
+        ("a: NDArray[np.int8] = [300]", "[0] must be in the range of int8, got 300"),
+        ("a: NDArray[np.complex64]", "complex64 cannot come from JSON"),
         ("a: NDArray[np.int8] = Input(choices=[1])", "choices cannot be given"),
     ],
 )

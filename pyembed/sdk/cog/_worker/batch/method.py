@@ -37,10 +37,10 @@ class MethodPlan:
         self.name = source.qualname
         self.is_async = bool(flags & _CO_COROUTINE)
         if flags & (_CO_VARARGS | _CO_VARKEYWORDS) or code is None:
-            raise source.error("", "@batch wants named parameters, not *args or **kwargs")
+            raise source.error("", "@batch requires named parameters, not *args or **kwargs")
         positional = code.co_varnames[: code.co_argcount]
         if not positional:
-            raise source.error("", "a method with @batch takes self first")
+            raise source.error("", "a method with @batch must take self first")
         names = [*positional[1:], *code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]]
         annotations = _annotations(source.inner)
         self.batched = tuple(name for name in names if _is_list(annotations.get(name)))
@@ -48,8 +48,8 @@ class MethodPlan:
         if not self.batched:
             raise source.error(
                 "",
-                "@batch wants a parameter that takes a list, as in `text: list[str]`, "
-                "of which each call brings one",
+                "@batch requires a list parameter, as in `text: list[str]`, "
+                "with one element for each call",
             )
         self.bind = _binder(source, positional[1:], names, self.batched, self.keys)
 
@@ -60,8 +60,10 @@ class MethodPlan:
             return 0
         value = getattr(values[0], cost) if isinstance(cost, str) else cost(*values)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
-            what = f"the attribute {cost}" if isinstance(cost, str) else "the function of cost"
-            raise TypeError(f"{self.name}: {what} gives {value!r}; a cost is a number of 0 or more")
+            what = f"the attribute {cost}" if isinstance(cost, str) else "the cost function"
+            raise TypeError(
+                f"{self.name}: a cost must be a number of 0 or more, got {value!r} from {what}"
+            )
         return value
 
     def arguments(self, calls: list[tuple[Any, ...]], key: tuple[Any, ...]) -> dict[str, Any]:

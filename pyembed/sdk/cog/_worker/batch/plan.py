@@ -76,9 +76,9 @@ def read_plan(
     """Return the plan of a function with @batch, checked; raise LoadError if it has faults."""
     source = Source(function, root)
     if source.flags & (_CO_GENERATOR | _CO_ASYNC_GENERATOR):
-        raise source.error("", "it yields; a function with @batch returns a list")
+        raise source.error("", "it is a generator; a function with @batch must return a list")
     if getattr(function, "__cog_streaming__", getattr(source.inner, "__cog_streaming__", False)):
-        raise source.error("", "@batch and @streaming do not go together; take one of them away")
+        raise source.error("", "@batch and @streaming cannot be combined; remove one of them")
     parameters, _, returns = read_parameters(source)
     signature = Signature(source, [], Untyped("anything"))
     if preprocess is None:
@@ -99,7 +99,7 @@ def read_plan(
 def _refuse_async(function: Callable[..., Any], name: str, root: str) -> None:
     source = Source(function, root, name)
     if source.flags & (_CO_COROUTINE | _CO_ASYNC_GENERATOR | _CO_GENERATOR):
-        raise source.error("", f"{name} runs in a thread: make it a plain `def` that returns")
+        raise source.error("", f"{name} runs in a thread; make it a plain `def` that returns")
 
 
 def _inputs(
@@ -122,10 +122,10 @@ def _inputs(
         if item is not None and not field.default_fits and not problem:
             # Cog has no batches, so there is no model to stay compatible with.
             fault = constraints.mismatch(field.kind, field.default)
-            problem = f"the default {fault}, and it is that of one element"
+            problem = f"the default {fault}; it must be the default of one element"
         if item is None and field.kind.contains(Array):
             problem = (
-                f"an array cannot be a key; let each prediction bring one:"
+                f"an array cannot be a key; take one for each prediction, as in"
                 f" `list[{field.kind.name}]`"
             )
         if problem:
@@ -134,8 +134,8 @@ def _inputs(
     if not batched:
         raise source.error(
             "",
-            "@batch wants a parameter that takes a list, as in `text: list[str]`, "
-            "of which each prediction brings one",
+            "@batch requires a list parameter, as in `text: list[str]`, "
+            "with one element for each prediction",
         )
     return tuple(batched), tuple(keys)
 
@@ -156,7 +156,7 @@ def _item_of(annotation: object, source: Source, name: str) -> tuple[object] | N
         return None
     if not args:
         raise source.error(
-            name, f"{show(annotation)} does not say of what; write `list[str]` or the like"
+            name, f"{show(annotation)} has no element type; write `list[str]` or similar"
         )
     return (args[0],)
 
@@ -178,8 +178,7 @@ def _only_parameter(parameters: list[Parameter], source: Source) -> str:
     if len(needed) > 1 or not parameters:
         raise source.error(
             "",
-            "where there is a preprocess, it takes one parameter: "
-            "the list of what preprocess returned",
+            "with a preprocess, it must take one parameter: the list of what preprocess returned",
         )
     return needed[0] if needed else parameters[0].name
 
@@ -196,7 +195,7 @@ def _element(returns: tuple[bool, object], source: Source) -> Kind:
         what = show(annotation)
         raise source.error(
             "return",
-            f"{what} is one result; a function with @batch returns one for each prediction, "
+            f"{what} is a single result; a function with @batch returns one for each prediction, "
             f"as in `list[{what}]`",
         )
     return _single(read_output((True, args[0]), source), source)
@@ -207,11 +206,11 @@ def _result_of(postprocess: Callable[..., Any], root: str) -> Kind:
     source = Source(postprocess, root, "postprocess")
     parameters, _, returns = read_parameters(source)
     if not parameters or any(not p.declared for p in parameters[1:]):
-        raise source.error("", "it takes one parameter: an element of what the function returned")
+        raise source.error("", "it must take one parameter: an element of the function's result")
     return _single(read_output(returns, source), source)
 
 
 def _single(kind: Kind, source: Source) -> Kind:
     if isinstance(kind, Stream):
-        raise source.error("return", f"{kind.name}: a batched prediction has no iterator to read")
+        raise source.error("return", f"{kind.name}: a batched prediction cannot return an iterator")
     return kind

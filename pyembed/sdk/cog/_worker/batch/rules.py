@@ -39,15 +39,15 @@ class CallRules:
     def _of_other(self, result: Any, count: int) -> list[Any]:
         has = getattr(type(result), "__len__", None) and hasattr(result, "__getitem__")
         if not has or isinstance(result, _NO_LIST):
-            kind = "None" if result is None else f"a {type(result).__qualname__}"
+            kind = "None" if result is None else type(result).__qualname__
             raise OutputError(
-                f"output is {kind}; a function with @batch returns a list of {count}, "
-                "one for each prediction of the batch"
+                f"output must be a list of {count} elements, got {kind}; a function with @batch "
+                "returns one element for each prediction"
             )
         try:
             length = len(result)
         except TypeError as exc:  # an array without a dimension
-            raise OutputError(f"output has no length, for a batch of {count}") from exc
+            raise OutputError(f"output must have {count} elements, got a 0-d array") from exc
         if length != count:
             raise OutputError(_length(length, count))
         if self._to_cpu and hasattr(result, "is_cuda") and hasattr(result, "cpu"):
@@ -76,6 +76,6 @@ class CallRules:
 
 def _length(got: int, wanted: int) -> str:
     return (
-        f"output has {got} elements for a batch of {wanted}; a function with @batch returns "
-        "one for each prediction, in the same order"
+        f"output must have {wanted} elements, got {got}; a function with @batch returns one "
+        "element for each prediction, in the same order"
     )

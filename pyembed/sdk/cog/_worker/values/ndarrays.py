@@ -102,8 +102,8 @@ def _dtype(name: str, dtype: object, resolve: Callable[[Any], Any]) -> str:
         if dtype is not None:
             return dtype
     raise Unsupported(
-        f"{name}: JSON has no {show(scalar)}; use numpy.bool_, or one of the types of whole "
-        "numbers and floats of up to 64 bits"
+        f"{name}: {show(scalar)} cannot come from JSON; use numpy.bool_, or an integer or "
+        "float type of up to 64 bits"
     )
 
 
@@ -128,7 +128,7 @@ def converter(kind: Array) -> Callable[[Any], Any]:
             if dtype is None or array.dtype == dtype:
                 return array
             if not numpy.can_cast(array.dtype, dtype, "same_kind"):
-                raise ArrayError(f"is an array of {array.dtype}, and not of {dtype}")
+                raise ArrayError(f"must be an array of {dtype}, got {array.dtype}")
             return array.astype(dtype)
         if isinstance(value, ndarray):
             return value
@@ -179,7 +179,7 @@ def mismatch(kind: Array, value: Any) -> str:
 
 
 def _dimensions(got: int, wanted: int) -> str:
-    return f"has {got} dimension{'s' * (got != 1)} instead of {wanted}"
+    return f"must have {wanted} dimension{'s' * (wanted != 1)}, got {got}"
 
 
 def _array(numpy: Any, value: Any, dtype: Any, dimensions: int) -> Any:
@@ -206,24 +206,24 @@ def _shape(value: Any) -> tuple[int, ...]:
         shape.append(len(value))
         value = value[0] if value else None
     if not shape:
-        raise ArrayError("is not a list")
+        raise ArrayError("must be a list")
     if len(shape) > 32:
-        raise ArrayError("has more than 32 dimensions")
+        raise ArrayError("must have at most 32 dimensions")
     return tuple(shape)
 
 
 def _gather(value: Any, shape: tuple[int, ...], level: int, place: str, numbers: list[Any]) -> None:
     """Append the numbers of a nested list."""
     if type(value) is not list:
-        raise ArrayError(f"{place} is {_show(value)} and not a list")
+        raise ArrayError(f"{place} must be a list, got {_show(value)}")
     if len(value) != shape[level]:
         raise ArrayError(
-            f"{place} has {len(value)} element{'s' * (len(value) != 1)} instead of {shape[level]}"
+            f"{place} must have {shape[level]} element{'s' * (shape[level] != 1)}, got {len(value)}"
         )
     if level == len(shape) - 1:
         for i, number in enumerate(value):
             if not isinstance(number, (int, float)):
-                raise ArrayError(f"{place}[{i}] is {_show(number)} and not a number")
+                raise ArrayError(f"{place}[{i}] must be a number, got {_show(number)}")
         numbers += value
         return
     for i, item in enumerate(value):
@@ -253,10 +253,10 @@ def _fit(numpy: Any, number: Any, dtype: Any, at: int, shape: tuple[int, ...]) -
     """Return a number as a value of the dtype."""
     if (dtype.kind == "b") is not isinstance(number, bool):
         wanted = "true or false" if dtype.kind == "b" else "a number"
-        raise ArrayError(f"{_at(at, shape)} is {_show(number)} and not {wanted}")
+        raise ArrayError(f"{_at(at, shape)} must be {wanted}, got {_show(number)}")
     if dtype.kind == "f":
         if number != number:
-            raise ArrayError(f"{_at(at, shape)} is nan")
+            raise ArrayError(f"{_at(at, shape)} must be a number, got nan")
         try:
             return float(number)
         except OverflowError:
@@ -265,11 +265,11 @@ def _fit(numpy: Any, number: Any, dtype: Any, at: int, shape: tuple[int, ...]) -
         return number
     if isinstance(number, float):
         if not number.is_integer():
-            raise ArrayError(f"{_at(at, shape)} is {number!r} and not a whole number")
+            raise ArrayError(f"{_at(at, shape)} must be a whole number, got {number!r}")
         number = int(number)
     limits = numpy.iinfo(dtype)
     if not limits.min <= number <= limits.max:
-        raise ArrayError(f"{_at(at, shape)} is {_show(number)}, out of the range of {dtype}")
+        raise ArrayError(f"{_at(at, shape)} must be in the range of {dtype}, got {_show(number)}")
     return number
 
 
