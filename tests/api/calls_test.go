@@ -174,7 +174,7 @@ func TestCalls_OneModelCallsNone(t *testing.T) {
 	t.Parallel()
 	dir := harness.NewFolder(t, "run.py", callingModel)
 	s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:Runner"})
-	failedWith(t, harness.PredictBy(s, "", harness.Input{}), `no model "b" can be called: this server has one model`)
+	failedWith(t, harness.PredictBy(s, "", harness.Input{}), `cannot call model "b": this server has only one model`)
 }
 
 // TestCall_EndsWithItsCaller: the called prediction is canceled when the caller is, when the caller ends, and when its

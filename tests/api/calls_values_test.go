@@ -190,7 +190,7 @@ func TestCallsValues_ItemsOfCalls(t *testing.T) {
 		harness.Equal(t, fmt.Sprintf("%q", how), harness.PredictBy(s, "a", harness.Input{"how": how}).Text(t), want)
 	}
 	failedWith(t, harness.PredictBy(s, "a", harness.Input{"how": "wrong"}),
-		`model "c" yields no items: await the call instead`)
+		`model "c" does not yield items: await the call instead`)
 
 	answer := make(chan harness.Answer, 1)
 	before := s.Log.Count("got one")

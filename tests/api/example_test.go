@@ -160,7 +160,7 @@ func TestExample_FromFile(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`{"text": }`: "cog_example.json is not valid JSON", `[1]`: "cog_example.json is not a JSON object",
-		`{}`: `lacks the required input "text"`,
+		`{}`: `is missing the required input "text"`,
 	} {
 		write(text)
 		s := harness.Start(t, harness.Options{Dir: dir, Model: "examples.py:FromFile"})

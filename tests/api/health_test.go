@@ -61,7 +61,7 @@ func TestHealth_HealthcheckThatAlwaysHangs(t *testing.T) {
 	for n := range 6 {
 		want := "user-defined healthcheck timed out after 5.0 seconds"
 		if n >= 4 {
-			want = "4 user-defined healthchecks were begun and have not returned"
+			want = "4 user-defined healthchecks are still running"
 		}
 		if a := s.Do("GET", "/health-check", nil); !strings.Contains(string(a.Body), want) ||
 			!strings.Contains(string(a.Body), "UNHEALTHY") {

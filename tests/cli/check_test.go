@@ -69,7 +69,7 @@ func TestCheck_CLICheckFindsEveryMistake(t *testing.T) {
 				"def run() -> int: ...\n",
 			},
 			nil,
-			[]string{"run.py:1: a concurrency of 400 is too much for run", "at most 256", "write `async def`"},
+			[]string{"run.py:1: a concurrency of 400 is too high for run", "at most 256", "write `async def`"},
 		},
 		{
 			"schema",
@@ -224,7 +224,7 @@ cog==0.1
 		got := c.Good(t, "check")
 		harness.WantText(t, "the versions", got, "warning: cog.yaml:3: build.gpu is true, but no GPU is visible here",
 			"warning: cog.yaml:4: build.python_version is 3.9, but the interpreter is Python 3.", "choose another with --python",
-			"warning: requirements.txt:3: packaging ", " is installed, and packaging==0.0.1 is asked for", "packaging==0.0.1`",
+			"warning: requirements.txt:3: packaging ", " is installed, but packaging==0.0.1 is required", "packaging==0.0.1`",
 			"warning: requirements.txt:4: No_Such.Package is not installed",
 			"warning: more.txt:2: no-such-package is not installed", " no-such-package`", "no problem and ")
 		count := 5

@@ -159,7 +159,7 @@ def configure_instrumentation():
 		t.Errorf(`the model's spans are %v, want len(spans) 2 and Resource["cog.process.role"] worker`, spans)
 	}
 	for _, c := range []struct{ hooks, want string }{
-		{"x = 1\n", "it has no function create_tracer_provider"},
+		{"x = 1\n", "it must define create_tracer_provider"},
 		{"def create_tracer_provider():\n    return 3\n", "create_tracer_provider returned int"},
 		{good + "create_meter_provider = 3\n", "create_meter_provider is not a function"},
 		{"1 / 0\n", "ZeroDivisionError"},

@@ -32,7 +32,7 @@ func TestSetup_ThatFailsLeavesServerUpWithItsLogs(t *testing.T) {
 		{
 			"too many threads", "setups.py:plain",
 			[]string{"--concurrency", "257"},
-			[]string{"a concurrency of 257 is too much for plain", "at most 256"},
+			[]string{"a concurrency of 257 is too high for plain", "at most 256"},
 		},
 		{"no such file", "nowhere.py:Runner", nil, []string{"nowhere.py"}},
 		{"no such class", "setups.py:Absent", nil, []string{"Absent", "Well"}},

@@ -295,7 +295,7 @@ func TestThreads_WrongNumbersAreRefused(t *testing.T) {
 		"--concurrency 0: must be at least 1")
 	for model, c := range map[string][2]string{
 		"threaded.py:Runner": {"257", "a worker has at most 256"},
-		"batches.py:Runner":  {"2", "does not go with @cog.batch"},
+		"batches.py:Runner":  {"2", "cannot be combined with @cog.batch"},
 	} {
 		s := harness.Start(t, harness.Options{Model: model, Args: []string{"--concurrency", c[0]}})
 		harness.WantText(t, model, s.WaitHealth("SETUP_FAILED").Setup.Logs, c[1])

@@ -18,7 +18,7 @@ else:
 def mark(function: _F, decorator: str, attribute: str, value: object) -> _F:
     """Store what a decorator says about a function; raise TypeError if it is none."""
     if not callable(function):
-        raise TypeError(f"@{decorator} goes on a function, not on {type(function).__name__}")
+        raise TypeError(f"@{decorator} must decorate a function, not {type(function).__name__}")
     setattr(function, attribute, value)
     return function
 

@@ -48,7 +48,9 @@ class URLFile(io.IOBase):
         from ._filename import temporary_name
 
         if not url.startswith(_HTTP):
-            raise ValueError(f"a URLFile is behind http: or https:, not {url[:100]!r}")
+            raise ValueError(
+                f"the URL of a URLFile must begin with http: or https:, got {url[:100]!r}"
+            )
         self._url = url
         self._response: Any = None
         self.name = filename or temporary_name(url)

@@ -47,7 +47,9 @@ def openai(endpoint: str) -> Callable[[_F], _F]:
     """
     names = ", ".join(f'"{name}"' for name in SUBJECTS)
     if not isinstance(endpoint, str):
-        raise TypeError(f'openai: name the endpoint, as in @openai("chat"); it is one of {names}')
+        raise TypeError(
+            f'openai: missing endpoint, as in @openai("chat"); it must be one of {names}'
+        )
     if endpoint not in SUBJECTS:
         raise ValueError(f"openai: the endpoint must be one of {names}, not {endpoint!r}")
     return lambda function: mark(function, "openai", OPENAI_ATTRIBUTE, endpoint)

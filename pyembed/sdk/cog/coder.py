@@ -56,11 +56,11 @@ class Coder:
 
     def encode(self, x: Any) -> dict[str, Any]:
         """Return the JSON object for a value."""
-        raise NotImplementedError(f"{type(self).__name__} has no encode()")
+        raise NotImplementedError(f"{type(self).__name__} must define encode()")
 
     def decode(self, x: dict[str, Any]) -> Any:
         """Return the value for a JSON object."""
-        raise NotImplementedError(f"{type(self).__name__} has no decode()")
+        raise NotImplementedError(f"{type(self).__name__} must define decode()")
 
 
 _order: dict[type[Coder], None] = {}

@@ -143,7 +143,7 @@ def Input(  # noqa: N802, the name is the interface
     """
     if default_factory is not None:
         raise TypeError(
-            "Input() takes no default_factory: give the value itself, Input(default=...); "
+            "Input() does not support default_factory; pass the value, Input(default=...): "
             "a list or dict is copied for each prediction"
         )
     if isinstance(choices, (str, bytes)):

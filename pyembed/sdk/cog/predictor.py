@@ -42,13 +42,13 @@ class BaseRunner:
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Make one prediction from the inputs that the signature declares."""
         if type(self).predict is BaseRunner.predict:
-            raise NotImplementedError(f"{type(self).__name__} defines no run()")
+            raise NotImplementedError(f"{type(self).__name__} must define run()")
         return self.predict(*args, **kwargs)
 
     def predict(self, *args: Any, **kwargs: Any) -> Any:
         """Make one prediction: the older name of `run`."""
         if type(self).run is BaseRunner.run:
-            raise NotImplementedError(f"{type(self).__name__} defines no run()")
+            raise NotImplementedError(f"{type(self).__name__} must define run()")
         return self.run(*args, **kwargs)
 
     @property

@@ -74,7 +74,7 @@ class TestOptions:
         for function in (yields, yields_later):
             with pytest.raises(TypeError, match="is a generator; a batched function must"):
                 cog.batch(max_size=2)(function)
-        with pytest.raises(TypeError, match="goes on a function, not on int"):
+        with pytest.raises(TypeError, match="must decorate a function, not int"):
             cog.batch(max_size=2)(3)
 
     def test_is_a_function_whoever_came_first(self):
@@ -207,7 +207,10 @@ class TestInputs:
                 "def run(*a: list[str]) -> list[str]: ...",
                 "@batch requires a list parameter",
             ),
-            ("def run(a: list[str] = Input(ge='x')) -> list[str]: ...", "ge is 'x'"),
+            (
+                "def run(a: list[str] = Input(ge='x')) -> list[str]: ...",
+                "ge must be a number, got 'x'",
+            ),
         ],
     )
     def test_refused(self, plan, source, message):

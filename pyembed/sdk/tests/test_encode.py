@@ -144,7 +144,7 @@ def test_subclasses_come_out_as_plain_types():
         (math.nan, "output is nan, which JSON cannot hold"),
         ({"x": [1.0, math.inf]}, "output.x[1] is inf, which JSON cannot hold"),
         ((-math.inf,), "output[0] is -inf"),
-        ({(1, 2): 3}, "output has the key (1, 2) of type tuple; JSON has str keys only"),
+        ({(1, 2): 3}, "output has the key (1, 2) of type tuple; the keys must be str"),
         ({"a": {math.nan: 3}}, "output.a has the key nan of type float"),
         (object, "output is the class object, not a value"),
         (Box, "output is the class Box, not a value"),

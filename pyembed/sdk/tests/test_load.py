@@ -114,10 +114,10 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("ref", "message"),
         [
-            ("nope.py:Runner", "there is no file"),
-            (":Runner", "names no file"),
+            ("nope.py:Runner", "does not exist"),
+            (":Runner", "invalid reference"),
             ("predict.py:Nope", 'predict.py has no "Nope"; it defines Predictor'),
-            ("predict.py:value", "value is not a class or function but int"),
+            ("predict.py:value", "value must be a class or function, not int"),
             ("both.py:Both", "Both must define either run() or predict(), not both"),
             ("both.py:Child", "Child must define either run() or predict(), not both"),
             ("both.py:Neither", "Neither must define run() (or predict(), its older name)"),

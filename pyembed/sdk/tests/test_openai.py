@@ -96,13 +96,13 @@ def test_absent_without_the_decorator(tmp_path):
     [
         (
             CHAT.replace("messages", "conversation"),
-            'needs a parameter "messages".*`messages: list',
+            'requires a parameter "messages".*`messages: list',
         ),
-        (GOOD["embeddings"].replace("input:", "text:"), 'needs a parameter "input"'),
-        (GOOD["transcriptions"].replace("file:", "audio:"), 'needs a parameter "file"'),
+        (GOOD["embeddings"].replace("input:", "text:"), 'requires a parameter "input"'),
+        (GOOD["transcriptions"].replace("file:", "audio:"), 'requires a parameter "file"'),
         (
             CHAT.replace('"chat"', '"embeddings"').replace("messages", "input"),
-            "returns its whole output at once",
+            "must return its whole output at once",
         ),
         (
             CHAT + '    @openai("embeddings")\n'
@@ -122,9 +122,9 @@ class TestDecorator:
             cog.openai("chats")
 
     def test_without_an_endpoint(self):
-        with pytest.raises(TypeError, match="name the endpoint"):
+        with pytest.raises(TypeError, match="missing endpoint"):
             cog.openai(lambda messages: "")
 
     def test_on_no_function(self):
-        with pytest.raises(TypeError, match="goes on a function, not on int"):
+        with pytest.raises(TypeError, match="must decorate a function, not int"):
             cog.openai("chat")(3)

@@ -43,7 +43,7 @@ def test_what_is_met(parser, text):
     [
         ("no-such-package", "no-such-package is not installed"),
         ("No_Such.Package[x]>=2", "No_Such.Package is not installed"),
-        ("pytest==0.1", f"pytest {VERSION} is installed, and pytest==0.1 is asked for"),
+        ("pytest==0.1", f"pytest {VERSION} is installed, but pytest==0.1 is required"),
     ],
 )
 def test_what_is_missing(parser, text, what):
@@ -51,7 +51,7 @@ def test_what_is_missing(parser, text, what):
 
 
 def test_versions_need_the_package_packaging():
-    assert packages.missing("pytest<1").endswith("is installed, and pytest<1 is asked for")
+    assert packages.missing("pytest<1").endswith("is installed, but pytest<1 is required")
     assert packages.missing(f"pytest!={VERSION}") != ""
     assert packages.missing("not a requirement !!") == ""
 

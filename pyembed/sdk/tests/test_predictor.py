@@ -166,14 +166,14 @@ class TestFlags:
     def test_variable_parameters_take_every_input(self, model, definition, passes):
         signature = model(definition).signature
         assert (signature.inputs, signature.open) == ([], passes)
-        (doubt,) = signature.doubts
-        assert "takes *args or **kwargs" in doubt
-        assert "functools.wraps" in doubt
+        (warning,) = signature.warnings
+        assert "takes *args or **kwargs" in warning
+        assert "functools.wraps" in warning
 
     def test_named_parameters_beside_variable_ones_are_the_inputs(self, model):
         signature = model("def run(a: int, **kwargs) -> str: ...\n").signature
         assert [field.name for field in signature.inputs] == ["a"]
-        assert (signature.open, signature.doubts) == (False, [])
+        assert (signature.open, signature.warnings) == (False, [])
 
     def test_decorator_that_wraps_itself_ends(self, model):
         with pytest.raises(LoadError, match="it has no type"):

@@ -215,9 +215,9 @@ class TestRunner:
         assert Old().run(1) == Old().predict(1) == New().run(1) == New().predict(1) == 1
 
     def test_neither(self):
-        with pytest.raises(NotImplementedError, match="defines no run"):
+        with pytest.raises(NotImplementedError, match="must define run"):
             BaseRunner().run()
-        with pytest.raises(NotImplementedError, match="defines no run"):
+        with pytest.raises(NotImplementedError, match="must define run"):
             BasePredictor().predict()
 
     def test_setup_does_nothing(self):
@@ -242,7 +242,7 @@ class TestDecorators:
         assert two.__cog_streaming__
 
     def test_streaming_wants_a_function(self):
-        with pytest.raises(TypeError, match="goes on a function"):
+        with pytest.raises(TypeError, match="must decorate a function"):
             streaming(3)
 
     def test_concurrent(self):
@@ -277,7 +277,7 @@ class TestDecorators:
         def sync(): ...
 
         assert sync.__cog_concurrency__ == 2
-        with pytest.raises(TypeError, match="goes on a function"):
+        with pytest.raises(TypeError, match="must decorate a function"):
             concurrent(max=2)(3)
 
 

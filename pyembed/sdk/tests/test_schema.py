@@ -219,7 +219,9 @@ def test_class_of_another_module(model, tmp_path):
 
 
 def test_streaming_wants_an_iterator(model):
-    with pytest.raises(LoadError, match="@streaming wants an iterator as the return type, not str"):
+    with pytest.raises(
+        LoadError, match="@streaming requires an iterator as the return type, not str"
+    ):
         model("from cog import streaming\n@streaming\ndef run() -> str: ...\n")
 
 

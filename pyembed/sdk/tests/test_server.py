@@ -75,7 +75,7 @@ def test_version(tmp_path, binary):
 def test_no_binary_is_said(tmp_path):
     done = start(tmp_path)
     assert done.returncode == 1
-    assert "no program named pinion on the PATH" in done.stderr
+    assert "cannot find pinion on the PATH" in done.stderr
     done = start(tmp_path, PINION_BINARY="/nowhere/pinion")
     assert done.returncode == 1
     assert "cannot run /nowhere/pinion: No such file" in done.stderr
@@ -84,4 +84,4 @@ def test_no_binary_is_said(tmp_path):
 def test_what_is_wrong_is_said(tmp_path, binary):
     done = start(tmp_path, "--await-explicit-shutdown=maybe")
     assert done.returncode == 2
-    assert "'maybe' is neither true nor false" in done.stderr
+    assert "must be true or false, got 'maybe'" in done.stderr

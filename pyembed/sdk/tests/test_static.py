@@ -261,7 +261,7 @@ def test_batches(tmp_path):
 
 
 def test_foreign_star_hides_what_is_missing(heavy):
-    with pytest.raises(Refusal, match=r"from heavy_one import \*: what heavy_one defines is not"):
+    with pytest.raises(Refusal, match=r"from heavy_one import \*: the names in heavy_one are"):
         heavy("class Predictor(Base)", "from heavy_one import *\nclass Other(Base)")
 
 
@@ -272,7 +272,7 @@ def test_own_faults_are_refused_with_the_exception(model, tmp_path):
 
 
 def test_a_missing_file_and_a_broken_one(tmp_path):
-    with pytest.raises(LoadError, match="there is no file"):
+    with pytest.raises(LoadError, match="does not exist"):
         read_predictor("predict.py", str(tmp_path))
     (tmp_path / "predict.py").write_text("def run(:\n")
     with pytest.raises(Refusal, match=r"predict.py:1: SyntaxError"):

@@ -160,7 +160,7 @@ def test_libraries_may_ask_for_the_system_but_install_nothing(tmp_path):
             expected
         )
         assert ("document" in answer) == (expected == "")
-    assert "without the network, unless --execute" in answer["problems"][0]["what"]
+    assert "the network is blocked while a model is inspected" in answer["problems"][0]["what"]
 
 
 def test_the_check_of_a_model_that_is_not_imported_finds_every_mistake(tmp_path):

@@ -34,7 +34,7 @@ class Call:
 
     def __init__(self, function: str, model: str, inputs: dict[str, Any]) -> None:
         if not isinstance(model, str):
-            raise TypeError(f"cog.{function}: a model's name is a str, not {type(model).__name__}")
+            raise TypeError(f"cog.{function}: model must be a str, not {type(model).__name__}")
         self._model = model
         self._inputs = inputs
         self._scope = _scope_of(function, model)
@@ -80,7 +80,9 @@ class Call:
             await exchange.send_async()
             kind, value = exchange.result(await exchange.receive_async())
             if kind != STARTED:
-                raise CallError(f'model "{self._model}" yields no items: await the call instead')
+                raise CallError(
+                    f'model "{self._model}" does not yield items: await the call instead'
+                )
             while True:
                 kind, value = exchange.result(await exchange.receive_async())
                 if kind != OUTPUT:
@@ -111,7 +113,7 @@ def _scope_of(function: str, model: str) -> Scope:
     import _px
 
     if not scope.calls:
-        raise CallError(f'no model "{model}" can be called: this server has one model')
+        raise CallError(f'cannot call model "{model}": this server has only one model')
     if _px.is_child():
         raise CallError(f"cog.{function} does not work in a process that the model forked")
     if scope.owner is None and scope is not _px.scope():

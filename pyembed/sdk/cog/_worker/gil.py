@@ -35,8 +35,9 @@ def watch() -> None:
 
 def _tell(name: str) -> None:
     print(
-        f"cog: warning: the extension module {name} has turned the GIL on, because it does not say "
-        "that it can do without: Python code of this worker now runs in one thread at a time. "
+        f"cog: warning: the extension module {name} has turned the GIL on, because it does not "
+        "declare that it runs without it: Python code of this worker now runs in one thread at a "
+        "time. "
         f"Install a version of {name} for free-threaded Python, or set PYTHON_GIL=0 if it is safe",
         file=sys.stderr,
     )

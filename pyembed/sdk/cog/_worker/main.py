@@ -197,11 +197,11 @@ def _load(config: dict[str, Any]) -> Any:
         if loaded is None:
             continue
         signature = loaded.signature
-        if signature.doubts or any(f.doubts or f.none_default for f in signature.inputs):
+        if signature.warnings or any(f.warnings or f.none_default for f in signature.inputs):
             _note(loaded, root, config.get("none_defaults", ""))
     main = predictor or trainer
     if main is None:
-        raise LoadError("there is no train function to serve")
+        raise LoadError("no train function to serve")
     slots = config.get("concurrency") or main.concurrency
     if slots > 1 and not main.is_async:
         slots = 1 if training else _checked(slots, main)

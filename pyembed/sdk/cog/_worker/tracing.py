@@ -123,13 +123,13 @@ class Tracing:
 
         make = _hook(module, "create_tracer_provider")
         if make is None:
-            raise RuntimeError(f"{module.__file__}: it has no function create_tracer_provider")
+            raise RuntimeError(f"{module.__file__}: it must define create_tracer_provider")
         resource = _resource(config)
         provider = make(resource) if signature(make).parameters else make()
         if not isinstance(provider, TracerProvider):
             raise RuntimeError(
                 f"{module.__file__}: create_tracer_provider returned "
-                f"{type(provider).__qualname__}, and should return a TracerProvider"
+                f"{type(provider).__qualname__}, but must return a TracerProvider"
             )
         self._providers.append(provider)
         if not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
@@ -159,7 +159,9 @@ def _load(path: str, root: str) -> ModuleType:
     path = join(root, path)  # an absolute path stays as it is
     spec = spec_from_file_location("_cog_telemetry", path)
     if not isfile(path) or spec is None or spec.loader is None:
-        raise RuntimeError(f"observability.config or COG_OBSERVABILITY_CONFIG: no file {path}")
+        raise RuntimeError(
+            f"observability.config or COG_OBSERVABILITY_CONFIG: file {path} does not exist"
+        )
     module = module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

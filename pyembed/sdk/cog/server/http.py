@@ -24,8 +24,8 @@ def main(given: Sequence[str] | None = None) -> None:
     binary = os.environ.get("PINION_BINARY") or shutil.which("pinion")
     if not binary:
         sys.exit(
-            "cog.server.http: there is no program named pinion on the PATH; "
-            "install it there, or name it in PINION_BINARY"
+            "cog.server.http: cannot find pinion on the PATH; "
+            "install it there, or set PINION_BINARY to its path"
         )
     command = [binary, *_command(options)]
     try:
@@ -46,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--x-mode", choices=["predict", "train"], help="which function to serve")
     parser.add_argument(
-        "--threads", type=int, help="ignored: how many predictions run at once is the model's"
+        "--threads", type=int, help="ignored: the model sets how many predictions run at once"
     )
     parser.add_argument("--upload-url", help="where output files are uploaded")
     return parser
@@ -56,7 +56,7 @@ def _boolean(text: str) -> bool:
     word = text.lower()
     if word in _YES or word in _NO:
         return word in _YES
-    raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
+    raise argparse.ArgumentTypeError(f"must be true or false, got {text!r}")
 
 
 def _command(options: argparse.Namespace) -> list[str]:

@@ -56,7 +56,7 @@ def read_example(given: dict[str, Any] | None, signature: Signature, root: str) 
             raise LoadError(f'{where} has an unknown input "{name}"; valid inputs are: {known}')
     for name, field in fields.items():
         if field.required and name not in given:
-            raise LoadError(f'{where} lacks the required input "{name}"')
+            raise LoadError(f'{where} is missing the required input "{name}"')
     arguments, document = {}, {}
     for name, value in given.items():
         kind = fields[name].kind
@@ -84,7 +84,7 @@ def _read_file(file: str) -> dict[str, Any]:
         except ValueError as error:
             raise LoadError(f"{EXAMPLE_FILE} is not valid JSON: {error}") from None
     if not isinstance(given, dict):
-        raise LoadError(f"{EXAMPLE_FILE} is not a JSON object of inputs")
+        raise LoadError(f"{EXAMPLE_FILE} must be a JSON object of inputs")
     return given
 
 
@@ -108,7 +108,7 @@ def _map(kind: Kind, value: Any, file: Callable[[Any], str]) -> Any:
 def _absolute(path: Any, root: str) -> str:
     text = os.fspath(path)
     if "://" in text or text.startswith("data:"):
-        raise ValueError("it is a URL; the file of an example is a path in the model's folder")
+        raise ValueError("it is a URL; use a path in the model's folder")
     return os.path.join(root, text)
 
 
@@ -116,7 +116,7 @@ def _data_url(path: Any, root: str) -> str:
     file = _absolute(path, root)
     size = os.stat(file).st_size
     if size > _LARGEST:
-        raise ValueError(f"{path} has {size} bytes; the file of an example has at most {_LARGEST}")
+        raise ValueError(f"{path} must have at most {_LARGEST} bytes, got {size}")
     import cog
 
     from ..values.outfile import data_url

@@ -92,7 +92,7 @@ class Predictor:
         if self.streaming and not isinstance(self.signature.output, Stream):
             raise LoadError(
                 f"{self.signature.file}:{self.signature.line}: {self.signature.name}: @streaming "
-                f"wants an iterator as the return type, not {self.signature.output.name}; "
+                f"requires an iterator as the return type, not {self.signature.output.name}; "
                 "annotate it with Iterator[...] or ConcatenateIterator[str]"
             )
 
@@ -188,10 +188,10 @@ def import_model(ref: str, root: str) -> ModuleType:
     """Import the file that ref names. Raises as `load_predictor` does."""
     file = ref.partition(":")[0]
     if not file:
-        raise LoadError(f"reference {ref!r} names no file; write it as file.py:Name")
+        raise LoadError(f"invalid reference {ref!r}; write it as file.py:Name")
     target = os.path.abspath(os.path.join(root, file))
     if not os.path.isfile(target):
-        raise LoadError(f"reference {ref!r}: there is no file {target}")
+        raise LoadError(f"reference {ref!r}: file {target} does not exist")
     return _import(target, os.path.abspath(root))
 
 
@@ -205,7 +205,7 @@ def pick(module: ModuleType, ref: str, mode: str) -> Any:
         raise LoadError(f"{file} has {lacks}; {_defined(module)}")
     thing = getattr(module, default)
     if not callable(thing):
-        raise LoadError(f"{ref}: {name} is not a class or function but {type(thing).__name__}")
+        raise LoadError(f"{ref}: {name} must be a class or function, not {type(thing).__name__}")
     return thing
 
 
@@ -308,7 +308,7 @@ def _import_by_spec(name: str, target: str) -> ModuleType:
 
     spec = importlib.util.spec_from_file_location(name, target)
     if spec is None or spec.loader is None:
-        raise LoadError(f"{target} is not a Python file")
+        raise LoadError(f"{target} must be a Python file")
     module = importlib.util.module_from_spec(spec)
     before = sys.modules.get(name)
     sys.modules[name] = module

@@ -24,19 +24,20 @@ def apply_none_defaults(predictor: Predictor, none_defaults: str) -> None:
 
 def notices(predictor: Predictor, root: str) -> list[str]:
     """Return a line for each notice, with its place."""
-    sentences = list(predictor.signature.doubts)
+    sentences = list(predictor.signature.warnings)
     required = None
     for field in predictor.signature.inputs:
-        doubts = list(field.doubts)
+        warnings = list(field.warnings)
         if field.none_default:
             if required is None:
                 required = required_inputs(root, predictor.mode)
             if required.get(field.name, True):
                 name = field.kind.name
-                doubts.append(
-                    f"its default is None and {name} has no None, so requests must bring it, as "
-                    f"with Cog 0.23; write `{name} | None`, or serve with --none-defaults optional"
+                warnings.append(
+                    f"its default is None but {name} does not allow None, so requests must "
+                    f"include it, as with Cog 0.23; write `{name} | None`, or serve with "
+                    "--none-defaults optional"
                 )
         if field.source is not None:
-            sentences += [field.source.locate(field.name, doubt) for doubt in doubts]
+            sentences += [field.source.locate(field.name, warning) for warning in warnings]
     return sentences

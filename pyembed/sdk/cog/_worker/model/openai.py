@@ -22,12 +22,12 @@ def check_endpoint(endpoint: str, signature: Signature) -> None:
     for subject in subjects:
         if all(field.name != subject for field in signature.inputs):
             raise LoadError(
-                f'{place}@openai("{endpoint}") needs a parameter "{subject}", which each request '
-                f"brings; add it, as in `{_example(endpoint)}`"
+                f'{place}@openai("{endpoint}") requires a parameter "{subject}"; '
+                f"add it, as in `{_example(endpoint)}`"
             )
     if endpoint in ("embeddings", "images", "rerank") and isinstance(signature.output, Stream):
         raise LoadError(
-            f'{place}@openai("{endpoint}") returns its whole output at once, not '
+            f'{place}@openai("{endpoint}") must return its whole output at once, not '
             f"{signature.output.name}; return a list"
         )
 
@@ -40,7 +40,7 @@ def check_other_methods(instance: Any, name: str, cls: str) -> None:
             if other != name and getattr_static(value, OPENAI_ATTRIBUTE, None):
                 raise LoadError(
                     f"{cls}.{other} has @openai, but clients reach only {cls}.{name}; "
-                    f"put @openai on {name}, or make a model of its own of {other}"
+                    f"put @openai on {name}, or serve {other} as another model"
                 )
 
 

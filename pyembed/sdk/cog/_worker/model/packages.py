@@ -193,7 +193,7 @@ def missing(text: str) -> str:
         return f"{name} is not installed"
     if version is None or allows(version):
         return ""
-    return f"{name} {version} is installed, and {text.strip()} is asked for"
+    return f"{name} {version} is installed, but {text.strip()} is required"
 
 
 def _parsed(text: str) -> tuple[str, Callable[[str], bool], bool]:

@@ -17,14 +17,14 @@ def slots_problem(predictor: Predictor, wanted: int) -> tuple[str, str] | None:
     name = predictor.signature.name
     if predictor.plan is not None:
         return (
-            f"a concurrency of {wanted} does not go with @cog.batch on {name}, which is not "
+            f"a concurrency of {wanted} cannot be combined with @cog.batch on {name}, which is not "
             "async: one call takes a whole batch",
             "remove the concurrency, or write `async def`, which runs several batches at once, "
             f"or put @cog.batch on a method that {name} calls",
         )
     if wanted > MOST_THREADS:
         return (
-            f"a concurrency of {wanted} is too much for {name}, which is not async: each "
+            f"a concurrency of {wanted} is too high for {name}, which is not async: each "
             f"prediction takes a thread, and a worker has at most {MOST_THREADS}",
             "lower it and use more workers, or write `async def`",
         )

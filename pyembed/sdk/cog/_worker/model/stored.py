@@ -24,7 +24,7 @@ def is_excused(fault: LoadError, root: str) -> bool:
     """Return whether the model's folder has a document to use instead; log the fault if so."""
     if not _is_document(os.path.join(root, DOCUMENT)):
         return False
-    print(f"cog: {fault}; {DOCUMENT} stands in for it, and no value is converted", file=sys.stderr)
+    print(f"cog: {fault}; {DOCUMENT} is used instead, and no value is converted", file=sys.stderr)
     return True
 
 

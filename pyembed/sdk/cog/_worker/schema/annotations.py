@@ -81,7 +81,7 @@ _TEXTS = {
     "decimal.Decimal": "decimal",
 }
 _NUMPY = {"bool": "bool", "int": "int", "uint": "int", "float": "float"}
-# The second is a class only when the source is read without an import.
+# NDArray is a class only when the source is read without an import.
 _NDARRAYS = {"numpy.ndarray", "numpy.typing.NDArray"}
 _ARRAYS = _NDARRAYS | {"torch.Tensor", "jax.Array", "jaxlib.xla_extension.ArrayImpl"}
 
@@ -183,7 +183,7 @@ class Reader:
         if is_form(origin, "Literal"):
             return self._literal(annotation)
         if isinstance(annotation, typing.TypeVar):
-            raise Unsupported(f"the type variable {annotation} stands for no type")
+            raise Unsupported(f"the type variable {annotation} has no concrete type")
         return None
 
     def _union(self, annotation: Any) -> Kind:
@@ -191,7 +191,7 @@ class Reader:
         args = annotation.__args__
         options = [self.read(arg) for arg in args if arg is not type(None)]
         nullable = len(options) < len(args)
-        # Optional[Literal["a", None]] has two nulls: one is enough.
+        # Optional[Literal["a", None]] allows null twice; one is enough.
         for position, option in enumerate(options):
             if isinstance(option, Nullable):
                 options[position], nullable = option.inner, True
@@ -208,7 +208,7 @@ class Reader:
             if isinstance(kind, (PathKind, FileKind, SecretKind, Record, Coded, Array)):
                 raise Unsupported(
                     f"{name} is a union with {kind.name}, and a JSON value does not say "
-                    "which of the two it is; use one of the types alone"
+                    "which of them it is; use one of the types alone"
                 )
 
     def _literal(self, annotation: Any) -> Kind:
@@ -216,11 +216,13 @@ class Reader:
         for value in annotation.__args__:
             bare = plain(value)
             if not isinstance(bare, (str, int, float, bool, type(None))):
-                raise Unsupported(f"{show(annotation)} holds a {type(value).__name__}")
+                raise Unsupported(
+                    f"{show(annotation)} must hold JSON values, not {type(value).__name__}"
+                )
             values.append(bare)
         allowed = [value for value in values if value is not None]
         if not allowed:
-            raise Unsupported(f"{show(annotation)} allows nothing but None")
+            raise Unsupported(f"{show(annotation)} allows only None")
         choice = Choice(show(annotation), allowed, enum_of(annotation.__args__))
         return Nullable(choice.name, choice) if len(allowed) < len(values) else choice
 
@@ -269,7 +271,7 @@ class Reader:
         if self.is_input and not (
             isinstance(key, (Anything, Choice)) or (isinstance(key, Scalar) and key.name == "str")
         ):
-            raise Unsupported(f"{show(annotation)}: the keys of a JSON object are str")
+            raise Unsupported(f"{show(annotation)}: its keys must be str, as in JSON")
         return Mapping(show(annotation), self.read(args[1]) if len(args) > 1 else Anything("Any"))
 
     def _stream(self, annotation: object, args: tuple[object, ...], concatenate: bool) -> Kind:
@@ -301,7 +303,7 @@ class Reader:
 
                 return PathKind(show(annotation), cog.Path)
             return PathKind(show(annotation), origin)
-        io = sys.modules["io"]  # always there: the interpreter's own start needs it
+        io = sys.modules["io"]  # always loaded: the interpreter imports it at its start
         if issubclass(origin, io.IOBase) or name in ("typing.IO", "typing.BinaryIO"):
             return FileKind(show(annotation))
         return None

@@ -36,7 +36,7 @@ def with_choices(kind: Kind, choices: list[Any]) -> tuple[Kind, str]:
     The choices of a list are those of its items.
     """
     if not choices:
-        return kind, "choices is empty, so no value would be allowed"
+        return kind, "choices must not be empty"
     if isinstance(kind, (Nullable, Listing)):
         inner, problem = with_choices(kind.inner, choices)
         return type(kind)(kind.name, inner), problem
@@ -64,15 +64,15 @@ def _bad_bounds(info: FieldInfo) -> str:
     for name in ("ge", "le"):
         value = getattr(info, name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
-            return f"{name} is {value!r}; it must be a number"
+            return f"{name} must be a number, got {value!r}"
         if value is not None and not _finite(value):
-            return f"{name} is {value!r}; leave it out for no bound"
+            return f"{name} must be finite, got {value!r}; leave it out for no bound"
     for name in ("min_length", "max_length"):
         value = getattr(info, name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-            return f"{name} is {value!r}; it must be an int"
+            return f"{name} must be an int, got {value!r}"
         if value is not None and value < 0:
-            return f"{name} is {value}; a length is not negative"
+            return f"{name} must be 0 or more, got {value}"
     return ""
 
 
@@ -82,9 +82,9 @@ def _bad_pattern(info: FieldInfo) -> str:
     import re
 
     if not isinstance(info.regex, str):
-        return f"regex is {info.regex!r}; it must be a str"
+        return f"regex must be a str, got {info.regex!r}"
     try:
-        # JSON Schema and the front have classes of Unicode; Python has none.
+        # JSON Schema and the front know \\p{...}; Python's re does not.
         re.compile(re.sub(r"\\[pP]\{[^{}]*\}", r"\\w", info.regex))
     except re.error as exc:
         return f"regex {info.regex!r} does not compile: {exc}"
@@ -101,8 +101,8 @@ def _bad_default(field: Field) -> str:
     return f"the default {_shown(field)}{fault}" if fault else ""
 
 
-def doubts(field: Field) -> list[str]:
-    """Return parts of a field's declaration that look wrong and are served as Cog does."""
+def warnings(field: Field) -> list[str]:
+    """Return warnings about a field's declaration, which is served as Cog serves it."""
     faults = []
     choice = field.choices
     if field.info.choices is not None and choice is not None and choice.base is not None:
@@ -110,7 +110,7 @@ def doubts(field: Field) -> list[str]:
         odd = [value for value in choice.values if mismatch(base, value)]
         if odd:
             faults.append(
-                f"the choices {_short(odd)} are not of type {base.name}, so no request can give "
+                f"the choices {_short(odd)} are not of type {base.name}, so no request can have "
                 f"one of them; write them as {base.name}"
             )
     if not field.default_fits and not _bad_default(field):
@@ -127,7 +127,7 @@ def _shown(field: Field) -> str:
 
 
 def _not_a_choice(kind: Kind, value: Any) -> str:
-    """Return how a default, or an item of it, is not among its choices, or ""."""
+    """Return why a default, or one of its items, is not one of its choices, or ""."""
     value = plain(value)
     if isinstance(kind, Nullable):
         return "" if value is None else _not_a_choice(kind.inner, value)
@@ -175,7 +175,7 @@ def _out_of_bounds(info: FieldInfo, value: Any) -> str:
 
 
 def mismatch(kind: Kind, value: Any) -> str:
-    """Return how a value written in the model fails its declared type, or "".
+    """Return why a value in the model's source does not fit its declared type, or "".
 
     >>> mismatch(Scalar("int"), "3")
     'is not of type int'

@@ -38,7 +38,7 @@ def document(schemas: Schema, predicts: bool, trains: bool, streaming: bool) -> 
 
 
 class _Words:
-    """How one of the two interfaces is called in paths, ids, texts and components."""
+    """The names of one interface in paths, ids, texts and components."""
 
     def __init__(self, verb: str, noun: str, prefix: str) -> None:
         self.verb = verb

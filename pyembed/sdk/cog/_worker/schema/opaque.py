@@ -35,4 +35,4 @@ def _resolved(reader: Reader, annotation: object) -> Any:
     except BaseException as error:
         if not isinstance(error, Unsupported) and type(error).__name__ != "Refusal":
             raise
-        return None  # a name that only type checkers know, or a type that reading a source left out
+        return None  # a name for type checkers only, or a type that is unknown without an import

@@ -40,7 +40,7 @@ def input_name(parameter: str, qualname: str) -> str:
     return parameter[len(prefix) - 2 :]
 
 
-# What is said of a function whose only parameters are *args or **kwargs.
+# The message for a function whose only parameters are *args or **kwargs.
 VARIABLE = (
     "it takes *args or **kwargs, so its inputs have no names and types, and none is checked; "
     "declare each one (a decorator should use functools.wraps)"
@@ -135,7 +135,7 @@ def read_declaration(parameter: Parameter, reader: Reader) -> Declaration:
     info = infos[0] if len(infos) == 1 else _merged(infos)
     if not parameter.declared or isinstance(default, FieldInfo):
         return Declaration(info, info.has_default, False, infos)
-    if default is Ellipsis:  # it says that the input is required
+    if default is Ellipsis:  # the input is required
         return Declaration(_with_default(info, None, False), False, False, infos)
     return Declaration(_with_default(info, default, True), True, True, infos)
 

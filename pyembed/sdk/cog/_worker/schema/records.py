@@ -123,7 +123,7 @@ def _hints(reader: Reader, cls: type) -> dict[str, Any]:
         except NameError as exc:
             raise Unsupported(f"the annotations of {base.__name__} cannot be read: {exc}") from exc
         module = sys.modules.get(base.__module__)
-        # The class's own names come last: a member may have the name of its type.
+        # The module's names take precedence: a member may have the name of its type.
         names = reader.names.of_class(vars(module) if module is not None else {}, vars(base))
         for name, annotation in own.items():
             if isinstance(annotation, str):

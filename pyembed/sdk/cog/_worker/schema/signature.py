@@ -46,7 +46,7 @@ class Field:
     `none_default` says that the default is None and the type has no None.
     `parameter` is the name of the function's parameter. `default_fits` is false
     for a default of another type, which is passed unchanged.
-    `doubts` are parts of the declaration that are served although they look wrong.
+    `warnings` are warnings about the declaration, which do not stop it from being served.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Field:
         self.native = native
         self.default: Any = info.default
         self.default_fits = True
-        self.doubts: list[str] = []
+        self.warnings: list[str] = []
         self.source: Source | None = None
         self._take(kind, declared)
 
@@ -91,14 +91,14 @@ class Field:
 class Signature:
     """The inputs in order, the output, and the place of the function.
 
-    `open` says that every input passes, for the function takes **kwargs alone. `doubts` are what is
-    served although it looks wrong, with the place.
+    `open` says that any input is accepted, because the function takes only **kwargs. `warnings` are
+    warnings, with their places.
     """
 
     def __init__(self, source: Source, inputs: list[Field], output: Kind) -> None:
         self.name = source.qualname
         self.open = False
-        self.doubts: list[str] = []
+        self.warnings: list[str] = []
         self.inputs = inputs
         self.output = output
         self.file = source.shown
@@ -109,10 +109,10 @@ class Signature:
 
 
 class Source:
-    """A function as it is written: its place, for messages, and the names in its annotations.
+    """A function in the source: its place, for messages, and the names in its annotations.
 
-    `inner` is what its decorators wrap, of which `bound` leading parameters are bound. `name` is
-    for a function without one, as a partial is.
+    `inner` is the function that its decorators wrap, whose first `bound` parameters are bound.
+    `name` is used for a function without a name, such as a partial.
     """
 
     def __init__(self, function: Any, root: str, name: str = "") -> None:
@@ -175,7 +175,8 @@ def read_signature(
 ) -> Signature:
     """Return the signature of a predict function, checked; raise LoadError if it has faults.
 
-    excuse decides about each faulty input or output: an excused one has any type.
+    excuse, if given, is called with each fault of an input or output. If it returns true, the input
+    or output has any type.
     """
     from . import constraints
 
@@ -203,7 +204,7 @@ def read_signature(
     if variable:
         signature.open = bool(variable & CO_VARKEYWORDS)
         if excuse is None or not excuse(source.error("", VARIABLE)):
-            signature.doubts.append(source.locate("", VARIABLE))
+            signature.warnings.append(source.locate("", VARIABLE))
     return signature
 
 
@@ -243,7 +244,8 @@ def unwrap(function: Any) -> tuple[Any, int]:
 def _replaced(wrapper: Any, owner: Any) -> Any:
     """Return the function that a decorator without functools.wraps has replaced by wrapper.
 
-    It is in a closure of the wrapper, or below, and its name refers to the wrapper now.
+    The function is in the wrapper's closure, or in a nested one, and its name now refers to the
+    wrapper.
     """
     code = getattr(wrapper, "__code__", None)
     if code is None or not code.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
@@ -319,11 +321,11 @@ def read_field(parameter: Parameter, order: int, source: Source) -> Field:
         declaration = read_declaration(parameter, reader)
     except Unsupported as exc:
         raise source.error(name, str(exc)) from exc
-    info, doubts = declaration.info, []
+    info, warnings = declaration.info, []
     if reader.has_unused_inputs(declaration.used):
-        doubts.append(
+        warnings.append(
             f"Input() inside of {show(parameter.annotation)} has no effect; "
-            "it must be about the whole parameter"
+            "it must apply to the whole parameter"
         )
     from . import constraints
 
@@ -335,7 +337,7 @@ def read_field(parameter: Parameter, order: int, source: Source) -> Field:
     field.name = input_name(name, source.qualname)
     field.source = source
     field.default_fits = info.default is None or not constraints.mismatch(kind, info.default)
-    field.doubts = doubts + constraints.doubts(field)
+    field.warnings = warnings + constraints.warnings(field)
     return field
 
 

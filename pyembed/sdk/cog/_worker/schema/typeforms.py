@@ -1,4 +1,4 @@
-"""Looking into annotations without importing typing: forms, arguments, names, spelling."""
+"""Inspects annotations without importing typing: forms, arguments, names, spelling."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def enum_of(values: tuple[Any, ...]) -> type | None:
 
 
 class Names:
-    """The names for quoted annotations: the module's, Python's own, then the fallback's."""
+    """The names for quoted annotations: the module's, the builtins, then the fallback's."""
 
     def __init__(self, module: dict[str, Any], fallback: dict[str, Any] | None = None) -> None:
         self.module = module

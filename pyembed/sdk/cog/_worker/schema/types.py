@@ -91,7 +91,7 @@ class Choice(Kind):
         self.base = common_base(values)
 
 
-class Around(Kind):
+class Wrapper(Kind):
     """A kind made of one other: that of the items, the values, or what may also be None."""
 
     def __init__(self, name: str, inner: Kind) -> None:
@@ -102,7 +102,7 @@ class Around(Kind):
         return (self.inner,)
 
 
-class Listing(Around):
+class Listing(Wrapper):
     """A list; for outputs also a tuple or a set."""
 
 
@@ -129,7 +129,7 @@ class ArrayOutput(Listing):
         self.dtype = dtype
 
 
-class Mapping(Around):
+class Mapping(Wrapper):
     """A dict with values of one kind."""
 
 
@@ -162,7 +162,7 @@ class Coded(Kind):
         self.coder = coder
 
 
-class Nullable(Around):
+class Nullable(Wrapper):
     """A kind or None."""
 
 
@@ -177,7 +177,7 @@ class OneOf(Kind):
         return tuple(self.options)
 
 
-class Stream(Around):
+class Stream(Wrapper):
     """An output of items from an iterator or an async iterator."""
 
     def __init__(self, name: str, item: Kind, concatenate: bool, is_async: bool) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..model.load import Predictor
 
 _MOST = 4  # checks that may hang; each occupies a thread
-_STUCK = f"Healthcheck failed: {_MOST} user-defined healthchecks were begun and have not returned"
+_STUCK = f"Healthcheck failed: {_MOST} user-defined healthchecks are still running"
 
 
 def answer_checks(

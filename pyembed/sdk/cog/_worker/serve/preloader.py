@@ -123,7 +123,7 @@ def _names(running: list[tuple[int, str, str]], known: dict[int, str]) -> list[s
         if tid not in known and path:
             libraries.setdefault(_library(path), []).append(name)
         else:
-            names.append(known.get(tid) or name or "one without a name")
+            names.append(known.get(tid) or name or "unnamed")
     for library, threads in libraries.items():
         named = ", ".join(sorted({name for name in threads if name}))
         names.append(f"{len(threads)} of {library}" + (f": {named}" if named else ""))

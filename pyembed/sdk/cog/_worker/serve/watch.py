@@ -97,7 +97,7 @@ class Watch:
             sys.stderr.write(
                 f"Warning: async code has blocked the event loop for {_AFTER:g} s. No other "
                 "prediction of this worker goes on meanwhile; await such work, or give it to "
-                "asyncio.to_thread. This is said once. It is here:\n" + stack
+                "asyncio.to_thread. This warning appears once. The code is:\n" + stack
             )
             sys.stderr.flush()
         except Exception:

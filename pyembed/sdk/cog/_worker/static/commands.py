@@ -128,8 +128,8 @@ class _Module:
         self.all = search
         self.file = file
         self.shown = os.path.relpath(file, search.root)
-        self.names: dict[str, str] = {}  # what imports bound, by full name
-        self.own: dict[str, str] = {}  # names from modules of the model: the module's file
+        self.names: dict[str, str] = {}  # imported names: the full name
+        self.own: dict[str, str] = {}  # names from the model's modules: the module's file
         self.defined: dict[str, Any] = {}
         for node in ast.walk(tree):  # the outermost first
             if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
@@ -146,10 +146,10 @@ class _Module:
                 self._import_from(node)
         for node in nodes:
             if isinstance(node, ast.Call):
-                self._look_at(node, cls)
+                self._check_call(node, cls)
 
     def call(self, name: str) -> None:
-        """Search what calling a class of this module runs."""
+        """Search the code that runs when a class of this module is called."""
         made = self.defined.get(name)
         if isinstance(made, ast.ClassDef) and name not in self.called:
             self.called.add(name)
@@ -165,7 +165,7 @@ class _Module:
             self.called.add(name)
             self.search(function.body)
 
-    def _look_at(self, call: ast.Call, cls: ast.ClassDef | None) -> None:
+    def _check_call(self, call: ast.Call, cls: ast.ClassDef | None) -> None:
         parts = _dotted(call.func)
         if not parts:
             return
@@ -233,7 +233,7 @@ def _run(statement: ast.AST) -> Iterator[ast.AST]:
     nodes = [statement]
     while nodes:
         node = nodes.pop()
-        if isinstance(node, ast.If) and _is_for_others(node.test):
+        if isinstance(node, ast.If) and _is_false_in_import(node.test):
             nodes += node.orelse
             continue
         yield node
@@ -245,7 +245,7 @@ def _run(statement: ast.AST) -> Iterator[ast.AST]:
             nodes += ast.iter_child_nodes(node)
 
 
-def _is_for_others(test: ast.expr) -> bool:
+def _is_false_in_import(test: ast.expr) -> bool:
     """Return whether a condition is false in an import: __name__, or TYPE_CHECKING."""
     if isinstance(test, ast.Compare) and isinstance(test.left, ast.Name):
         return test.left.id == "__name__"

@@ -1,7 +1,7 @@
 """What a failed statement might have changed in the model's modules.
 
-That is containers that its functions fill, and all containers if it might have imported a module of
-the model.
+These are the containers that its functions fill. If it might have imported a module of the model,
+these are all containers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CHANGING = frozenset(
         "update",
     ]
 )
-_DEEPEST = 5  # calls that are followed
+_MAX_DEPTH = 5  # levels of calls that are followed
 
 
 def forget_changed(
@@ -83,7 +83,7 @@ class _Effects:
         if isinstance(value, ModuleType) and id(vars(value)) in self.own:
             for name in used:
                 self.follow(vars(value).get(name), (), depth)
-        if not isinstance(value, FunctionType) or depth > _DEEPEST:
+        if not isinstance(value, FunctionType) or depth > _MAX_DEPTH:
             return
         code, space = value.__code__, value.__globals__
         if id(space) not in self.own:

@@ -114,7 +114,7 @@ class Instrumented:
         """Guard the `try` statements inside of one whose failure the outer one cannot see."""
         for body in (node.body, *(h.body for h in node.handlers), node.orelse, node.finalbody):
             for at, inner in enumerate(body):
-                if isinstance(inner, ast.Try) and not any(_may_leave(h) for h in inner.handlers):
+                if isinstance(inner, ast.Try) and not any(_may_raise(h) for h in inner.handlers):
                     body[at] = self._guard(inner, in_class)
 
 
@@ -204,12 +204,12 @@ def _imported(part: ast.AST) -> Iterator[tuple[str, str]]:
                 yield bound, f"import {alias.name if alias.asname else bound}"
 
 
-def _may_leave(handler: ast.ExceptHandler) -> bool:
+def _may_raise(handler: ast.ExceptHandler) -> bool:
     """Return whether a handler may raise."""
     return any(isinstance(node, ast.Raise) for node in ast.walk(handler))
 
 
-def _always_leaves(handler: ast.ExceptHandler) -> bool:
+def _always_exits(handler: ast.ExceptHandler) -> bool:
     """Return whether a handler always ends the module."""
     last = handler.body[-1]
     if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
@@ -221,7 +221,7 @@ def _optional_imports(node: ast.AST) -> Iterator[int]:
     """Yield the lines of imports that may fail without ending the module."""
     if isinstance(node, ast.Try):
         catching = [h for h in node.handlers if _catches(h.type, _CATCH_IMPORT)]
-        if not catching or _always_leaves(catching[0]):
+        if not catching or _always_exits(catching[0]):
             return
     elif not isinstance(node, ast.With) or not any(_suppresses(item) for item in node.items):
         return

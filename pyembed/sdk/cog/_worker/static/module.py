@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_PARTIAL = ("importlib", "os", "pkgutil", "sys")  # modules with a part of their names
+_PARTIAL = ("importlib", "os", "pkgutil", "sys")  # modules of which only some names exist
 
 
 class StaticReader:
@@ -29,7 +29,7 @@ class StaticReader:
     def __init__(self, root: str) -> None:
         self.root = root
         self.path = [root]
-        self.star: Refusal | None = None  # a `from x import *` that hides what is defined
+        self.star: Refusal | None = None  # a `from x import *` after which any name may be defined
         self._made: dict[str, ModuleType] = {"os": make_os(), "sys": make_sys(self.path)}
         self._made["importlib"] = make_importlib(self._import_named)
         self._made["pkgutil"] = make_pkgutil()
@@ -107,7 +107,7 @@ class StaticReader:
             "__static_refusal__": Refusal,
             FAILED: failed,
         }
-        exec(instrumented.code, space)  # noqa: S102, this is what the reading is
+        exec(instrumented.code, space)  # noqa: S102, reading is running this
 
     def _forget_changed(self, statement: Statement, frame: Any, reason: str) -> None:
         importlib = self._made["importlib"]
@@ -171,7 +171,10 @@ class StaticReader:
         if optional and top not in sys.builtin_module_names and not _installed(top):
             raise Refusal(f"it depends on whether {top} is installed", f"import {name}")
         if "*" in wanted:
-            raise Refusal(f"what {name} defines is not known here", f"from {name} import *")
+            raise Refusal(
+                f"the names in {name} are unknown when the source is only read",
+                f"from {name} import *",
+            )
         return Unknown(
             name if wanted else top, f"{top} is not imported when the source is only read"
         )

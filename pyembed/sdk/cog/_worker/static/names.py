@@ -150,7 +150,10 @@ def make_pkgutil() -> ModuleType:
 
     def iter_modules(path: Any = None, prefix: str = "") -> Any:
         if path is None:
-            raise Refusal("what is installed is not known here", "pkgutil.iter_modules()")
+            raise Refusal(
+                "installed packages are unknown when the source is only read",
+                "pkgutil.iter_modules()",
+            )
         import pkgutil
 
         return pkgutil.iter_modules(path, prefix)

@@ -36,7 +36,7 @@ def read_predictor(ref: str, root: str, mode: str = "predict") -> Predictor:
     model.load.load_predictor does.
     """
     if not ref.partition(":")[0]:
-        raise LoadError(f"reference {ref!r} names no file; write it as file.py:Name")
+        raise LoadError(f"invalid reference {ref!r}; write it as file.py:Name")
     return _read(ref, root, mode, _predictor)
 
 
@@ -58,7 +58,7 @@ def _read(ref: str, root: str, mode: str, then: Callable[[Any, Any, str, str], R
     root = os.path.abspath(root)
     target = os.path.abspath(os.path.join(root, file))
     if not os.path.isfile(target):
-        raise LoadError(f"reference {ref!r}: there is no file {target}")
+        raise LoadError(f"reference {ref!r}: file {target} does not exist")
     with StaticReader(root) as reader:
         at = reader.shown(target), 0  # the place of a refusal without one
         try:

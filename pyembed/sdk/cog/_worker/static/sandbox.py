@@ -1,8 +1,8 @@
 """Limits on a model while its source is read, and while it is imported for its document.
 
-A source is read in a child process. An audit hook refuses there what would have effects outside of
-it, in words; the kernel refuses it as well, for code that gets past the hook (`seccomp`). An import
-of the model has an audit hook only, which is not a sandbox for code that tries to get out.
+A source is read in a child process. There an audit hook refuses calls with effects outside of the
+process, with a message. For code that gets past the hook, the kernel refuses them too (`seccomp`).
+An import of the model has only an audit hook, which hostile code can escape.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 READ_SECONDS = 10  # seconds that reading a source may take
-_CPU_SECONDS = 20  # of it and of what an alarm cannot end, after which the kernel ends it
+_CPU_SECONDS = 20  # of CPU time, after which the kernel ends a reading that an alarm cannot end
 _LIMITS = (
     (resource.RLIMIT_AS, 4 << 30),
     (resource.RLIMIT_CPU, _CPU_SECONDS),
@@ -122,7 +122,7 @@ class TimeLimit:
         self.late_alarms = 0  # ignored alarms in a row
 
     def __enter__(self) -> TimeLimit:
-        signal.signal(signal.SIGALRM, self._late)
+        signal.signal(signal.SIGALRM, self._on_alarm)
         # Repeated, because an alarm ends one statement and the next may be slow too.
         signal.setitimer(signal.ITIMER_REAL, self.seconds, 1)
         return self
@@ -130,7 +130,7 @@ class TimeLimit:
     def __exit__(self, *exc: object) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
-    def _late(self, *_: object) -> None:
+    def _on_alarm(self, *_: object) -> None:
         if isinstance(sys.exc_info()[1], Refusal) and self.late_alarms < _LATE_ALARMS:
             # The Refusal of the last alarm still propagates, which takes time on a busy machine.
             self.late_alarms += 1
@@ -141,20 +141,20 @@ class TimeLimit:
 
 
 def run_sandboxed(work: Callable[[], Any]) -> Any:
-    """Return what a function returns in a child process, from which only that gets out, as JSON.
+    """Return what a function returns in a child process, which passes only that on, as JSON.
 
     Raises Refusal if the child ends without it. The child never leaves the sandbox: objects of the
     model may run code as long as it lives, such as `__del__`.
     """
-    mine, its = os.pipe()
+    read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            _answer(work, its)
+            _answer(work, write_end)
         finally:
             _exit(0)
-    os.close(its)
-    with open(mine, "rb") as answers:
+    os.close(write_end)
+    with open(read_end, "rb") as answers:
         text = answers.read()
     _, status = os.waitpid(child, 0)
     try:
@@ -162,7 +162,7 @@ def run_sandboxed(work: Callable[[], Any]) -> Any:
     except ValueError:
         died = os.WIFSIGNALED(status)
         why = signal.Signals(os.WTERMSIG(status)).name if died else "the model's code"
-        limit = f"it may take {_CPU_SECONDS} s of a processor"
+        limit = f"its limit is {_CPU_SECONDS} s of CPU time"
         answer = {"refusal": f"{why} ended the reading; {limit}"}
     if "refusal" in answer:
         raise Refusal(answer["refusal"])
@@ -189,7 +189,7 @@ def _answer(work: Callable[[], Any], to: int) -> None:
 
 
 def _enter_sandbox() -> None:
-    """Keep the effects of this process inside of it, from now on."""
+    """Confine the effects of this process to itself from now on."""
     sys.dont_write_bytecode = True
     for limit, most in _LIMITS:
         hard = resource.getrlimit(limit)[1]
@@ -214,7 +214,7 @@ def _audit(event: str, args: tuple[Any, ...]) -> None:
 
 
 def _refuse_outside(*_: object, **__: object) -> None:
-    raise Refusal("what reaches out of the process is not run when the source is only read")
+    raise Refusal("calls that reach outside the process are not run when the source is only read")
 
 
 def _is_device(path: Any) -> bool:
@@ -253,7 +253,9 @@ class ImportGuard:
             return
         if event == "socket.connect":
             if type(args[1]) is tuple:  # else it is a file
-                raise PermissionError("a model is looked at without the network, unless --execute")
+                raise PermissionError(
+                    "the network is blocked while a model is inspected, unless --execute is given"
+                )
         elif event in _RUNNING:
             file, line = self._caller()
             if file or _installs(args):

@@ -1,7 +1,7 @@
 """A filter of system calls for the process that reads a source: those that only read and compute.
 
-The kernel refuses all others with EPERM, from any code. Where it has no seccomp, the audit hook of
-`sandbox` stands alone.
+The kernel refuses all others with EPERM, from any code. Without seccomp, there is only the audit
+hook of `sandbox`.
 """
 
 from __future__ import annotations

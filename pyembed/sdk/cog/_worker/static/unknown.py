@@ -1,4 +1,4 @@
-"""Unknown values: those that only an import of the model would give.
+"""Values that are unknown without an import of the model.
 
 An `Unknown` may be passed on, stored, called and asked for attributes, which gives further unknown
 values. Code that needs its value ends the statement with a `Refusal`. So a module can be evaluated
@@ -120,12 +120,12 @@ STAND_INS = _stand_ins()
 
 
 _TYPING = ("typing", "typing_extensions")
-# What of these a module calls to build a type, besides private functions. Others look into a type.
+# Functions of these modules that build a type, besides private ones. The others inspect a type.
 _BUILDERS = frozenset({"Annotated", "Optional", "Union", "copy_with", "inner"})
 
 
 def _is_for_a_type() -> bool:
-    """Return whether the caller's caller builds or spells a type: these need not know its parts."""
+    """Return whether the caller's caller builds or prints a type, which needs no known parts."""
     frame: Any = sys._getframe(2)
     if frame.f_globals.get("__name__") == arguments.__module__:
         return True

@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_EXACT = "biuU"  # kinds of numpy dtypes whose items JSON always has: bool, int, str
+_EXACT = "biuU"  # kinds of numpy dtypes whose items always fit JSON: bool, int, str
 
 
 class NotPlain(Exception):
@@ -14,7 +14,7 @@ class NotPlain(Exception):
 
 
 def plain(value: Any) -> tuple[Any, bool]:
-    """Return the numbers of an array, as lists or one alone, and whether JSON can hold all of them.
+    """Return an array's numbers as nested lists, or a scalar's number, and whether all fit JSON.
 
     It takes any object with dtype and tolist(): numpy's, torch's and similar
     ones. Raises NotPlain for complex numbers, bytes, and durations.
@@ -54,5 +54,5 @@ def _tensor(value: Any) -> tuple[Any, bool]:
     if not value.is_floating_point():
         return value.cpu().tolist(), True
     if value.element_size() < 2:
-        value = value.float()  # few operations know the 8-bit floats
+        value = value.float()  # few operations support 8-bit floats
     return value.cpu().tolist(), bool(value.isfinite().all())

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Prepare = Callable[[dict[str, Any]], dict[str, Any]]
 
 try:
-    from _px import is_list_of as _only  # in C, for lists of thousands of numbers
+    from _px import is_list_of as _only  # in C, fast for lists of thousands of numbers
 except ImportError:  # no worker
 
     def _only(values: object, kind: type) -> bool:
@@ -128,7 +128,7 @@ class _Writer:
             if isinstance(kind, Listing):
                 inner = self.convert(kind.inner, item)
                 items = f"[{inner} for {item} in {var}]"
-                if isinstance(kind.inner, Scalar) and inner:  # mostly there is nothing to convert
+                if isinstance(kind.inner, Scalar) and inner:  # usually nothing needs conversion
                     return f"({var} if _only({var}, {kind.inner.name}) else {items})"
                 return items if inner else ""
             if isinstance(kind, Mapping):

@@ -38,7 +38,7 @@ def encode(value: Any, place: str = "output", store: Store | None = None) -> Any
     except Refused as refused:
         raise OutputError(place + refused.place() + refused.text) from refused.__cause__
     except RecursionError as exc:
-        raise OutputError(f"{place} is nested too deep") from exc
+        raise OutputError(f"{place} is nested too deeply") from exc
 
 
 class Refused(Exception):
@@ -85,7 +85,7 @@ def _encode(value: Any, depth: int, store: Store | None) -> Any:
             return _encode_list(value, depth, store)
         if steps == _STEPS:
             name = kind.__qualname__
-            raise Refused(f" never becomes JSON data: what {name} gives leads on and on")
+            raise Refused(f" never becomes JSON data: its conversions, last to {name}, do not end")
         value = _simplify(value, store)
         kind = type(value)
         if kind is Finished:
@@ -291,7 +291,7 @@ def _key(key: Any) -> str:
     if text is not _UNKNOWN:
         return str(text)
     raise Refused(
-        f" has the key {_short(key)} of type {type(key).__name__}; JSON has str keys only"
+        f" has the key {_short(key)} of type {type(key).__name__}; the keys must be str, as in JSON"
     )
 
 

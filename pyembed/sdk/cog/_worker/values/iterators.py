@@ -1,4 +1,4 @@
-"""Collecting the items of iterators, and values that are returned instead of a list or iterator."""
+"""Collects the items of iterators, and converts other values to a list or iterable."""
 
 from __future__ import annotations
 

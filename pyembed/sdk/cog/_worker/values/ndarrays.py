@@ -1,8 +1,8 @@
 """Inputs that are numpy arrays: their annotations, and the conversion of lists.
 
 `_px` reads plain lists of numbers as (data, shape), without an object for each number. It leaves
-unusual or wrong ones as lists, which are converted here, with the place of an error. A tensor that
-came in binary is (data, shape, code). Nothing here imports numpy: the model has.
+unusual or invalid ones as lists, which are converted here; an error names its place. A tensor that
+came in binary is (data, shape, code). Nothing here imports numpy, which the model has imported.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ def read_kind(annotation: object, resolve: Callable[[Any], Any]) -> Array:
     name = show(annotation)
     args = [resolve(arg) for arg in arguments(annotation)]
     shape, dtype = (*args, None, None)[:2]
-    if getattr(shape, "__origin__", shape) not in (None, tuple, int) and not _says_nothing(shape):
+    if getattr(shape, "__origin__", shape) not in (None, tuple, int) and not _is_unspecified(shape):
         raise Unsupported(f"{name}: invalid shape {show(shape)}; write numpy.typing.NDArray[...]")
     return Array(name, _dtype(name, dtype, resolve), _dimensions_of(shape))
 
 
-def _says_nothing(part: object) -> bool:
+def _is_unspecified(part: object) -> bool:
     return part is None or part is object or show(part) == "Any" or _is_variable(part)
 
 
@@ -86,13 +86,13 @@ def _dimensions_of(shape: object) -> int:
 
 
 def _dtype(name: str, dtype: object, resolve: Callable[[Any], Any]) -> str:
-    if _says_nothing(dtype):
+    if _is_unspecified(dtype):
         return ""
     origin: Any = getattr(dtype, "__origin__", dtype)
     if not isinstance(origin, type) or qualified(origin) != "numpy.dtype":
         raise Unsupported(f"{name}: invalid dtype {show(dtype)}; write numpy.typing.NDArray[...]")
     scalar = resolve((*arguments(dtype), None)[0])
-    if _says_nothing(scalar):
+    if _is_unspecified(scalar):
         return ""
     scalar = getattr(scalar, "__origin__", scalar)  # floating[Any]
     if isinstance(scalar, type):
@@ -164,7 +164,7 @@ def fault(kind: Kind, value: Any, place: str = "") -> str:
 
 
 def mismatch(kind: Array, value: Any) -> str:
-    """Return how a default fails its type, or ""."""
+    """Return why a default does not fit its type, or ""."""
     if hasattr(value, "dtype"):
         return "is an array; write its content as a list"
     if not isinstance(value, list):

@@ -16,8 +16,15 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 30  # bytes to copy in one system call
 _NAME_BYTES = 255  # of a file's name
 _REMOVED = "the server's folder of temporary files was removed while the prediction used it"
-# Errors of copy_file_range for two files between which it does not work.
-_APART = {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EBADF, errno.EPERM}
+# Errors of copy_file_range after which the content is copied by reads and writes.
+_FALLBACK_ERRORS = {
+    errno.EXDEV,
+    errno.EINVAL,
+    errno.ENOSYS,
+    errno.EOPNOTSUPP,
+    errno.EBADF,
+    errno.EPERM,
+}
 _RAW = (io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom)
 
 
@@ -111,7 +118,7 @@ class Store:
         try:
             os.mkdir(folder)  # the server has made the folder above it, with its own mode
         except FileExistsError:
-            pass  # from a worker that died during this prediction
+            pass  # left by a worker that died during this prediction
         except FileNotFoundError:
             raise OSError(_REMOVED) from None
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -151,9 +158,9 @@ def _copy_content(source: int, target: int) -> None:
         if copied:
             return
     except OSError as exc:
-        if exc.errno not in _APART:
+        if exc.errno not in _FALLBACK_ERRORS:
             raise
-    # Other file systems, or a file of /proc, whose size is 0.
+    # The files are on different file systems, or this is a file of /proc, whose size is 0.
     os.lseek(source, copied, os.SEEK_SET)
     while content := os.read(source, 1 << 20):
         while content:

@@ -1,4 +1,4 @@
-"""Arrays of an output that stay in memory: the front gets their bytes, not lists of numbers."""
+"""Arrays of an output that the front gets as bytes, not as lists of numbers."""
 
 from __future__ import annotations
 
