@@ -76,6 +76,6 @@ class CallRules:
 
 def _length(got: int, wanted: int) -> str:
     return (
-        f"output must have {wanted} elements, got {got}; a function with @batch returns one "
-        "element for each prediction, in the same order"
+        f"output must have {wanted} elements, got {got}; a function with @batch returns "
+        "one element for each prediction, in the same order"
     )
