@@ -84,7 +84,7 @@ def _bad_pattern(info: FieldInfo) -> str:
     if not isinstance(info.regex, str):
         return f"regex must be a str, got {info.regex!r}"
     try:
-        # JSON Schema and the front know \\p{...}; Python's re does not.
+        # JSON Schema and the front know \p{...}; Python's re does not.
         re.compile(re.sub(r"\\[pP]\{[^{}]*\}", r"\\w", info.regex))
     except re.error as exc:
         return f"regex {info.regex!r} does not compile: {exc}"
