@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,6 +18,7 @@ import (
 type parking struct {
 	serve func(net.Conn) // serves a connection again
 
+	count atomic.Int64 // of by; written under mu
 	mu    sync.Mutex
 	by    map[int32]*Conn
 	gen   int32 // counts the parkings, so that a late event can be recognized
@@ -50,15 +52,21 @@ func (t *Transport) parkFresh(c *Conn) bool {
 	return false
 }
 
-// parkAtOnce parks an idle connection if many are open, and memory is short or could be if all of them were used; true
-// means its Read then returns io.EOF, and Close parks it. A sweep comes too late where thousands are answered in a
-// second.
+// parkAtOnce parks an idle connection if many are open, and memory is short or those that are not parked could take half
+// of the budget if each had a request; true means its Read then returns io.EOF, and Close parks it. A sweep comes too late
+// where thousands are answered in a second. A few that are used beside thousands of parked ones keep their goroutines.
 func (c *Conn) parkAtOnce() bool {
-	if c.fd < 0 || !c.t.conns.many.Load() || !c.t.conns.crowded.Load() && !c.t.opt.Memory.Short() || c.unread() {
+	t := c.t
+	if c.fd < 0 || !t.conns.many.Load() || !t.isCrowded() && !t.opt.Memory.Short() || c.unread() {
 		return false
 	}
 	c.until.Store(int64(c.readWanted))
 	return c.move(connParked)
+}
+
+// isCrowded reports whether the connections that are not parked could take half of the memory budget.
+func (t *Transport) isCrowded() bool {
+	return (t.conns.count.Load()-t.parking.count.Load())*HeadCost > t.opt.Memory.Half()
 }
 
 // close ends the goroutine. Parked connections are not served again.
@@ -82,6 +90,7 @@ func (k *parking) add(c *Conn) bool {
 		return false
 	}
 	k.by[c.fd] = c
+	k.count.Store(int64(len(k.by)))
 	return true
 }
 
@@ -95,6 +104,7 @@ func (k *parking) wake(fd, gen int32) {
 	}
 	c.quiet.Store(false)
 	delete(k.by, fd)
+	k.count.Store(int64(len(k.by)))
 	_ = unix.EpollCtl(k.epoll.fd, unix.EPOLL_CTL_DEL, int(fd), nil)
 	k.mu.Unlock()
 	go k.serve(c)
@@ -109,6 +119,7 @@ func (k *parking) evict(c *Conn) bool {
 	}
 	if k.by[c.fd] == c {
 		delete(k.by, c.fd)
+		k.count.Store(int64(len(k.by)))
 	}
 	c.Conn.Close()
 	return true

@@ -82,8 +82,8 @@ type Transport struct {
 
 // connTable has the open connections. mu guards the other fields.
 type connTable struct {
-	many      atomic.Bool // more than Options.ParkAbove are open; written under mu
-	crowded   atomic.Bool // if all had a request they could take half of the memory budget; written under mu
+	many      atomic.Bool  // more than Options.ParkAbove are open; written under mu
+	count     atomic.Int64 // of open; written under mu
 	mu        sync.Mutex
 	open      map[*Conn]struct{}
 	listeners []net.Listener
@@ -211,7 +211,7 @@ func (t *Transport) Adopt(nc net.Conn) (*Conn, error) {
 func (t *Transport) countOpen() {
 	n := len(t.conns.open)
 	t.conns.many.Store(n > t.opt.ParkAbove)
-	t.conns.crowded.Store(int64(n)*HeadCost > t.opt.Memory.Half())
+	t.conns.count.Store(int64(n))
 }
 
 // forget removes a closed connection.
