@@ -175,7 +175,7 @@ func (h *handlers) listVersions(x *protocol.Exchange) {
 	x.Send(contentJSON, nil, append(dst, "]}"...))
 }
 
-// version answers with a model's version, whatever id the client sends: see ofVersion.
+// version answers with a model's version for every id that a client sends: see ofVersion.
 func (h *handlers) version(x *protocol.Exchange) {
 	m := h.find(x)
 	if m == nil {

@@ -62,7 +62,7 @@ func TestNoneDefaults_AreRequiredAsWithCog(t *testing.T) {
 		"seed": "Runner.run", "image": "Runner.run", "size": "Runner.run",
 		"epochs": "train",
 	} {
-		line := `parameter "` + name + `" of ` + place + `: its default is None and `
+		line := `parameter "` + name + `" of ` + place + `: its default is None but `
 		harness.WantText(t, "check", check, line)
 		waitLogged(t, s, line)
 	}

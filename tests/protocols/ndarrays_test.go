@@ -92,7 +92,7 @@ func TestNdarrays_ArraysOfEveryType(t *testing.T) {
 			`[[0.5]]`:       `is not of type "integer"`,
 			`[["1"]]`:       `is not of type "integer"`,
 			`[[[1]]]`:       `is not of type "integer"`,
-			`[[1], [2, 3]]`: `input "m": [1] has 2 elements instead of 1`,
+			`[[1], [2, 3]]`: `input "m": [1] must have 1 element, got 2`,
 			`[[256]]`:       `input "m": [0][0] must be in the range of uint8, got 256`,
 		} {
 			a := s.Input(harness.Input{"x": []int{7}, "m": json.RawMessage(m)})

@@ -195,11 +195,11 @@ func TestPlatforms_NameWhatIsNoArray(t *testing.T) {
 	for _, e := range []exchange{
 		{
 			path: "/v1/models/m:predict", body: `{"instances":[[1,2],["a"]]}`, status: 400,
-			want: `{"error":"instance 1: input \"x\": [0] is 'a' and not a number"}`,
+			want: `{"error":"instance 1: input \"x\": [0] must be a number, got 'a'"}`,
 		},
 		{
 			path: "/invocations", body: `{"x":[[1,2],[3,"a"]]}`, status: 400,
-			want: `{"error":"input \"x\": [1][1] is 'a' and not a number"}`,
+			want: `{"error":"input \"x\": [1][1] must be a number, got 'a'"}`,
 		},
 	} {
 		e.check(t, s)

@@ -219,14 +219,14 @@ def test_a_statement_that_is_given_up_is_given_up_once():
 
     with sandbox.TimeLimit(1000) as limit:
         with pytest.raises(sandbox.Refusal):
-            limit._late()  # the statement
+            limit._on_alarm()  # the statement
         try:
             raise sandbox.Refusal("it takes too long")
         except sandbox.Refusal:
             for _ in range(sandbox._LATE_ALARMS):
-                limit._late()  # late alarms, while that propagates
+                limit._on_alarm()  # late alarms, while that propagates
             with pytest.raises(sandbox.Refusal):
-                limit._late()  # it does not end
+                limit._on_alarm()  # it does not end
 
 
 def test_a_reading_that_no_alarm_ends_is_ended(monkeypatch):
