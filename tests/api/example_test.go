@@ -159,7 +159,7 @@ func TestExample_FromFile(t *testing.T) {
 		t.Errorf("bench: %v\n%s\n%s", err, out, help)
 	}
 	for text, want := range map[string]string{
-		`{"text": }`: "cog_example.json is not valid JSON", `[1]`: "cog_example.json is not a JSON object",
+		`{"text": }`: "cog_example.json is not valid JSON", `[1]`: "cog_example.json must be a JSON object",
 		`{}`: `is missing the required input "text"`,
 	} {
 		write(text)
