@@ -1,12 +1,14 @@
 """Looks at the pages of a server in a real browser: look.py BROWSER SCENE URL FOLDER; FOLDER is the model's.
 
 A scene raises where the page is not as it should be. Beside what it asks for, in each of them nothing may be asked of another
-host, no error may be on the console but what it expects, and no exception may be left over.
+host, no error may be on the console but what it expects, and no exception may be left over. PINION_TEST_PICTURES names a
+folder in which it leaves pictures of the page as it is at the end.
 """
 
 from __future__ import annotations
 
 import os
+import pathlib
 import sys
 from collections.abc import Callable
 
@@ -19,8 +21,9 @@ import problem_scenes
 import several_scenes
 import try_scenes
 from page import Look
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 
+SIZES = {390: 844, 1440: 900, 1920: 1080}
 # The browser has a camera and a microphone, which it lets pages use.
 FLAGS = ["--disable-gpu", "--disable-dev-shm-usage", "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
 
@@ -32,6 +35,17 @@ def find(scene: str) -> Callable[[Look], None]:
         if hasattr(module, scene):
             return getattr(module, scene)
     raise SystemExit(f"there is no scene {scene}")
+
+
+def picture(page: Page, folder: pathlib.Path, scene: str) -> None:
+    """Take the page in each size, light and dark."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for width, height in SIZES.items():
+        page.set_viewport_size({"width": width, "height": height})
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            page.wait_for_timeout(300)  # transitions end, charts are drawn anew
+            page.screenshot(path=folder / f"{scene}-{width}-{scheme}.png", full_page=True)
 
 
 def main() -> None:
@@ -49,6 +63,8 @@ def main() -> None:
             print("the page says:", page.locator("body").inner_text()[:4000], file=sys.stderr)
             print(*look.faults, sep="\n", file=sys.stderr)
             raise
+        if folder := os.environ.get("PINION_TEST_PICTURES"):
+            picture(page, pathlib.Path(folder), scene)
         chromium.close()
     assert not look.faults, "\n".join(look.faults)
 
