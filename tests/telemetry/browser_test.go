@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -168,7 +169,8 @@ func capture(t *testing.T, scene, address, dir string, actions map[string]func()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	command := exec.CommandContext(ctx, python, "-B", "browser/look.py", chromium, scene, address, dir)
-	command.Env = append(harness.BareEnv(), "TMPDIR="+t.TempDir(), "AXE="+filepath.Join("..", ".cache", axeFile))
+	command.Env = append(harness.BareEnv(), "TMPDIR="+t.TempDir(), "AXE="+filepath.Join("..", ".cache", axeFile),
+		"PINION_TEST_PICTURES="+os.Getenv("PINION_TEST_PICTURES"))
 	var complaints strings.Builder
 	command.Stderr = &complaints
 	answers, err := command.StdinPipe()
