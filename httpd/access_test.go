@@ -29,7 +29,7 @@ func (p *pages) Write(b []byte) (int, error) {
 	return p.text.Write(b)
 }
 
-// requests are the lines about requests.
+// requests returns the lines about requests.
 func (p *pages) requests(t *testing.T) (lines []map[string]any) {
 	t.Helper()
 	p.mu.Lock()

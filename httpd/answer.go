@@ -32,7 +32,7 @@ func (k collection) carryOut(ctx *fasthttp.RequestCtx, p *predict.Prediction, ho
 	}
 }
 
-// startingObject is the prediction object of one that has not begun.
+// startingObject returns the prediction object of one that has not begun.
 func startingObject(id string) []byte {
 	const begin, end = `{"id":`, `,"status":"starting"}`
 	// longer only for an id that is escaped

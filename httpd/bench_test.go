@@ -42,7 +42,7 @@ func (ended) Run(*predict.Prediction) error { return nil }
 func (ended) Submit(*predict.Prediction)    {}
 func (ended) Cancel(*predict.Prediction)    {}
 
-// loopback is a context on a real connection, with a request in it.
+// loopback returns a context on a real connection, with a request in it.
 func loopback(t testing.TB, s *Server, body string) *fasthttp.RequestCtx {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

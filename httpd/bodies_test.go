@@ -13,7 +13,7 @@ import (
 	"pinion/runtime/predict"
 )
 
-// shown is what a service got, on one line.
+// shown returns what a service got, on one line.
 func shown(req predict.Request) string {
 	out := string(predict.ShowPlaceholders(req.Input))
 	for _, f := range req.Form {

@@ -52,8 +52,8 @@ func (s *Server) takeBody(ctx *fasthttp.RequestCtx) (received, error) {
 	return s.takeBodyIn(ctx, nil, 0)
 }
 
-// takeBodyIn is takeBody into memory of pool, if that is not nil and has some. What follows the first head bytes is
-// aligned there.
+// takeBodyIn is takeBody into memory of pool, if that is not nil and has some. What follows the first head bytes
+// is aligned there.
 func (s *Server) takeBodyIn(ctx *fasthttp.RequestCtx, pool *memory.SharedPool, head int) (received, error) {
 	body, err := s.readBody(ctx, pool, head)
 	if err != nil {
@@ -228,7 +228,7 @@ func (in *decodedBody) explain(err error) error {
 		err)}
 }
 
-// failed is the error that ended reading before the body's end, or nil.
+// failed returns the error that ended reading before the body's end, or nil.
 func (in *decodedBody) failed() error {
 	if in.err == io.EOF {
 		return nil

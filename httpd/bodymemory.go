@@ -15,8 +15,8 @@ const roomWait = 10 * time.Second
 // inflateCost is about how many bytes inflating a zstd body takes: its window and buffers.
 const inflateCost = maxWindow + 1<<20
 
-// bodyCost is how many bytes a body takes until its prediction has ended. A large body is counted twice: its copy for
-// the worker is another buffer.
+// bodyCost returns how many bytes a body takes until its prediction has ended. A large body is counted twice: its copy
+// for the worker is another buffer.
 func bodyCost(size int64) int64 {
 	switch {
 	case size < memory.MinCharge:

@@ -172,7 +172,7 @@ func TestDisconnect_ThousandConnections(t *testing.T) {
 	s.untilArmed(t, 0)
 }
 
-// aheadNow is how much was read ahead and not taken.
+// aheadNow returns how much was read ahead and not taken.
 func (s *site) aheadNow() int { return s.transport.Stats().ReadAhead }
 
 // TestDisconnect_WhatIsReadAheadIsServed: requests that come behind one that runs are answered in their turn, within

@@ -246,7 +246,7 @@ func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfi
 	return fasthttp.RequestConfig{}
 }
 
-// tooLargeText is the message of a body that is too large as it came, decompressed, or as JSON.
+// tooLargeText returns the message of a body that is too large as it came, decompressed, or as JSON.
 func (s *Server) tooLargeText() string {
 	return fmt.Sprintf("The request body is larger than %d bytes, the limit of --max-body", s.opt.MaxBody)
 }

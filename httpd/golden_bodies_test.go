@@ -9,7 +9,7 @@ import (
 	"pinion/runtime/predict"
 )
 
-// bodyRequest is a raw POST of a prediction.
+// bodyRequest returns a raw POST of a prediction.
 func bodyRequest(headers, body string) string {
 	return fmt.Sprintf("POST /predictions HTTP/1.1\r\nHost: x\r\n%sContent-Length: %d\r\n\r\n%s", headers, len(body), body)
 }
@@ -19,7 +19,7 @@ const (
 	packType = "Content-Type: application/msgpack\r\n"
 )
 
-// formText is a form of these parts, each a header and a content.
+// formText returns a form of these parts, each a header and a content.
 func formText(parts ...string) string {
 	var b strings.Builder
 	for i := 0; i < len(parts); i += 2 {
@@ -123,7 +123,7 @@ func goldenBodies() []goldenCase {
 	}
 }
 
-// squeeze is text as a client compresses it.
+// squeeze returns text as a client compresses it.
 func squeeze(how, text string) string {
 	c, _ := codingOf([]byte(how))
 	var out bytes.Buffer

@@ -13,7 +13,7 @@ import (
 	"pinion/runtime/predict"
 )
 
-// ask is a raw request with a body.
+// ask returns a raw request with a body.
 func ask(method, path, headers, body string) string {
 	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: x\r\n%sContent-Length: %d\r\n\r\n%s", method, path, headers, len(body),
 		body)

@@ -123,5 +123,5 @@ func TestLeaving_WhichDisconnectCancels(t *testing.T) {
 	}
 }
 
-// open is how many connections the server has.
+// open returns how many connections the server has.
 func (s *site) open() int { return s.transport.Stats().Open }

@@ -23,7 +23,7 @@ func lot(t *testing.T, f *fake, o Options) *site {
 	return serve(t, f, o)
 }
 
-// parkedNow is how many connections are parked.
+// parkedNow returns how many connections are parked.
 func (s *site) parkedNow() int { return s.transport.Stats().Parked }
 
 // park waits until n connections are parked.

@@ -22,7 +22,7 @@ type asked struct {
 	orObject bool
 }
 
-// modeOf is the mode of the prediction.
+// modeOf returns the mode of the prediction.
 func (a asked) modeOf() predict.Mode {
 	if a.bounded {
 		return predict.Async // it continues after the client's wait

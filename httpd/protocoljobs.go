@@ -59,7 +59,7 @@ func (p *protocols) CreateJob(ctx *fasthttp.RequestCtx, m *protocol.Model,
 	return k.startJob(ctx, created, how)
 }
 
-// jobMode is the mode of a job: it is awaited for a bounded time, or not at all.
+// jobMode returns the mode of a job: it is awaited for a bounded time, or not at all.
 func jobMode(h *fasthttp.RequestHeader) asked {
 	how := readPrefer(h)
 	switch {

@@ -17,13 +17,14 @@ type JobQueue interface {
 	// Accept stores a prediction. The error is one of Service.Create's, *predict.UnavailableError or
 	// *predict.InDoubtError.
 	Accept(s request.Submission) (request.Accepted, error)
-	// Find returns the prediction object of an accepted prediction, or of one that another server runs without the queue;
-	// nil means none is known. release is called after its last use.
+	// Find returns the prediction object of an accepted prediction, or of one that another server runs without the
+	// queue; nil means none is known. release is called after its last use.
 	Find(kind predict.Kind, id string) (object []byte, release func(), err error)
 	// Submit is Accept for a client that waits: what it returns represents the accepted prediction, wherever that runs.
 	// If outlives, the prediction goes on when this server is lost.
 	Submit(s request.Submission, outlives bool) (*predict.Prediction, error)
-	// Attach returns a prediction that represents an accepted one, for a client that only reads, or nil if none is known.
+	// Attach returns a prediction that represents an accepted one, for a client that only reads, or nil if none is
+	// known.
 	Attach(kind predict.Kind, id string) *predict.Prediction
 	// AttachDirect does the same for a prediction that another server runs without the queue.
 	AttachDirect(kind predict.Kind, id string) *predict.Prediction
@@ -77,7 +78,7 @@ func (k collection) joinQueued(ctx *fasthttp.RequestCtx, req *predict.Request, h
 // queues reports whether a request goes to the queue.
 func (a *api) queues(how asked) bool { return a.queue != nil && how.mode == predict.Async }
 
-// submission is a request for the queue.
+// submission returns a request for the queue.
 func (k collection) submission(ctx *fasthttp.RequestCtx, req predict.Request, how asked) (request.Submission, error) {
 	s := request.Submission{Request: req, ContentType: string(ctx.Request.Header.ContentType())}
 	switch {

@@ -70,7 +70,7 @@ func (s *Server) Serve(ln net.Listener) error { return s.transport.Serve(ln) }
 // connections closed. If ctx ends first it returns the context's error and leaves them open.
 func (s *Server) Shutdown(ctx context.Context) error { return s.transport.Shutdown(ctx) }
 
-// transport are the options of the server's connections.
+// transport returns the options of the server's connections.
 func (o Options) transport() transport.Options {
 	c := o.conns
 	c.HeaderTimeout, c.IdleTimeout, c.WriteTimeout = o.HeaderTimeout, o.IdleTimeout, o.WriteTimeout

@@ -57,7 +57,7 @@ func TestServer_EachPredictionIsReleasedOnce(t *testing.T) {
 	}
 }
 
-// bigString is a JSON string of n bytes.
+// bigString returns a JSON string of n bytes.
 func bigString(n int) []byte {
 	b := bytes.Repeat([]byte("0123456789abcdef"), n/16+1)[:n]
 	b[0], b[n-1] = '"', '"'

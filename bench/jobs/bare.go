@@ -38,7 +38,7 @@ type bareClient struct {
 	js jetstream.JetStream
 }
 
-// runBare is the whole of such a process.
+// runBare is the main function of such a process.
 func runBare(text string) error {
 	b := &bareClient{}
 	if err := json.Unmarshal([]byte(text), b); err != nil {

@@ -70,7 +70,7 @@ func (b *bench) closed() error {
 	return nil
 }
 
-// cpu is the CPU time that processes have used.
+// cpu returns the CPU time that processes have used.
 func cpu(pids []int) (sum time.Duration) {
 	for _, pid := range pids {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -86,7 +86,7 @@ func cpu(pids []int) (sum time.Duration) {
 	return sum
 }
 
-// children are the processes that a process has started.
+// children returns the processes that a process has started.
 func children(pid int) (pids []int) {
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, file := range files {

@@ -166,7 +166,7 @@ func show(what string, durations []time.Duration) {
 	fmt.Printf("%-44s p50 %8s  p99 %8s  max %8s  (%d)\n", what, at(.5), at(.99), at(1), len(durations))
 }
 
-// median is the middle of some ratios.
+// median returns the median of values.
 func median(values []float64) float64 {
 	slices.Sort(values)
 	return values[len(values)/2]

@@ -64,7 +64,7 @@ func until(p *process, id, status string) error {
 
 const nothing = `{"input":{}}`
 
-// rate is how often do succeeds in a second, by all clients, for one round.
+// rate returns how often do succeeds in a second, by all clients, for one round.
 func (b *bench) rate(do func() error) (float64, error) {
 	var n atomic.Int64
 	var failed atomic.Pointer[error]

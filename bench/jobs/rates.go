@@ -73,7 +73,7 @@ func (b *bench) rates() error {
 	return nil
 }
 
-// ratesOf is one round of one system.
+// ratesOf runs one round of one system.
 func (b *bench) ratesOf(s *system, js jetstream.JetStream) error {
 	var turn atomic.Int64
 	began := time.Now()
@@ -136,7 +136,7 @@ func (b *bench) bare(nc *nats.Conn) (front *process, end func(), err error) {
 	return servers[0], end, nil
 }
 
-// records are what our servers store of a job.
+// records returns what our servers store of a job.
 func (b *bench) records(nc *nats.Conn) (*bareClient, error) {
 	seen := make(chan *nats.Msg, 16)
 	for _, subject := range []string{"pinion.job.m.>", "$KV.pinion_state_m.id.>"} {

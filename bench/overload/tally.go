@@ -32,7 +32,7 @@ func (t *tally) add(other *tally) {
 	t.refused = append(t.refused, other.refused...)
 }
 
-// at is the time below which a part of them lies.
+// at returns the quantile of the times at part, 0 to 1.
 func at(times []time.Duration, part float64) time.Duration {
 	if len(times) == 0 {
 		return 0
@@ -101,7 +101,7 @@ func report(out io.Writer, s setting, peak, overload *tally) outcome {
 	}
 }
 
-// missed are the promises that were not kept.
+// missed returns the promises that were not kept.
 func missed(peak, overload *tally) (list []string) {
 	if overload.rate() < throughputBound*peak.rate() {
 		list = append(list, fmt.Sprintf("throughput keeps %g of its peak", throughputBound))
@@ -124,7 +124,7 @@ func missed(peak, overload *tally) (list []string) {
 	return list
 }
 
-// machineLoad is what else the machine does, or did in the last minute.
+// machineLoad returns what else the machine does, or did in the last minute.
 func machineLoad() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -134,7 +134,7 @@ func machineLoad() string {
 	return first
 }
 
-// cpuTime is the CPU time of the machine since it began, and what its host gave to others of it, in ticks; 0 where
+// cpuTime returns the CPU time of the machine since it began, and what its host gave to others of it, in ticks; 0 where
 // unknown.
 func cpuTime() (total, stolen float64) {
 	text, err := os.ReadFile("/proc/stat")

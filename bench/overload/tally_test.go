@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// times are so many of the same length.
+// times returns n equal times.
 func times(n int, each time.Duration) []time.Duration { return slices.Repeat([]time.Duration{each}, n) }
 
-// good is a pair in which every promise is kept.
+// good returns a pair in which every promise is kept.
 func good() (peak, overload *tally) {
 	peak = &tally{length: time.Second, asked: 100, accepted: times(100, 50*time.Millisecond)}
 	overload = &tally{

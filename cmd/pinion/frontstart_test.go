@@ -21,8 +21,8 @@ import (
 // countedFront is the environment variable that makes the test's program a front that counts what it allocates.
 const countedFront = "PINION_TEST_COUNTED_FRONT"
 
-// frontMargin is by how much a package's allocations differ from start to start: goroutines take turns. All together also
-// differ by what the machine has: its processes, the files of its Python.
+// frontMargin is by how much a package's allocations differ from start to start: goroutines take turns. All together
+// also differ by what the machine has: its processes, the files of its Python.
 const frontMargin, machineMargin = 12, 400
 
 // countedFrontMain serves. When its standard input ends it prints what it has allocated since its start, and stops.
@@ -58,7 +58,7 @@ func printAllocations() {
 	}
 }
 
-// allocatingPackage is that of the innermost function outside Go's runtime.
+// allocatingPackage returns the package of the innermost function outside Go's runtime.
 func allocatingPackage(stack []uintptr) string {
 	frames := runtime.CallersFrames(stack)
 	for {

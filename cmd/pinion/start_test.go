@@ -55,7 +55,7 @@ func TestFootprint_Start(t *testing.T) {
 	got.compare(t, "testdata/start.txt", smallInit)
 }
 
-// initAllocations are the allocations of each package that a binary initialises.
+// initAllocations returns the allocations of each package that a binary initialises.
 func initAllocations(t *testing.T, binary string) map[string]int {
 	t.Helper()
 	cmd := exec.Command(binary, "version")

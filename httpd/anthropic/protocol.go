@@ -36,7 +36,7 @@ func appendError(dst []byte, err *openai.Error) []byte {
 	return append(rawjson.AppendQuoted(append(dst, `,"message":`...), err.Message), "}}"...)
 }
 
-// typeOf is the type of errors with a status.
+// typeOf returns the type of errors with a status.
 func typeOf(status int) string {
 	switch status {
 	case fasthttp.StatusBadRequest, fasthttp.StatusMethodNotAllowed:

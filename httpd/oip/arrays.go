@@ -7,7 +7,7 @@ import (
 	"pinion/runtime/predict"
 )
 
-// joinArrays is join where the output of each row is an array in binary; false means it is not. The tensor has the
+// joinArrays is join if the output of each row is a binary array; false means it is not. The tensor has the
 // array's bytes.
 func joinArrays(s *protocol.Signature, f outputField, shape Rows,
 	answers []protocol.Answer,
@@ -35,8 +35,8 @@ func joinArrays(s *protocol.Signature, f outputField, shape Rows,
 	return t, true, nil
 }
 
-// Lists is an input or output with nested lists in the places of arrays. finite is false if it has NaN, Infinity or
-// -Infinity, which are not JSON. Without arrays it is text itself.
+// Lists returns an input or output with nested lists in the places of arrays. finite is false if it has NaN, Infinity
+// or -Infinity, which are not JSON. Without arrays it is text itself.
 func Lists(text []byte, tensors []predict.Tensor) (_ []byte, finite bool) {
 	if tensors == nil {
 		return text, true

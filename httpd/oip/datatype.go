@@ -63,7 +63,7 @@ var numpyNames = map[string]string{
 
 func (d Datatype) isFloat() bool { return d.Code == 'e' || d.Code == 'f' || d.Code == 'd' }
 
-// taken are the datatypes that an input of a kind takes, the usual one first.
+// taken returns the datatypes that an input of a kind takes, the usual one first.
 func taken(v *protocol.Value) []string {
 	switch v.Kind {
 	case protocol.Integer:
@@ -89,7 +89,7 @@ func taken(v *protocol.Value) []string {
 	return []string{Bytes}
 }
 
-// leaf is what nested lists hold.
+// leaf returns what nested lists hold.
 func leaf(v *protocol.Value) *protocol.Value {
 	for v.Kind == protocol.List {
 		v = v.Item
@@ -97,7 +97,7 @@ func leaf(v *protocol.Value) *protocol.Value {
 	return v
 }
 
-// depth is how many lists are within one another.
+// depth returns how many lists are within one another.
 func depth(v *protocol.Value) (n int) {
 	for ; v.Kind == protocol.List; v = v.Item {
 		n++
@@ -143,7 +143,7 @@ func (d Datatype) appendNumber(dst, raw []byte) (_ []byte, finite bool) {
 	}
 }
 
-// float is the element at raw of a datatype of floats.
+// float returns the element at raw of a datatype of floats.
 func (d Datatype) float(raw []byte) float64 {
 	le := binary.LittleEndian
 	switch d.Code {
@@ -181,7 +181,7 @@ func appendNotFinite(dst []byte, v float64) []byte {
 	return append(dst, predict.NaN...)
 }
 
-// notFinite is the number of such a token.
+// notFinite returns the number of such a token.
 func notFinite(token []byte) (v float64, ok bool) {
 	switch string(token) {
 	case predict.NaN:

@@ -116,7 +116,7 @@ func (g *generated) input(body []byte) ([]byte, *protocol.Error) {
 	return append(out, '}'), nil
 }
 
-// onlyText is the only str input without default, or nil.
+// onlyText returns the only str input without default, or nil.
 func (g *generated) onlyText() (only *protocol.Field) {
 	for _, f := range g.signature.Required() {
 		if f.Value.Kind == protocol.Text {

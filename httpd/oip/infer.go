@@ -74,7 +74,7 @@ func chargeElements(x *protocol.Exchange, body *protocol.Body) *protocol.Error {
 	return x.Charge(body, int64(bytes.Count(text, []byte{','})+1)*elementBytes)
 }
 
-// explained is err, or what is wrong with the body's type.
+// explained returns err, or what is wrong with the body's type.
 func explained(x *protocol.Exchange, body []byte, err *protocol.Error) *protocol.Error {
 	if err != nil {
 		if text := x.NotJSON(body); text != "" {

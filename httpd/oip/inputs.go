@@ -75,7 +75,7 @@ func (r *Request) fillers(s *protocol.Signature, seen map[string]bool) (list []P
 	return list
 }
 
-// cost is about how many bytes the inputs of the rows take beside the request.
+// cost returns about how many bytes the inputs of the rows take beside the request.
 func (r *Request) cost(s *protocol.Signature, filled []Parameter, rows int) (bytes int64) {
 	for i := range r.Inputs {
 		bytes += r.Inputs[i].cost(&s.Input(r.Inputs[i].Name).Value)
@@ -86,8 +86,8 @@ func (r *Request) cost(s *protocol.Signature, filled []Parameter, rows int) (byt
 	return bytes
 }
 
-// cost is about how many bytes the tensor takes as a value v in JSON. The elements of one that came in JSON are charged
-// already.
+// cost returns about how many bytes the tensor takes as a value v in JSON. The elements of one that came in JSON are
+// charged already.
 func (t *Tensor) cost(v *protocol.Value) (bytes int64) {
 	switch {
 	case t.Raw == nil:

@@ -7,7 +7,7 @@ import (
 	"pinion/httpd/protocol"
 )
 
-// signatureOf is that of a model with the input x.
+// signatureOf returns the signature of a model with the input x.
 func signatureOf(v protocol.Value) *protocol.Signature {
 	return &protocol.Signature{Inputs: []protocol.Field{{Name: "x", Value: v, Required: true}}}
 }

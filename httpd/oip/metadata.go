@@ -121,7 +121,7 @@ func metadata(m *protocol.Model, s *protocol.Signature) ModelMetadata {
 	return out
 }
 
-// inputRank is the rank of an input's tensor; 1 if it is open.
+// inputRank returns the rank of an input's tensor; 1 if it is open.
 func inputRank(v *protocol.Value) int {
 	item := leaf(v)
 	if item.Kind == protocol.Array && item.Rank == 0 {

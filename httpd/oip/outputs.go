@@ -18,7 +18,7 @@ type outputField struct {
 	value *protocol.Value
 }
 
-// outputFields are the outputs of a model: a field each of an object, else one.
+// outputFields returns the outputs of a model: a field each of an object, else one.
 func outputFields(s *protocol.Signature) []outputField {
 	if v := &s.Output; v.Kind == protocol.Object && len(v.Members) > 0 && !s.Iterator {
 		list := make([]outputField, len(v.Members))
@@ -136,7 +136,7 @@ func join(s *protocol.Signature, f outputField, shape Rows, answers []protocol.A
 	return t, nil
 }
 
-// joinedShape is the shape of n items of that shape; nil means a scalar.
+// joinedShape returns the shape of n items of that shape; nil means a scalar.
 func joinedShape(s *protocol.Signature, shape Rows, item []int64, n int) []int64 {
 	switch {
 	case len(item) > 0 && (!shape.given || s.Iterator && n == 1):
@@ -148,7 +148,7 @@ func joinedShape(s *protocol.Signature, shape Rows, item []int64, n int) []int64
 	}
 }
 
-// valueOf is an answer's value of an output.
+// valueOf returns an answer's value of an output.
 func valueOf(s *protocol.Signature, f outputField, a *protocol.Answer) []byte {
 	if len(s.Output.Members) > 0 && !s.Iterator {
 		return member(a.Output, f.name)
@@ -185,7 +185,7 @@ func elements(value []byte) (tokens [][]byte, form []int64) {
 	}
 }
 
-// typeOf is the datatype of elements: what the annotation says, if they have it.
+// typeOf returns the datatype of elements: what the annotation says, if they have it.
 func typeOf(v *protocol.Value, tokens [][]byte) Datatype {
 	name := Bytes
 	switch item := leaf(v); item.Kind {
@@ -215,7 +215,7 @@ func typeOf(v *protocol.Value, tokens [][]byte) Datatype {
 	return d
 }
 
-// guess is the datatype of elements without an annotation.
+// guess returns the datatype of elements without an annotation.
 func guess(tokens [][]byte) string {
 	name := ""
 	for _, token := range tokens {
@@ -255,7 +255,7 @@ func allStrings(tokens [][]byte) bool {
 	return true
 }
 
-// member is the member of an object, or null.
+// member returns the member of an object, or null.
 func member(object []byte, name string) []byte {
 	value := []byte("null")
 	if rawjson.KindOf(object) != rawjson.KindObject {
@@ -269,7 +269,7 @@ func member(object []byte, name string) []byte {
 	return value
 }
 
-// concatenated is the text of a list of texts.
+// concatenated returns the text of a list of texts.
 func concatenated(list []byte) []byte {
 	var text []byte
 	for _, v := range rawjson.Items(list) {

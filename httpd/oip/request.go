@@ -122,7 +122,7 @@ func (r *Request) readParameters(raw []byte) *protocol.Error {
 	})
 }
 
-// truth is the value of a parameter that is true or false.
+// truth returns the value of a parameter that is true or false.
 func truth(name string, value []byte) (bool, *protocol.Error) {
 	on := string(value) == "true"
 	if !on && string(value) != "false" {

@@ -20,8 +20,8 @@ type Tensor struct {
 	Name  string
 	Type  Datatype
 	Shape []int64
-	// Raw is its elements, little-endian and row-major; an element of BYTES has its length before it, in four bytes. Nil
-	// means Tokens has them.
+	// Raw is its elements, little-endian and row-major; an element of BYTES has its length before it, in four bytes.
+	// Nil means Tokens has them.
 	Raw []byte
 	// Tokens is its elements as JSON, one by one.
 	Tokens [][]byte
@@ -48,7 +48,7 @@ func shapeText(shape []int64) string {
 	return "[" + strings.Join(texts, ",") + "]"
 }
 
-// shown is the name for a message: a client may send one of any length.
+// shown returns the name for a message: a client may send one of any length.
 func (t *Tensor) shown() string { return shortText([]byte(t.Name)) }
 
 // Check requires Shape to be one, and Raw to have its size.

@@ -44,7 +44,7 @@ func wantEvents(t *testing.T, name string, got, want []string) {
 	}
 }
 
-// chatChunk is the chunk of a chat with this delta.
+// chatChunk returns the chunk of a chat with this delta.
 func chatChunk(delta, finish string) string {
 	return `data: {"id":"chatcmpl-p1","object":"chat.completion.chunk","created":7,"model":"m","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + `}]}`
 }

@@ -34,7 +34,7 @@ type Dialog interface {
 	Fail(dst []byte, err *Error) []byte
 	// Ping appends what keeps a silent stream open.
 	Ping(dst []byte) []byte
-	// Stops are stop sequences at which the server ends the text; nil means those of Chat are all.
+	// Stops returns stop sequences at which the server ends the text; nil means those of Chat are all.
 	Stops() []string
 	// Param returns the dialect's name for a parameter of chat completions.
 	Param(name string) string
@@ -194,7 +194,7 @@ func answers(e Endpoint) func(document []byte) bool {
 	}
 }
 
-// otherModel is the error of a model whose function does not answer a path.
+// otherModel returns the error of a model whose function does not answer a path.
 func (q *request) otherModel(name, path string, e Endpoint) *Error {
 	does := `its function has no @cog.openai("` + e.String() + `")`
 	if q.function != nil {

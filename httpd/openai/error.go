@@ -67,18 +67,18 @@ func invalid(param, code, message string) *Error {
 	return &Error{Status: 400, Type: TypeInvalid, Message: message, Param: param, Code: code}
 }
 
-// Missing is the error of a parameter that a request lacks.
+// Missing returns the error of a parameter that a request lacks.
 func Missing(param string) *Error {
 	return invalid(param, CodeMissingParameter, "Missing required parameter: '"+param+"'.")
 }
 
-// WrongType is the error of a value of another type than wanted, such as "a string".
+// WrongType returns the error of a value of another type than wanted, such as "a string".
 func WrongType(param, wanted string, value []byte) *Error {
 	return invalid(param, CodeInvalidType,
 		"Invalid type for '"+param+"': expected "+wanted+", but got "+typeOf(value)+" instead.")
 }
 
-// WrongValue is the error of a value that a parameter cannot have.
+// WrongValue returns the error of a value that a parameter cannot have.
 func WrongValue(param, message string) *Error {
 	return invalid(param, CodeInvalidValue, "Invalid value for '"+param+"': "+message)
 }
@@ -102,17 +102,18 @@ func isInteger(value []byte) bool {
 	return err == nil
 }
 
-// BadOutput is the failure of a model whose output does not fit its endpoint. reason says what it returned.
+// BadOutput returns the failure of a model whose output does not fit its endpoint. reason says what it returned.
 func BadOutput(reason string) *Error {
 	return &Error{Status: 500, Type: TypeServer, Message: reason}
 }
 
-// Unknown is the error of a parameter that the API does not have.
+// Unknown returns the error of a parameter that the API does not have.
 func Unknown(param string) *Error {
 	return invalid(param, CodeUnknownParameter, "Unknown parameter: '"+param+"'.")
 }
 
-// Unsupported is the error of a parameter that this server does not serve. reason is a sentence without its period.
+// Unsupported returns the error of a parameter that this server does not serve. reason is a sentence without its
+// period.
 func Unsupported(param, reason string) *Error {
 	return invalid(param, CodeUnsupportedParameter, "Unsupported parameter: '"+param+"': "+reason+".")
 }

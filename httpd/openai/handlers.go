@@ -346,7 +346,7 @@ func (q *request) sendChunks(results []Result) (err *Error) {
 	return nil
 }
 
-// errorOf is errorOf, with the prompt that is at fault where there are several.
+// errorOf is ErrorOf, with the prompt that is at fault where there are several.
 func (q *request) errorOf(err *protocol.Error) *Error {
 	e := ErrorOf(err)
 	if prompts := len(q.Inputs) / q.perPrompt; err.Row >= 0 && prompts > 1 {

@@ -13,7 +13,7 @@ type promptValue struct {
 	list  bool // the function takes a list with it
 }
 
-// len is how many bytes it has as JSON.
+// len returns how many bytes it has as JSON.
 func (s promptValue) len() int {
 	if s.list {
 		return len(s.value) + len("[]")

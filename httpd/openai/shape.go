@@ -2,7 +2,7 @@ package openai
 
 import "pinion/runtime/rawjson"
 
-// twoForms are parameters whose value is a name or an object.
+// twoForms returns parameters whose value is a name or an object.
 func twoForms(name string) bool {
 	switch name {
 	case "tool_choice", "function_call", "response_format", "chunking_strategy":

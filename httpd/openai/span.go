@@ -62,7 +62,7 @@ func (r *Request) spanAttrs(b *Body, model string) *predict.SpanAttrs {
 // writesText reports whether answers have choices with a finish reason.
 func (r *Request) writesText() bool { return r.Endpoint == Chat || r.Endpoint == Completions }
 
-// stopTexts are the stop sequences in a parameter that was checked, or that the function takes.
+// stopTexts returns the stop sequences in a parameter that was checked, or that the function takes.
 func stopTexts(value []byte) []string {
 	if value == nil {
 		return nil
@@ -99,8 +99,8 @@ func (r *Request) endAttrs(model string, status predict.Status, output, metrics 
 	return attrs
 }
 
-// reasons are the finish reasons of a prediction's choices. A prediction that was canceled has some only if its text
-// has ended at a stop sequence.
+// reasons returns the finish reasons of a prediction's choices. A prediction that was canceled has some only if its
+// text has ended at a stop sequence.
 func (r *Request) reasons(status predict.Status, output []byte) (reasons []string) {
 	if !r.writesText() || status == predict.Failed || output == nil {
 		return nil

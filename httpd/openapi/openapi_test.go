@@ -17,7 +17,8 @@ import (
 
 var fullServer = Server{Title: "painter", Docs: true, Metrics: true, Reload: true, Shutdown: true}
 
-// documents are those that the SDK makes, as Cog does: streaming, without, with trainings, with nothing else.
+// documents returns the documents that the SDK makes, as Cog does: streaming, without, with trainings, with nothing
+// else.
 func documents(t *testing.T) map[string][]byte {
 	t.Helper()
 	files, err := filepath.Glob("../../pyembed/sdk/tests/golden/documents/*.json")

@@ -12,7 +12,7 @@ import (
 var ErrNoControl = errors.New(
 	"this server does not load or unload models for clients: start it with --reload or --allow-model-control")
 
-// NoControl is the error for a client that may not ask for a model to be, for example, "loaded".
+// NoControl returns the error for a client that may not ask for a model to be, for example, "loaded".
 func NoControl(to string) string {
 	return "Only a program on the server's own machine, and not through a proxy, or a client with a token may ask for a model to be " +
 		to + "; --allow-model-control lets every client ask"

@@ -33,7 +33,7 @@ const (
 	kinds
 )
 
-// Status is the HTTP status of errors of that kind.
+// Status returns the HTTP status of errors of that kind.
 func (k Kind) Status() int {
 	switch k {
 	case BadInput:
@@ -76,7 +76,7 @@ type Error struct {
 	Canceled bool
 }
 
-// Error is the message, with the row.
+// Error returns the message, with the row.
 func (e *Error) Error() string {
 	if e.Row >= 0 {
 		return fmt.Sprintf("row %d: %s", e.Row, e.Message)
@@ -138,7 +138,7 @@ func ErrorOf(err error) *Error {
 	return e
 }
 
-// inputPath is the path of a problem below the input: ["body","input","x"] is ["x"].
+// inputPath returns the path of a problem below the input: ["body","input","x"] is ["x"].
 func inputPath(loc []string) []string {
 	if len(loc) > 2 && loc[0] == "body" && loc[1] == "input" {
 		return loc[2:]
@@ -150,7 +150,7 @@ func inputPath(loc []string) []string {
 // may still not be an array of numbers.
 const inputError = "cog.errors.InputError: "
 
-// ended is the error of a prediction that has ended; nil means it succeeded.
+// ended returns the error of a prediction that has ended; nil means it succeeded.
 func ended(rec *predict.Record) *Error {
 	switch rec.Status {
 	case predict.Succeeded:

@@ -41,12 +41,13 @@ func Names() []string { return []string{OIP, OpenAI, KServe, Vertex, SageMaker, 
 type Protocol struct {
 	Name   string
 	Routes []Route
-	// Refuse answers a request that reached no handler: its body is too large, its token is wrong, or its method or path
-	// is unknown. The request's path is below one of Prefixes. The protocol with the longest matching prefix answers.
+	// Refuse answers a request that reached no handler: its body is too large, its token is wrong, or its method or
+	// path is unknown. The request's path is below one of Prefixes. The protocol with the longest matching prefix
+	// answers.
 	Refuse   func(ctx *fasthttp.RequestCtx, err *Error)
 	Prefixes []string
-	// Owns reports whether a path belongs to the protocol although another protocol has a prefix of it; nil means no path
-	// does.
+	// Owns reports whether a path belongs to the protocol although another protocol has a prefix of it; nil means no
+	// path does.
 	Owns func(path string) bool
 	// Probes are the paths for which GET never requires a token (--auth-token-file).
 	Probes []string
@@ -130,8 +131,8 @@ type RowsRenderer interface {
 	Renderer
 	// NextRow appends what follows the last item of a row, unless it is the last row.
 	NextRow(dst []byte) []byte
-	// Done reports whether the other rows are not wanted either. It is called after an Item that wanted no more, and after
-	// NextRow.
+	// Done reports whether the other rows are not wanted either. It is called after an Item that wanted no more, and
+	// after NextRow.
 	Done() bool
 }
 
@@ -315,7 +316,7 @@ func (e *Error) Answer(ctx *fasthttp.RequestCtx, body []byte) {
 	ctx.SetBody(body)
 }
 
-// RetryAfterSeconds is how long a client should wait, in whole seconds, or 0 if that is not known.
+// RetryAfterSeconds returns how long a client should wait, in whole seconds, or 0 if that is not known.
 func (e *Error) RetryAfterSeconds() int {
 	if e.RetryAfter <= 0 {
 		return 0

@@ -15,13 +15,15 @@ const FirstVersion = "1"
 
 // Service is what a Model needs of the server behind it.
 type Service interface {
-	// Create is the method of httpd.Service.
+	// Create implements httpd.Service.
 	Create(req predict.Request) (*predict.Prediction, error)
 	// SubmitAll enters predictions in the queue together. The caller then calls Prediction.Run for each.
 	SubmitAll(ps []*predict.Prediction)
-	// OpenAPI returns the model's schema document, as far as it is known without loading the model, or false if it is not.
+	// OpenAPI returns the model's schema document, as far as it is known without loading the model, or false if it is
+	// not.
 	OpenAPI() ([]byte, bool)
-	// LoadOpenAPI is OpenAPI for a prediction: it loads the model, if requests load it. false means setup has not ended.
+	// LoadOpenAPI is OpenAPI for a prediction: it loads the model, if requests load it. false means setup has not
+	// ended.
 	LoadOpenAPI() ([]byte, bool)
 	// NewAttachments returns an empty store for files of a request. The caller closes it, unless a call took it over.
 	NewAttachments() request.Attachments
@@ -55,7 +57,8 @@ type Model struct {
 	Name    string
 	Version string // the version that answers, or would answer
 	Service
-	// Versions returns the versions among which Choose chooses one for each call, or nil if the model is its only version.
+	// Versions returns the versions among which Choose chooses one for each call, or nil if the model is its only
+	// version.
 	Versions func() []*Model
 	Choose   func() *Model
 
@@ -190,7 +193,7 @@ const (
 	fewRows = 32
 )
 
-// RowsCost is about how many bytes n predictions take. Charge it before Begin.
+// RowsCost returns about how many bytes n predictions take. Charge it before Begin.
 func RowsCost(n int) int64 {
 	if n <= fewRows {
 		return 0

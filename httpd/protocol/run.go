@@ -104,7 +104,7 @@ func (m *missedItems) next(dst [][]byte) [][]byte {
 	return dst
 }
 
-// ID is the id of the first prediction.
+// ID returns the id of the first prediction.
 func (r *Run) ID() string { return r.ps[0].ID() }
 
 // Cancel asks for the end of all predictions. It does not wait. Safe from any goroutine until Release.
@@ -320,7 +320,7 @@ func (r *Run) Wake() {
 	}
 }
 
-// last is how a row ended.
+// last returns how a row ended.
 func (r *Run) last() error {
 	<-r.row.done
 	if r.row.refused != nil && !r.row.skipped {
@@ -338,10 +338,10 @@ func (r *Run) last() error {
 	return ErrNextRow
 }
 
-// Answer is the whole answer of a stream of one row that has ended.
+// Answer returns the whole answer of a stream of one row that has ended.
 func (r *Run) Answer() Answer { return r.AnswerOf(0) }
 
-// AnswerOf is the whole answer of a row of a stream that has ended.
+// AnswerOf returns the whole answer of a row of a stream that has ended.
 func (r *Run) AnswerOf(row int) Answer {
 	rec := r.ps[row].Record()
 	return answerOf(r.ps[row], &rec)

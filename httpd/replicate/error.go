@@ -51,7 +51,7 @@ func appendError(dst []byte, status int, err *protocol.Error) []byte {
 	return append(dst, '}')
 }
 
-// fieldOf is the path of an invalid value in the body of a request.
+// fieldOf returns the path of an invalid value in the body of a request.
 func fieldOf(p predict.Problem) string {
 	if len(p.Loc) > 0 && p.Loc[0] == "body" {
 		return strings.Join(p.Loc[1:], ".")
@@ -64,7 +64,7 @@ func appendMember(dst []byte, name, value string) []byte {
 	return rawjson.AppendQuoted(append(rawjson.AppendQuoted(dst, name), ':'), value)
 }
 
-// notFound is the error of an id that the server does not know.
+// notFound returns the error of an id that the server does not know.
 func notFound(what, id string) *protocol.Error {
 	return protocol.Errorf(protocol.Unknown, "unknown %s %q", what, logtext.Clip(id))
 }

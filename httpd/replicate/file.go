@@ -118,8 +118,8 @@ func appendFile(dst []byte, x *protocol.Exchange, u *upload) []byte {
 	return append(dst, "}}"...)
 }
 
-// link is the path of a file's content. It ends with the file's name, which a server that downloads it gives to the
-// model.
+// link returns the path of a file's content. It ends with the file's name, which a server that downloads it gives to
+// the model.
 func (u *upload) link() string {
 	name := strings.Map(func(r rune) rune {
 		if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '.' || r == '-') {

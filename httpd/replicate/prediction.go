@@ -138,7 +138,7 @@ func (h *handlers) answer(x *protocol.Exchange, m *protocol.Model, job protocol.
 	x.Send(contentJSON, job.Release, o[0], o[1], o[2], h.membersOf(x, m, job.ID), []byte("}"))
 }
 
-// membersOf is what a prediction object has beside that of the native API.
+// membersOf returns what a prediction object has beside that of the native API.
 func (h *handlers) membersOf(x *protocol.Exchange, m *protocol.Model, id string) []byte {
 	jobs := x.Jobs()
 	address, path := jobs.Address(x.RequestCtx), "/v1/predictions/"+url.PathEscape(id)
@@ -194,7 +194,7 @@ func readBody(x *protocol.Exchange) (body protocol.Body, m members, err *protoco
 	return body, m, nil
 }
 
-// invalid is the error of a member of the body.
+// invalid returns the error of a member of the body.
 func invalid(name, text string) *protocol.Error {
 	return &protocol.Error{
 		Kind: protocol.BadInput, Row: -1, Message: name + " " + text,
@@ -202,5 +202,5 @@ func invalid(name, text string) *protocol.Error {
 	}
 }
 
-// timestamp is a time as the API has it.
+// timestamp returns a time as the API has it.
 func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }

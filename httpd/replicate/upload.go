@@ -83,7 +83,7 @@ func (l *uploads) add(u *upload) bool {
 	return true
 }
 
-// sorted are the files, the oldest first. Called with the lock held.
+// sorted returns the files, the oldest first. Called with the lock held.
 func (l *uploads) sorted() []*upload {
 	list := make([]*upload, 0, len(l.files))
 	for _, u := range l.files {

@@ -106,7 +106,7 @@ func (h *handlers) versionList(list []*protocol.Model) string {
 	return cmp.Or(strings.Join(names, ", "), "none")
 }
 
-// fullName is a model's OWNER/NAME.
+// fullName returns a model's OWNER/NAME.
 func fullName(m *protocol.Model) string {
 	if strings.Contains(m.Name, "/") {
 		return m.Name
@@ -190,7 +190,7 @@ func (h *handlers) version(x *protocol.Exchange) {
 	x.Send(contentJSON, nil, h.appendVersion(nil, v))
 }
 
-// notReady is why a model has no document.
+// notReady returns why a model has no document.
 func notReady(m *protocol.Model) error {
 	if err := m.Ready(); err != nil {
 		return err

@@ -49,7 +49,7 @@ func (c *target) Cancel() {
 	}
 }
 
-// pair is a connected pair of sockets.
+// pair returns a connected pair of sockets.
 func pair(t testing.TB) (ours, theirs int) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -202,8 +202,8 @@ func (f *framing) firstLine(line []byte) FramingError {
 	return ""
 }
 
-// wholeHead is follow's fast path: if p begins with a complete, valid request head it parses it and returns its length,
-// with one search a line; else it returns 0.
+// wholeHead is follow's fast path: if p begins with a complete, valid request head it parses it and returns its
+// length, with one search a line; else it returns 0.
 func (f *framing) wholeHead(p []byte) int {
 	for at, lines := 0, 0; ; lines++ {
 		n := bytes.IndexByte(p[at:], '\r')

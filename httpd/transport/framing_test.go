@@ -89,7 +89,7 @@ func TestFraming_UnclearIsRefused(t *testing.T) {
 	}
 }
 
-// ends are where the requests in raw end that framing takes, when it gets them in pieces of that size.
+// ends returns where the requests in raw end that framing takes, when it gets them in pieces of that size.
 func ends(raw []byte, piece int) (at []int, err FramingError) {
 	var f framing
 	for i := 0; i < len(raw) && f.err == "" && f.stage != atEnd; i++ {

@@ -44,8 +44,8 @@ type Options struct {
 	// ParkAbove is how many connections may be open before idle ones are parked: fewer hold too little memory. Default:
 	// 256; negative means none.
 	ParkAbove int
-	// SweepInterval is the time between two looks for idle connections. One that was idle from one to the next is parked.
-	// Default: 1 s.
+	// SweepInterval is the time between two looks for idle connections. One that was idle from one to the next is
+	// parked. Default: 1 s.
 	SweepInterval time.Duration
 	// ReadAhead is how many bytes behind a request are read while its client is watched. Default: 8 MiB, which is more
 	// than the kernel's limit for a client's send buffer; negative means none.
@@ -124,7 +124,7 @@ func (t *Transport) Use(http *fasthttp.Server) {
 	t.http = http
 }
 
-// now is the time since began.
+// now returns the time since began.
 func (t *Transport) now() time.Duration { return time.Since(t.began) }
 
 // Closing reports whether Shutdown was called.

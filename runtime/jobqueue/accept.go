@@ -91,7 +91,7 @@ func (m *Member) accept(s request.Submission, to replyTo) (request.Accepted, err
 	return a, m.refusal(req.ID, err)
 }
 
-// job is the job of a submission.
+// job returns the job of a submission.
 func (m *Member) job(s *request.Submission, class store.Class, to replyTo) store.Job {
 	req := &s.Request
 	j := store.Job{
@@ -109,7 +109,7 @@ func (m *Member) job(s *request.Submission, class store.Class, to replyTo) store
 	return j
 }
 
-// refusal is an error of the queue as a client gets it.
+// refusal returns an error of the queue as a client gets it.
 func (m *Member) refusal(id string, err error) error {
 	var used *store.InUseError
 	switch {
@@ -132,7 +132,7 @@ func (m *Member) refusal(id string, err error) error {
 	return &predict.UnavailableError{Reason: sentence(err.Error())}
 }
 
-// sentence is a text with a capital at its beginning.
+// sentence returns a text with a capital at its beginning.
 func sentence(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	if size == 0 || first == utf8.RuneError {

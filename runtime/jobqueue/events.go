@@ -53,7 +53,7 @@ func forward(p *predict.Prediction, had uint64, send func(store.Event) bool) {
 	}
 }
 
-// toStoreEvent is an event as members send it.
+// toStoreEvent returns an event as members send it.
 func toStoreEvent(e *predict.Event) (store.Event, bool) {
 	switch e.Kind {
 	case predict.EventStart:

@@ -185,12 +185,12 @@ const (
 	endCheckInterval   = 20 * time.Millisecond
 	endCheckFor        = 2 * time.Second
 	startCheckInterval = 200 * time.Millisecond
-	// eventsDelay is how long a job runs before its events are asked for, if its client waits for the end alone: logs and
-	// outputs so far are for a client that does not wait for all of it.
+	// eventsDelay is how long a job runs before its events are asked for, if its client waits for the end alone: logs
+	// and outputs so far are for a client that does not wait for all of it.
 	eventsDelay = 100 * time.Millisecond
 )
 
-// nextCheck is how long it waits before it reads the state again.
+// nextCheck returns how long it waits before it reads the state again.
 func (f *follower) nextCheck(running bool) time.Duration {
 	switch {
 	case !f.runEnded.IsZero() && time.Since(f.runEnded) < endCheckFor:

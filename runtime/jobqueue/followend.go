@@ -88,7 +88,7 @@ func readFinal(prediction []byte) (o finalObject) {
 	return o
 }
 
-// text is the text of a JSON string; "" of anything else, such as null.
+// text returns the text of a JSON string; "" of anything else, such as null.
 func text(value []byte) string {
 	if rawjson.KindOf(value) != rawjson.KindString {
 		return ""
@@ -96,7 +96,7 @@ func text(value []byte) string {
 	return rawjson.Text(value)
 }
 
-// timeOf is the time in a JSON string; zero if it has none.
+// timeOf returns the time in a JSON string; zero if it has none.
 func timeOf(value []byte) time.Time {
 	t, _ := time.Parse(time.RFC3339Nano, text(value))
 	return t

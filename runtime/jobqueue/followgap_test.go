@@ -63,7 +63,7 @@ func (h *handServer) start() {
 	}
 }
 
-// request is the follower's next request for events.
+// request returns the follower's next request for events.
 func (h *handServer) request() *nats.Msg {
 	h.t.Helper()
 	m, err := h.requests.NextMsg(await.Timeout)

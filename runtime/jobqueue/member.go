@@ -190,7 +190,7 @@ func (m *Member) publishStatus() {
 	}
 }
 
-// status is what this server says of itself.
+// status returns what this server says of itself.
 func (m *Member) status(s *store.Server) store.ServerStatus {
 	status := store.ServerStatus{Running: s.Running(), Draining: m.pulling.Err() != nil, Version: m.o.Version}
 	if m.o.Slots != nil {
@@ -331,7 +331,7 @@ func (m *Member) Overview() (store.Summary, []store.NamedStatus, error) {
 // healthTimeout bounds how long NATS is asked for the health.
 const healthTimeout = time.Second
 
-// Health is what the health document has of the job queue; nil if m is nil.
+// Health returns what the health document has of the job queue; nil if m is nil.
 func (m *Member) Health() *health.Fleet {
 	if m == nil {
 		return nil
@@ -352,7 +352,7 @@ func (m *Member) Health() *health.Fleet {
 	return h
 }
 
-// Running is how many jobs this server runs.
+// Running returns how many jobs this server runs.
 func (m *Member) Running() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

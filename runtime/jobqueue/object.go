@@ -38,7 +38,7 @@ func (m *Member) encodeEnded(p *predict.Prediction, rec *predict.Record) json.Ra
 	return object
 }
 
-// released is the object of a job that waits again.
+// released returns the object of a job that waits again.
 func (m *Member) released(c *store.Claim) json.RawMessage {
 	rec := readObject(c.Job.ID, c.State.Prediction)
 	rec.Status, rec.Started, rec.Version = predict.Starting, time.Time{}, c.Job.Version
@@ -70,7 +70,7 @@ func predictKind(k store.Kind) predict.Kind {
 	return predict.KindPrediction
 }
 
-// webhookBody is a prediction object as webhooks have it: without its input and its calls.
+// webhookBody returns a prediction object as webhooks have it: without its input and its calls.
 func webhookBody(object []byte) []byte {
 	out := make([]byte, 0, len(object))
 	out = append(out, '{')

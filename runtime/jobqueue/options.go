@@ -24,7 +24,7 @@ type Options struct {
 	Attempts int
 	// MaxBody is the largest body as JSON, in bytes.
 	MaxBody int64
-	// Slots is how many jobs could run at once, and how many slots are free; asked where Local is set.
+	// Slots returns how many jobs could run at once, and how many slots are free; asked where Local is set.
 	Slots func() (slots, free int)
 	// Tracer traces the jobs that run here; nil means they are not traced.
 	Tracer *trace.Tracer
@@ -32,15 +32,15 @@ type Options struct {
 	Version string
 	// Local runs jobs; nil means this member runs none.
 	Local Local
-	// Schema is what other members may know of a version of the model of Local, or ("") of the model; false means it is
-	// not known yet.
+	// Schema returns what other members may know of a version of the model of Local, or ("") of the model; false means
+	// it is not known yet.
 	Schema func(version string) (store.Schema, bool)
-	// Versions are those of the model that Local has, and how many slots each has; nil means it has none.
+	// Versions returns the versions of the model that Local has, and how many slots each has; nil means it has none.
 	Versions func() map[string]int
 	// Checker checks requests where there is no Local; nil means they are not checked.
 	Checker Checker
-	// Memory bounds what this member has of large bodies and results, and of the events that clients follow; nil means no
-	// bound.
+	// Memory bounds what this member has of large bodies and results, and of the events that clients follow; nil means
+	// no bound.
 	Memory *memory.Budget
 	// Webhooks posts the webhooks of jobs that have ended, of other members' jobs too.
 	Webhooks *webhook.Account
@@ -51,7 +51,7 @@ type Options struct {
 type Checker interface {
 	// SetSchema takes what the last server wrote. It is called before Check, and again where that has changed.
 	SetSchema(s store.Schema)
-	// Check is Local's, and is called for a version whose schema is set.
+	// Check checks a request as Local.Check does. It is called only for a version whose schema is set.
 	Check(req *predict.Request, most int) (input []byte, warnings []string, err error)
 }
 
@@ -63,7 +63,7 @@ type Local interface {
 	// returns how many, or 0 if ctx has ended. AcquireSlot reserves a slot for one; nil means none is free.
 	AwaitCapacity(ctx context.Context, version string) int
 	AcquireSlot(version string) Slot
-	// MeanDuration is how long predictions ran lately, or 0 if that is not known or the model takes batches.
+	// MeanDuration returns how long predictions ran lately, or 0 if that is not known or the model takes batches.
 	MeanDuration(version string) time.Duration
 	// NewAttachments returns an empty store for the files of a request's body.
 	NewAttachments() request.Attachments
@@ -80,6 +80,6 @@ type Slot interface {
 	store.Slot
 	// Create makes a prediction for a request with an Attempt, which then owns the slot.
 	Create(req predict.Request) (*predict.Prediction, error)
-	// VisibleInput is an input as clients see it.
+	// VisibleInput returns an input as clients see it.
 	VisibleInput(kind predict.Kind, input []byte) []byte
 }

@@ -29,7 +29,7 @@ func (o *Renderer) RenderEnded(j *store.Job, s *store.State, end store.Status, r
 	return o.encode(&rec)
 }
 
-// RenderRetry is the object of a job that is a retry of one with that state; nil means it is no longer known.
+// RenderRetry returns the object of a job that is a retry of one with that state; nil means it is no longer known.
 func (o *Renderer) RenderRetry(id string, old *store.State) json.RawMessage {
 	rec := predict.Record{ID: id, Created: time.Now()}
 	if old != nil {

@@ -157,7 +157,7 @@ func (r *rig) serveWith(name string, wrap func(oneVersion) Local,
 	}), s
 }
 
-// submission is a request with a JSON body.
+// submission returns a request with a JSON body.
 func submission(id, input string) request.Submission {
 	body := []byte(`{"id":"` + id + `","input":` + input + `}`)
 	s := request.Submission{Body: body, ContentType: request.TypeJSON}
@@ -168,7 +168,7 @@ func submission(id, input string) request.Submission {
 	return s
 }
 
-// status is the status of a job as a member finds it; "" means it finds none.
+// status returns the status of a job as a member finds it; "" means it finds none.
 func (r *rig) status(m *Member, id string) string {
 	r.t.Helper()
 	object, release, err := m.Find(predict.KindPrediction, id)

@@ -17,7 +17,7 @@ func (m *Member) AwaitCapacity(ctx context.Context, version string) int {
 	return m.o.Local.AwaitCapacity(ctx, version)
 }
 
-// MeanDuration is how long predictions ran lately.
+// MeanDuration returns how long predictions ran lately.
 func (m *Member) MeanDuration(version string) time.Duration { return m.o.Local.MeanDuration(version) }
 
 // AcquireSlot reserves a slot for a job.
@@ -95,7 +95,7 @@ func (m *Member) create(c *store.Claim, slot Slot) (*predict.Prediction, error) 
 	return nil, err
 }
 
-// refused is what becomes of a job that this server did not begin.
+// refused returns what becomes of a job that this server did not begin.
 func (m *Member) refused(c *store.Claim, err error) (store.Status, []byte) {
 	var invalid *predict.ValidationError
 	if errors.As(err, &invalid) {

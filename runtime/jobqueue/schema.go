@@ -28,7 +28,7 @@ type knownSchemas struct {
 	byVersion map[string]store.Schema
 }
 
-// of is the one by which requests are checked that name a version, or ("") none. Without a Revision they are not.
+// of returns the one by which requests are checked that name a version, or ("") none. Without a Revision they are not.
 func (k *knownSchemas) of(version string) store.Schema {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -76,7 +76,7 @@ func (m *Member) publishSchema(ctx context.Context) error {
 	}
 }
 
-// versions are "" and those of the model that this server has.
+// versions returns "" and those of the model that this server has.
 func (m *Member) versions() []string {
 	versions := []string{""}
 	if m.o.Versions != nil {

@@ -10,8 +10,8 @@ import (
 	"pinion/runtime/request"
 )
 
-// A queue is a model's. Of a job that names no version, the server that takes it chooses one; a job that names a version
-// goes to a server that has it. Ids are the model's own, whichever version runs them.
+// A queue is a model's. Of a job that names no version, the server that takes it chooses one; a job that names a
+// version goes to a server that has it. Ids are the model's own, whichever version runs them.
 
 // Version is the queue for requests that name a version of the model. What it does not change is the Member's.
 type Version struct {
@@ -19,13 +19,13 @@ type Version struct {
 	Name string
 }
 
-// Accept is that of the member.
+// Accept is Member.Accept for the version.
 func (v Version) Accept(s request.Submission) (request.Accepted, error) {
 	s.Request.Version = v.Name
 	return v.Member.Accept(s)
 }
 
-// Submit is that of the member.
+// Submit is Member.Submit for the version.
 func (v Version) Submit(s request.Submission, outlivesMember bool) (*predict.Prediction, error) {
 	s.Request.Version = v.Name
 	return v.Member.Submit(s, outlivesMember)

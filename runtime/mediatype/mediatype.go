@@ -5,7 +5,8 @@ import "strings"
 // mediaType is an extension and one of its media types.
 type mediaType struct{ extension, name string }
 
-// mediaTypes is the table of extensions. The first type of an extension is used, and the first extension of a type.
+// mediaTypes returns the table of extensions. The first type of an extension is used, and the first extension of a
+// type.
 func mediaTypes() []mediaType {
 	return []mediaType{
 		{".gz", "application/gzip"},

@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// MinCharge is the size in bytes below which a request body is not counted: the buffers of its connection are larger.
+	// MinCharge is the size in bytes below which a request body is not counted: the buffers of its connection are
+	// larger.
 	MinCharge = 4 << 10
 	// Small is the size in bytes up to which a charge counts as small.
 	Small = 64 << 10
@@ -83,7 +84,7 @@ func (b *Budget) Stats() Stats {
 	}
 }
 
-// Half is half of the limit in bytes.
+// Half returns half of the limit in bytes.
 func (b *Budget) Half() int64 {
 	if b == nil {
 		return math.MaxInt64
@@ -104,7 +105,7 @@ func (b *Budget) Evicted(n int) {
 	}
 }
 
-// Quarter is the limit in bytes for ended predictions, and for webhooks that wait for another try.
+// Quarter returns the limit in bytes for ended predictions, and for webhooks that wait for another try.
 func (b *Budget) Quarter() int64 {
 	if b == nil {
 		return 256 << 20
@@ -112,7 +113,7 @@ func (b *Budget) Quarter() int64 {
 	return b.limit / 4
 }
 
-// Max is the largest charge in bytes; more is ErrTooLarge.
+// Max returns the largest charge in bytes; more is ErrTooLarge.
 func (b *Budget) Max() int64 {
 	if b == nil {
 		return math.MaxInt64

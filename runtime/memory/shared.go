@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// SharedMin is the size in bytes from which a body is worth shared memory: a smaller one is faster through a socket.
+	// SharedMin is the size in bytes from which a body is worth shared memory: a smaller one is faster through a
+	// socket.
 	SharedMin = 64 << 10
 	// SharedMost is the size in bytes of the largest body in shared memory, and of the room for an answer behind it.
 	SharedMost = 16 << 20
@@ -119,7 +120,7 @@ func mapShared(fd, length int) ([]byte, error) {
 // Wrote notes that the worker has written the room up to that offset in All.
 func (s *Shared) Wrote(end int) { s.written = max(s.written, end-s.Room) }
 
-// size is about how many bytes of memory it takes.
+// size returns about how many bytes of memory it takes.
 func (s *Shared) size() int64 { return int64(s.Room + s.written) }
 
 // Free gives the memory back. unused: no worker can still read or write it, so another request may have it.

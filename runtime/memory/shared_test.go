@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// resident is how many bytes of a file have memory.
+// resident returns how many bytes of a file have memory.
 func resident(t *testing.T, fd int) int64 {
 	t.Helper()
 	var st unix.Stat_t

@@ -19,7 +19,7 @@ const (
 // StatusCode is the label whose value is a number in OpenTelemetry.
 const StatusCode = "http.response.status_code"
 
-// rejection is Cog's word for a reason of Refused.
+// rejection returns Cog's word for a reason of Refused.
 func rejection(reason string) string {
 	switch reason {
 	case predict.ReasonValidation:

@@ -15,7 +15,7 @@ import (
 	"pinion/runtime/trace"
 )
 
-// aTrace is a span of a trace.
+// aTrace returns a span of a trace.
 func aTrace(n byte) *trace.Context {
 	return &trace.Context{Trace: trace.ID{15: n}, Span: trace.SpanID{7: n}, Sampled: true}
 }

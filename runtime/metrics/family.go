@@ -54,7 +54,7 @@ type Distribution struct {
 	Exemplars []*Exemplar // the latest of each bucket, nil for none; empty means no bucket has one
 }
 
-// Bounds are the upper bounds of the buckets, without infinity. Do not write to them.
+// Bounds returns the upper bounds of the buckets, without infinity. Do not write to them.
 func (d *Distribution) Bounds() []float64 { return d.bounds.values }
 
 // Exemplar is an observation in a sampled trace.
@@ -117,7 +117,7 @@ func (g *gathered) histogram(name, help string, parts ...*histogram) {
 	g.sample(Sample{Histogram: sumOf(parts...)})
 }
 
-// pairs are labels from pairs of names and values.
+// pairs returns labels from pairs of names and values.
 func pairs(of ...string) []Label {
 	if len(of) == 0 {
 		return nil

@@ -94,7 +94,7 @@ func (s *Set) gatherGenerations(g *gathered) {
 	}
 }
 
-// generationsOnPage are the generations with the names that Prometheus gives them.
+// generationsOnPage returns the generations with the names that Prometheus gives them.
 func (s *Set) generationsOnPage() []Family {
 	var g gathered
 	s.gatherGenerations(&g)

@@ -9,7 +9,7 @@ import (
 	"pinion/runtime/trace"
 )
 
-// seconds are the bounds of the histograms of times: 100 µs to 10 min.
+// seconds returns the bounds of the histograms of times: 100 µs to 10 min.
 func seconds() []time.Duration {
 	const µs, ms, s = time.Microsecond, time.Millisecond, time.Second
 	return []time.Duration{
@@ -97,7 +97,7 @@ func (h *histogram) observe(n time.Duration) (bucket int) {
 	return low
 }
 
-// sumOf is the state of several histograms with the same bounds together.
+// sumOf returns the state of several histograms with the same bounds together.
 func sumOf(parts ...*histogram) *Distribution {
 	d := &Distribution{bounds: parts[0].bounds, Counts: make([]uint64, len(parts[0].buckets))}
 	var sum int64

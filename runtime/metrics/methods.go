@@ -64,7 +64,7 @@ func (s *Set) gatherMethods(g *gathered) {
 	}
 }
 
-// methodSizes are the sizes of the batches of each method, for Figures.
+// methodSizes returns the sizes of the batches of each method, for Figures.
 func (s *Set) methodSizes() map[string]Buckets {
 	methods := s.methods.snapshot()
 	if len(methods) == 0 {

@@ -24,7 +24,7 @@ import (
 // accepts are the two formats' Accept headers.
 var accepts = map[string]string{"text": "text/plain", "openmetrics": "application/openmetrics-text; version=1.0.0"}
 
-// theirs is the page that the library writes of a registry.
+// theirs returns the page that the library writes of a registry.
 func theirs(t *testing.T, r *prometheus.Registry, format string) string {
 	t.Helper()
 	families, err := r.Gather()

@@ -70,7 +70,7 @@ func (s *Set) Ended(e predict.End) {
 	}
 }
 
-// timeOf is the time of an exemplar; zero means there is none.
+// timeOf returns the time of an exemplar; zero means there is none.
 func timeOf(in *trace.Context) (at time.Time) {
 	if in != nil {
 		at = time.Now()

@@ -43,7 +43,7 @@ func readProcess(pid string) (p process) {
 	}
 }
 
-// bootTime is when the machine was started, in seconds since 1970; 0 if unknown.
+// bootTime returns when the machine was started, in seconds since 1970; 0 if unknown.
 func bootTime() float64 {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {

@@ -103,7 +103,7 @@ type Set struct {
 	started     time.Time
 }
 
-// Started is when counting began.
+// Started returns when counting began.
 func (s *Set) Started() time.Time { return s.started }
 
 func New(o Options) *Set {

@@ -28,7 +28,7 @@ func parse(t testing.TB, s *Set) map[string]*dto.MetricFamily {
 	return families
 }
 
-// lines are the samples of the page whose name begins so, parted by line breaks.
+// lines returns the samples of the page whose name begins so, parted by line breaks.
 func lines(s *Set, prefix string) string {
 	_, body := s.Write("")
 	var found []string

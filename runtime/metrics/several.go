@@ -25,13 +25,13 @@ type NamedSet struct {
 	Set     *Set
 }
 
-// Started is when counting began.
+// Started returns when counting began.
 func (s Several) Started() time.Time { return s.Server.Started() }
 
 // Gather returns all metrics as they are now. Those of a model have the label model.
 func (s Several) Gather() []Family { return s.join((*Set).Gather) }
 
-// GatherConventional is Set.GatherConventional of all sets.
+// GatherConventional returns Set.GatherConventional of all sets.
 func (s Several) GatherConventional() []Family { return s.join((*Set).GatherConventional) }
 
 // Write returns the page, as Set.Write.

@@ -35,7 +35,7 @@ type Shape struct {
 type Options struct {
 	// Find returns the model of that name. The error names the known ones.
 	Find func(name string) (Model, error)
-	// Explain is the text of an error of Model, for the caller.
+	// Explain returns the text of an error of Model, for the caller.
 	Explain func(error) string
 	// Tracer traces the predictions; nil means they are not traced.
 	Tracer *trace.Tracer
@@ -223,8 +223,8 @@ func (c *call) carryOut(body []byte) {
 	<-c.finished // until then the socket may send from the record
 }
 
-// callers are the models that wait for this call, in order; the last one is the caller. The predictions of a batch may
-// have come different ways: then the first one's is the end of the list.
+// callers returns the models that wait for this call, in order; the last one is the caller. The predictions of a batch
+// may have come different ways: then the first one's is the end of the list.
 func (c *call) callers() (names []string) {
 	for _, p := range slices.Backward(c.of) {
 		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(p.Request.Callers, name) })
@@ -233,8 +233,8 @@ func (c *call) callers() (names []string) {
 	return append(names, c.caller)
 }
 
-// deadline is that of the predictions that called: the latest of a batch's. Zero: there is none. That of a job counts
-// only until the job begins, because a client that waits for one did not set it.
+// deadline returns the deadline of the predictions that called: the latest of a batch's; zero means there is none. That
+// of a job counts only until the job begins, because a client that waits for one did not set it.
 func (c *call) deadline() (latest time.Time) {
 	for _, p := range c.of {
 		req := &p.Request

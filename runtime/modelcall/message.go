@@ -93,7 +93,7 @@ func withFiles(input []byte, token string, files paths) []byte {
 	}
 }
 
-// value is the member "output" of an answer, in parts: with tensors in the places of their placeholders.
+// value returns the member "output" of an answer, in parts: with tensors in the places of their placeholders.
 func value(json []byte, tensors []predict.Tensor) [][]byte {
 	if tensors == nil {
 		return [][]byte{json}
@@ -106,7 +106,7 @@ var (
 	closeBrace = []byte(`}`)
 )
 
-// answerOf is the body of an Output or Succeeded frame. It says where the files are, if the output has some.
+// answerOf returns the body of an Output or Succeeded frame. It says where the files are, if the output has some.
 func answerOf(folder predict.OutputFolder, output ...[]byte) [][]byte {
 	parts := append([][]byte{openOutput}, output...)
 	if folder.Token != "" {
@@ -121,7 +121,7 @@ func answerOf(folder predict.OutputFolder, output ...[]byte) [][]byte {
 	return append(parts, closeBrace)
 }
 
-// errorOf is the body of a Failed frame.
+// errorOf returns the body of a Failed frame.
 func errorOf(text string) []byte {
 	return append(rawjson.AppendQuoted([]byte(`{"error":`), text), '}')
 }

@@ -19,8 +19,8 @@ const SocketFD = 3
 // Ready is the line that says that the server serves.
 const Ready = "ready"
 
-// Main is the server's process. version is that of this binary; the one that starts it says its own by -version. It
-// returns the exit code.
+// Main is the main function of the server's process. version is that of this binary; the one that starts it says its
+// own by -version. It returns the exit code.
 func Main(args []string, version string) int {
 	o, starter, err := parse(args)
 	switch {

@@ -77,8 +77,8 @@ func (s *Server) start() error {
 	return nil
 }
 
-// damaged is the name of a stream that NATS left out though there are messages in its files; "" means there is none. A
-// stream without messages is one whose making was cut short.
+// damaged returns the name of a stream that NATS left out though there are messages in its files; "" means there is
+// none. A stream without messages is one whose making was cut short.
 func (s *Server) damaged() string {
 	for _, e := range s.nats.Healthz(&server.HealthzOptions{Details: true}).Errors {
 		// the pattern is right

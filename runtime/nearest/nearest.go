@@ -16,13 +16,13 @@ func Hint(word string, words []string) string {
 	return ""
 }
 
-// Word is the word that a misspelt one is likely to mean; "" means none.
+// Word returns the word that a misspelt one is likely to mean; "" means none.
 func Word(word string, words []string) string {
 	return Within(min(max(2, len(word)/3), len(word)-1), word, words)
 }
 
-// Within is the word at the least distance, which is at most that, or one that differs only in case; "" means none is
-// so near.
+// Within returns the word at the least distance, which is at most that, or one that differs only in case; "" means none
+// is so near.
 func Within(most int, word string, words []string) string {
 	best, distance := "", most+1
 	for _, other := range words {
@@ -36,8 +36,8 @@ func Within(most int, word string, words []string) string {
 	return best
 }
 
-// Distance is the optimal string alignment distance of two words: how many bytes must be added, removed, replaced or
-// swapped with the next. The distance of longer words than longestWord is more than any.
+// Distance returns the optimal string alignment distance of two words: how many bytes must be added, removed, replaced
+// or swapped with the next. The distance of longer words than longestWord is more than any.
 func Distance(a, b string) int {
 	if max(len(a), len(b)) > longestWord {
 		return 2 * max(len(a), len(b))

@@ -26,8 +26,8 @@ type Form struct {
 	Fields   []predict.FormField
 }
 
-// request is the create request of a form. A part is an input, or a key of the request, by its name. A part "input" of
-// a JSON type has the remaining inputs.
+// request returns the create request of a form. A part is an input, or a key of the request, by its name. A part
+// "input" of a JSON type has the remaining inputs.
 func (f *Form) request() (req predict.Request, err error) {
 	if f.events != nil {
 		f.envelope.webhookEvents = append(append([]byte{'['}, bytes.Join(f.events, []byte{','})...), ']')
@@ -44,8 +44,8 @@ func (f *Form) Read(in io.Reader, contentType string, files *Files, room *Room) 
 	if err != nil || boundary == "" || len(boundary) > 70 { // RFC 2046, section 5.1.1
 		return &Error{"The Content-Type multipart/form-data lacks its boundary parameter, or it cannot be read"}
 	}
-	// The reader accepts the end of the body as the end of the form, even inside a part's header. So it gets another error
-	// there, after a line end, which clients may omit after the last boundary.
+	// The reader accepts the end of the body as the end of the form, even inside a part's header. So it gets another
+	// error there, after a line end, which clients may omit after the last boundary.
 	parts := multipart.NewReader(io.MultiReader(in, strings.NewReader("\r\n"), cutOff{}), boundary)
 	for n := 0; ; n++ {
 		part, err := parts.NextRawPart()

@@ -18,7 +18,7 @@ func (p *Problems) Add(msg string, loc ...string) {
 	*p = append(*p, predict.Problem{Loc: loc, Msg: msg, Type: predict.TypeValue})
 }
 
-// Err is a *predict.ValidationError with all problems, or nil.
+// Err returns a *predict.ValidationError with all problems, or nil.
 func (p Problems) Err() error {
 	if len(p) == 0 {
 		return nil

@@ -69,7 +69,7 @@ func (r *Room) grow(n int64) error {
 // Free frees all that is charged.
 func (r *Room) Free() { r.shrink(r.bytes) }
 
-// Bytes are those that are charged.
+// Bytes returns the bytes that are charged.
 func (r *Room) Bytes() int64 { return r.bytes }
 
 func (r *Room) hold(n int64) {

@@ -312,7 +312,7 @@ func rootOr(field string) string {
 	return field
 }
 
-// unexpectedText is the message for unknown keys of a closed object.
+// unexpectedText returns the message for unknown keys of a closed object.
 func unexpectedText(keys []string) string {
 	slices.Sort(keys)
 	were := "was"

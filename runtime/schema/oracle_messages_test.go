@@ -93,7 +93,7 @@ func (f *foreign) missing(r *report, field string, names []string) {
 	}
 }
 
-// find is the keyword of the schema that e is about, or nil.
+// find returns the keyword of the schema that e is about, or nil.
 func (f *foreign) find(e *jsonschema.ValidationError, keyword string) any {
 	_, fragment, _ := strings.Cut(e.SchemaURL, "#")
 	fragment, err := url.PathUnescape(fragment)
@@ -118,12 +118,12 @@ func (f *foreign) find(e *jsonschema.ValidationError, keyword string) any {
 	return m[keyword]
 }
 
-// keyword is the value of a keyword as JSON.
+// keyword returns the value of a keyword as JSON.
 func (f *foreign) keyword(e *jsonschema.ValidationError, keyword string) string {
 	return jsonText(f.find(e, keyword))
 }
 
-// number is the value of a keyword as it was written, or else want.
+// number returns the value of a keyword as it was written, or else want.
 func (f *foreign) number(e *jsonschema.ValidationError, keyword string, want *big.Rat) string {
 	if v := f.find(e, keyword); v != nil {
 		return jsonText(v)
@@ -131,7 +131,7 @@ func (f *foreign) number(e *jsonschema.ValidationError, keyword string, want *bi
 	return want.RatString()
 }
 
-// typeNames are the names of the type keyword in the order in which they were written.
+// typeNames returns the names of the type keyword in the order in which they were written.
 func (f *foreign) typeNames(e *jsonschema.ValidationError) []string {
 	switch v := f.find(e, "type").(type) {
 	case string:

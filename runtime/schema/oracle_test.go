@@ -166,7 +166,7 @@ func (f *foreign) walk(r *report, field string, raw []byte, e *jsonschema.Valida
 	f.message(r, strings.TrimPrefix(field, "/"), raw, e)
 }
 
-// member is the item or the member of raw that a token of a JSON pointer names.
+// member returns the item or the member of raw that a token of a JSON pointer names.
 func member(raw []byte, token string) []byte {
 	if rawjson.KindOf(raw) == rawjson.KindObject {
 		_, values := members(raw)

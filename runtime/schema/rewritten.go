@@ -34,7 +34,7 @@ func newRewritten(size int, spill Spill) rewritten {
 	return rewritten{buf: append(make([]byte, 0, size), '{'), spill: spill}
 }
 
-// len is how many bytes there are.
+// len returns how many bytes there are.
 func (r *rewritten) len() int { return r.spilled + len(r.buf) }
 
 // next separates a member from the one before it.

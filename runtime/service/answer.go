@@ -151,7 +151,7 @@ func readAnswer(r *slot.Result, observed bool) predict.Result {
 	return result
 }
 
-// unreadable is the result of an answer that our workers never send.
+// unreadable returns the result of an answer that our workers never send.
 func unreadable(r *slot.Result) predict.Result {
 	return predict.Result{
 		Status: predict.Failed, Elapsed: r.Elapsed,

@@ -31,7 +31,7 @@ func keysOf(openapi []byte, names []string) []key {
 	return keys
 }
 
-// keyOf is the batch key of an input: the values of its keys.
+// keyOf returns the batch key of an input: the values of its keys.
 func keyOf(keys []key, input []byte) string {
 	if len(keys) == 0 {
 		return ""

@@ -25,7 +25,7 @@ func (x *execution) charge(r *slot.Result, result *predict.Result) bool {
 	return false
 }
 
-// overBudget is the result of a prediction that does not fit into the memory budget.
+// overBudget returns the result of a prediction that does not fit into the memory budget.
 func (s *Service) overBudget(r *predict.Result) predict.Result {
 	return predict.Result{
 		Status: predict.Failed, Elapsed: r.Elapsed,

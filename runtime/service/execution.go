@@ -101,7 +101,7 @@ func (x *execution) filesFailed(err error) {
 	s.ended(x.p, result, now)
 }
 
-// sent is the prediction's call; nil until submit.
+// sent returns the prediction's call; nil until submit.
 func (x *execution) sent() *slot.Call {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -27,7 +27,7 @@ func (s *Service) updateGate() {
 	s.gate.closed = closed
 }
 
-// queuePosition is the prediction's position in the queue, from 1; 0 means it is not queued.
+// queuePosition returns the prediction's position in the queue, from 1; 0 means it is not queued.
 func (x *execution) queuePosition() int {
 	if call := x.sent(); call != nil {
 		return x.service.o.Pool.QueuePosition(call)
@@ -55,7 +55,7 @@ func (s *Service) Locate(summary *predict.Summary) {
 	}
 }
 
-// QueuePosition is the position in the queue of the prediction with that id, from 1; 0 means it is not queued.
+// QueuePosition returns the position in the queue of the prediction with that id, from 1; 0 means it is not queued.
 func (s *Service) QueuePosition(kind predict.Kind, id string) int {
 	if p := s.registry.Get(kind, id); p != nil {
 		if x, ok := p.Runner().(*execution); ok { // else it has ended

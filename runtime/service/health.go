@@ -178,7 +178,7 @@ func (v view) reason() string {
 	}
 }
 
-// lastExit is how a worker ended or why it could not be started; "" means none did.
+// lastExit returns how a worker ended or why it could not be started; "" means none did.
 func (v view) lastExit() string {
 	for _, w := range v.workers {
 		if w.LastExit != "" {
@@ -188,7 +188,7 @@ func (v view) lastExit() string {
 	return ""
 }
 
-// nextStart is when the next worker is tried; zero means none is waited for.
+// nextStart returns when the next worker is tried; zero means none is waited for.
 func (v view) nextStart() (next time.Time) {
 	for _, w := range v.workers {
 		if t := w.NextStart; !t.IsZero() && (next.IsZero() || t.Before(next)) {
@@ -198,7 +198,7 @@ func (v view) nextStart() (next time.Time) {
 	return next
 }
 
-// notReady is the answer to a prediction that is not accepted.
+// notReady returns the answer to a prediction that is not accepted.
 func (v view) notReady() *predict.NotReadyError {
 	e := &predict.NotReadyError{Reason: v.reason()}
 	if next := v.nextStart(); !next.IsZero() {
@@ -207,7 +207,7 @@ func (v view) notReady() *predict.NotReadyError {
 	return e
 }
 
-// Status is the status of Health, without a run of the model's health check.
+// Status returns the status of Health, without a run of the model's health check.
 func (s *Service) Status() string { return s.view().status(s.o.Pool.Load()) }
 
 func (s *Service) Draining() bool { return s.draining.Load() }

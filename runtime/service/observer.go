@@ -19,8 +19,8 @@ type Observer interface {
 	// Refused means that a prediction was not accepted, for one of the reasons that predict names. A mistake in the
 	// request itself (an id that is in flight, a mode that the model lacks) is not reported.
 	Refused(kind predict.Kind, mode predict.Mode, reason string)
-	// FirstOutput means that the model yielded the first item of an observed prediction, that long after its acceptance;
-	// in is predict.End.Trace.
+	// FirstOutput means that the model yielded the first item of an observed prediction, that long after its
+	// acceptance; in is predict.End.Trace.
 	FirstOutput(after time.Duration, in *trace.Context)
 	// NextOutput means that the model yielded another item, that long after the one before.
 	NextOutput(after time.Duration)
@@ -77,7 +77,7 @@ func (s *Service) refused(req *predict.Request, err error) {
 	}
 }
 
-// refusal is why Create refused a prediction; "" means the request itself was wrong.
+// refusal returns why Create refused a prediction; "" means the request itself was wrong.
 func refusal(err error) string {
 	var invalid *predict.ValidationError
 	var full *predict.QueueFullError
@@ -101,7 +101,7 @@ func unavailable(err error) string {
 	return ""
 }
 
-// failure is why the call with this result failed.
+// failure returns why the call with this result failed.
 func failure(r *slot.Result) string {
 	switch {
 	case r.Err == nil && r.Kind == ipc.KindFailed:

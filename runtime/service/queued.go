@@ -43,8 +43,8 @@ func (s *Service) Check(req *predict.Request, most int) (input []byte, warnings 
 	return input, x.prepared.Warnings, nil
 }
 
-// Reported is what the workers reported last about the model; false means nothing yet. Loaded makes a service of it
-// that can Check.
+// Reported returns what the workers reported last about the model; false means nothing yet. Loaded makes a service of
+// it that can Check.
 func (s *Service) Reported() (ipc.Loaded, bool) {
 	m := s.model.Load()
 	if m == nil || !s.wasReady() {
@@ -56,7 +56,7 @@ func (s *Service) Reported() (ipc.Loaded, bool) {
 // AwaitCapacity waits until predictions could run at once, and returns how many, or 0 if ctx has ended.
 func (s *Service) AwaitCapacity(ctx context.Context) int { return s.o.Pool.AwaitCapacity(ctx) }
 
-// MeanDuration is how long predictions ran lately, or 0 if that is not known or the model takes batches.
+// MeanDuration returns how long predictions ran lately, or 0 if that is not known or the model takes batches.
 func (s *Service) MeanDuration() time.Duration { return s.o.Pool.MeanDuration() }
 
 // AcquireSlot claims capacity for a request with an Attempt; false means none is free, or the model is not loaded.

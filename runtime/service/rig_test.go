@@ -135,7 +135,7 @@ func (h *house) refused(want string) {
 	}
 }
 
-// remains are the files and folders below a folder.
+// remains returns the files and folders below a folder.
 func remains(t *testing.T, root string) (left []string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {

@@ -241,7 +241,7 @@ func (s *Service) Result(kind predict.Kind, id string) (*predict.Prediction, pre
 	return p, rec, true
 }
 
-// VisibleInput is an input as clients see it, secrets redacted.
+// VisibleInput returns an input as clients see it, secrets redacted.
 func (s *Service) VisibleInput(kind predict.Kind, input []byte) []byte {
 	input = predict.ShowPlaceholders(input)
 	if m := s.model.Load(); m != nil && m.inputs[kind] != nil {

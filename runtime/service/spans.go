@@ -251,7 +251,7 @@ func (s *spans) end(g *trace.Group, attrs trace.Attrs, status predict.Status, ki
 	g.Send()
 }
 
-// context is what the model gets: the client's, and the context of the span in which it runs.
+// context returns what the model gets: the client's, and the context of the span in which it runs.
 func (x *execution) context() []byte {
 	req := &x.p.Request
 	if x.spans == nil {
@@ -273,8 +273,8 @@ const (
 	maxCallerValue = 128
 )
 
-// callers are the entries of a client's context that begin with "trace.", as attributes: the first by name, and of one
-// name the last.
+// callers returns the entries of a client's context that begin with "trace.", as attributes: the first by name, and of
+// one name the last.
 func callers(context []byte) (attrs trace.Attrs) {
 	if len(context) == 0 {
 		return nil

@@ -24,7 +24,7 @@ func WithTensors(input []byte, tensors []predict.Tensor) [][]byte {
 	}
 }
 
-// sharedFile is the memory that a request's tensors and those of its answer may lie in, or nil.
+// sharedFile returns the memory that a request's tensors and those of its answer may lie in, or nil.
 func sharedFile(req *predict.Request) *ipc.SharedFile {
 	if req.Shared == nil || req.Tensors == nil && !req.WantTensors {
 		return nil
@@ -32,7 +32,7 @@ func sharedFile(req *predict.Request) *ipc.SharedFile {
 	return &ipc.SharedFile{FD: req.Shared.FD, Data: req.Shared.All, Room: req.Shared.Room}
 }
 
-// written is how many bytes of tensors lie in the room of their request's shared memory.
+// written returns how many bytes of tensors lie in the room of their request's shared memory.
 func written(shared *memory.Shared, tensors []predict.Tensor) (bytes int) {
 	if shared == nil {
 		return 0

@@ -76,8 +76,8 @@ type Config struct {
 	// Propagators are the headers of requests that are read, and by which contexts are passed on; if there are none,
 	// neither is done.
 	Propagators []trace.Form
-	// Header is another header that carries the context, or "" for none. Jaeger means that it has Jaeger's form instead of
-	// W3C's.
+	// Header is another header that carries the context, or "" for none. Jaeger means that it has Jaeger's form instead
+	// of W3C's.
 	Header string
 	Jaeger bool
 	// Files means that uploads and downloads carry the context too.
@@ -132,7 +132,7 @@ func Read(getenv func(string) string, y CogYAML) (*Config, error) {
 	return c, nil
 }
 
-// Hooks is the file with a model's own providers, below its folder, or "" for none.
+// Hooks returns the file with a model's own providers, below its folder, or "" for none.
 func Hooks(getenv func(string) string, y CogYAML) string {
 	_, file := (&environment{get: getenv}).first("COG_OBSERVABILITY_CONFIG")
 	return cmp.Or(file, y.Config)

@@ -30,7 +30,7 @@ type Exporter struct {
 // defaultTimeout is how long one attempt to send may take, by the specification.
 const defaultTimeout = 10 * time.Second
 
-// exporterName is otlp or none. The variable is a list; a signal that is for other exporters alone is not sent.
+// exporterName returns otlp or none. The variable is a list; a signal that is for other exporters alone is not sent.
 func (e *environment) exporterName(signal string) string {
 	name, value := e.first("OTEL_" + strings.ToUpper(signal) + "_EXPORTER")
 	if name == "" {

@@ -35,11 +35,11 @@ func (e *environment) warn(format string, args ...any) {
 	}
 }
 
-// shorten is a value for a message.
+// shorten returns a value for a message.
 func shorten(value string) string { return logtext.ClipTo(value, 100) }
 
-// first is the first of these variables that is set, with its value, or "" for none. A blank value counts as none, as
-// OpenTelemetry has it.
+// first returns the first of these variables that is set, with its value, or "" for none. A blank value counts as none,
+// as OpenTelemetry has it.
 func (e *environment) first(names ...string) (name, value string) {
 	for _, name := range names {
 		if value := strings.TrimSpace(e.get(name)); value != "" {

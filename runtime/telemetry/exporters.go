@@ -18,15 +18,15 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// retries is the RetryConfig of each exporter. What comes until MaxElapsedTime after the first attempt waits in the
-// queue.
+// retries returns the RetryConfig of each exporter. What comes until MaxElapsedTime after the first attempt waits in
+// the queue.
 func retries() otlptracehttp.RetryConfig {
 	return otlptracehttp.RetryConfig{
 		Enabled: true, InitialInterval: time.Second, MaxInterval: 10 * time.Second, MaxElapsedTime: 30 * time.Second,
 	}
 }
 
-// grpcOptions are the settings of an exporter over gRPC, built with the functions of its package.
+// grpcOptions returns the settings of an exporter over gRPC, built with the functions of its package.
 func grpcOptions[O any](
 	x *Exporter, retry O, url func(string) O, headers func(map[string]string) O, timeout func(time.Duration) O,
 	compressor func(string) O, certificates func(credentials.TransportCredentials) O,
@@ -41,7 +41,7 @@ func grpcOptions[O any](
 	return o
 }
 
-// httpOptions are those of an exporter over HTTP.
+// httpOptions returns the settings of an exporter over HTTP.
 func httpOptions[O any](
 	x *Exporter, client *http.Client, retry, gzip O, url func(string) O, headers func(map[string]string) O,
 	timeout func(time.Duration) O,

@@ -52,7 +52,7 @@ func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// traceOf is the context of the record's prediction; zero for none.
+// traceOf returns the context of the record's prediction; zero for none.
 func (h logHandler) traceOf(r slog.Record) (of trace.Context) {
 	r.Attrs(func(a slog.Attr) bool {
 		if a.Key != predictionID {

@@ -73,7 +73,7 @@ func startSender(t *testing.T, url string, compress bool, limits Batch) *Telemet
 	return sender
 }
 
-// spanNamed is a span as a field of ScopeSpans.
+// spanNamed returns a span as a field of ScopeSpans.
 func spanNamed(name string) []byte {
 	const spans, ofName = 2, 5
 	span := protowire.AppendString(protowire.AppendTag(nil, ofName, protowire.BytesType), name)

@@ -25,7 +25,7 @@ func (t *Telemetry) newTracer() *trace.Tracer {
 	}
 }
 
-// sample is the sampler of the settings.
+// sample returns the sampler of the settings.
 func (c *Config) sample() func(trace.ID, trace.Context) bool {
 	root := map[string]func(trace.ID) bool{
 		alwaysOn: always, parentOrOn: always, alwaysOff: never, parentOrOff: never,

@@ -135,8 +135,8 @@ func (t *Telemetry) startRecords() error {
 	return nil
 }
 
-// Dropped is how much of each signal was lost until now: spans, data points, log records. Signals that are off are left
-// out.
+// Dropped returns how much of each signal was lost until now: spans, data points, log records. Signals that are off are
+// left out.
 func (t *Telemetry) Dropped() map[string]uint64 {
 	dropped := map[string]uint64{}
 	if t == nil {

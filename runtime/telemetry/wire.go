@@ -49,7 +49,7 @@ func (s *sender) message(encoded []byte) *tracepb.ResourceSpans {
 	}
 }
 
-// head is what precedes encoded spans of that size in a request.
+// head returns what precedes encoded spans of that size in a request.
 func (s *sender) head(size int) []byte {
 	inner := len(s.scope) + size
 	b := protowire.AppendTag(nil, requestResourceSpans, protowire.BytesType)

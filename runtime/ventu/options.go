@@ -58,8 +58,8 @@ type Observer interface {
 	Refused()
 	// Batch reports the size of a batch that was sent, and how long it waited beside an idle worker.
 	Batch(size int, wait time.Duration)
-	// Connected and Disconnected report workers that have said that they are ready. failed means that the worker did not
-	// close its connection.
+	// Connected and Disconnected report workers that have said that they are ready. failed means that the worker did
+	// not close its connection.
 	Connected()
 	Disconnected(failed bool)
 	// Suspended reports that a worker gets no batch for a while, because it answers wrongly.
@@ -96,8 +96,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// policy is how runtime/batch is to decide. With a fixed Gather the queue waits by itself, and the rule is
-// asked only when the wait is over.
+// policy returns how runtime/batch is to decide. With a fixed Gather the queue waits by itself, and the rule is asked
+// only when the wait is over.
 func (o Options) policy() batch.Options {
 	if o.Gather < 0 {
 		return batch.Options{MaxSize: o.MaxSize}

@@ -54,7 +54,7 @@ func addrPort(a net.Addr) netip.AddrPort {
 	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }
 
-// tcpInode is the inode of the socket of this machine that has these addresses; "" means there is none.
+// tcpInode returns the inode of the socket of this machine that has these addresses; "" means there is none.
 func tcpInode(local, remote netip.AddrPort) string {
 	for _, file := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
 		text, err := os.Open(file)
@@ -92,7 +92,7 @@ func procAddr(text string) netip.AddrPort {
 	return netip.AddrPortFrom(ip.Unmap(), uint16(number))
 }
 
-// owner is the process that has the socket of that inode open.
+// owner returns the process that has the socket of that inode open.
 func owner(inode string) process {
 	if inode == "" || inode == "0" {
 		return process{fd: -1}
@@ -110,7 +110,7 @@ func owner(inode string) process {
 	return process{fd: -1}
 }
 
-// descriptors are the numbers that stand in a /proc/PID/fd that may be read.
+// descriptors returns the numbers that stand in a /proc/PID/fd that may be read.
 func descriptors(folder string) (numbers []int) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

@@ -139,7 +139,7 @@ type places struct {
 	byID map[id]int
 }
 
-// of is the place of a job; -1 means no job has that id.
+// of returns the place of a job; -1 means no job has that id.
 func (p *places) of(name []byte) int {
 	if len(name) != idLength {
 		return -1
@@ -252,7 +252,7 @@ func (r *reader) skip(n int64) error {
 	return nil
 }
 
-// cut is what went wrong in the midst of a message.
+// cut returns what went wrong in the midst of a message.
 func cut(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errDisconnected

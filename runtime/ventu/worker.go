@@ -36,8 +36,8 @@ var workerMoves = moves.Table[workerPhase]{
 type sentBatch struct {
 	jobs       []*Job
 	dispatched time.Duration
-	// written is closed when the batch was written, or its write has failed. Until then only the writer uses began, which
-	// says whether a byte of it was written.
+	// written is closed when the batch was written, or its write has failed. Until then only the writer uses began,
+	// which says whether a byte of it was written.
 	written chan struct{}
 	began   bool
 }
@@ -253,7 +253,7 @@ func (l *sentBatch) size() int {
 // mixedFrame is the largest batch of more than one job, in bytes: memory, and time on the wire, are bounded so.
 const mixedFrame = 64 << 20
 
-// fitting is how many of these may go in one batch to w, at least one.
+// fitting returns how many of these may go in one batch to w, at least one.
 func (w *worker) fitting(items []*batch.Item[*Job]) int {
 	most := mixedFrame
 	if w.recv.small.Load() {

@@ -40,7 +40,7 @@ type attack struct {
 	after func(t *testing.T, s *harness.Server)
 }
 
-// attacks are what clients without a token can do.
+// attacks returns what clients without a token can do.
 func attacks(t *testing.T) []attack {
 	const head = "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 	const announced = head + "Content-Length: 8000000\r\n\r\n{"
@@ -94,7 +94,7 @@ func half(request string) func(*testing.T, *harness.Server) {
 	return func(t *testing.T, s *harness.Server) { dialed(t, s, attackers, request) }
 }
 
-// dialed are so many connections of hostile clients, on which this was sent.
+// dialed returns so many connections of hostile clients, on which this was sent.
 func dialed(t *testing.T, s *harness.Server, n int, text string) (conns []net.Conn) {
 	from := net.Dialer{LocalAddr: rawgrpc.Address()}
 	for range n {

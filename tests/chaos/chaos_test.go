@@ -74,7 +74,7 @@ func TestChaos_NothingIsLost(t *testing.T) {
 	}
 }
 
-// setting is a number from the environment.
+// setting returns a number from the environment.
 func setting(t *testing.T, name string, otherwise int) int {
 	t.Helper()
 	text := os.Getenv(name)

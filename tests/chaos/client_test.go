@@ -80,7 +80,7 @@ func (g *rig) send(q request) harness.Answer {
 	return a
 }
 
-// completed is the prediction of a stream's last event.
+// completed returns the prediction of a stream's last event.
 func completed(stream []byte) (p harness.Prediction, err error) {
 	_, last, found := bytes.Cut(stream, []byte("event: completed\ndata: "))
 	if !found {

@@ -174,7 +174,7 @@ func (c *collectorScene) within(before collectorSample, state string) {
 	}
 }
 
-// freeAddress is an address at which nothing listens. No outgoing connection takes its port, because those have
+// freeAddress returns an address at which nothing listens. No outgoing connection takes its port, because those have
 // another address.
 func freeAddress(t *testing.T) string {
 	t.Helper()

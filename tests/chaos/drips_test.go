@@ -44,7 +44,7 @@ func drip(t *testing.T, to io.Writer) {
 	}
 }
 
-// dripServer is the address of a server whose files come a byte a second.
+// dripServer returns the address of a server whose files come a byte a second.
 func dripServer(t *testing.T) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "1000000")

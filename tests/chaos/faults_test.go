@@ -22,7 +22,7 @@ type fault struct {
 	strike func(g *rig, r *rand.Rand, id string)
 }
 
-// faults are all that can be had here.
+// faults returns all that can be had here.
 func (g *rig) faults() []fault {
 	list := []fault{
 		{"kill from outside", 16, func(g *rig, r *rand.Rand, _ string) { g.signal(r, syscall.SIGKILL) }},
@@ -174,7 +174,7 @@ func (g *rig) commit(r *rand.Rand, id, how string) {
 	_ = until(func() bool { return g.answered(id) })
 }
 
-// victim is a worker that has shown that it works, or 0.
+// victim returns a worker that has shown that it works, or 0.
 func (g *rig) victim(r *rand.Rand) int {
 	pids := g.proven()
 	if len(pids) == 0 {

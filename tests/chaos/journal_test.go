@@ -110,7 +110,7 @@ func (j *journal) close(t testing.TB) {
 	}
 }
 
-// now is the monotonic clock, in nanoseconds: what Python's time.monotonic_ns() tells, too.
+// now returns the monotonic clock, in nanoseconds: what Python's time.monotonic_ns() tells, too.
 func now() int64 {
 	var ts unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // every Linux has it

@@ -33,7 +33,7 @@ var (
 	digits     = regexp.MustCompile(`[0-9]+`)
 )
 
-// descriptors are what the front has open, by kind.
+// descriptors returns what the front has open, by kind.
 func (g *rig) descriptors() map[string]int {
 	kinds := map[string]int{}
 	links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", g.s.PID)) // a fixed pattern

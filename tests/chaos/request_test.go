@@ -21,7 +21,7 @@ type request struct {
 	key             int // a batch has one
 }
 
-// source is the random numbers of one part of a round.
+// source returns the random numbers of one part of a round.
 func source(seed uint64, part ...int) *rand.Rand {
 	h := uint64(14695981039346656037)
 	for _, p := range part {
@@ -30,7 +30,7 @@ func source(seed uint64, part ...int) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, h))
 }
 
-// modes are the ways to ask.
+// modes returns the ways to ask.
 func modes(streams bool) []string {
 	list := []string{"sync", "sync", "put", "async", "async", "wait"}
 	if streams {
@@ -94,7 +94,7 @@ func (g *rig) batched(q *request, r *rand.Rand) {
 	}
 }
 
-// body is what is sent.
+// body returns what is sent.
 func (q request) body(hooks string) []byte {
 	in := map[string]any{"token": q.token, "do": q.do, "salt": q.salt, "wait": q.wait, "pad": q.pad, "says": q.says}
 	if q.items >= 0 {
@@ -114,7 +114,7 @@ func (q request) body(hooks string) []byte {
 	return text
 }
 
-// asked is the journal's entry.
+// asked returns the journal's entry.
 func (q request) asked() entry {
 	wait := q.wait
 	if q.items == 0 {

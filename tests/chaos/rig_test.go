@@ -113,7 +113,7 @@ func (sc scene) file() string {
 	return "chaos.py"
 }
 
-// clients is how many ask at once.
+// clients returns how many ask at once.
 func (sc scene) clients() int {
 	if sc.batch > 0 {
 		return wide
@@ -130,7 +130,7 @@ func (g *rig) limit(o *harness.Options) {
 	}
 }
 
-// tmp is the server's TMPDIR as it sees it.
+// tmp returns the server's TMPDIR as it sees it.
 func (g *rig) tmp() string {
 	if !g.ownDisk {
 		return g.s.Tmp
@@ -221,7 +221,7 @@ func (g *rig) has(pid int) bool {
 	return false
 }
 
-// proven are the workers that serve, where each of them has had a success since it was born or harmed: five deaths
+// proven returns the workers that serve, where each of them has had a success since it was born or harmed: five deaths
 // without one would end the server, as they should.
 func (g *rig) proven() (pids []int) {
 	h, err := g.health()

@@ -24,7 +24,7 @@ type shortage struct {
 	alone bool     // no other client is served while begin runs
 }
 
-// shortages are those that can be had here.
+// shortages returns the shortages that can be made here.
 func shortages(t *testing.T) []shortage {
 	list := []shortage{
 		{"descriptors", func(t *testing.T, s *harness.Server) func() {
@@ -119,7 +119,7 @@ func TestShortages_AreOutlived(t *testing.T) {
 	}
 }
 
-// failedStarts is how many workers the server could not start, or lost before they were ready.
+// failedStarts returns how many workers the server could not start, or lost before they were ready.
 func (l *load) failedStarts(s *harness.Server) int {
 	return s.Log.Count("worker not started: the server tries again") + s.Log.Count("worker ended") - 1
 }

@@ -12,7 +12,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// deadReceivers are addresses where webhooks are never accepted, and one that accepts them by an answer without end.
+// deadReceivers returns addresses where webhooks are never accepted, and one that accepts them by an answer without
+// end.
 func deadReceivers(t *testing.T) []string {
 	answers := func(answer http.HandlerFunc) string {
 		s := httptest.NewServer(answer)

@@ -111,7 +111,7 @@ func NeedModule(t testing.TB, python Python, module string) {
 	}
 }
 
-// NeedMemoryGroup is a command that enters a new control group with so much memory, or skips the test.
+// NeedMemoryGroup returns a command that enters a new control group with so much memory, or skips the test.
 func NeedMemoryGroup(t testing.TB, limit int64) (enter []string) {
 	t.Helper()
 	_, enter, ok := MemoryGroup(t, limit)
@@ -153,7 +153,7 @@ func WantOnce(t testing.TB, ran []string) map[string]int {
 	return counts
 }
 
-// Numbered is n names.
+// Numbered returns n names.
 func Numbered(prefix string, n int) []string {
 	names := make([]string, n)
 	for i := range names {

@@ -56,7 +56,7 @@ func Main(m *testing.M, dir string) int {
 	return m.Run()
 }
 
-// Binary is the path of the binary under test.
+// Binary returns the path of the binary under test.
 func Binary(t testing.TB) string {
 	t.Helper()
 	file, err := filepath.Abs(os.Getenv(envBinary))
@@ -95,8 +95,8 @@ func Full(t testing.TB) {
 // IsFull reports whether this run has what ./build.sh test leaves to ./build.sh test-full.
 func IsFull() bool { return os.Getenv(envFull) != "" || os.Getenv(envSoak) != "" }
 
-// Tool is a file that ./build.sh test or test-full makes in .cache, or else a program on the PATH. Without any of them
-// the test is skipped.
+// Tool returns a file that ./build.sh test or test-full makes in .cache, or else a program on the PATH. Without any of
+// them the test is skipped.
 func Tool(t testing.TB, made string, programs ...string) string {
 	t.Helper()
 	file, err := filepath.Abs(filepath.Join("..", ".cache", made))

@@ -35,7 +35,7 @@ type Answer struct {
 	Prediction
 }
 
-// String is an answer for messages.
+// String returns an answer for messages.
 func (a Answer) String() string {
 	if a.Err != nil {
 		return a.Err.Error()
@@ -43,7 +43,7 @@ func (a Answer) String() string {
 	return fmt.Sprintf("%d %.2000s", a.Code, a.Body)
 }
 
-// Text is the output where it is a string.
+// Text returns the output where it is a string.
 func (a Answer) Text(t testing.TB) string {
 	t.Helper()
 	var text string

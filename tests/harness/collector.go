@@ -80,7 +80,7 @@ func listen(t testing.TB) net.Listener {
 	return ln
 }
 
-// receive is a handler of one signal's requests.
+// receive returns a handler of one signal's requests.
 func receive[R any, P interface {
 	*R
 	proto.Message
@@ -172,21 +172,21 @@ func (c *Collector) takeLogs(r *logspb.ExportLogsServiceRequest) {
 	}
 }
 
-// Spans are the spans that came until now.
+// Spans returns the spans that came until now.
 func (c *Collector) Spans() []*Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]*Span(nil), c.spans...)
 }
 
-// Metrics are the exports of metrics that came until now.
+// Metrics returns the exports of metrics that came until now.
 func (c *Collector) Metrics() []*metricpb.ResourceMetrics {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]*metricpb.ResourceMetrics(nil), c.metrics...)
 }
 
-// Logs are the log records that came until now.
+// Logs returns the log records that came until now.
 func (c *Collector) Logs() []*LogRecord {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -198,10 +198,10 @@ func (s *Span) TraceID() string  { return hex.EncodeToString(s.Span.TraceId) }
 func (s *Span) SpanID() string   { return hex.EncodeToString(s.Span.SpanId) }
 func (s *Span) ParentID() string { return hex.EncodeToString(s.Span.ParentSpanId) }
 
-// Attrs are the span's attributes: strings, int64, float64, bool, and lists of strings.
+// Attrs returns the span's attributes: strings, int64, float64, bool, and lists of strings.
 func (s *Span) Attrs() map[string]any { return Attributes(s.Span.Attributes) }
 
-// Attributes are OTLP's attributes as Go's values.
+// Attributes returns OTLP's attributes as Go's values.
 func Attributes(list []*commonpb.KeyValue) map[string]any {
 	values := map[string]any{}
 	for _, a := range list {

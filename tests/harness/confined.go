@@ -50,7 +50,7 @@ func WaitResident(t *testing.T, s *Server, resident int) {
 		func() bool { return Resident(t, s.PID) < resident+10<<20 })
 }
 
-// MemoryBudget is what health says of the memory budget.
+// MemoryBudget returns what health says of the memory budget.
 func MemoryBudget(t *testing.T, s *Server) (used, limit, evictions int64) {
 	t.Helper()
 	m := s.Health().Memory

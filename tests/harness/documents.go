@@ -30,7 +30,7 @@ func RunProgram(t *testing.T, document, comment, interpreter string, addresses .
 	Equal(t, "what "+name+" prints", RunTool(t, dir, nil, interpreter, name), prints)
 }
 
-// documents are the texts for users whose commands are held to. Those of the other examples have their own tests.
+// documents returns the texts for users whose commands are held to. Those of the other examples have their own tests.
 func documents(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob("../docs/*/*.md")
@@ -72,7 +72,7 @@ func Commands(t *testing.T) []Command {
 	return found
 }
 
-// ModelOf is the folder of the model that a document shows the code of, made from that code; else examples/hello.
+// ModelOf returns the folder of the model that a document shows the code of, made from that code; else examples/hello.
 func ModelOf(t *testing.T, document string) string {
 	t.Helper()
 	text := ReadFile(t, document)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// NewFolder is a new folder with these files: name, text, name, text ….
+// NewFolder returns a new folder with these files: name, text, name, text ….
 func NewFolder(t testing.TB, files ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -72,7 +72,7 @@ func ModelLines(t testing.TB, s *Server, name string) []string {
 	return strings.Fields(string(text))
 }
 
-// ReadFile is the text of a file.
+// ReadFile returns the text of a file.
 func ReadFile(t testing.TB, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -93,7 +93,7 @@ func WriteFile[T string | []byte](t testing.TB, path string, text T) {
 	}
 }
 
-// Absolute is a path from the root.
+// Absolute returns a path from the root.
 func Absolute(t testing.TB, path string) string {
 	t.Helper()
 	path, err := filepath.Abs(path)

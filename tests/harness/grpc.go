@@ -7,7 +7,7 @@ import (
 	pb "pinion/httpd/oip/grpc/inferencepb"
 )
 
-// GRPCAddress is the address of --grpc-port.
+// GRPCAddress returns the address of --grpc-port.
 func (s *Server) GRPCAddress() string {
 	return s.WaitLog("serving gRPC").GRPCAddress
 }

@@ -99,7 +99,7 @@ func (s *Server) WaitHealth(status string) Health {
 	return last
 }
 
-// Worker is the process of the first worker.
+// Worker returns the process of the first worker.
 func (s *Server) Worker() int {
 	s.t.Helper()
 	h := s.Health()
@@ -124,7 +124,7 @@ func (s *Server) WaitLog(text string) Line {
 	return line
 }
 
-// Worker0 is the process of the first worker, or 0 while there is none.
+// Worker0 returns the process of the first worker, or 0 while there is none.
 func (s *Server) Worker0() int {
 	if h, err := s.health(); err == nil && len(h.Workers) > 0 {
 		return h.Workers[0].PID

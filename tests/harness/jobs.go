@@ -27,7 +27,7 @@ func Enqueue(t testing.TB, s *Server, id string, in any, headers ...string) {
 	}
 }
 
-// StateOf is the state of a prediction, as a server tells it.
+// StateOf returns the state of a prediction, as a server tells it.
 func StateOf(s *Server, id string) Answer {
 	return s.Do(http.MethodGet, "/predictions/"+id, nil)
 }
@@ -65,7 +65,7 @@ func WaitStatusAt(t testing.TB, s *Server, model, id, status string) (a Answer) 
 	return a
 }
 
-// TimesRun is how often the model wrote a token to ran.txt.
+// TimesRun returns how often the model wrote a token to ran.txt.
 func TimesRun(t testing.TB, s *Server, token string) (n int) {
 	t.Helper()
 	for _, line := range ModelLines(t, s, "ran.txt") {

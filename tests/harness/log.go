@@ -58,7 +58,7 @@ func (l *Log) add(text string) {
 // longRaw is how much of a line is kept as it was written, in bytes.
 const longRaw = 4 << 10
 
-// Lines is a copy of all lines so far.
+// Lines returns a copy of all lines so far.
 func (l *Log) Lines() []Line {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,7 +93,7 @@ func (l *Log) Count(text string) int {
 	return n
 }
 
-// String is everything that was written.
+// String returns everything that was written.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,8 +106,8 @@ func (l *Log) String() string {
 	return out.String()
 }
 
-// defect is a line that only a defect of the server writes, or "". interrupted: it was not let finish; garbled: its
-// workers may have said what the front does not understand.
+// defect returns a line that only a defect of the server writes, or "". interrupted: it was not let finish; garbled:
+// its workers may have said what the front does not understand.
 func (l *Log) defect(interrupted, garbled bool) string {
 	for _, line := range l.Lines() {
 		if line.broken {

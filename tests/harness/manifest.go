@@ -13,7 +13,7 @@ import (
 // Manifest is a YAML document, as the deploy folder has them.
 type Manifest map[string]any
 
-// At is what stands at a path in it: names of members, and numbers of items.
+// At returns what stands at a path in it: names of members, and numbers of items.
 func (d Manifest) At(t *testing.T, path ...any) any {
 	t.Helper()
 	var v any = map[string]any(d)
@@ -37,13 +37,13 @@ func (d Manifest) At(t *testing.T, path ...any) any {
 	return v
 }
 
-// Text is what At finds, as text.
+// Text returns what At finds, as text.
 func (d Manifest) Text(t *testing.T, path ...any) string {
 	t.Helper()
 	return fmt.Sprint(d.At(t, path...))
 }
 
-// Texts are the items of a list that At finds, as texts.
+// Texts returns the items of a list that At finds, as texts.
 func (d Manifest) Texts(t *testing.T, path ...any) (list []string) {
 	t.Helper()
 	items, ok := d.At(t, path...).([]any)

@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// AsFirstProcess is a command by which another is the first process of its namespace, as in a container.
+// AsFirstProcess returns a command by which another is the first process of its namespace, as in a container.
 func AsFirstProcess(t *testing.T) []string {
 	t.Helper()
 	return InNamespaces(t, "--pid", "--fork", "--kill-child", "--mount-proc")
 }
 
-// InNamespaces is a command that runs another in namespaces of its own. The test is skipped where this user may not
-// make them.
+// InNamespaces returns a command that runs another in namespaces of its own. The test is skipped where this user may
+// not make them.
 func InNamespaces(t *testing.T, words ...string) []string {
 	t.Helper()
 	if out, err := exec.Command("unshare", append(slices.Clone(words), "true")...).CombinedOutput(); err != nil {
@@ -24,7 +24,7 @@ func InNamespaces(t *testing.T, words ...string) []string {
 	return append([]string{"unshare"}, words...)
 }
 
-// OwnVarRun is a command that gives a server its own /var/run, and where the server's readiness file is then.
+// OwnVarRun returns a command that gives a server its own /var/run, and where the server's readiness file is then.
 func OwnVarRun(t *testing.T) (wrap []string, readyFile func(*Server) string) {
 	t.Helper()
 	wrap = InNamespaces(t, "--mount", "sh", "-c", `mount -t tmpfs none /var/run && exec "$@"`, "sh")

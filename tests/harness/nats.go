@@ -39,7 +39,8 @@ type natsSettings struct {
 	Key     string
 	CA      string // of the certificates that clients must have
 	Conf    string // deploy/nats/nats.conf
-	// Models are those whose members' permissions of deploy/nats hold for who gives no password; nil means all may do all.
+	// Models are those whose members' permissions of deploy/nats hold for who gives no password; nil means all may do
+	// all.
 	Models []string
 }
 
@@ -114,7 +115,7 @@ func startNATS(t testing.TB, settings natsSettings) *NATS {
 	return n
 }
 
-// checkout is the folder of this checkout, which is above that of the test.
+// checkout returns the folder of this checkout, which is above that of the test.
 func checkout(t testing.TB) string {
 	t.Helper()
 	folder, err := os.Getwd()
@@ -163,7 +164,7 @@ func (n *NATS) Start() {
 	})
 }
 
-// Operator is the URL of a user who may do all.
+// Operator returns the URL of a user who may do all.
 func (n *NATS) Operator() string { return strings.Replace(n.URL, "//", "//operator:secret@", 1) }
 
 // Kill ends the server at once. Its folder stays.
@@ -183,7 +184,7 @@ func (n *NATS) Signal(sig syscall.Signal) {
 // givenPorts are the ports that freePorts has returned: that of a NATS that is killed is free, and still its own.
 var givenPorts sync.Map
 
-// freePorts are ports that were free a moment ago, and that no other test of this process has.
+// freePorts returns ports that were free a moment ago, and that no other test of this process has.
 func freePorts(t testing.TB, n int) []int {
 	t.Helper()
 	var ports []int
@@ -201,7 +202,7 @@ func freePorts(t testing.TB, n int) []int {
 	return ports
 }
 
-// serveNATS is the whole of a NATS server's process.
+// serveNATS is the main function of a NATS server's process.
 func serveNATS(text string) int {
 	var s natsSettings
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
@@ -299,7 +300,7 @@ func (n *NATS) jetStream() (jetstream.JetStream, func()) {
 	return js, nc.Close
 }
 
-// streamInfo is what the cluster knows of a stream; nil means it does not answer.
+// streamInfo returns what the cluster knows of a stream; nil means it does not answer.
 func streamInfo(cluster []*NATS, stream string) *jetstream.StreamInfo {
 	for _, n := range cluster {
 		js, end := n.jetStream()
@@ -317,7 +318,7 @@ func streamInfo(cluster []*NATS, stream string) *jetstream.StreamInfo {
 	return nil
 }
 
-// StreamLeader is the index of the server that leads a stream.
+// StreamLeader returns the index of the server that leads a stream.
 func StreamLeader(t testing.TB, cluster []*NATS, stream string) (leader int) {
 	t.Helper()
 	Eventually(t, stream+" has a leader", func() bool {

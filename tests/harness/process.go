@@ -37,13 +37,13 @@ func Alive(pid int) bool {
 	return len(after) > 0 && after[0] != 'Z' && after[0] != 'X'
 }
 
-// CommandLine is how a process was started, for messages.
+// CommandLine returns how a process was started, for messages.
 func CommandLine(pid int) string {
 	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may have ended
 	return strings.TrimSpace(strings.ReplaceAll(string(line), "\x00", " "))
 }
 
-// Group is the process group of a process.
+// Group returns the process group of a process.
 func Group(t testing.TB, pid int) int {
 	t.Helper()
 	group, err := syscall.Getpgid(pid)
@@ -53,7 +53,7 @@ func Group(t testing.TB, pid int) int {
 	return group
 }
 
-// Descriptors is how many files a process has open.
+// Descriptors returns how many files a process has open.
 func Descriptors(t testing.TB, pid int) int {
 	t.Helper()
 	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
@@ -63,19 +63,19 @@ func Descriptors(t testing.TB, pid int) int {
 	return len(files)
 }
 
-// Resident is the resident memory of a process in bytes, without what it shares with a file.
+// Resident returns the resident memory of a process in bytes, without what it shares with a file.
 func Resident(t testing.TB, pid int) int {
 	t.Helper()
 	return statusBytes(t, pid, "RssAnon:") + statusBytes(t, pid, "RssShmem:")
 }
 
-// PeakResident is the most resident memory that a process had, in bytes, with what it shares with files.
+// PeakResident returns the most resident memory that a process had, in bytes, with what it shares with files.
 func PeakResident(t testing.TB, pid int) int {
 	t.Helper()
 	return statusBytes(t, pid, "VmHWM:")
 }
 
-// statusBytes is a size of /proc/PID/status.
+// statusBytes returns a size of /proc/PID/status.
 func statusBytes(t testing.TB, pid int, name string) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -93,7 +93,7 @@ func statusBytes(t testing.TB, pid int, name string) int {
 	return kilobytes << 10
 }
 
-// Maps is what a process has mapped.
+// Maps returns what a process has mapped.
 func Maps(t testing.TB, pid int) string {
 	t.Helper()
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
@@ -103,7 +103,7 @@ func Maps(t testing.TB, pid int) string {
 	return string(maps)
 }
 
-// Zombies are the processes below a server that have ended and were not waited for.
+// Zombies returns the processes below a server that have ended and were not waited for.
 func Zombies(s *Server) (pids []int) {
 	children := map[int][]int{}
 	dead := map[int]bool{}

@@ -48,8 +48,8 @@ except OSError:
 print(json.dumps({"version": "%d.%d.%d" % sys.version_info[:3], "minor": sys.version_info[1], "base": sys.base_prefix,
     "free_threaded": free, "shared": shared and sys.version_info >= (3, 14 if free else 10)}))`
 
-// Pythons are all interpreters to test with: those that PINION_TEST_PYTHONS lists, else pyenv's and the system's that
-// have a shared library. It fails where there is none.
+// Pythons returns all interpreters to test with: those that PINION_TEST_PYTHONS lists, else pyenv's and the system's
+// that have a shared library. It fails where there is none.
 func Pythons(t testing.TB) []Python {
 	t.Helper()
 	found := pythons()
@@ -59,8 +59,8 @@ func Pythons(t testing.TB) []Python {
 	return found
 }
 
-// AnyPython is the interpreter for tests where its version does not matter. Such a test is skipped in a run for the
-// sake of further Pythons.
+// AnyPython returns the interpreter for tests where its version does not matter. Such a test is skipped in a run for
+// the sake of further Pythons.
 func AnyPython(t testing.TB) Python {
 	t.Helper()
 	if os.Getenv(envEachOnly) == "1" {
@@ -75,8 +75,8 @@ func OldestPython(t testing.TB) Python { t.Helper(); return slices.MinFunc(Pytho
 // NewestPython is the other end.
 func NewestPython(t testing.TB) Python { t.Helper(); return slices.MaxFunc(Pythons(t), byVersion) }
 
-// SmokePythons are the interpreters that serve only one model of each kind: those that PINION_TEST_SMOKE_PYTHONS lists.
-// Without any they are those that are tested in full.
+// SmokePythons returns the interpreters that serve only one model of each kind: those that PINION_TEST_SMOKE_PYTHONS
+// lists. Without any they are those that are tested in full.
 func SmokePythons(t testing.TB) []Python {
 	t.Helper()
 	if listed := usable(os.Getenv(envSmokePythons)); len(listed) > 0 {
@@ -85,8 +85,8 @@ func SmokePythons(t testing.TB) []Python {
 	return Pythons(t)
 }
 
-// FreeThreadedPythons are the builds without a GIL that PINION_TEST_FREE_THREADED lists: those that full runs compile.
-// Without any the test is skipped.
+// FreeThreadedPythons returns the builds without a GIL that PINION_TEST_FREE_THREADED lists: those that full runs
+// compile. Without any the test is skipped.
 func FreeThreadedPythons(t testing.TB) []Python {
 	t.Helper()
 	found := usable(os.Getenv(envFreeThreaded))
@@ -120,7 +120,7 @@ var pythons = sync.OnceValue(func() []Python {
 	return usable(listed)
 })
 
-// usable are the interpreters of a list that can be embedded.
+// usable returns the interpreters of a list that can be embedded.
 func usable(list string) (found []Python) {
 	for _, path := range strings.Split(list, ":") {
 		if p, ok := ask(path); ok && p.Shared {
@@ -142,7 +142,7 @@ func ask(path string) (Python, bool) {
 // sanitizers are the variables that a binary under test needs when it was built with sanitizers.
 var sanitizers = []string{"ASAN_OPTIONS", "UBSAN_OPTIONS", "PYTHONMALLOC", "GORACE"}
 
-// BareEnv is an environment without anything that speaks to Python, to Pinion or to Cog, except for what
+// BareEnv returns an environment without anything that speaks to Python, to Pinion or to Cog, except for what
 // sanitizers are told.
 func BareEnv() []string {
 	env := []string{

@@ -74,7 +74,7 @@ func (s *Server) Raw(request string, n int) []Answer {
 	return answers
 }
 
-// Dial is a new connection, which is closed when the test ends.
+// Dial returns a new connection, which is closed when the test ends.
 func (s *Server) Dial() net.Conn {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))

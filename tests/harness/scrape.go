@@ -30,8 +30,8 @@ func Scrape(t testing.TB, s *Server) MetricFamilies {
 	return families
 }
 
-// Value is a sample: of a histogram or summary, how many there were. labels are pairs of names and values. A family
-// without such a sample is 0.
+// Value returns a sample: of a histogram or summary, how many there were. labels are pairs of names and values. A
+// family without such a sample is 0.
 func (f MetricFamilies) Value(name string, labels ...string) float64 {
 	family := f[name]
 	for _, m := range family.GetMetric() {
@@ -52,7 +52,7 @@ func (f MetricFamilies) Value(name string, labels ...string) float64 {
 	return 0
 }
 
-// Sum is the sum of a histogram without labels.
+// Sum returns the sum of a histogram without labels.
 func (f MetricFamilies) Sum(name string) float64 {
 	return f[name].GetMetric()[0].GetHistogram().GetSampleSum()
 }
@@ -70,7 +70,7 @@ func labelled(m *dto.Metric, pairs []string) bool {
 	return true
 }
 
-// Ends is how many predictions of that mode ended so.
+// Ends returns how many predictions of that mode ended so.
 func (f MetricFamilies) Ends(mode, status, reason string) float64 {
 	return f.Value("pinion_predictions_total", "mode", mode, "status", status, "reason", reason)
 }

@@ -196,7 +196,7 @@ func Launch(t testing.TB, o Options) *Server {
 	return s
 }
 
-// At is a server that the test started otherwise: requests can be sent to it.
+// At returns a server that the test started otherwise: requests can be sent to it.
 func At(address string) *Server {
 	s := &Server{Address: address}
 	s.connect()
@@ -300,7 +300,7 @@ func (s *Server) checkProcesses() {
 	}
 }
 
-// Processes are all that belong to this server, itself included.
+// Processes returns all that belong to this server, itself included.
 func (s *Server) Processes() []int { return marked(s.marker) }
 
 // leave ends a server that its test has not ended.
@@ -364,7 +364,7 @@ func Models(t testing.TB) string {
 // withoutCorpus leaves out the folder whose many models have a test that copies them one by one.
 type withoutCorpus struct{ fs.ReadDirFS }
 
-// ReadDir is what walking through the folder asks for.
+// ReadDir returns what walking through the folder asks for.
 func (w withoutCorpus) ReadDir(name string) ([]fs.DirEntry, error) {
 	entries, err := w.ReadDirFS.ReadDir(name)
 	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool {

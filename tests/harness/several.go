@@ -72,7 +72,7 @@ func PredictBy(s *Server, model string, in Input) Answer {
 	return s.Do(http.MethodPost, path, map[string]any{"input": in})
 }
 
-// SaidBy is what a model answered: which one it is, its Python, its process, and the text.
+// SaidBy returns what a model answered: which one it is, its Python, its process, and the text.
 func SaidBy(t testing.TB, a Answer) (model, python, pid, text string) {
 	t.Helper()
 	if a.Status != "succeeded" {

@@ -8,7 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// JetStream is a connection to NATS as its operator has it.
+// JetStream returns a connection to NATS as its operator has it.
 func JetStream(t testing.TB, at *NATS) jetstream.JetStream {
 	t.Helper()
 	nc, err := nats.Connect(at.Operator())

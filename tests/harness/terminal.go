@@ -85,14 +85,14 @@ func (term *Terminal) read() {
 	}
 }
 
-// String is all that was written to it.
+// String returns all that was written to it.
 func (term *Terminal) String() string {
 	term.mu.Lock()
 	defer term.mu.Unlock()
 	return term.text.String()
 }
 
-// Shown is what a terminal shows, with plain line ends and without colours.
+// Shown returns what a terminal shows, with plain line ends and without colours.
 func (term *Terminal) Shown() string {
 	text := strings.ReplaceAll(term.String(), "\r\n", "\n")
 	for _, colour := range []string{"\x1b[0m", "\x1b[2m", "\x1b[92m", "\x1b[93m", "\x1b[91m"} {

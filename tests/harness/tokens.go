@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TokenFile is a file with these lines, which only its owner may read.
+// TokenFile returns a file with these lines, which only its owner may read.
 func TokenFile(t *testing.T, lines ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tokens")

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// ToJSON is a value as JSON.
+// ToJSON returns a value as JSON.
 func ToJSON(t *testing.T, v any) []byte {
 	t.Helper()
 	text, err := json.Marshal(v)
@@ -20,7 +20,7 @@ func ToJSON(t *testing.T, v any) []byte {
 	return text
 }
 
-// FreeAddress is an address where no server listens.
+// FreeAddress returns an address where no server listens.
 func FreeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -31,7 +31,7 @@ func FreeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// Host is a server's address without a scheme.
+// Host returns a server's address without a scheme.
 func Host(s *Server) string { return strings.TrimPrefix(s.Address, "http://") }
 
 // SharedLibrary compiles a shared library, and skips the test where there is no compiler.

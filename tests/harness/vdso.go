@@ -107,7 +107,7 @@ func findVDSO(pid int, memory io.ReaderAt) (*vdso, error) {
 	return v, nil
 }
 
-// code is what goes to the end, with the seconds at 0, and where in it each function begins.
+// code returns what goes to the end, with the seconds at 0, and where in it each function begins.
 func (v *vdso) code() (text []byte, starts [3]uint64) {
 	text = make([]byte, 8, roomSize)
 	for i, function := range clockCode {

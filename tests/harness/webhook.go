@@ -46,7 +46,7 @@ func NewHookReceiver(t testing.TB) *HookReceiver {
 	return r
 }
 
-// Of are the webhooks of a prediction, in the order in which they came.
+// Of returns the webhooks of a prediction, in the order in which they came.
 func (r *HookReceiver) Of(id string) []Webhook {
 	r.mu.Lock()
 	defer r.mu.Unlock()

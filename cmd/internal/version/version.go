@@ -13,7 +13,7 @@ var (
 // PINION_DOCS.
 var Docs string
 
-// DocsPage is where a page of the documents is, such as "how-to/workers": at the site, or else in the repository.
+// DocsPage returns where a page of the documents is, such as "how-to/workers": at the site, or else in the repository.
 func DocsPage(page string) string {
 	if Docs == "" {
 		return "docs/" + page + ".md"
@@ -24,5 +24,5 @@ func DocsPage(page string) string {
 // Cog is the version of the cog interface that the SDK implements.
 const Cog = "0.23.1"
 
-// Build is the version with the commit: binaries of one build have the same.
+// Build returns the version with the commit: binaries of one build have the same.
 func Build() string { return Pinion + " (commit " + Commit + ")" }

@@ -82,7 +82,7 @@ func (s *Server) enter(ctx context.Context, info *tap.Info) (context.Context, er
 	return context.WithValue(c.ctx, callKey{}, c), nil
 }
 
-// metadataCost is about what metadata takes in memory.
+// metadataCost returns about what metadata takes in memory.
 func metadataCost(md metadata.MD) (n int64) {
 	for name, values := range md {
 		n += int64(len(name)) + entryCost
@@ -199,7 +199,7 @@ func (k *call) cut() {
 	k.cancel(memory.ErrFull)
 }
 
-// failed is the status of a call that was canceled by the server; nil means it was not.
+// failed returns the status of a call that was canceled by the server; nil means it was not.
 func (k *call) failed() error {
 	if k == nil {
 		return nil

@@ -103,7 +103,7 @@ func (s *size) contents(data []byte) {
 	}
 }
 
-// numbers is how many elements a packed field has.
+// numbers returns how many elements a packed field has.
 func numbers(number protowire.Number, packed []byte) int {
 	switch number {
 	case 6: // fp32_contents
@@ -114,7 +114,7 @@ func numbers(number protowire.Number, packed []byte) int {
 	return varints(packed)
 }
 
-// varints is how many packed integers there are.
+// varints returns how many packed integers there are.
 func varints(packed []byte) (n int) {
 	for _, b := range packed {
 		if b < 0x80 {

@@ -240,7 +240,7 @@ func unmarshal(data []byte, msg *pb.ModelInferRequest, charge func(bytes int64) 
 	return nil
 }
 
-// broken is the status of a call whose message ends early.
+// broken returns the status of a call whose message ends early.
 func (r *receiver) broken(err error) error {
 	if failed := r.call.failed(); failed != nil {
 		return failed

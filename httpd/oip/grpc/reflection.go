@@ -27,7 +27,7 @@ type reflection struct {
 	server *grpc.Server
 }
 
-// descriptors are the files of the services, compressed, by path.
+// descriptors returns the files of the services, compressed, by path.
 func descriptors() map[string][]byte {
 	files := map[string][]byte{}
 	for _, list := range []interface {

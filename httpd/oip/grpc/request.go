@@ -86,7 +86,7 @@ func bad(format string, args ...any) *protocol.Error {
 	return protocol.Errorf(protocol.BadInput, format, args...)
 }
 
-// parameter is a parameter as JSON.
+// parameter returns a parameter as JSON.
 func parameter(name string, p *pb.InferParameter) ([]byte, *protocol.Error) {
 	switch v := p.GetParameterChoice().(type) {
 	case *pb.InferParameter_BoolParam:
@@ -106,7 +106,7 @@ func parameter(name string, p *pb.InferParameter) ([]byte, *protocol.Error) {
 	return nil, bad("parameter %q has no value", logtext.Clip(name))
 }
 
-// rawContents is the binary form of a tensor's typed contents.
+// rawContents returns the binary form of a tensor's typed contents.
 func rawContents(t *oip.Tensor, c *pb.InferTensorContents) (raw []byte, err *protocol.Error) {
 	le := binary.LittleEndian
 	elements := 0
@@ -156,13 +156,13 @@ func rawContents(t *oip.Tensor, c *pb.InferTensorContents) (raw []byte, err *pro
 	return raw, nil
 }
 
-// packed is the elements of a list as a tensor has them, and how many they are.
+// packed returns the elements of a list as a tensor has them, and how many they are.
 func packed[E any](list []E) ([]byte, int) {
 	raw, _ := binary.Append(nil, binary.LittleEndian, list) // of a fixed size each, so no error
 	return raw, len(list)
 }
 
-// bytesLen is how many bytes a tensor of these elements has.
+// bytesLen returns how many bytes a tensor of these elements has.
 func bytesLen(elements [][]byte) (n int) {
 	for _, v := range elements {
 		n += 4 + len(v)
@@ -170,7 +170,7 @@ func bytesLen(elements [][]byte) (n int) {
 	return n
 }
 
-// filledContents is how many elements all fields have.
+// filledContents returns how many elements all fields have.
 func filledContents(c *pb.InferTensorContents) int {
 	return len(c.GetBoolContents()) + len(c.GetIntContents()) + len(c.GetInt64Contents()) + len(c.GetUintContents()) +
 		len(c.GetUint64Contents()) + len(c.GetFp32Contents()) + len(c.GetFp64Contents()) + len(c.GetBytesContents())

@@ -11,7 +11,7 @@ import (
 	"pinion/httpd/protocol"
 )
 
-// response is an answer with tensors, raw or in typed contents as the request was. FP16 has no typed contents.
+// response returns an answer with tensors, raw or in typed contents as the request was. FP16 has no typed contents.
 func response(m *protocol.Model, id string, raw bool, tensors []oip.Tensor) (*pb.ModelInferResponse, *protocol.Error) {
 	out := &pb.ModelInferResponse{ModelName: m.Name, ModelVersion: m.Version, Id: id}
 	raw = raw || slices.ContainsFunc(tensors, func(t oip.Tensor) bool { return t.Type.Name == "FP16" })
@@ -32,7 +32,7 @@ func response(m *protocol.Model, id string, raw bool, tensors []oip.Tensor) (*pb
 	return out, nil
 }
 
-// typedContents are the typed contents of a tensor's elements.
+// typedContents returns the typed contents of a tensor's elements.
 func typedContents(d oip.Datatype, raw []byte) *pb.InferTensorContents {
 	c := new(pb.InferTensorContents)
 	if d.Size == 0 {

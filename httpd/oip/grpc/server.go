@@ -35,8 +35,8 @@ type Options struct {
 	Memory *memory.Budget
 	// Connections bounds the open connections; nil means no limit.
 	Connections *connlimit.Limit
-	// Silence is how long a client may send nothing of a message that it has begun, or of the first one of a call. Each 4
-	// KiB add a second. Default: 60 s.
+	// Silence is how long a client may send nothing of a message that it has begun, or of the first one of a call. Each
+	// 4 KiB add a second. Default: 60 s.
 	Silence time.Duration
 	// WriteTimeout ends a connection whose client takes nothing of an answer. Default: 60 s.
 	WriteTimeout time.Duration
@@ -70,8 +70,8 @@ type Server struct {
 const (
 	// maxStreams bounds the calls of one connection that are in flight. Each may hold a message of MaxMessage.
 	maxStreams = 1000
-	// connWindow lets a client send so much on a connection before the server has read it. A call's window stays gRPC's 64
-	// KiB: what arrives of a message before it is charged. It grows by what is read at once.
+	// connWindow lets a client send so much on a connection before the server has read it. A call's window stays gRPC's
+	// 64 KiB: what arrives of a message before it is charged. It grows by what is read at once.
 	connWindow = 4 << 20
 	// maxOther is the largest message in bytes of any call that has no tensors. gRPC takes memory for it before it is
 	// charged.
@@ -124,8 +124,8 @@ func New(o Options) *Server {
 	return s
 }
 
-// description is the service's. ModelInfer is registered as a stream, which is the same to a client: only a stream's
-// handler begins before its message has been read.
+// description returns the service's description. ModelInfer is registered as a stream, which is the same to a client:
+// only a stream's handler begins before its message has been read.
 func description() *grpc.ServiceDesc {
 	desc := pb.GRPCInferenceService_ServiceDesc
 	desc.Methods = slices.DeleteFunc(slices.Clone(desc.Methods),

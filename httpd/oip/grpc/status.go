@@ -25,7 +25,7 @@ var codeOf = map[protocol.Kind]codes.Code{
 	protocol.Forbidden: codes.PermissionDenied,
 }
 
-// failure is the status of an error. A call that ended early by itself has the code of that.
+// failure returns the status of an error. A call that ended early by itself has the code of that.
 func failure(ctx context.Context, err *protocol.Error) error {
 	if err.Canceled {
 		if ended := ctx.Err(); ended != nil {

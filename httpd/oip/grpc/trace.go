@@ -57,5 +57,5 @@ type tracedStream struct {
 
 func (s *tracedStream) Context() context.Context { return s.ctx }
 
-// traceOf is the trace of a message of a call: each prediction of a stream has its own span.
+// traceOf returns the trace of a message of a call: each prediction of a stream has its own span.
 func traceOf(ctx context.Context) *trace.Trace { return trace.Of(ctx).Another() }

@@ -34,7 +34,7 @@ func (d *dialog) Answer(dst []byte, h openai.Head, m *openai.Message, u openai.U
 	return d.append(dst, h, status, incomplete, append(output, ']'), nil, &u), nil
 }
 
-// endOf is the status of a response, and why it is incomplete.
+// endOf returns the status of a response, and why it is incomplete.
 func endOf(f openai.Finish) (status, incomplete string) {
 	switch f.Reason {
 	case "length":

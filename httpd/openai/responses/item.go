@@ -26,7 +26,7 @@ type item struct {
 	text []byte // or the arguments of a call
 }
 
-// itemID is the id of the item at a position.
+// itemID returns the id of the item at a position.
 func itemID(h openai.Head, k kind, at int) string {
 	prefix := map[kind]string{reasoning: "rs_", message: "msg_", refusal: "msg_", call: "fc_"}[k]
 	return prefix + h.ID + "_" + strconv.Itoa(at)

@@ -102,7 +102,7 @@ func (d *dialog) member(name string, value []byte) *openai.Error {
 	return nil
 }
 
-// kept is where the value of a parameter that the answer repeats is kept; nil means the answer does not.
+// kept returns where the value of a parameter that the answer repeats is kept; nil means the answer does not.
 func (d *dialog) kept(name string) *[]byte {
 	switch name {
 	case "instructions":

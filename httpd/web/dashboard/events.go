@@ -203,7 +203,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// traceID is the trace's id in a W3C traceparent: VERSION-TRACE-PARENT-FLAGS; "" means it has none.
+// traceID returns the trace's id in a W3C traceparent: VERSION-TRACE-PARENT-FLAGS; "" means it has none.
 func traceID(parent string) string {
 	parts := strings.Split(parent, "-")
 	if len(parts) < 4 || len(parts[1]) != 32 || strings.Trim(parts[1], "0123456789abcdef") != "" ||
@@ -213,7 +213,7 @@ func traceID(parent string) string {
 	return parts[1]
 }
 
-// event is a server-sent event.
+// event returns a server-sent event.
 func event(name string, data any) []byte {
 	var b bytes.Buffer
 	b.WriteString("event: " + name + "\ndata: ")

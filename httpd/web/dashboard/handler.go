@@ -23,7 +23,7 @@ var style []byte
 //go:embed scripts/*.js
 var scripts embed.FS
 
-// scriptNames are the scripts in the order in which they run, after those of webpage. Only the last one runs code.
+// scriptNames returns the scripts in the order in which they run, after those of webpage. Only the last one runs code.
 func scriptNames() []string {
 	return []string{
 		"words", "charts", "problems", "summary", "workers", "models", "predictions", "details", "log", "feed", "start",
@@ -39,12 +39,12 @@ func (v *View) Page(models []web.Link) fasthttp.RequestHandler {
 	})
 }
 
-// Actions are the routes of POST, by path, for those who may cancel predictions.
+// Actions returns the routes of POST, by path, for those who may cancel predictions.
 func (v *View) Actions() map[string]fasthttp.RequestHandler {
 	return map[string]fasthttp.RequestHandler{"/dashboard/stack": v.stack}
 }
 
-// Data are the routes that have data, by path.
+// Data returns the routes that have data, by path.
 func (v *View) Data() map[string]fasthttp.RequestHandler {
 	return map[string]fasthttp.RequestHandler{
 		"/dashboard/events": v.events, "/dashboard/prediction": v.prediction,

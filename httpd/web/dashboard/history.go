@@ -87,7 +87,7 @@ type window struct {
 
 func (w window) rate(n uint64) float64 { return float64(n) / w.seconds }
 
-// since is the window of the last steps, or of as many as there are. There must be at least two samples.
+// since returns the window of the last steps, or of as many as there are. There must be at least two samples.
 func (h *history) since(steps int) window {
 	now := &h.samples[len(h.samples)-1]
 	then := &h.samples[max(0, len(h.samples)-1-steps)]

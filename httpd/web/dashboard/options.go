@@ -34,8 +34,8 @@ type Options struct {
 	Locate func(*predict.Summary)
 	// Summary returns what is left of a prediction that Find does not find any more.
 	Summary func(kind predict.Kind, id string) (predict.Summary, bool)
-	// Search returns ended predictions whose id, error or trace has a text, which is in lower case: at most n, the newest
-	// first. searched is how many predictions were searched.
+	// Search returns ended predictions whose id, error or trace has a text, which is in lower case: at most n, the
+	// newest first. searched is how many predictions were searched.
 	Search func(text string, n int) (found []predict.Summary, searched int)
 	// Log is the server's log, which is watched while a client follows the events; nil means it is not shown.
 	Log Log
@@ -126,7 +126,7 @@ type Webhooks struct {
 	Lost     string `json:"lost,omitempty"`     // the last failure of one that is not
 }
 
-// Milliseconds is a time as the view's events have it; 0 means none.
+// Milliseconds returns a time as the view's events have it; 0 means none.
 func Milliseconds(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

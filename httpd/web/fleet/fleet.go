@@ -66,7 +66,7 @@ type View struct {
 // New returns a view of what read returns.
 func New(read func() State) *View { return &View{read: read} }
 
-// scriptNames are the scripts in the order in which they run.
+// scriptNames returns the scripts in the order in which they run.
 func scriptNames() []string { return []string{"models", "start"} }
 
 // Page answers GET /dashboard.
@@ -74,7 +74,7 @@ func (v *View) Page() fasthttp.RequestHandler {
 	return web.Handler(web.Source{Title: "Fleet: live view", HTML: body, Style: style, Scripts: scripts, Names: scriptNames(), Live: true})
 }
 
-// Data are the routes that have data, by path.
+// Data returns the routes that have data, by path.
 func (v *View) Data() map[string]fasthttp.RequestHandler {
 	return map[string]fasthttp.RequestHandler{"/dashboard/fleet": v.state}
 }

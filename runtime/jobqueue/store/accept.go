@@ -105,7 +105,7 @@ func (q *Queue) publish(ctx context.Context, id string, revision uint64, m *nats
 	return refusal(err)
 }
 
-// refusal is the error of a message that JetStream refused.
+// refusal returns the error of a message that JetStream refused.
 func refusal(err error) error {
 	switch {
 	case code(err) == codeFull:
@@ -156,7 +156,7 @@ func (q *Queue) touch(ctx context.Context, id string) (State, error) {
 	}
 }
 
-// Waiting is how many jobs are stored: those that wait and those that run.
+// Waiting returns how many jobs are stored: those that wait and those that run.
 func (q *Queue) Waiting(ctx context.Context) (uint64, error) {
 	info, err := q.jobsInfo(ctx)
 	if err != nil {

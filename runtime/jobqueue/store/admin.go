@@ -242,7 +242,7 @@ func (a *Admin) Job(ctx context.Context, id string) (*State, *Entry, *Letter, er
 	return &now.State, &e, letter, err
 }
 
-// letter is the last dead letter of an id, or nil.
+// letter returns the last dead letter of an id, or nil.
 func (a *Admin) letter(ctx context.Context, id string) (*Letter, error) {
 	m, err := a.dead.GetLastMsgForSubject(ctx, a.letterSubject(token(id)))
 	switch {

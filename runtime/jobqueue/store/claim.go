@@ -191,8 +191,8 @@ func (d *delivery) claim(ctx context.Context, now stored) (*Claim, outcome) {
 	return nil, deferred
 }
 
-// wholeID is the job's id as its state has it. A server that does not escape headers wrote it without the spaces at its
-// ends.
+// wholeID returns the job's id as its state has it. A server that does not escape headers wrote it without the spaces
+// at its ends.
 func (d *delivery) wholeID() string {
 	s, ok := d.q.attachedState(d.m.Headers())
 	var object struct{ ID string }
@@ -223,9 +223,9 @@ func (q *Queue) observe(s *State, accepted time.Time, before Status) {
 
 // Renderer makes the object that clients see.
 type Renderer interface {
-	// RenderStarted is the object of a job that begins to run.
+	// RenderStarted returns the object of a job that begins to run.
 	RenderStarted(*Job, *State) json.RawMessage
-	// RenderEnded is the object of a job that ended without a run, with that status and error.
+	// RenderEnded returns the object of a job that ended without a run, with that status and error.
 	RenderEnded(*Job, *State, Status, string) json.RawMessage
 }
 

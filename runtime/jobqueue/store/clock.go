@@ -30,7 +30,7 @@ func (c *clock) set(asked, shown time.Time) {
 	c.last.Store(&reading{nats: shown, local: asked.Add(time.Since(asked) / 2)})
 }
 
-// now is the time of NATS; before the first reading, this process's.
+// now returns the time of NATS; before the first reading, this process's.
 func (c *clock) now() time.Time {
 	r := c.last.Load()
 	if r == nil {
@@ -50,7 +50,8 @@ func (q *Queue) jobsInfo(ctx context.Context) (*jetstream.StreamInfo, error) {
 	return info, nil
 }
 
-// now is the time of NATS. If it was read long ago, it is read anew; if NATS does not answer, the last reading counts.
+// now returns the time of NATS. If it was read long ago, it is read anew; if NATS does not answer, the last reading
+// counts.
 func (q *Queue) now(ctx context.Context) time.Time {
 	last := q.clock.last.Load()
 	if (last == nil || time.Since(last.local) > clockInterval) && q.clock.reading.CompareAndSwap(false, true) {

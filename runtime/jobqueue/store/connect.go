@@ -175,7 +175,7 @@ func cutOff(err error) bool {
 	return strings.Contains(err.Error(), "closed by remote after TLS handshake")
 }
 
-// used are the settings that NATS was refused with, or refused.
+// used returns the settings that NATS was refused with, or refused.
 func (c *Connection) used(err error) string {
 	switch {
 	case untrusted(err) && c.CA != "":
@@ -192,7 +192,7 @@ func (c *Connection) used(err error) string {
 	return ""
 }
 
-// shown is the URLs without passwords and tokens.
+// shown returns the URLs without passwords and tokens.
 func (c *Connection) shown() string {
 	var urls []string
 	for _, text := range c.URLs {
@@ -203,7 +203,7 @@ func (c *Connection) shown() string {
 	return strings.Join(urls, ",")
 }
 
-// redacted is a URL without its password. A user without one is a token.
+// redacted returns a URL without its password. A user without one is a token.
 func redacted(u *url.URL) string {
 	if _, ok := u.User.Password(); u.User != nil && !ok {
 		shown := *u
@@ -213,8 +213,8 @@ func redacted(u *url.URL) string {
 	return u.Redacted()
 }
 
-// options are against the client's defaults: it reconnects for ever, through refusals too, and keeps nothing back for
-// later, for what is published twice would be stored twice.
+// options returns against the client's defaults: it reconnects for ever, through refusals too, and keeps nothing back
+// for later, for what is published twice would be stored twice.
 func (c *Connection) options() []nats.Option {
 	o := append(Always(c.Name, c.OnChange), nats.Timeout(connectWait), nats.ReconnectWait(500*time.Millisecond),
 		nats.ReconnectJitter(500*time.Millisecond, 500*time.Millisecond))
@@ -233,7 +233,7 @@ func (c *Connection) options() []nats.Option {
 	return o
 }
 
-// Always are the options of every connection, also of one within this process.
+// Always returns the options of every connection, also of one within this process.
 func Always(name string, changed func(lost error)) []nats.Option {
 	return []nats.Option{
 		nats.Name(name), nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort(), nats.ReconnectBufSize(-1),

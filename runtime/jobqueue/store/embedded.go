@@ -140,10 +140,11 @@ func diskOf(dir string) (disk, error) {
 	return disk{int64(stat.Blocks) * stat.Bsize, int64(stat.Bavail) * stat.Bsize}, nil
 }
 
-// reserve is what new jobs leave free, for the states of those that were accepted.
+// reserve returns what new jobs leave free, for the states of those that were accepted.
 func (d disk) reserve() int64 { return min(256<<20, d.total/8) }
 
-// Bytes is how much the bodies of a queue's jobs may take: a third of the free disk at most, for all queues together.
+// Bytes returns how much the bodies of a queue's jobs may take: a third of the free disk at most, for all queues
+// together.
 func (e *Embedded) Bytes(most int64) int64 {
 	d, err := diskOf(e.o.Dir)
 	if err != nil {

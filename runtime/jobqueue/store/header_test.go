@@ -19,7 +19,7 @@ var oddTexts = []string{
 	"unknown", ".", "*", ">", "$", "a.b", "=p1", strings.Repeat("€", 256), " " + strings.Repeat("€", 255),
 }
 
-// overWire is what a member reads of a header that another one wrote.
+// overWire returns what a member reads of a header that another one wrote.
 func overWire(t *testing.T, h nats.Header) nats.Header {
 	t.Helper()
 	nc := startServer(t).connect(t)
@@ -165,7 +165,7 @@ func TestJob_WithTrimmedID(t *testing.T) {
 	}
 }
 
-// posting is the next webhook.
+// posting returns the next webhook.
 func (r *rig) posting() (p Posting) {
 	r.t.Helper()
 	c, err := r.js.Consumer(r.t.Context(), r.names.hooks(), sender)

@@ -147,7 +147,7 @@ func (c *Claim) current(ctx context.Context) (stored, error) {
 // was cut off together with it has lost nothing.
 const graceAfterConnect = 10 * time.Second
 
-// reconnectGrace is how long this server must wait before it may take over a job of another server.
+// reconnectGrace returns how long this server must wait before it may take over a job of another server.
 func (q *Queue) reconnectGrace() time.Duration {
 	if q.o.Embedded != nil {
 		return 0

@@ -67,7 +67,7 @@ func (o Options) withDefaults() Options {
 // metaModel is the stream's metadata that has Title.
 const metaModel = "pinion_model"
 
-// owner is the model whose jobs a stream has.
+// owner returns the model whose jobs a stream has.
 func owner(c jetstream.StreamConfig) string {
 	return cmp.Or(c.Metadata[metaModel], strings.TrimPrefix(c.Name, jobsPrefix))
 }
@@ -82,7 +82,7 @@ func (o Options) metadata() map[string]string {
 // duplicates is how long JetStream recognises a message that is published twice.
 const duplicates = 2 * time.Minute
 
-// streams are the streams of a model, in the order in which they are made.
+// streams returns the streams of a model, in the order in which they are made.
 func (o Options) streams() []jetstream.StreamConfig {
 	n := names{o.Model}
 	perTenant, tenants := int64(-1), false
@@ -119,7 +119,7 @@ func (o Options) streams() []jetstream.StreamConfig {
 	}
 }
 
-// consumers are the consumers of the jobs' stream.
+// consumers returns the consumers of the jobs' stream.
 func (o Options) consumers() []jetstream.ConsumerConfig {
 	n := names{o.Model}
 	var consumers []jetstream.ConsumerConfig

@@ -82,13 +82,13 @@ func (s *Server) probe(inbox string, done <-chan struct{}, lost *atomic.Bool) {
 	}
 }
 
-// ReplySubject is the subject of notices about a job that a member waits for.
+// ReplySubject returns the subject of notices about a job that a member waits for.
 func (q *Queue) ReplySubject(id string) string {
 	return "pinion.reply." + q.o.Model + "." + token(q.o.Server) + "." + token(id)
 }
 
-// Waiter is the subject on which a member answers for as long as it is there, and by which a job's client is known to
-// be there.
+// Waiter returns the subject on which a member answers for as long as it is there, and by which a job's client is known
+// to be there.
 func (q *Queue) Waiter() string { return "pinion.alive." + q.o.Model + "." + token(q.o.Server) }
 
 // isMembers reports whether a subject is one of members that wait. A job's message may name any other, such as one of
@@ -120,7 +120,7 @@ func (n Notice) Started() bool { return string(n) == noticeStarted }
 // maxNotice is the largest state in bytes that a notice has.
 const maxNotice = 32 << 10
 
-// Ended is the state of a notice, which the caller releases; false means it has none that this member can read.
+// Ended returns the state of a notice, which the caller releases; false means it has none that this member can read.
 func (q *Queue) Ended(ctx context.Context, n Notice) (s State, ok bool) {
 	if len(n) == 0 || n.Started() || q.decode(n, &s) != nil || !s.Status.Ended() {
 		return State{}, false
@@ -258,7 +258,7 @@ func readHad(m *nats.Msg) (h had) {
 	return h
 }
 
-// of is how many of a run it has had.
+// of returns how many events of a run the follower has had.
 func (h had) of(attempt int) uint64 {
 	if h.attempt != attempt {
 		return 0

@@ -37,7 +37,8 @@ type Job struct {
 	Hook   *Hook  // nil means no webhook is sent at its end
 	Reply  string // the subject of a member that waits for it; see Queue.ReplySubject
 	Waiter string // Queue.Waiter of a member whose client waits for the end: when it is gone, the job is canceled
-	// NotifyStartAfter is how long the job must have run before the member that waits for it is told that it has started.
+	// NotifyStartAfter is how long the job must have run before the member that waits for it is told that it has
+	// started.
 	NotifyStartAfter time.Duration
 
 	Digest string // identifies its input; "" means it is not known
@@ -68,7 +69,7 @@ const (
 	headerVersion     = "Pinion-Version"
 )
 
-// message is a job's message.
+// message returns a job's message.
 func (j *Job) message(subject string) *nats.Msg {
 	m := nats.NewMsg(subject)
 	m.Data = j.Body

@@ -34,8 +34,8 @@ func CheckModel(model string) error {
 // longestQueue is the longest name of a queue, in bytes.
 const longestQueue = 63
 
-// QueueName is the name of a model's queue: the model's own, or if that cannot be part of a stream's, what can of it
-// and a hash of the whole.
+// QueueName returns the name of a model's queue: the model's own, or if that cannot be part of a stream's, what can of
+// it and a hash of the whole.
 func QueueName(model string) string {
 	if isPlain(model, longestQueue) {
 		return model
@@ -51,7 +51,7 @@ func QueueName(model string) string {
 	return string(plain[:min(len(plain), longestQueue-len(hash))]) + hash
 }
 
-// token is an id or a tenant as a part of a subject or key. Two of them never have the same token.
+// token returns an id or a tenant as a part of a subject or key. Two of them never have the same token.
 func token(s string) string {
 	if isPlain(s, 64) {
 		return s
@@ -96,15 +96,15 @@ func (n names) jobs() string  { return jobsPrefix + n.model }
 func (n names) hooks() string { return "PINION_HOOKS_" + n.model }
 func (n names) dead() string  { return "PINION_DEAD_" + n.model }
 
-// states is the bucket's stream. Its keys are subjects.
+// states returns the bucket's stream. Its keys are subjects.
 func (n names) states() string { return "KV_pinion_state_" + n.model }
 
 func (n names) stateKey(id string) string { return "$KV.pinion_state_" + n.model + ".id." + token(id) }
 
-// schemaKey is the key of the model's schema.
+// schemaKey returns the key of the model's schema.
 func (n names) schemaKey() string { return "$KV.pinion_state_" + n.model + ".schema" }
 
-// versionSchemaKey is the key of the schema of a version of the model; "*": of all.
+// versionSchemaKey returns the key of the schema of a version of the model; "*": of all.
 func (n names) versionSchemaKey(version string) string {
 	if version != "*" {
 		version = token(version)
@@ -112,23 +112,23 @@ func (n names) versionSchemaKey(version string) string {
 	return n.schemaKey() + "." + version
 }
 
-// job is the subject of a job's message.
+// job returns the subject of a job's message.
 func (n names) job(c Class, lanes int, tenant string) string {
 	return "pinion.job." + n.model + "." + string(c) + "." + strconv.Itoa(laneOf(tenant, lanes)) + "." + token(tenant)
 }
 
-// lane is the subject of all jobs of a class in a lane.
+// lane returns the subject of all jobs of a class in a lane.
 func (n names) lane(c Class, lane int) string {
 	return "pinion.job." + n.model + "." + string(c) + "." + strconv.Itoa(lane) + ".>"
 }
 
-// consumer is the name of the lane's consumer.
+// consumer returns the name of the lane's consumer.
 func consumer(c Class, lane int) string { return string(c) + "-" + strconv.Itoa(lane) }
 
 // Jobs that name a version of the model have their own subjects and consumers, so that only servers with that version
 // get them.
 
-// versionJob is the subject of the message of a job that names a version.
+// versionJob returns the subject of the message of a job that names a version.
 func (n names) versionJob(version string, c Class, tenant string) string {
 	return n.versionClass(version, c) + token(tenant)
 }
@@ -141,7 +141,7 @@ func (n names) versionClass(version string, c Class) string {
 // atVersion stands in subjects and in names of consumers in place of a class or a lane.
 const atVersion = "at"
 
-// versionConsumer is the name of the consumer of such jobs.
+// versionConsumer returns the name of the consumer of such jobs.
 func versionConsumer(version string, c Class) string {
 	return string(c) + "-" + atVersion + "-" + token(version)
 }
@@ -152,10 +152,10 @@ func versionOf(consumer string) (token string, ok bool) {
 	return strings.CutPrefix(rest, atVersion+"-")
 }
 
-// VersionToken is a version as a part of a subject.
+// VersionToken returns a version as a part of a subject.
 func VersionToken(version string) string { return token(version) }
 
-// about is a core subject about one job: cancel, held, attach.
+// about returns a core subject about one job: cancel, held, attach.
 func (n names) about(verb, id string) string {
 	return "pinion." + verb + "." + n.model + "." + token(id)
 }

@@ -28,7 +28,7 @@ const (
 func (n names) bodies() string  { return "pinion_body_" + n.model }
 func (n names) results() string { return "pinion_result_" + n.model }
 
-// objects is the stream of a bucket of objects, which live for that long.
+// objects returns the stream of a bucket of objects, which live for that long.
 func (o Options) objects(bucket string, life time.Duration) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: "OBJ_" + bucket, Subjects: []string{"$O." + bucket + ".C.>", "$O." + bucket + ".M.>"},
@@ -159,7 +159,7 @@ type Memory interface {
 	// Wait charges n bytes, and waits for them at most that long or until stop is closed.
 	Wait(n int64, most time.Duration, stop <-chan struct{}) error
 	Free(n int64)
-	// Max is the largest charge.
+	// Max returns the largest charge.
 	Max() int64
 }
 

@@ -45,7 +45,7 @@ func (r *rig) olderMessage() *nats.Msg {
 	return &nats.Msg{Subject: r.names.job(Normal, 1, ""), Header: h, Data: []byte(olderBody)}
 }
 
-// text is a state as it is stored.
+// text returns a state as it is stored.
 func (r *rig) text(id string) string {
 	r.t.Helper()
 	m, err := r.states.GetLastMsgForSubject(r.t.Context(), r.names.stateKey(id))

@@ -63,7 +63,7 @@ func (q *Queue) isOrphan(ctx context.Context, id string, now stored) bool {
 	return info.State.Msgs == 0 || now.written.Add(q.o.orphanAge).Before(info.State.FirstTime)
 }
 
-// reapLockKey is the key of the lock of the member that checks all states.
+// reapLockKey returns the key of the lock of the member that checks all states.
 func (q *Queue) reapLockKey() string { return "$KV.pinion_state_" + q.o.Model + ".look" }
 
 // ReapOrphans ends the jobs whose message is lost, every ten minutes, until ctx ends. Of all members one does it.

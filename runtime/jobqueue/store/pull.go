@@ -98,7 +98,7 @@ func (p *puller) findLanes(ctx context.Context) error {
 	return nil
 }
 
-// versionConsumers are the consumers of the jobs that name a version of the model.
+// versionConsumers returns the consumers of the jobs that name a version of the model.
 func (o Options) versionConsumers(version string) (consumers []jetstream.ConsumerConfig) {
 	for _, class := range Classes {
 		c := o.jobsConsumer(versionConsumer(version, class), names{o.Model}.versionClass(version, class)+">")

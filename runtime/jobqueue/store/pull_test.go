@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// deliveries is how often a claimed job was delivered.
+// deliveries returns how often a claimed job was delivered.
 func deliveries(t *testing.T, c *Claim) uint64 {
 	meta, err := c.m.Metadata()
 	if err != nil {

@@ -84,7 +84,7 @@ func (r *reopened) connect(t *testing.T) *nats.Conn {
 	return nc
 }
 
-// member is another member of the queue.
+// member returns another member of the queue.
 func (r *rig) member(o Options) *Queue {
 	r.t.Helper()
 	q, err := Open(r.t.Context(), r.server.connect(r.t), o)
@@ -94,7 +94,7 @@ func (r *rig) member(o Options) *Queue {
 	return q
 }
 
-// other is another member with another name.
+// other returns another member with another name.
 func (r *rig) other(name string) *Queue {
 	o := r.o
 	o.Server = name
@@ -118,7 +118,7 @@ func (r *rig) accept(id string, change ...func(*Job)) State {
 	return s
 }
 
-// delivery is the next message of the class std, for a server that has nothing else.
+// delivery returns the next message of the class std, for a server that has nothing else.
 func (r *rig) delivery(q *Queue) jetstream.Msg {
 	r.t.Helper()
 	c, err := q.js.Consumer(r.t.Context(), q.names.jobs(), consumer(Normal, 0))
@@ -142,7 +142,7 @@ func (r *rig) claims(q *Queue) *Claim {
 	return c
 }
 
-// state is the state of a job.
+// state returns the state of a job.
 func (r *rig) state(id string) State {
 	r.t.Helper()
 	s, err := r.Find(r.t.Context(), id, renderer{})
@@ -152,7 +152,7 @@ func (r *rig) state(id string) State {
 	return s
 }
 
-// messages is how many messages a stream has.
+// messages returns how many messages a stream has.
 func (r *rig) messages(stream string) uint64 {
 	r.t.Helper()
 	s, err := r.js.Stream(r.t.Context(), stream)
@@ -172,7 +172,7 @@ func (r *rig) eventually(what string, reached func() bool) {
 	await.Eventually(r.t, what, reached)
 }
 
-// starting is what a client sees of a job that waits.
+// starting returns what a client sees of a job that waits.
 func starting(id string) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"id":%q,"status":"starting"}`, id))
 }
@@ -265,7 +265,7 @@ func (r *runner) count(id string) int {
 	return r.runs[id]
 }
 
-// succeed is a run that succeeds at once.
+// succeed returns a run that succeeds at once.
 func succeed(_ context.Context, c *Claim) (Status, []byte) {
 	return Succeeded, renderer{}.RenderEnded(&c.Job, nil, Succeeded, "")
 }
@@ -300,7 +300,7 @@ func naive(t *testing.T, m jetstream.Msg) {
 	}
 }
 
-// redelivery is a job's message, delivered to another server though its holder works on it.
+// redelivery returns a job's message, delivered to another server though its holder works on it.
 func (r *rig) redelivery(q *Queue) jetstream.Msg {
 	r.t.Helper()
 	c, err := q.js.CreateOrUpdateConsumer(r.t.Context(), q.names.dead(),

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// keysOf are keys of 32 equal letters each.
+// keysOf returns keys of 32 equal letters each.
 func keysOf(t *testing.T, letters string) *Keys {
 	t.Helper()
 	var text strings.Builder

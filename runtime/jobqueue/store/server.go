@@ -21,17 +21,17 @@ type Runner interface {
 	// AwaitCapacity blocks until slots are free for jobs that name that version of the model, or ("") none, and returns
 	// how many. It returns 0 when ctx ends.
 	AwaitCapacity(ctx context.Context, version string) int
-	// MeanDuration is how long predictions ran lately, or 0 if that is not known or the model takes batches.
+	// MeanDuration returns how long predictions ran lately, or 0 if that is not known or the model takes batches.
 	MeanDuration(version string) time.Duration
 	// AcquireSlot reserves a slot for such a job, which Run uses; nil means none is free.
 	AcquireSlot(version string) Slot
 	// Run runs a job until it has ended, and returns how. It releases the slot. ctx ends with cause ErrLost where
 	// another server has the job; with context.Canceled where a client canceled it; with ErrDraining where this server
-	// drains and its time is over: a status Starting then gives the job back. It calls c.NotifyStart once Follow finds the
-	// job.
+	// drains and its time is over: a status Starting then gives the job back. It calls c.NotifyStart once Follow finds
+	// the job.
 	Run(ctx context.Context, c *Claim) (Status, []byte)
-	// Follow passes the events of a job that runs, after the first had ones, to send, so far and as they come, in order,
-	// until it has ended or send returns false. Where the run has ended it may send the end alone.
+	// Follow passes the events of a job that runs, after the first had ones, to send, so far and as they come, in
+	// order, until it has ended or send returns false. Where the run has ended it may send the end alone.
 	Follow(id string, had uint64, send func(Event) bool)
 }
 
@@ -125,7 +125,7 @@ func (s *Server) Release(of func(Slot) bool) {
 	}
 }
 
-// Running is how many jobs run here.
+// Running returns how many jobs run here.
 func (s *Server) Running() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -235,7 +235,7 @@ func (q *Queue) Find(ctx context.Context, id string, renderer Renderer) (State, 
 	return s, err
 }
 
-// withResult is the state of an ended job with its result, if that was stored apart.
+// withResult returns the state of an ended job with its result, if that was stored apart.
 func (q *Queue) withResult(ctx context.Context, s State) (State, error) {
 	var err error
 	s.result, err = q.loadResult(ctx, s.Prediction)

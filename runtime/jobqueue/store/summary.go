@@ -42,7 +42,7 @@ func allQueues(ctx context.Context, nc *nats.Conn) (context.Context, jetstream.J
 	return ctx, js, nil
 }
 
-// Summaries are those of all models that have a queue, by name.
+// Summaries returns the summaries of all models that have a queue, by name.
 func Summaries(ctx context.Context, nc *nats.Conn) ([]Summary, error) {
 	ctx, js, err := allQueues(ctx, nc)
 	if err != nil {
@@ -67,7 +67,7 @@ func Summaries(ctx context.Context, nc *nats.Conn) ([]Summary, error) {
 	return summaries, nil
 }
 
-// Models are the names of the models that have a queue, sorted.
+// Models returns the names of the models that have a queue, sorted.
 func Models(ctx context.Context, nc *nats.Conn) ([]string, error) {
 	ctx, js, err := allQueues(ctx, nc)
 	if err != nil {
@@ -85,7 +85,7 @@ func modelsOf(ctx context.Context, js jetstream.JetStream) (models []string, err
 	return models, err
 }
 
-// queuesOf are the streams of jobs.
+// queuesOf returns the streams of jobs.
 func queuesOf(ctx context.Context, js jetstream.JetStream) (streams []*jetstream.StreamInfo, err error) {
 	list := js.ListStreams(ctx)
 	for info := range list.Info() {

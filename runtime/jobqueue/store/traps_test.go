@@ -13,7 +13,7 @@ import (
 
 // What code falls into that takes JetStream as it comes.
 
-// consumerInfo is what JetStream says of a lane.
+// consumerInfo returns what JetStream says of a lane.
 func (r *rig) consumerInfo(name string) *jetstream.ConsumerInfo {
 	r.t.Helper()
 	c, err := r.js.Consumer(r.t.Context(), r.names.jobs(), name)

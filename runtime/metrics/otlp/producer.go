@@ -126,7 +126,7 @@ func attributes(labels []metrics.Label) attribute.Set {
 	return attribute.NewSet(list...)
 }
 
-// unitOf is the unit that a name ends in.
+// unitOf returns the unit that a name ends in.
 func unitOf(name string) string {
 	name = strings.TrimSuffix(name, "_total")
 	for _, u := range [...]struct{ end, unit string }{{"_seconds", "s"}, {"_bytes", "By"}, {"_ratio", "1"}} {

@@ -21,7 +21,7 @@ import (
 	"pinion/runtime/trace"
 )
 
-// used is a set in which each family has samples.
+// used returns a set in which each family has samples.
 func used() *metrics.Set {
 	s := metrics.New(metrics.Options{
 		Version: "1", Model: func() (string, string) { return "3.13.0", "0.23" },
@@ -81,7 +81,7 @@ func produce(t *testing.T, s *metrics.Set) map[string]metricdata.Metrics {
 	return byName
 }
 
-// typeOf is the type that Prometheus makes of a metric.
+// typeOf returns the type that Prometheus makes of a metric.
 func typeOf(m metricdata.Metrics) (otlptranslator.MetricType, dto.MetricType) {
 	switch data := m.Data.(type) {
 	case metricdata.Sum[float64]:
@@ -140,7 +140,7 @@ func TestProducer_AllOfPageIsSent(t *testing.T) {
 	}
 }
 
-// attributesOf are those of each data point, as text.
+// attributesOf returns the attributes of each data point, as text.
 func attributesOf(m metricdata.Metrics) (list []string) {
 	text := func(set attribute.Set) string { return set.Encoded(attribute.DefaultEncoder()) }
 	switch data := m.Data.(type) {

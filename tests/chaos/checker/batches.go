@@ -80,7 +80,7 @@ func (r *record) begin(c *call) {
 	c.first.items = append(c.first.items, c)
 }
 
-// lastCall is the last call in which the model had it, or nil.
+// lastCall returns the last call in which the model had it, or nil.
 func (p *prediction) lastCall() *call {
 	if len(p.calls) == 0 {
 		return nil
@@ -88,7 +88,7 @@ func (p *prediction) lastCall() *call {
 	return p.calls[len(p.calls)-1]
 }
 
-// says is what the whole batch prints.
+// says returns what the whole batch prints.
 func (c *call) says() string {
 	var b strings.Builder
 	for _, part := range c.first.items {

@@ -67,7 +67,7 @@ func (v *findings) failure(p *prediction, end *entry) {
 	}
 }
 
-// wherever are the processes that had it, or were harmed by it.
+// wherever returns the processes that had it, or were harmed by it.
 func (p *prediction) wherever() []int {
 	pids := slices.Clone(p.harms)
 	for _, run := range p.runs {
@@ -198,7 +198,7 @@ func compare(a, b int64) int {
 	return 0
 }
 
-// takenIn is when the client knew that the server has it, before it was over; 0 means it never did.
+// takenIn returns when the client knew that the server has it, before it was over; 0 means it never did.
 func (p *prediction) takenIn() int64 {
 	for _, e := range p.observed {
 		if e.What == "answer" && e.Code == 202 {

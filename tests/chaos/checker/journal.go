@@ -71,7 +71,7 @@ type run struct {
 	at  int64
 }
 
-// last is the last time that the model began it; pid 0: it never did.
+// last returns the last time that the model began it; pid 0: it never did.
 func (p *prediction) last() run {
 	if len(p.runs) == 0 {
 		return run{}
@@ -102,7 +102,7 @@ type exhaustion struct {
 	at int64
 }
 
-// span is from then until haste after its worker died of it, which on a busy machine is seconds later.
+// span returns the time from then until haste after its worker died of it, which on a busy machine is seconds later.
 func (x exhaustion) span() span {
 	died := x.at
 	if end := x.by.end(); end != nil {

@@ -21,7 +21,7 @@ type asker struct {
 	fields *inputs.Fields
 }
 
-// read is the input, checked.
+// read returns the input, checked.
 func (a *asker) read(document []byte) ([]byte, error) {
 	f, err := inputs.ReadFields(document, a.Train)
 	if err != nil {

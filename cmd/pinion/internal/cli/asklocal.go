@@ -35,7 +35,7 @@ func (a *asker) Locally(m *model.Model, python *locate.Python, start func() (*on
 	return a.with(r, input)
 }
 
-// readLoaded is the input, checked by what the worker says of the model once it is imported. If it is refused, the
+// readLoaded returns the input, checked by what the worker says of the model once it is imported. If it is refused, the
 // runner is closed, and the model is not set up.
 func (a *asker) readLoaded(r *oneshot.Runner) (input []byte, err error) {
 	document, err := r.Document()

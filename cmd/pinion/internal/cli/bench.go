@@ -108,8 +108,8 @@ func (b *benching) start(target string, flags []string) error {
 	return b.Run(clientOf(s.Address), stop)
 }
 
-// serveArguments are those of the server that this command starts. Its queue holds a prediction of every connection,
-// without a time limit: a full queue would be measured as errors.
+// serveArguments returns the arguments of the server that this command starts. Its queue holds a prediction of every
+// connection, without a time limit: a full queue would be measured as errors.
 func (b *benching) serveArguments(dir string, flags []string) []string {
 	args := []string{
 		"serve", dir, "--host", "127.0.0.1", "--port", "0", "--log-level", "info", "--log-format", "json",

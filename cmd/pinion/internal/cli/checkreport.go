@@ -243,7 +243,7 @@ func (c *checkReport) setUp(m *model.Model, python *locate.Python) {
 	}
 }
 
-// setupProblem is a setup that failed; its traceback was printed.
+// setupProblem returns a setup that failed; its traceback was printed.
 func setupProblem(st supervise.Status, err error) model.Problem {
 	p := model.Problem{What: err.Error()}
 	if setup := st.Setup.Problem; setup != nil {
@@ -280,7 +280,7 @@ func (c *checkReport) Print(w io.Writer, asJSON bool) error {
 	return nil
 }
 
-// how is what is known of the model where there is no problem.
+// how returns what is known of the model where there is no problem.
 func (c *checkReport) how() string {
 	switch {
 	case c.SetUp:

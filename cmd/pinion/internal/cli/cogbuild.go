@@ -64,7 +64,7 @@ func (c *cogBuildFlags) check(dir string) error {
 	return nil
 }
 
-// options are those of the program that builds.
+// options returns the options of the program that builds.
 func (c *cogBuildFlags) options(program *image.Builder) []string {
 	var options []string
 	switch {

@@ -52,7 +52,7 @@ func execute(root *cobra.Command, args []string) (*cobra.Command, error) {
 	return root.ExecuteC()
 }
 
-// usagePage is the page of a command that was used wrongly.
+// usagePage returns the page of a command that was used wrongly.
 func usagePage(cmd *cobra.Command) string {
 	if cmd == cmd.Root() {
 		return "reference/cli"
@@ -60,7 +60,7 @@ func usagePage(cmd *cobra.Command) string {
 	return docsOf(cmd)
 }
 
-// pageAbout is where the documents tell of what an error advises; "" means they have no page about it.
+// pageAbout returns where the documents tell of what an error advises; "" means they have no page about it.
 func pageAbout(err error) string {
 	if _, ok := errors.AsType[*locate.Error](err); ok {
 		return version.DocsPage("tutorial/quickstart") + "#which-python"

@@ -21,7 +21,7 @@ func isCompleting() bool {
 	return len(os.Args) > 1 && strings.HasPrefix(os.Args[1], cobra.ShellCompRequestCmd)
 }
 
-// flagValues are the values of flags that take one of a few words.
+// flagValues returns the values of flags that take one of a few words.
 func flagValues() map[string][]string {
 	return map[string][]string{
 		"auth-public":     {"docs", "openapi", "metrics", "none"},
@@ -83,7 +83,7 @@ func completeInputs(cmd *cobra.Command, flags *model.Flags, train bool) {
 	})
 }
 
-// completePaths are the files and folders whose path begins as given, behind a prefix: shells complete whole words
+// completePaths returns the files and folders whose path begins as given, behind a prefix: shells complete whole words
 // only.
 func completePaths(prefix, begun string) (words []string) {
 	dir, name := filepath.Split(begun)
@@ -127,7 +127,7 @@ func suffixed(words []string, suffix string) (choices []string) {
 	return choices
 }
 
-// fieldsOf are the inputs of the model in a folder, as its source alone tells them; nil means it does not.
+// fieldsOf returns the inputs of the model in a folder, as its source alone tells them; nil means it does not.
 func fieldsOf(flags *model.Flags, dir string, train bool) *inputs.Fields {
 	m, err := flags.FindModel(dir)
 	if err != nil {

@@ -59,7 +59,7 @@ func (s *imageFlags) bindFlags(f *pflag.FlagSet) {
 	f.BoolVar(&s.noSchema, "no-schema", false, "leave the OpenAPI document out: the server makes it when it starts")
 }
 
-// plan is the image of the model in a folder.
+// plan returns the image of the model in a folder.
 func (s *imageFlags) plan(dir string) (*image.Plan, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

@@ -26,7 +26,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return suggestFlag(cmd, err)
 }
 
-// wanted is the form of a flag's value.
+// wanted returns the form of a flag's value.
 func wanted(f *pflag.Flag) string {
 	if form := usertext.FlagForm(f); form != "" {
 		return form

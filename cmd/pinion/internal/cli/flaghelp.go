@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagRows are the flags of a set as the help lists them.
+// flagRows returns the flags of a set as the help lists them.
 func flagRows(f *pflag.FlagSet) (rows []helpRow) {
 	f.VisitAll(func(flag *pflag.Flag) {
 		if flag.Hidden {
@@ -30,7 +30,7 @@ func flagRows(f *pflag.FlagSet) (rows []helpRow) {
 	return rows
 }
 
-// flagForm is the word for the flag's value; "" means it is a switch.
+// flagForm returns the word for the flag's value; "" means it is a switch.
 func flagForm(f *pflag.Flag) string {
 	form, _ := pflag.UnquoteUsage(f)
 	switch form {
@@ -46,7 +46,7 @@ func flagForm(f *pflag.Flag) string {
 var endsInVariable = sync.OnceValue(
 	func() *regexp.Regexp { return regexp.MustCompile(`\([A-Z_]+(, [a-z]+)?\)$`) })
 
-// flagUsage is the usage text with the default, which stands beside the variable.
+// flagUsage returns the usage text with the default, which stands beside the variable.
 func flagUsage(f *pflag.Flag) string {
 	_, usage := pflag.UnquoteUsage(f)
 	usage = strings.ReplaceAll(usage, "\n", " ")

@@ -166,7 +166,7 @@ func readRow(flag, kind, byDefault, usage string) flagRow {
 	return r
 }
 
-// variablesOfServe are the variables that 'pinion serve' asks for.
+// variablesOfServe returns the variables that 'pinion serve' asks for.
 func variablesOfServe(t *testing.T) (names []string) {
 	s := &config.Serve{}
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -177,7 +177,7 @@ func variablesOfServe(t *testing.T) (names []string) {
 	return names
 }
 
-// variablesWithoutFlag are the default and the meaning of each variable that no flag sets.
+// variablesWithoutFlag returns the default and the meaning of each variable that no flag sets.
 func variablesWithoutFlag() map[string][2]string {
 	return map[string][2]string{
 		"AIP_HEALTH_ROUTE":               {"none", "the path of Vertex AI's health route"},

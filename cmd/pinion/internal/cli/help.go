@@ -15,7 +15,7 @@ import (
 	"pinion/cmd/pinion/internal/config"
 )
 
-// commandGroups are the commands as the help lists them. Each command stands in one group.
+// commandGroups returns the commands as the help lists them. Each command stands in one group.
 func commandGroups() []nameGroup {
 	return []nameGroup{
 		{"Make and try a model", []string{"init", "predict", "train", "python", "schema", "check", "bench"}},
@@ -31,7 +31,7 @@ type nameGroup struct {
 	names []string
 }
 
-// commonFlags are the flags of 'pinion serve' that its help shows; --help all shows each.
+// commonFlags returns the flags of 'pinion serve' that its help shows; --help all shows each.
 func commonFlags() []string {
 	return []string{
 		"port", "host", "config", "python", "predictor", "workers", "concurrency", "queue", "gpus", "batch-size",
@@ -39,7 +39,7 @@ func commonFlags() []string {
 	}
 }
 
-// serveGroups are the flags of 'pinion serve' as --help all lists them. Each flag stands in one group.
+// serveGroups returns the flags of 'pinion serve' as --help all lists them. Each flag stands in one group.
 func serveGroups() []nameGroup {
 	return []nameGroup{
 		{"The model", []string{
@@ -111,7 +111,7 @@ func printHelp(cmd *cobra.Command, args []string) {
 	fmt.Fprintf(w, "Documentation: %s\n", version.DocsPage(docsOf(cmd)))
 }
 
-// localFlags are the flags of a command as its help and its manual page list them.
+// localFlags returns the flags of a command as its help and its manual page list them.
 func localFlags(cmd *cobra.Command) *pflag.FlagSet {
 	local := cmd.LocalFlags()
 	if cmd.Name() == "batching" {
@@ -121,7 +121,7 @@ func localFlags(cmd *cobra.Command) *pflag.FlagSet {
 	return local
 }
 
-// aboutText is what a command does, in one or more paragraphs.
+// aboutText returns what a command does, in one or more paragraphs.
 func aboutText(cmd *cobra.Command) string {
 	if cmd.Long != "" {
 		return strings.TrimSpace(cmd.Long)
@@ -129,7 +129,7 @@ func aboutText(cmd *cobra.Command) string {
 	return cmd.Short + "."
 }
 
-// docsOf is the page of the documents about a command.
+// docsOf returns the page of the documents about a command.
 func docsOf(cmd *cobra.Command) string {
 	for ; cmd.HasParent(); cmd = cmd.Parent() {
 		switch cmd.Name() {
@@ -179,7 +179,7 @@ func printFlags(w io.Writer, title string, f *pflag.FlagSet, width int) {
 	}
 }
 
-// chosen are the flags of these names, in their order.
+// chosen returns the flags of these names, in their order.
 func chosen(of *pflag.FlagSet, names []string) *pflag.FlagSet {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.SortFlags = false
@@ -200,7 +200,8 @@ func asksForAll(args []string) bool {
 	return at+1 < len(args) && args[at+1] == "all"
 }
 
-// terminalWidth is the width of the text on the terminal that stdout is; 0 means it is none, and lines are not wrapped.
+// terminalWidth returns the width of the text on the terminal that stdout is; 0 means it is none, and lines are not
+// wrapped.
 func terminalWidth() int {
 	size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ)
 	if err != nil {

@@ -64,7 +64,7 @@ func wrapWords(text string, width int) (lines []string) {
 	return lines
 }
 
-// rowsText is a table of rows in two columns, or on narrow terminals with the texts below the labels.
+// rowsText returns a table of rows in two columns, or on narrow terminals with the texts below the labels.
 func rowsText(rows []helpRow, width int) string {
 	column := 0
 	for _, r := range rows {

@@ -59,7 +59,7 @@ when they start: give them the same flags from then on.`,
 	return cmd
 }
 
-// limits are those whose flags were given.
+// limits returns the limits whose flags were given.
 func (s *limitFlags) limits(given func(string) bool) (l store.Limits, err error) {
 	bytes := int64(s.bytes)
 	for _, flag := range []struct {

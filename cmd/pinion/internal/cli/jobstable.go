@@ -86,7 +86,7 @@ func printChanges(w io.Writer, changes []store.Change) error {
 	return t.Flush()
 }
 
-// status is a job's state, and whether its cancel was asked for.
+// status returns a job's state, and whether its cancel was asked for.
 func (j *jobView) status() string {
 	if j.Cancel && j.Status == jobWords[store.Processing] {
 		return j.Status + ", to be canceled"
@@ -116,7 +116,7 @@ func (t tableWriter) field(name, value string) {
 	}
 }
 
-// safe is a text of a client's as a terminal may have it.
+// safe returns a text of a client's as a terminal may have it.
 func safe(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(text)
@@ -124,7 +124,7 @@ func safe(text string) string {
 	return text
 }
 
-// age is how long ago that was.
+// age returns how long ago then was.
 func age(now, then time.Time) string {
 	return max(0, now.Sub(then)).Truncate(time.Second).String() + " ago"
 }

@@ -144,7 +144,7 @@ func newLetterView(l *store.Letter) *letterView {
 	}
 }
 
-// instant is a time as RFC 3339 in UTC, or "" for none.
+// instant returns a time as RFC 3339 in UTC, or "" for none.
 func instant(t time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -15,7 +15,7 @@ import (
 	"pinion/cmd/pinion/internal/process"
 )
 
-// newMan is 'pinion man', which the release calls: it is not listed.
+// newMan returns the command 'pinion man', which the release calls: it is not listed.
 func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use: "man DIR", Short: "Write the manual pages of all commands into a folder", Hidden: true,
@@ -51,7 +51,7 @@ func writeManPages(cmd *cobra.Command, dir string) error {
 
 func pageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
-// manPage is a command's page in the language of man.
+// manPage returns a command's page in the language of man.
 func manPage(cmd *cobra.Command) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, ".TH %s 1 \"\" %s\n", roff(strings.ToUpper(pageName(cmd))), roff("\"Pinion "+version.Pinion+"\""))
@@ -106,7 +106,7 @@ func manFlags(b *bytes.Buffer, title string, f *pflag.FlagSet) {
 	})
 }
 
-// roffText is a text whose paragraphs man fills; indented lines stay as they are.
+// roffText returns a text whose paragraphs man fills; indented lines stay as they are.
 func roffText(text string) string {
 	var b strings.Builder
 	isFilled := true
@@ -127,7 +127,7 @@ func roffText(text string) string {
 	return b.String()
 }
 
-// roff is a text as man's language has it: a hyphen is one of the keyboard, and no line begins a request.
+// roff returns a text as man's language has it: a hyphen is one of the keyboard, and no line begins a request.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	lines := strings.Split(text, "\n")

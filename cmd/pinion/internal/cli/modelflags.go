@@ -13,7 +13,7 @@ func findModel(s *model.Flags, dir string) (*model.Model, error) {
 	return m, process.Misused(err)
 }
 
-// folderOf is the argument DIR of a command.
+// folderOf returns the argument DIR of a command.
 func folderOf(args []string) string {
 	if len(args) > 0 {
 		return args[0]

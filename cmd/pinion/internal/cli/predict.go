@@ -111,7 +111,7 @@ func (a *asking) remotely() error {
 	return process.Failed(a.Remotely(clientOf(a.url)))
 }
 
-// clientOf is the client of a server, with the token that the environment has.
+// clientOf returns the client of a server, with the token that the environment has.
 func clientOf(url string) *oneshot.Client {
 	return &oneshot.Client{
 		Base: strings.TrimRight(url, "/"), Token: os.Getenv("PINION_AUTH_TOKEN"), UserAgent: "pinion/" + version.Pinion,

@@ -107,7 +107,7 @@ func printFileSchema(name string) error {
 	return process.Failed(inputs.PrintJSON(os.Stdout, text))
 }
 
-// served is what the document says of a server without flags.
+// served returns what the document says of a server without flags.
 func served(m *model.Model, document []byte) openapi.Server {
 	protocols := (&config.Protocols{Names: protocol.Names()}).List(nil) // which make no use of models before a request
 	return openapi.Server{

@@ -35,7 +35,7 @@ type starter struct {
 	predict string // a first prediction, as arguments of 'pinion predict'
 }
 
-// starters are the kinds of new models, the default one first.
+// starters returns the kinds of new models, the default one first.
 func starters() []starter {
 	return []starter{
 		{"text", "text in, text out", "-i name=Ada"},
@@ -58,7 +58,7 @@ func findStarter(name string) (starter, error) {
 	return starter{}, fmt.Errorf("--template %q: must be one of %s", name, strings.Join(names, ", "))
 }
 
-// files are the files of a new model. python is the version for its images.
+// files returns the files of a new model. python is the version for its images.
 func (s starter) files(python string) ([]starterFile, error) {
 	fill := strings.NewReplacer("PYTHON_VERSION", python, "PREDICT", "pinion predict "+s.predict)
 	var written []starterFile

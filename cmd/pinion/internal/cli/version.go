@@ -23,7 +23,7 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// versions is what 'pinion version', --version and -v print.
+// versions returns what 'pinion version', --version and -v print.
 func versions() string {
 	text := fmt.Sprintf("pinion %s (commit %s, %s)\ncog interface %s\n%s %s/%s\n",
 		version.Pinion, version.Commit, version.Date, version.Cog, runtime.Version(), runtime.GOOS, runtime.GOARCH)

@@ -96,10 +96,10 @@ func (s *Batching) check() (err error) {
 	return nil
 }
 
-// Timeout is that of a request.
+// Timeout returns the timeout of a request.
 func (s *Batching) Timeout() time.Duration { return time.Duration(s.timeout) * time.Millisecond }
 
-// Gather is how long a batch that is not full waits, as ventu.Options has it.
+// Gather returns how long a batch that is not full waits, as ventu.Options has it.
 func (s *Batching) Gather() time.Duration {
 	if s.latencyGiven {
 		return time.Duration(s.latency) * time.Millisecond

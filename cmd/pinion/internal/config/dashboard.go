@@ -34,7 +34,7 @@ func (s *Dashboard) check() error {
 	return nil
 }
 
-// ShownSummaries is how many ended predictions are kept in short for the live view; see service.Options.
+// ShownSummaries returns how many ended predictions are kept in short for the live view; see service.Options.
 func (s *Dashboard) ShownSummaries() int {
 	if s.Off {
 		return 0

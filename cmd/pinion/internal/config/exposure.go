@@ -131,7 +131,7 @@ func (s *Exposure) checkAllowedHosts() error {
 	return nil
 }
 
-// Public are the paths that need no token.
+// Public returns the paths that need no token.
 func (s *Exposure) Public() (paths []string, err error) {
 	for _, name := range s.authPublic {
 		switch name = strings.TrimSpace(name); name {
@@ -152,7 +152,7 @@ func (s *Exposure) Public() (paths []string, err error) {
 // ModelControl reports whether some clients may reload, load and unload models.
 func (s *Exposure) ModelControl() bool { return s.reload || s.AllowModelControl }
 
-// MonitorAddress is the address to listen on with --metrics-port.
+// MonitorAddress returns the address to listen on with --metrics-port.
 func (s *Exposure) MonitorAddress() string {
 	switch {
 	case s.metricsHost != "":
@@ -164,8 +164,8 @@ func (s *Exposure) MonitorAddress() string {
 	}
 }
 
-// Address is the address to listen on. The default is this machine alone, but all addresses in a container: its network
-// decides who reaches it, and its loopback address cannot be reached from outside.
+// Address returns the address to listen on. The default is this machine alone, but all addresses in a container: its
+// network decides who reaches it, and its loopback address cannot be reached from outside.
 func (s *Exposure) Address() string {
 	switch {
 	case s.host != "":

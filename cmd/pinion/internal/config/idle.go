@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// idleFlags are warnings of flags that are given and have no effect beside the others.
+// idleFlags returns warnings of flags that are given and have no effect beside the others.
 func (s *Server) idleFlags(f *pflag.FlagSet) (warnings []string) {
 	_, embedded := s.Jobs.NATS.Embeds()
 	for _, c := range []struct {

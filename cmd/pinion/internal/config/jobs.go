@@ -117,7 +117,7 @@ func (s *Jobs) checkTTL(resultTTL time.Duration) error {
 	return nil
 }
 
-// SyncInterval is --nats-sync; 0 means always.
+// SyncInterval returns --nats-sync; 0 means always.
 func (s *Jobs) SyncInterval() (every time.Duration, err error) {
 	if s.sync == syncAlways {
 		return 0, nil
@@ -128,7 +128,7 @@ func (s *Jobs) SyncInterval() (every time.Duration, err error) {
 	return every, nil
 }
 
-// Options are those of a model's queue.
+// Options returns the options of a model's queue.
 func (s *Jobs) Options(title string, resultTTL time.Duration) store.Options {
 	return store.Options{
 		Keys: s.NATS.Keys, Model: store.QueueName(title), Title: title, Server: memberName(), Replicas: s.replicas,
@@ -137,8 +137,8 @@ func (s *Jobs) Options(title string, resultTTL time.Duration) store.Options {
 	}
 }
 
-// memberName is the name of this process among the members of a queue: a host may have several, and a container's pid
-// is always 1.
+// memberName returns the name of this process among the members of a queue: a host may have several, and a container's
+// pid is always 1.
 func memberName() string {
 	host, _ := os.Hostname()
 	return host + "-" + rand.Text()[:8]

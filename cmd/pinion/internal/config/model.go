@@ -159,7 +159,7 @@ func (s *Model) check() error {
 	return s.Loading.check()
 }
 
-// OutputCheck is --validate-output.
+// OutputCheck returns --validate-output.
 func (s *Model) OutputCheck() service.OutputCheck {
 	return map[string]service.OutputCheck{
 		"off": service.IgnoreOutputs, "warn": service.WarnOfOutputs,
@@ -167,7 +167,7 @@ func (s *Model) OutputCheck() service.OutputCheck {
 	}[s.outputs]
 }
 
-// KeepFor is how long ended predictions are kept, as predict.Retention says it.
+// KeepFor returns how long ended predictions are kept, as predict.Retention says it.
 func (s *Model) KeepFor() time.Duration {
 	if s.ResultTTL == 0 {
 		return -1

@@ -331,7 +331,7 @@ func (f *ModelsFile) names() (names []string) {
 	return names
 }
 
-// Below is a path that the file names, from the file's folder.
+// Below returns a path that the file names, from the file's folder.
 func (f *ModelsFile) Below(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)

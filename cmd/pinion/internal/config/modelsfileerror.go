@@ -26,7 +26,7 @@ func (e *FileError) Add(line int, what, fix string) {
 	e.mistakes = append(e.mistakes, at+": "+logtext.ClipTo(what, longest)+fix)
 }
 
-// OrNil is the error, or nil if there is no mistake.
+// OrNil returns the error, or nil if there is no mistake.
 func (e *FileError) OrNil() error {
 	if len(e.mistakes) == 0 {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"pinion/cmd/pinion/internal/model"
 )
 
-// ModelsSchema is the JSON Schema of pinion.yaml, for editors. Its keys are the flags of a model.
+// ModelsSchema returns the JSON Schema of pinion.yaml, for editors. Its keys are the flags of a model.
 func ModelsSchema() map[string]any {
 	const bytesHelp = ", as 2GiB."
 	bytes := func(about string) map[string]any {
@@ -52,13 +52,13 @@ func ModelsSchema() map[string]any {
 	}
 }
 
-// versionedNamePattern is the form of a name with or without a version.
+// versionedNamePattern returns the form of a name with or without a version.
 func versionedNamePattern() string {
 	return strings.TrimSuffix(modelName().String(), "$") + "(@" +
 		strings.TrimSuffix(strings.TrimPrefix(versionForm().String(), "^"), "$") + ")?$"
 }
 
-// keyWords are the words of keys that have one of a few.
+// keyWords returns the words of keys that have one of a few.
 func keyWords(s *Serve) map[string][]string {
 	words := map[string][]string{"none-defaults": strings.Split(s.Model.NoneDefaults.Type(), "|")}
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -71,7 +71,7 @@ func keyWords(s *Serve) map[string][]string {
 	return words
 }
 
-// keyTypes are the types that a key's value may be written as.
+// keyTypes returns the types that a key's value may be written as.
 func keyTypes(f *pflag.Flag) []string {
 	switch f.Value.Type() {
 	case "bool":

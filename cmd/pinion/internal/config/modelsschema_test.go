@@ -101,7 +101,7 @@ func jsonOf(t *testing.T, text string) any {
 	return throughJSON(t, documents[0].Value())
 }
 
-// throughJSON is a value as JSON has it.
+// throughJSON returns a value as JSON has it.
 func throughJSON(t *testing.T, value any) (read any) {
 	t.Helper()
 	text, err := json.Marshal(value)

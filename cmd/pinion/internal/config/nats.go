@@ -120,7 +120,7 @@ func (s *NATS) Embed(dir string, sync time.Duration, beside int, children store.
 // collector works harder.
 const natsShare = 8
 
-// natsMemory is the environment of one of some such servers: its soft memory limit, where there is one.
+// natsMemory returns the environment of one of some such servers: its soft memory limit, where there is one.
 func natsMemory(servers int) []string {
 	limit := supervise.MemoryLimit()
 	if limit <= 0 || os.Getenv("GOMEMLIMIT") != "" {
@@ -138,7 +138,7 @@ func (s *NATS) Connect(model, member string, changed func(error)) (*nats.Conn, e
 	return c.Connect()
 }
 
-// EmbedFolder is the folder of --nats embed for a queue. Each has its own, so that its jobs stay its own beside
+// EmbedFolder returns the folder of --nats embed for a queue. Each has its own, so that its jobs stay its own beside
 // those of other models.
 func EmbedFolder(dir, model string) (string, error) {
 	if dir != "" {
@@ -151,7 +151,7 @@ func EmbedFolder(dir, model string) (string, error) {
 	return filepath.Join(state, "jobs", model), nil
 }
 
-// stateFolder is where programs of this user keep what outlives them (XDG base directories).
+// stateFolder returns where programs of this user keep what outlives them (XDG base directories).
 func stateFolder() (string, error) {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "pinion"), nil
@@ -163,8 +163,8 @@ func stateFolder() (string, error) {
 	return filepath.Join(home, ".local", "state", "pinion"), nil
 }
 
-// QueueTitle is the name by which a queue knows the only model: what was given, else the image of cog.yaml without its
-// tag. store.QueueName makes the queue's of it.
+// QueueTitle returns the name by which a queue knows the only model: what was given, else the image of cog.yaml without
+// its tag. store.QueueName makes the queue's of it.
 func (s *Protocols) QueueTitle(m *model.Model) (string, error) {
 	name, from := s.given, "the argument NAME=DIR"
 	if s.model != "" { // NAME may be for other protocols

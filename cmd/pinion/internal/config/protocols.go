@@ -128,7 +128,7 @@ func (s *Protocols) takeName(arg string) (dir string) {
 	return dir
 }
 
-// ModelName is the model's name in other protocols.
+// ModelName returns the model's name in other protocols.
 func (s *Protocols) ModelName(m *model.Model) string {
 	for _, name := range []string{s.given, s.model, filepath.Base(m.Dir)} {
 		if name != "" && name != "/" && name != "." {
@@ -138,7 +138,7 @@ func (s *Protocols) ModelName(m *model.Model) string {
 	return "model"
 }
 
-// OpenAIName is the name of a model at OpenAI's API; "" means the server does not serve it.
+// OpenAIName returns the name of a model at OpenAI's API; "" means the server does not serve it.
 func (s *Protocols) OpenAIName(model string) string {
 	if !slices.Contains(s.Names, protocol.OpenAI) {
 		return ""

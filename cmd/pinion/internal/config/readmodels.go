@@ -187,7 +187,7 @@ func readFile(path string, given *pflag.FlagSet) (*Models, error) {
 	return models, mistakes.OrNil()
 }
 
-// fileWords are the keys that the file may have.
+// fileWords returns the keys that the file may have.
 func fileWords() (words fileKeys) {
 	s, of, unused := &Serve{}, pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)
 	s.Model.bindKeys(of)
@@ -201,7 +201,7 @@ func fileWords() (words fileKeys) {
 	return words
 }
 
-// pathFrom is the value of a key, which may be a path from the file's folder.
+// pathFrom returns the value of a key, which may be a path from the file's folder.
 func pathFrom(file *ModelsFile, k FileKey) string {
 	if (k.Name == "python" || k.Name == "libpython") && strings.Contains(k.Value, string(filepath.Separator)) {
 		return file.Below(k.Value)

@@ -182,7 +182,7 @@ func (s *Server) FailsFast(watch bool) bool {
 	return s.failFast.Or(terminal.IsTerminal(os.Stderr) && !watch)
 }
 
-// Access is how many lines a second are logged of requests, and whether those of probes are among them.
+// Access returns how many lines a second are logged of requests, and whether those of probes are among them.
 func (s *Server) Access() (lines int, probes bool) {
 	if !s.accessGiven && s.Log.Console() && terminal.IsTerminal(os.Stderr) {
 		return accessOnTerminal, false

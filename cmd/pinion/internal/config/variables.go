@@ -20,7 +20,7 @@ type Variable struct {
 	words      []string // one of which the value is; nil means any value
 }
 
-// webhookSecret is the variable of the key that signs webhooks.
+// webhookSecret returns the variable of the key that signs webhooks.
 func webhookSecret(to *webhook.Key) Variable {
 	return Variable{Name: "PINION_WEBHOOK_SECRET", Set: func(v string) (err error) {
 		*to, err = webhook.ParseKey(v)
@@ -28,7 +28,7 @@ func webhookSecret(to *webhook.Key) Variable {
 	}}
 }
 
-// variable is the variable of a flag, which is named after it.
+// variable returns the variable of a flag, which is named after it.
 func variable(f *pflag.FlagSet, flag string, set func(to pflag.Value, v string) error) Variable {
 	to := f.Lookup(flag).Value
 	return Variable{
@@ -37,7 +37,7 @@ func variable(f *pflag.FlagSet, flag string, set func(to pflag.Value, v string) 
 	}
 }
 
-// variablesOf are those of flags whose type says what they may be. A time may be a number of seconds.
+// variablesOf returns the variables of flags whose type says what they may be. A time may be a number of seconds.
 func variablesOf(f *pflag.FlagSet, flags ...string) (variables []Variable) {
 	for _, flag := range flags {
 		variables = append(variables, variable(f, flag, setByType))
@@ -64,7 +64,7 @@ func setByType(to pflag.Value, v string) error {
 	return to.Set(v)
 }
 
-// numbers are the variables of flags that are whole numbers of at least least.
+// numbers returns the variables of flags that are whole numbers of at least least.
 func numbers(f *pflag.FlagSet, least int, flags ...string) (variables []Variable) {
 	for _, flag := range flags {
 		variables = append(variables, variable(f, flag, func(to pflag.Value, v string) error {
@@ -78,7 +78,7 @@ func numbers(f *pflag.FlagSet, least int, flags ...string) (variables []Variable
 	return variables
 }
 
-// choice is the variable of a flag that is one of some words.
+// choice returns the variable of a flag that is one of some words.
 func choice(f *pflag.FlagSet, flag string, words ...string) Variable {
 	v := variable(f, flag, func(to pflag.Value, v string) error {
 		if err := usertext.CheckChoice(v, words...); err != nil {
@@ -128,7 +128,7 @@ func (c cogVariables) read(flag, name string, set func(string) error) {
 	}
 }
 
-// FromEnvironment is what the environment says to a command that has no such flags.
+// FromEnvironment returns what the environment says to a command that has no such flags.
 func FromEnvironment(env func(string) string) (*Serve, error) {
 	s := &Serve{}
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)

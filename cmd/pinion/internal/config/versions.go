@@ -30,7 +30,7 @@ func SplitVersion(name string) (model, version string, own bool) {
 	return model, version, own
 }
 
-// WithVersion is the whole name of a version: ocr@1 for ocr too.
+// WithVersion returns the whole name of a version: ocr@1 for ocr too.
 func WithVersion(name string) string {
 	model, version, _ := SplitVersion(name)
 	return model + "@" + version

@@ -8,7 +8,7 @@ import (
 	"pinion/runtime/supervise"
 )
 
-// WorkerOptions are the options that the workers of the server and of the local runner share.
+// WorkerOptions returns the options that the workers of the server and of the local runner share.
 func (s *Model) WorkerOptions(m *model.Model, python *locate.Python, sdk string,
 	loaded func(ipc.Loaded),
 ) supervise.Options {

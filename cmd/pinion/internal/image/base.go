@@ -20,7 +20,7 @@ type base struct {
 // library.
 type cudaImage struct{ minor, patch, cudnn, ubuntu string }
 
-// tag is its name; from 12.4 on images have the one cuDNN of their time and do not name it.
+// tag returns its name; from 12.4 on images have the one cuDNN of their time and do not name it.
 func (c cudaImage) tag() string {
 	number := c.cudnn
 	if slices.Contains([]string{"12.4", "12.5", "12.6", "12.8", "12.9", "13.0"}, c.minor) {
@@ -29,7 +29,7 @@ func (c cudaImage) tag() string {
 	return fmt.Sprintf("nvidia/cuda:%s-cudnn%s-runtime-ubuntu%s", c.patch, number, c.ubuntu)
 }
 
-// cudaImages are the newest patches of each minor version, oldest first, with the cuDNN that they have.
+// cudaImages returns the newest patches of each minor version, oldest first, with the cuDNN that they have.
 func cudaImages() []cudaImage {
 	return []cudaImage{
 		{"11.7", "11.7.1", "8", "22.04"},
@@ -67,7 +67,7 @@ func (p *Plan) chooseBase(add reporter) {
 	}
 }
 
-// plainBase is an image without CUDA. There is one for each minor version of Python, but not for each patch.
+// plainBase returns an image without CUDA. There is one for each minor version of Python, but not for each patch.
 func (p *Plan) plainBase(why string) base {
 	if strings.Count(p.python, ".") > 1 {
 		return base{"debian:bookworm-slim", why + "; uv brings Python " + p.python}

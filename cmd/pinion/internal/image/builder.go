@@ -17,10 +17,11 @@ import (
 // answerLimit is how long a program may take to say whether it works.
 const answerLimit = 15 * time.Second
 
-// BuilderNames are the programs, in the order in which they are tried.
+// BuilderNames returns the programs, in the order in which they are tried.
 func BuilderNames() []string { return []string{"docker", "podman", "buildah"} }
 
-// BuilderOptions are those of the programs that people type most, without dashes. They pass to the program as they are.
+// BuilderOptions returns the options of the programs that people type most, without dashes. They pass to the program as
+// they are.
 func BuilderOptions() []string {
 	return []string{
 		"add-host", "annotation", "cache-from", "cache-to", "label", "load", "network", "output", "pull",
@@ -40,8 +41,8 @@ func probe(name string) [][]string {
 // Builder is a program that builds images.
 type Builder struct{ Name, path string }
 
-// FindBuilder is the program with a name, or the first that works where the name is empty. The error says of each what
-// is wrong.
+// FindBuilder returns the program with a name, or the first that works where the name is empty. The error says of each
+// what is wrong.
 func FindBuilder(name string) (*Builder, error) {
 	names := BuilderNames()
 	if name != "" {
@@ -94,7 +95,7 @@ type Build struct {
 	More       []string // options as the program takes them
 }
 
-// arguments are the command's. Format docker, since the other one has no health check.
+// arguments returns the command's arguments. The format is docker, since the other one has no health check.
 func (b *Builder) arguments(o Build) []string {
 	args := []string{"build", "--file", o.Dockerfile}
 	if b.Name != "docker" { // which finds the ignore file by itself

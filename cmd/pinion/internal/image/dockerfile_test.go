@@ -75,7 +75,7 @@ func TestDockerfile_Golden(t *testing.T) {
 	}
 }
 
-// made is what comes of a folder, by the names of the files of a case.
+// made returns what comes of a folder, by the names of the files of a case.
 func made(t *testing.T, root, comment string) map[string]string {
 	t.Helper()
 	dir := root

@@ -10,7 +10,7 @@ import (
 	"pinion/cmd/pinion/internal/usertext"
 )
 
-// Ignore is the .dockerignore: what no image needs, the folder's own, and weights that come from elsewhere.
+// Ignore returns the .dockerignore: what no image needs, the folder's own, and weights that come from elsewhere.
 func (p *Plan) Ignore() string {
 	w := &writer{}
 	w.lines("# Made by pinion "+p.Version+": what no image needs, then the folder's own .dockerignore.",
@@ -36,7 +36,8 @@ func (p *Plan) Ignore() string {
 	return w.String()
 }
 
-// ignorePattern is the pattern for one file or folder, whose name may begin with ! or #, which have a meaning there.
+// ignorePattern returns the pattern for one file or folder, whose name may begin with ! or #, which have a meaning
+// there.
 func ignorePattern(place string) string {
 	place = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(place)
 	if strings.HasPrefix(place, "!") || strings.HasPrefix(place, "#") {

@@ -33,16 +33,16 @@ func (p *Plan) labels(w *writer) {
 	w.lines("ARG BASE", line+" \\\n    org.opencontainers.image.base.name=\"${BASE}\"")
 }
 
-// doubleQuote is a value in which variables are expanded.
+// doubleQuote returns a value in which variables are expanded.
 func doubleQuote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\r", "", "\n", " ").Replace(text) + `"`
 }
 
-// literal is a value in which nothing is expanded.
+// literal returns a value in which nothing is expanded.
 func literal(text string) string { return strings.ReplaceAll(doubleQuote(text), "$", `\$`) }
 
-// quoteJSON is a JSON text as one word, in single quotes, where nothing is expanded. Long ones have line breaks that
-// the builder removes.
+// quoteJSON returns a JSON text as one word, in single quotes, where nothing is expanded. Long ones have line breaks
+// that the builder removes.
 func quoteJSON(text json.RawMessage) string {
 	var compact bytes.Buffer
 	if json.Compact(&compact, text) != nil {

@@ -171,7 +171,7 @@ func (p *Plan) checkCommands(add reporter) {
 	}
 }
 
-// inFolder is a path of the image below the model's folder, relative to it, or "" for another.
+// inFolder returns a path of the image below the model's folder, relative to it, or "" for another.
 func (p *Plan) inFolder(target string) string {
 	if !path.IsAbs(target) {
 		return target
@@ -183,14 +183,14 @@ func (p *Plan) inFolder(target string) string {
 	return rest
 }
 
-// Root is the folder that the builder is given.
+// Root returns the folder that the builder is given.
 func (p *Plan) Root() string { return p.root }
 
 // GPU reports whether the image is for machines with one.
 func (p *Plan) GPU() bool { return p.build.GPU }
 
-// Image is the name that cog.yaml gives to the image, or "".
+// Image returns the name that cog.yaml gives to the image, or "".
 func (p *Plan) Image() string { return p.build.Image }
 
-// folder is the model's folder in the image.
+// folder returns the model's folder in the image.
 func (p *Plan) folder() string { return path.Join("/src", p.below) }

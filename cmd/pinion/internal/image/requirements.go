@@ -94,7 +94,7 @@ func (r *requirementsReader) file(place string) {
 	}
 }
 
-// shown is the name of a file in messages: below the model's folder where it is there.
+// shown returns the name of a file in messages: below the model's folder where it is there.
 func (r *requirementsReader) shown(place string) string {
 	if below, err := filepath.Rel(r.plan.below, place); err == nil {
 		return filepath.ToSlash(below)
@@ -153,7 +153,7 @@ func (r *requirementsReader) local(file string, number int, text, place string) 
 
 var comment = pattern(`(^|\s)#.*`)
 
-// requirementsOf are the lines of a file in pip's format, without comments; continued lines are one.
+// requirementsOf returns the lines of a file in pip's format, without comments; continued lines are one.
 func requirementsOf(text string) (list []model.Text) {
 	var joined string
 	first := 0
@@ -180,7 +180,7 @@ type Requirement struct {
 	File string
 }
 
-// Requirements are all requirements and options of a model: cog.yaml's and those of its files.
+// Requirements returns all requirements and options of a model: cog.yaml's and those of its files.
 func Requirements(dir string, b *model.Build) (lines []Requirement) {
 	for _, line := range b.Packages {
 		lines = append(lines, Requirement{line, model.CogFile})

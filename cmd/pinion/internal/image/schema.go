@@ -42,7 +42,7 @@ func (o *Options) FindSchema(m *model.Model, find locate.Options, notes io.Write
 	return nil
 }
 
-// ProblemsError is mistakes in a model's folder, a line or two each.
+// ProblemsError returns an error for mistakes in a model's folder, a line or two each.
 func ProblemsError(problems []model.Problem) error {
 	return &model.ProblemsError{Reading: &model.Reading{Problems: problems}}
 }

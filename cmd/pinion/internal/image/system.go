@@ -8,8 +8,8 @@ import (
 	"pinion/cmd/pinion/internal/model"
 )
 
-// newName is the present name of a package whose old name Debian 13 or Ubuntu 24.04 no longer has. Debian 12 and Ubuntu
-// 22.04, the oldest bases that chooseBase takes, have the present name too. Any other package has its own.
+// newName returns the present name of a package whose old name Debian 13 or Ubuntu 24.04 no longer has. Debian 12 and
+// Ubuntu 22.04, the oldest bases that chooseBase takes, have the present name too. Any other package has its own.
 func newName(old string) string {
 	return cmp.Or(map[string]string{
 		"libgl1-mesa-glx": "libgl1", "libegl1-mesa": "libegl1", "libgles2-mesa": "libgles2",

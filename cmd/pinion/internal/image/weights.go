@@ -106,7 +106,7 @@ func (p *Plan) chosenWeights(s model.Source, place, to string, add reporter) {
 	}
 }
 
-// weightTarget is where weights are in the image: at the target, else in the place that they have in the context.
+// weightTarget returns where weights are in the image: at the target, else in the place that they have in the context.
 func (p *Plan) weightTarget(target, place string) string {
 	switch {
 	case target == "":

@@ -170,8 +170,8 @@ func (p *Plan) commands(w *writer, title string, steps []model.Step) {
 	}
 }
 
-// command is a command for the shell. One of several lines stands as a word of JSON, which keeps the lines; so does one
-// with <<, after which a builder would take the lines that follow for a document.
+// command returns a command for the shell. One of several lines stands as a word of JSON, which keeps the lines; so
+// does one with <<, after which a builder would take the lines that follow for a document.
 func command(text string) string {
 	if strings.ContainsFunc(text, unicode.IsControl) || strings.Contains(text, "<<") || strings.HasPrefix(text, "[") ||
 		strings.HasPrefix(text, "--") || strings.HasSuffix(text, `\`) {
@@ -212,7 +212,7 @@ var (
 	torchLocal = pattern(`(?i)^torch(vision|audio)?\b.*(\+|@)`)
 )
 
-// indexes are the options for where packages come from.
+// indexes returns the options for where packages come from.
 func (p *Plan) indexes() (options string) {
 	for _, url := range p.build.ExtraIndexURLs {
 		options += " --extra-index-url " + shellQuote(url.Value)
@@ -260,7 +260,7 @@ func (p *Plan) final(w *writer) {
 	w.lines("WORKDIR "+word(p.folder()), "USER "+userID, "COPY --from=code --chown="+userID+" /src /src")
 }
 
-// execForm is the form of a command that no shell reads.
+// execForm returns the form of a command that no shell reads.
 func execForm(words ...string) string {
 	var out strings.Builder
 	encoder := json.NewEncoder(&out)
@@ -271,7 +271,7 @@ func execForm(words ...string) string {
 
 var plainWord = pattern(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
-// shellQuote is a word for the shell.
+// shellQuote returns a word for the shell.
 func shellQuote(word string) string {
 	if plainWord().MatchString(word) {
 		return word
@@ -279,7 +279,7 @@ func shellQuote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// word is a word of an instruction that expands variables.
+// word returns a word of an instruction that expands variables.
 func word(text string) string {
 	if plainWord().MatchString(text) {
 		return text

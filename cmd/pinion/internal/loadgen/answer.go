@@ -33,8 +33,8 @@ func classify(response *fasthttp.Response, err error) (predicted time.Duration, 
 	return Read(response.Body())
 }
 
-// Read is what a prediction object says: the time in the model, or what failed. An endpoint that answers with something
-// else has succeeded: it may be another server's.
+// Read returns what a prediction object says: the time in the model, or what failed. An endpoint that answers with
+// something else has succeeded: it may be another server's.
 func Read(body []byte) (predicted time.Duration, failure string) {
 	if rawjson.KindOf(body) != rawjson.KindObject {
 		return 0, ""

@@ -30,7 +30,7 @@ func bucket(d time.Duration) int {
 	return (shift+1)*fine + int(u>>shift) - fine
 }
 
-// top is the longest time that falls into a bucket.
+// top returns the longest time that falls into a bucket.
 func top(i int) time.Duration {
 	if i < fine {
 		return time.Duration(i)
@@ -56,12 +56,12 @@ func (h *Histogram) Merge(other *Histogram) {
 	h.max = max(h.max, other.max)
 }
 
-// Count is how many times there are, Sum what they make together, Max the longest.
+// Count returns how many times there are, Sum what they make together, Max the longest.
 func (h *Histogram) Count() uint64      { return h.n }
 func (h *Histogram) Sum() time.Duration { return h.sum }
 func (h *Histogram) Max() time.Duration { return h.max }
 
-// Quantile is the time that the part q of all is not above, to 1.6 %; 0 if there are none.
+// Quantile returns the time that the part q of all is not above, to 1.6 %; 0 if there are none.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	rank := max(uint64(math.Ceil(q*float64(h.n))), 1)
 	var seen uint64
@@ -79,7 +79,7 @@ type Bar struct {
 	Count uint64
 }
 
-// Bars are the times in at most rows rows of about the same ratio, from the least to the longest.
+// Bars returns the times in at most rows rows of about the same ratio, from the least to the longest.
 func (h *Histogram) Bars(rows int) []Bar {
 	if h.n == 0 {
 		return nil

@@ -31,7 +31,7 @@ type Result struct {
 	Failures  map[string]uint64
 }
 
-// Rate is successes a second.
+// Rate returns successes a second.
 func (r *Result) Rate() float64 {
 	if r.Length <= 0 {
 		return 0
@@ -39,7 +39,7 @@ func (r *Result) Rate() float64 {
 	return float64(r.InTime) / r.Length.Seconds()
 }
 
-// Failed is how many requests have not succeeded.
+// Failed returns how many requests have not succeeded.
 func (r *Result) Failed() uint64 {
 	var n uint64
 	for _, count := range r.Failures {
@@ -77,7 +77,7 @@ type generator struct {
 	client *fasthttp.Client
 }
 
-// part is a run of some length, on the connections that there are.
+// part runs the load for a while, on the connections that there are.
 func (g *generator) part(length time.Duration) *Result {
 	p := &part{generator: g, begin: time.Now(), total: &Result{Failures: map[string]uint64{}}}
 	p.end = p.begin.Add(length)
@@ -151,7 +151,7 @@ func (p *part) claimStart(own *Result) (time.Time, bool) {
 	return time.Now(), ok
 }
 
-// sleep is over after d; false where Stop ended it, or had been closed before.
+// sleep waits for d, and returns false if Stop ended the wait or was closed before.
 func (p *part) sleep(d time.Duration) bool {
 	select {
 	case <-p.Stop:

@@ -24,7 +24,7 @@ var quantiles = []struct {
 	q    float64
 }{{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}}
 
-// inModel is the part of the time that the model had, of 1.
+// inModel returns the part of the time that the model had, of 1.
 func (r *Report) inModel() float64 {
 	if r.Got.Times.Sum() == 0 {
 		return 0
@@ -82,7 +82,7 @@ func (r *Report) Draw(w io.Writer) {
 	}
 }
 
-// Figures is the report for programs; times are in seconds.
+// Figures returns the report for programs; times are in seconds.
 func (r *Report) Figures() map[string]any {
 	latency := map[string]float64{"max": r.Got.Times.Max().Seconds()}
 	for _, q := range quantiles {

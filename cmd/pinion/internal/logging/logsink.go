@@ -65,7 +65,7 @@ func (s *Sink) Write(record []byte) (int, error) {
 	return len(record), nil
 }
 
-// Dropped is how much was dropped until now.
+// Dropped returns how much was dropped until now.
 func (s *Sink) Dropped() (records, bytes uint64) { return s.records.Load(), s.bytes.Load() }
 
 // Flush waits until everything is written, or the reader has taken nothing for so long: ten times as long in all at

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sinkOnPipe is a sink that buffers limit bytes, and the end that reads it. The pipe holds one page.
+// sinkOnPipe returns a sink that buffers limit bytes, and the end that reads it. The pipe holds one page.
 func sinkOnPipe(t *testing.T, limit int) (*Sink, *os.File) {
 	t.Helper()
 	read, write, err := os.Pipe()

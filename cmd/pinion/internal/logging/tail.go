@@ -60,7 +60,7 @@ func (t *tail) add(record []byte) {
 	}
 }
 
-// plain is a record without what only a terminal understands; nothing remains of a line that is drawn over.
+// plain returns a record without what only a terminal understands; nothing remains of a line that is drawn over.
 func plain(record []byte) []byte {
 	drawn := terminal.AppendClipped(nil, nil)
 	if bytes.Contains(record, drawn[:len(drawn)/2]) {

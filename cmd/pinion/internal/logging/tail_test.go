@@ -9,7 +9,7 @@ import (
 	"pinion/runtime/logtext"
 )
 
-// silent is a sink that drops its records.
+// silent returns a sink that drops its records.
 func silent() *Sink {
 	s := &Sink{limit: BufferSize}
 	s.changed.L = &s.mu

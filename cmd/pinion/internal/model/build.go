@@ -107,7 +107,7 @@ func stepsOf(n *usertext.Node) (steps []Step) {
 	return steps
 }
 
-// configJSON is the file as JSON. Versions stay as they are written: to YAML 3.10 is the number 3.1.
+// configJSON returns the file as JSON. Versions stay as they are written: to YAML 3.10 is the number 3.1.
 func configJSON(root *usertext.Node, b *Build) json.RawMessage {
 	config := root.Value().(map[string]any)
 	if build, ok := config["build"].(map[string]any); ok {

@@ -24,8 +24,8 @@ type valueForm struct {
 	rule func(n *usertext.Node) (what, fix string)
 	// line means that it becomes part of one line of the Dockerfile or of a list of files.
 	line bool
-	// serves means that a server uses it, so that a mistake in it is one for serving too. What only concerns building an
-	// image is warned of.
+	// serves means that a server uses it, so that a mistake in it is one for serving too. What only concerns building
+	// an image is warned of.
 	serves bool
 }
 
@@ -61,7 +61,7 @@ func isOldBool(text string) bool {
 	return slices.Contains([]string{"y", "yes", "on", "n", "no", "off"}, strings.ToLower(text))
 }
 
-// wanted are the kinds in words.
+// wanted returns the kinds in words.
 func (f *valueForm) wanted() string {
 	var words []string
 	for _, kind := range f.kinds {
@@ -75,7 +75,7 @@ func (f *valueForm) wanted() string {
 // isText: words that are numbers or booleans to YAML are texts as well there.
 func (f *valueForm) isText() bool { return f.kinds[0] == usertext.Text }
 
-// cogForm is what a cog.yaml may hold: what Cog knows, in this version or an older one, and what we know.
+// cogForm returns what a cog.yaml may hold: what Cog knows, in this version or an older one, and what we know.
 func cogForm() *valueForm {
 	text := func(rule func(*usertext.Node) (string, string)) *valueForm {
 		// words of a text, all of them
@@ -157,7 +157,7 @@ func buildStep() *valueForm {
 	return step
 }
 
-// choice is one of some words.
+// choice returns one of some words.
 func choice(words ...string) *valueForm {
 	return &valueForm{kinds: []usertext.NodeKind{usertext.Text}, words: words, rule: oneOf(words...)}
 }

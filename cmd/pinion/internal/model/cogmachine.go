@@ -64,8 +64,8 @@ func (c *CogYAMLReport) pythonVersion(n *usertext.Node, python *locate.Python) {
 	}
 }
 
-// installedDebs are the Debian packages of this machine, those that others stand for included; nil where dpkg cannot
-// tell.
+// installedDebs returns the Debian packages of this machine, those that others stand for included; nil where dpkg
+// cannot tell.
 func installedDebs() (map[string]bool, error) {
 	cmd := exec.Command("dpkg-query", "--show", "--showformat", "${Package}\t${db:Status-Status}\t${Provides}\n")
 	cmd.Env = append(os.Environ(), "LC_ALL=C")

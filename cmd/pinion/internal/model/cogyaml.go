@@ -50,8 +50,8 @@ func checkCogYAML(dir string, strict bool) *CogYAMLReport {
 // bothSet is the mistake of a cog.yaml with two keys for one thing.
 const bothSet = "run and predict are both set: Cog allows only one of them"
 
-// findings are the mistakes in a cog.yaml that a server can begin with. runCounts: it is the key run that is served, so
-// predict beside it is one of them.
+// findings returns the mistakes in a cog.yaml that a server can begin with. runCounts: it is the key run that is
+// served, so predict beside it is one of them.
 func (c *CogYAMLReport) findings(runCounts bool) []Problem {
 	if c.root == nil {
 		return nil
@@ -113,7 +113,7 @@ func (c *CogYAMLReport) addUnusable(line int, what, fix string) {
 	c.unusable = append(c.unusable, c.Problems[len(c.Problems)-1])
 }
 
-// reporter is addUnusable for a value that a server uses, add for one that an image is made of, else warn.
+// reporter returns addUnusable for a value that a server uses, add for one that an image is made of, else warn.
 func (c *CogYAMLReport) reporter(f *valueForm) func(line int, what, fix string) {
 	switch {
 	case f.serves:
@@ -195,7 +195,7 @@ func prefix(path string) string {
 	return path + ": "
 }
 
-// example is how to write a value.
+// example returns how to write a value.
 func example(f *valueForm) string {
 	switch f.kinds[0] {
 	case usertext.Mapping:
@@ -236,7 +236,7 @@ func (c *CogYAMLReport) together() {
 	}
 }
 
-// below is a file that is named from a folder.
+// below returns a file that is named from a folder.
 func below(dir, file string) string {
 	if filepath.IsAbs(file) {
 		return file
@@ -267,8 +267,8 @@ func (c *CogYAMLReport) reference(key string, n *usertext.Node) {
 	}
 }
 
-// Guess is the model that a folder with mistakes in its cog.yaml is likely to mean, or nil: its source is
-// to be looked at all the same.
+// Guess returns the model that a folder with mistakes in its cog.yaml is likely to mean, or nil: its source is to be
+// looked at all the same.
 func Guess(dir, ref string, env func(string) string) *Model {
 	y := readCogYAML(dir, false).settings()
 	m := &Model{Dir: dir, Train: cmp.Or(env("COG_TRAIN_TYPE_STUB"), y.train), Concurrency: y.concurrency}
@@ -286,7 +286,7 @@ func Guess(dir, ref string, env func(string) string) *Model {
 	return m
 }
 
-// PredictorLine is where the file names the predictor; nowhere where it does not.
+// PredictorLine returns where the file names the predictor; nowhere where it does not.
 func (c *CogYAMLReport) PredictorLine() (file string, line int) {
 	for _, key := range []string{"run", "predict", "train"} {
 		if n := c.root.Get(key); n != nil && n.Text != "" {

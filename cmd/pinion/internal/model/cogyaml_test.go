@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// cogYAMLFindings are what is found in a cog.yaml with this text: a line each, warnings with their word before them.
+// cogYAMLFindings returns what is found in a cog.yaml with this text: a line each, warnings with their word before
+// them.
 func cogYAMLFindings(t *testing.T, text string) []string {
 	t.Helper()
 	dir := t.TempDir()

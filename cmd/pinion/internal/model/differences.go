@@ -20,7 +20,7 @@ func ReadDifferences(dir string, packages []string, python *locate.Python) (foun
 	return found, err
 }
 
-// KeyLine is the line of a key of cog.yaml's build section; 0 if it has none.
+// KeyLine returns the line of a key of cog.yaml's build section; 0 if it has none.
 func (c *CogYAMLReport) KeyLine(key string) int {
 	if n := c.root.Get("build").Get(key); n != nil {
 		return n.Line

@@ -81,7 +81,7 @@ const (
 	longestText = 600 // bytes
 )
 
-// Shown are the problems as people see them: not too many, none too long, and without what a terminal would act on.
+// Shown returns the problems as people see them: not too many, none too long, and without what a terminal would act on.
 func Shown(problems []Problem) []Problem {
 	shown := slices.Clone(problems)
 	if more := len(shown) - maxShown; more > 0 {
@@ -139,8 +139,8 @@ func (e *ProblemsError) Error() string {
 
 const notExecuted = "    so the model is not imported; --execute imports it all the same"
 
-// ReadDocument is the model's OpenAPI document without importing it: the one that it brings, else made from its source
-// alone; nil if that does not tell. The error is a *ProblemsError where the source has mistakes.
+// ReadDocument returns the model's OpenAPI document without importing it: the one that it brings, else made from its
+// source alone; nil if that does not tell. The error is a *ProblemsError where the source has mistakes.
 func ReadDocument(m *Model, python *locate.Python) (json.RawMessage, error) {
 	document, err := ReadStored(m.Dir)
 	if document != nil && m.NoneDefaults == NoneOptional {
@@ -159,7 +159,8 @@ func ReadDocument(m *Model, python *locate.Python) (json.RawMessage, error) {
 	return r.Document, nil
 }
 
-// Stored is the OpenAPI document that the model brings; nil means it brings none that can be read, or that says all.
+// Stored returns the OpenAPI document that the model brings; nil means it brings none that can be read, or that says
+// all.
 func Stored(m *Model) []byte {
 	if m.NoneDefaults == NoneOptional {
 		return nil // only the worker knows which of its inputs may be null
@@ -210,7 +211,7 @@ func runSDK(python *locate.Python, module, dir string, env []string, request map
 // longestRequest is how many bytes of a list a request of runSDK may have: an argument has 128 KiB at most.
 const longestRequest = 64 << 10
 
-// fitting is the beginning of a list that a request may have.
+// fitting returns the beginning of a list that a request may have.
 func fitting(list []string) []string {
 	bytes := 0
 	for i, text := range list {
@@ -221,10 +222,10 @@ func fitting(list []string) []string {
 	return append([]string{}, list...) // not null
 }
 
-// pythonString is a string literal of Python's; JSON's are, except for what only JavaScript escapes.
+// pythonString returns a string literal of Python's; JSON's are, except for what only JavaScript escapes.
 func pythonString(s string) string { return string(rawjson.AppendQuoted(nil, s)) }
 
-// borrowSDK is a folder that holds the cog package until done is called.
+// borrowSDK returns a folder that holds the cog package until done is called.
 func borrowSDK() (dir string, done func(), err error) {
 	if dir, err := process.CachedSDKFolder(); err == nil {
 		return dir, func() {}, nil

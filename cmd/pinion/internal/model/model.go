@@ -83,8 +83,8 @@ func (e *NoPredictorError) Error() string {
 		"give --predictor FILE.py:CLASS, or make a model here with pinion init"
 }
 
-// unset is the entries whose variables the process does not have. Cog makes those of cog.yaml part of the image, where
-// what a container is started with counts before them.
+// unset returns the entries whose variables the process does not have. Cog makes those of cog.yaml part of the image,
+// where what a container is started with counts before them.
 func unset(entries []string) []string {
 	return slices.DeleteFunc(slices.Clone(entries), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
@@ -106,10 +106,10 @@ func (m *Model) Getenv(name string) string {
 	return ""
 }
 
-// Name is the reference that stands for the model.
+// Name returns the reference that stands for the model.
 func (m *Model) Name() string { return cmp.Or(m.Ref, m.Train) }
 
-// Title is the model's name for people: that of its image, else of its folder.
+// Title returns the model's name for people: that of its image, else of its folder.
 func (m *Model) Title() string {
 	image, _, _ := strings.Cut(m.Image, "@")
 	image, _, _ = strings.Cut(path.Base(image), ":")
@@ -124,7 +124,7 @@ func (m *Model) Title() string {
 	}
 }
 
-// Mode is what a worker is to load: "train" where that is asked for, or there is nothing else.
+// Mode returns what a worker is to load: "train" where that is asked for, or there is nothing else.
 func (m *Model) Mode(asked string) string {
 	if m.Ref == "" {
 		return "train"
@@ -132,7 +132,7 @@ func (m *Model) Mode(asked string) string {
 	return asked
 }
 
-// conventional is the file that holds the predictor where nothing names one.
+// conventional returns the file that holds the predictor where nothing names one.
 func conventional(dir string) string {
 	for _, name := range []string{"run.py", "predict.py"} {
 		if isFile(filepath.Join(dir, name)) {

@@ -47,8 +47,8 @@ func (m *Model) SettleNoneDefaults(flag NoneDefaults) error {
 	return nil
 }
 
-// WithNoneDefaults is the document that a model brings, with the inputs that may be null by the document made from its
-// source. The tool that made the first knows nothing of noneOptional.
+// WithNoneDefaults returns the document that a model brings, with the inputs that may be null by the document made from
+// its source. The tool that made the first knows nothing of noneOptional.
 func WithNoneDefaults(stored, own []byte) ([]byte, error) {
 	optional, err := nullInputs(own)
 	if err != nil {
@@ -73,7 +73,7 @@ func WithNoneDefaults(stored, own []byte) ([]byte, error) {
 	return changed, nil
 }
 
-// nullInputs are the inputs of a document whose default is null, by component.
+// nullInputs returns the inputs of a document whose default is null, by component.
 func nullInputs(document []byte) (map[string][]string, error) {
 	d, err := schema.ReadDocument[struct {
 		Properties map[string]object `json:"properties"`
@@ -92,7 +92,7 @@ func nullInputs(document []byte) (map[string][]string, error) {
 	return found, nil
 }
 
-// letBeNull is an input component in which these inputs may be null, unless it gives them a default.
+// letBeNull returns an input component in which these inputs may be null, unless it gives them a default.
 func letBeNull(component []byte, names []string) ([]byte, error) {
 	return changeMember(component, nil, func(c object) error {
 		var required []string
@@ -134,7 +134,7 @@ func letBeNull(component []byte, names []string) ([]byte, error) {
 // object is a JSON object whose members are left as they are.
 type object map[string]json.RawMessage
 
-// changeMember is data, a JSON object, with the object at that path changed.
+// changeMember returns data, a JSON object, with the object at that path changed.
 func changeMember(data []byte, path []string, change func(object) error) ([]byte, error) {
 	var o object
 	if err := json.Unmarshal(data, &o); err != nil {

@@ -12,7 +12,7 @@ import (
 type Override struct {
 	Dir string
 	Log *slog.Logger
-	// Current is the model as it was last read.
+	// Current returns the model as it was last read.
 	Current func() *Model
 
 	mu   sync.Mutex

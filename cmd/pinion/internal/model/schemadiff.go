@@ -63,7 +63,7 @@ func (c *components) read(document []byte) bool {
 	return err == nil && *c != nil
 }
 
-// plain is a schema without references and without what says nothing of values.
+// plain returns a schema without references and without what says nothing of values.
 func (c components) plain(schema any) map[string]any {
 	out := map[string]any{}
 	s, _ := schema.(map[string]any)
@@ -176,7 +176,7 @@ func sameValue(a, b any) bool {
 	return reflect.DeepEqual(withFloats(a), withFloats(b))
 }
 
-// withFloats is a JSON value whose numbers can be compared.
+// withFloats returns a JSON value whose numbers can be compared.
 func withFloats(value any) any {
 	switch v := value.(type) {
 	case json.Number:
@@ -219,7 +219,7 @@ func sortedKeys(a, b map[string]any) []string {
 	return slices.Sorted(maps.Keys(merged))
 }
 
-// shown is a value as JSON, cut where it is long.
+// shown returns a value as JSON, cut where it is long.
 func shown(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// schemasOf is a document with these schemas.
+// schemasOf returns a document with these schemas.
 func schemasOf(schemas string) []byte {
 	return []byte(`{"components": {"schemas": {` + schemas + `}}}`)
 }

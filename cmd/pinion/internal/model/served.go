@@ -12,8 +12,8 @@ import (
 // ErrNoPython is the error of a document that takes a Python to read.
 var ErrNoPython = errors.New("no Python reads the model")
 
-// ServedDocument is the model's part of the OpenAPI document, as a server has it: the one that the model brings, else
-// made from its source. python may be nil if there is none. Differences between the two are written to warn.
+// ServedDocument returns the model's part of the OpenAPI document, as a server has it: the one that the model brings,
+// else made from its source. python may be nil if there is none. Differences between the two are written to warn.
 func ServedDocument(m *Model, python *locate.Python, by Reader, warn io.Writer) ([]byte, error) {
 	stored, err := ReadStored(m.Dir)
 	if err != nil {

@@ -16,7 +16,7 @@ type settings struct {
 	observability                    telemetry.CogYAML
 }
 
-// settings are those of the file, as far as it can be read.
+// settings returns the settings of the file, as far as it can be read.
 func (c *CogYAMLReport) settings() settings {
 	text := func(key string) string { return textOf(c.root.Get(key)).Value }
 	s := settings{
@@ -34,7 +34,7 @@ func (c *CogYAMLReport) settings() settings {
 	return s
 }
 
-// environmentOf is the variables of the file, with the spaces of their values.
+// environmentOf returns the variables of the file, with the spaces of their values.
 func environmentOf(root *usertext.Node) (list []Text) {
 	n := root.Get("environment")
 	if n == nil {
@@ -62,7 +62,7 @@ func observabilityOf(n *usertext.Node) telemetry.CogYAML {
 	}
 }
 
-// enabled is a switch; nil means it is not there.
+// enabled returns a switch; nil means it is not there.
 func enabled(n *usertext.Node) *bool {
 	if n != nil && n.Kind == usertext.Mapping {
 		n = n.Get("enabled")

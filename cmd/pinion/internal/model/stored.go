@@ -15,8 +15,8 @@ import (
 // StoredSchema is where a model may bring its own document, below its folder.
 const StoredSchema = ".cog/openapi_schema.json"
 
-// ReadStored is the document that a model brings, or nil. A file without content is none: `pinion schema > FILE` finds
-// it so.
+// ReadStored returns the document that a model brings, or nil. A file without content is none: `pinion schema > FILE`
+// finds it so.
 func ReadStored(dir string) (json.RawMessage, error) {
 	file := filepath.Join(dir, filepath.FromSlash(StoredSchema))
 	data, err := usertext.ReadFile(file, usertext.MaxSchema)

@@ -32,10 +32,10 @@ func (s Source) Remote() bool {
 	return strings.Contains(s.URI, "://") && !strings.HasPrefix(s.URI, "file://")
 }
 
-// Path is the path of a source that is not remote.
+// Path returns the path of a source that is not remote.
 func (s Source) Path() string { return path.Clean(strings.TrimPrefix(s.URI, "file://")) }
 
-// Files are the files below a folder that Include and Exclude leave, as paths below it.
+// Files returns the files below a folder that Include and Exclude leave, as paths below it.
 func (s Source) Files(folder string) (files []string, err error) {
 	err = filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -50,7 +50,7 @@ func (s Source) Files(folder string) (files []string, err error) {
 	return files, err
 }
 
-// NoFiles is what is wrong with patterns that leave no file of a place, and what would be right.
+// NoFiles returns what is wrong with patterns that leave no file of a place, and what would be right.
 func NoFiles(place string) (what, fix string) {
 	return fmt.Sprintf("weights: include and exclude leave no file below %s", place),
 		"fix the patterns: *.safetensors is for a name, folder/** for a path"
@@ -93,11 +93,11 @@ func matchesParts(pattern, parts []string) bool {
 	return len(pattern) > 0 || len(parts) > 0
 }
 
-// sourceSchemes are those that weights may come from.
+// sourceSchemes returns the URL schemes that weights may come from.
 func sourceSchemes() []string { return []string{"https", "http", "hf", "s3", "gs", "oci", "file"} }
 
-// weightsForm is what may stand under weights: URLs or paths, or mappings with a name, a target and a source, which is
-// one of those or a mapping, or a list of them.
+// weightsForm returns what may stand under weights: URLs or paths, or mappings with a name, a target and a source,
+// which is one of those or a mapping, or a list of them.
 func weightsForm(line func(rule func(*usertext.Node) (string, string)) *valueForm) *valueForm {
 	patterns := &valueForm{kinds: []usertext.NodeKind{usertext.List}, item: line(patternRule)}
 	uri := line(sourceRule)

@@ -201,7 +201,7 @@ func (l *Lifecycle) fix(does string) string {
 	return ": POST /models/" + url.PathEscape(l.m.Name) + "/load" + does
 }
 
-// refusal is the answer to a request whose model is not ready in time.
+// refusal returns the answer to a request whose model is not ready in time.
 func (l *Lifecycle) refusal(err error) error {
 	var failed *failedError
 	var full *NoRoomError

@@ -85,7 +85,7 @@ func fewest(models []Holder, memory int64) (names []string, ok bool) {
 	return names, true
 }
 
-// size is a number of bytes for people.
+// size returns a number of bytes for people.
 func size(n int64) string {
 	switch {
 	case n >= 1<<30:

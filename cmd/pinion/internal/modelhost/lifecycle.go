@@ -172,7 +172,7 @@ func (l *Lifecycle) Load(ctx context.Context, retry bool) error {
 	return l.load(ctx, retry, time.Time{})
 }
 
-// load is Load, which evicts no model whose turn ends before a time.
+// load is Load, except that it evicts no model whose turn ends before a time.
 func (l *Lifecycle) load(ctx context.Context, retry bool, waits time.Time) error {
 	for tried := false; ; {
 		l.mu.Lock()
@@ -381,7 +381,7 @@ func (l *Lifecycle) end() {
 	m.Log.Info("unloaded")
 }
 
-// State is the model's state, and why it is failed or defunct.
+// State returns the model's state, and why it is failed or defunct.
 func (l *Lifecycle) State() (state State, reason string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

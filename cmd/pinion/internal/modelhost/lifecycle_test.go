@@ -57,7 +57,7 @@ func TestModel_RequestLoads(t *testing.T) {
 	}
 }
 
-// refused is the reason of a *predict.NotReadyError, or "".
+// refused returns the reason of a *predict.NotReadyError, or "".
 func refused(err error) string {
 	var notReady *predict.NotReadyError
 	if errors.As(err, &notReady) {

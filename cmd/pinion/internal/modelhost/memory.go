@@ -60,7 +60,7 @@ func (h *Host) shrink(m *Model) {
 	}
 }
 
-// holders are the models that have memory, or are about to. Those whose turn ends before waits are kept.
+// holders returns the models that have memory, or are about to. Those whose turn ends before waits are kept.
 func (h *Host) holders(waits time.Time) (holders []Holder) {
 	for _, m := range h.o.Models() {
 		state, _ := m.Lifecycle.State()
@@ -80,7 +80,7 @@ func (h *Host) holders(waits time.Time) (holders []Holder) {
 	return holders
 }
 
-// memory is what the model's workers have now, in bytes.
+// memory returns what the model's workers have now, in bytes.
 func (m *Model) memory() (bytes int64) {
 	for _, w := range m.workers.current().supervisors {
 		bytes += w.Health().MemoryBytes
@@ -88,7 +88,7 @@ func (m *Model) memory() (bytes int64) {
 	return bytes
 }
 
-// need is the memory that the model needs, in bytes; 0 means it is not known yet.
+// need returns the memory that the model needs, in bytes; 0 means it is not known yet.
 func (m *Model) need() int64 {
 	if declared := int64(m.s.Loading.Memory); declared > 0 {
 		return declared

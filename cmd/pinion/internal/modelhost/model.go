@@ -105,7 +105,7 @@ func (o observer) Ended(e predict.End) {
 	o.lifecycle.touch(&o.lifecycle.ended)
 }
 
-// Stored is the OpenAPI document in the model's folder, or nil.
+// Stored returns the OpenAPI document in the model's folder, or nil.
 func (m *Model) Stored() []byte { return m.source.stored() }
 
 // label names the model where the server has several, in its metrics, logs and traces; "" means it has one.
@@ -116,7 +116,7 @@ func (m *Model) label() string {
 	return m.Name
 }
 
-// healthPath is where the model's health is, for messages; "" means at the root.
+// healthPath returns where the model's health is, for messages; "" means at the root.
 func (m *Model) healthPath() string {
 	if !m.host.o.Several {
 		return ""

@@ -36,7 +36,7 @@ func (l *Lifecycle) LoadByRequest(ctx context.Context, callers []string) error {
 	return err
 }
 
-// waitsUntil is the latest end of a turn that a request can wait for: half of its time is left for the load.
+// waitsUntil returns the latest end of a turn that a request can wait for: half of its time is left for the load.
 func (h *Host) waitsUntil(ctx context.Context) time.Time {
 	left := h.o.Config.Grace
 	if deadline, ok := ctx.Deadline(); ok {
@@ -122,8 +122,8 @@ func (l *Lifecycle) beginTurn(atLeast time.Duration) {
 	l.turnEnds = l.began.Add(max(leastTurn, atLeast))
 }
 
-// keptUntil is until when requests for others wait although the model is idle, with l.mu held: for its turn, or until
-// the clients that it has answered have not returned.
+// keptUntil returns until when requests for others wait although the model is idle, with l.mu held: for its turn, or
+// until the clients that it has answered have not returned.
 func (l *Lifecycle) keptUntil() time.Time {
 	if time.Unix(0, l.came.Load()).After(l.began) {
 		return l.turnEnds
@@ -138,8 +138,8 @@ func (l *Lifecycle) keptUntil() time.Time {
 	return l.turnEnds
 }
 
-// keptFor is how much longer that goes on, with l.mu held; 0 means not for a request that waits no longer than until
-// waits.
+// keptFor returns how much longer that goes on, with l.mu held; 0 means not for a request that waits no longer than
+// until waits.
 func (l *Lifecycle) keptFor(waits time.Time) time.Duration {
 	until := l.keptUntil()
 	if until.After(waits) {

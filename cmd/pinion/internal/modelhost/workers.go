@@ -73,7 +73,7 @@ func (m *Model) startWorkers(read *model.Model) error {
 	return nil
 }
 
-// workerOptions are the options of the model's workers, except for what differs between them.
+// workerOptions returns the options of the model's workers, except for what differs between them.
 func (m *Model) workerOptions(of *model.Model, sdk string, loaded func(ipc.Loaded)) supervise.Options {
 	s := m.s
 	o := s.WorkerOptions(of, m.source.python, sdk, loaded)
@@ -147,7 +147,7 @@ func (w workerSet) wait() {
 	w.preloader.Wait()
 }
 
-// tracing is what the workers of a model are told of traces; nil if there are none. The hooks are a file of the
+// tracing returns what the workers of a model are told of traces; nil if there are none. The hooks are a file of the
 // model's folder.
 func tracing(c *telemetry.Config, of *model.Model) *ipc.Tracing {
 	if c.Traces == nil {
@@ -159,10 +159,10 @@ func tracing(c *telemetry.Config, of *model.Model) *ipc.Tracing {
 	}
 }
 
-// Workers are those of the load of now.
+// Workers returns the workers of the current load.
 func (m *Model) Workers() []*supervise.Supervisor { return m.workers.current().supervisors }
 
-// Preloader is that of the load of now; nil means none was asked for.
+// Preloader returns the preload process of the current load; nil means none was asked for.
 func (m *Model) Preloader() *supervise.Preloader { return m.workers.current().preloader }
 
 // StopWorkers makes the workers leave, at once or when they are done, and loads no more. It does not wait.
@@ -187,7 +187,7 @@ func (m *Model) OutOfMemory() bool {
 	return exception == "MemoryError" || exception[strings.LastIndexByte(exception, '.')+1:] == "OutOfMemoryError"
 }
 
-// Failure is why the model cannot be set up, as 'pinion check' says it.
+// Failure returns why the model cannot be set up, as 'pinion check' says it.
 func (m *Model) Failure() model.Problem {
 	workers := m.Workers()
 	if len(workers) == 0 {

@@ -58,7 +58,7 @@ func (c *Client) Document() ([]byte, error) {
 	return body, nil
 }
 
-// complaint is why a server refused, in its own words where it has some.
+// complaint returns why a server refused, in its own words where it has some.
 func complaint(response *http.Response, body []byte) string {
 	var said struct {
 		Error  string          `json:"error"`

@@ -119,7 +119,7 @@ func (r *Runner) Ready() error {
 	}
 }
 
-// setupError is why the model cannot be set up; its traceback was printed.
+// setupError returns why the model cannot be set up; its traceback was printed.
 func (r *Runner) setupError() error {
 	st := r.worker.Status()
 	if p := st.Setup.Problem; p != nil && p.Fix != "" {

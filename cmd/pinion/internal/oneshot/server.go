@@ -104,7 +104,7 @@ func (s *Server) keep(line string) {
 	}
 }
 
-// broken is a server that cannot be measured, with what it said.
+// broken returns a server that cannot be measured, with what it said.
 func (s *Server) broken(what string) error {
 	return fmt.Errorf("%s:\n%s", what, s.output())
 }

@@ -56,7 +56,7 @@ func sameBuild(a, b string) bool {
 	return err == nil && bytes.Equal(build, other)
 }
 
-// buildID is the note in which Go's linker says what a binary was made of.
+// buildID returns the note in which Go's linker says what a binary was made of.
 func buildID(path string) ([]byte, error) {
 	file, err := elf.Open(path)
 	if err != nil {

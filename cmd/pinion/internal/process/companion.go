@@ -11,7 +11,7 @@ import (
 // NATS is the program that --nats embed starts.
 const NATS = "pinion-nats"
 
-// Companion is the path of a program that is installed together with this binary: beside it, else in the PATH.
+// Companion returns the path of a program that is installed together with this binary: beside it, else in the PATH.
 func Companion(name string) (string, error) {
 	own, err := os.Executable()
 	if err != nil {

@@ -84,8 +84,9 @@ func exitReason(err error) error {
 // signalCode and a signal's number are the exit code of a process whose program died of the signal, as a shell has it.
 const signalCode = 128
 
-// ContainMain is the process in between: it runs the program until that ends or the lifeline is cut, and leaves no
-// process behind. It runs on the process's first thread, which lives as long as the process: Pdeathsig needs that.
+// ContainMain is the main function of the process in between: it runs the program until that ends or the lifeline is
+// cut, and leaves no process behind. It runs on the process's first thread, which lives as long as the process:
+// Pdeathsig needs that.
 func ContainMain(program []string) int {
 	runtime.LockOSThread()
 	syscall.CloseOnExec(lifelineFD)
@@ -155,7 +156,7 @@ func killDescendants() {
 	}
 }
 
-// childrenOf are the children of a process, those that are dead and not yet waited for included.
+// childrenOf returns the children of a process, those that are dead and not yet waited for included.
 func childrenOf(parent int) (pids []int) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // a fixed pattern
 	for _, file := range stats {

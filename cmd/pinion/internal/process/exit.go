@@ -31,7 +31,8 @@ func (e *exitError) Unwrap() error { return e.err }
 // ExitWith ends the command with an exit code, and prints nothing.
 func ExitWith(code int) error { return &exitError{code: code} }
 
-// Failed is an error that ends the command with exit code 1, or with 2 if it is about the input that its flags give.
+// Failed returns an error that ends the command with exit code 1, or with 2 if it is about the input that its flags
+// give.
 func Failed(err error) error {
 	if err == nil {
 		return nil
@@ -49,7 +50,7 @@ func Failed(err error) error {
 	return &exitError{ExitFailure, err}
 }
 
-// Misused is an error that ends the command with exit code 2.
+// Misused returns an error that ends the command with exit code 2.
 func Misused(err error) error {
 	if err == nil {
 		return nil
@@ -57,7 +58,7 @@ func Misused(err error) error {
 	return &exitError{ExitUsage, err}
 }
 
-// ExitCode is the exit code of an error that a command has ended with, and what is to be printed of it. What cobra
+// ExitCode returns the exit code of an error that a command has ended with, and what is to be printed of it. What cobra
 // itself refuses is usage.
 func ExitCode(err error) (int, error) {
 	if err == nil {

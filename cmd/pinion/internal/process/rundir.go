@@ -45,7 +45,7 @@ func MakeRunDir() (*RunDir, error) {
 	return d, nil
 }
 
-// SDK is the folder of the cog package, where it is not kept elsewhere.
+// SDK returns the folder of the cog package, where it is not kept elsewhere.
 func (d *RunDir) SDK() string { return filepath.Join(d.Path(), "sdk") }
 
 func (d *RunDir) Files() string { return filepath.Join(d.Path(), "files") }
@@ -56,7 +56,7 @@ func (d *RunDir) RemakeFiles() (string, error) {
 	return d.Files(), err
 }
 
-// Path is where the folder is. It changes if it was removed and its name was taken since.
+// Path returns where the folder is. It changes if it was removed and its name was taken since.
 func (d *RunDir) Path() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -14,10 +14,10 @@ import (
 	"pinion/pyembed/sdk"
 )
 
-// SDKFolder is a folder that holds the cog package. It is kept from one run to the next, under the
-// user's cache and named by its content, for the sake of the bytecode that Python leaves beside the
-// sources: compiling them anew takes longer than all else that a worker does to start. Where there
-// is no such folder, or it does not hold exactly what it should, the run's own folder serves.
+// SDKFolder returns a folder that holds the cog package. It is kept from one run to the next, under the user's cache
+// and named by its content, for the sake of the bytecode that Python leaves beside the sources: compiling them anew
+// takes longer than all else that a worker does to start. Where there is no such folder, or it does not hold exactly
+// what it should, the run's own folder serves.
 func SDKFolder(run *RunDir) (string, error) {
 	if dir, err := CachedSDKFolder(); err == nil {
 		return dir, nil

@@ -56,7 +56,7 @@ func (d *RunDir) describe() error {
 	return os.Rename(path+".new", path)
 }
 
-// Servers are the running servers of this user that have their run folders in TMPDIR, the oldest first.
+// Servers returns the running servers of this user that have their run folders in TMPDIR, the oldest first.
 func Servers() []ServerInfo {
 	var servers []ServerInfo
 	found, _ := filepath.Glob(filepath.Join(os.TempDir(), runDirPattern)) // fails for a bad pattern only
@@ -104,7 +104,7 @@ func (s ServerInfo) proc(name string) string {
 	return filepath.Join("/proc", strconv.Itoa(s.PID), name)
 }
 
-// Stderr is where the server's log goes: a path that opens it, and its name.
+// Stderr returns where the server's log goes: a path that opens it, and its name.
 func (s ServerInfo) Stderr() (path, name string, err error) {
 	path = s.proc("fd/2")
 	name, err = os.Readlink(path)

@@ -106,7 +106,7 @@ func (backend) change(do func() error) error {
 	return do()
 }
 
-// Health is that of the service and of what the model shares with others.
+// Health returns the health of the service and of what the model shares with others.
 func (b backend) Health(context.Context) health.Document {
 	h := b.Service.Health()
 	h.Preload = b.m.Preloader().Health()

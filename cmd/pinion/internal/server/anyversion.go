@@ -128,7 +128,7 @@ func (b anyVersion) Defunct() (err error) {
 	return err
 }
 
-// Health is that of the version with the largest share, and the status of each.
+// Health returns the health of the version with the largest share, and the status of each version.
 func (b anyVersion) Health(ctx context.Context) health.Document {
 	h := b.primary().Health(ctx)
 	h.Models = map[string]string{}
@@ -180,7 +180,7 @@ type oneVersion struct {
 	target *target
 }
 
-// Create is that of the version.
+// Create creates a prediction at the version.
 func (b oneVersion) Create(req predict.Request) (*predict.Prediction, error) {
 	_, req.Version = b.m.split()
 	return b.target.create(req, b.backend.Create)

@@ -40,7 +40,7 @@ func (f *Server) hasDashboard(monitor bool) bool {
 	return !f.s.Exposure.Dashboard.Off && monitor == (f.s.Exposure.MetricsPort >= 0 && f.auth.Tokens() == nil)
 }
 
-// dashboardAt is the live view on that port, at the root or below /models; nil means it is not there.
+// dashboardAt returns the live view on that port, at the root or below /models; nil means it is not there.
 func (m *servedModel) dashboardAt(atRoot, monitor bool) *httpd.Dashboard {
 	if !m.server.hasDashboard(monitor) {
 		return nil
@@ -55,7 +55,7 @@ func (m *servedModel) dashboardAt(atRoot, monitor bool) *httpd.Dashboard {
 	return d
 }
 
-// rootDashboard is the live view of the default model at the root.
+// rootDashboard returns the live view of the default model at the root.
 func (f *Server) rootDashboard(monitor bool) *httpd.Dashboard {
 	if !f.several {
 		return f.first().dashboardAt(true, monitor)
@@ -82,7 +82,8 @@ func (f *Server) rootDashboard(monitor bool) *httpd.Dashboard {
 	return d
 }
 
-// linkToDashboard is the address of the live view as the page at /docs has it; "" means it is not on the same port.
+// linkToDashboard returns the address of the live view as the page at /docs has it; "" means it is not on the same
+// port.
 func (m *servedModel) linkToDashboard() string {
 	if !m.server.hasDashboard(false) {
 		return ""
@@ -90,7 +91,7 @@ func (m *servedModel) linkToDashboard() string {
 	return "dashboard"
 }
 
-// figures are those of the live view.
+// figures returns the figures of the live view.
 func (m *servedModel) figures() metrics.Figures {
 	f := m.metrics.Figures()
 	f.LostWebhooks = m.Webhooks.State().Losses
@@ -111,7 +112,7 @@ func (m *servedModel) closeDashboard() {
 // shownSetupLogs is how many bytes of the end of a setup's logs the live view shows.
 const shownSetupLogs = 8 << 10
 
-// viewState is what the live view shows beside figures and predictions.
+// viewState returns what the live view shows beside figures and predictions.
 func (m *servedModel) viewState() dashboard.State {
 	h, budget, load := m.Service.Glance(), m.server.budget.Stats(), m.Pool.Load()
 	out := dashboard.State{
@@ -135,7 +136,7 @@ func (m *servedModel) viewState() dashboard.State {
 	return out
 }
 
-// setupState is a setup as the view shows it; of one that failed it shows all logs.
+// setupState returns a setup as the view shows it; of one that failed it shows all logs.
 func setupState(s *health.Setup) dashboard.Setup {
 	if s == nil {
 		return dashboard.Setup{Status: health.SetupStarting}
@@ -150,7 +151,7 @@ func setupState(s *health.Setup) dashboard.Setup {
 	return out
 }
 
-// overview is the model among all of the server.
+// overview returns the model among all of the server.
 func (m *servedModel) overview() dashboard.Model {
 	state, _ := m.Lifecycle.State()
 	load, hooks := m.load(), m.Webhooks.State()
@@ -171,8 +172,8 @@ func (m *servedModel) webhookState() dashboard.Webhooks {
 	return dashboard.Webhooks{Pending: s.Pending, Retrying: s.Retrying, Retried: text(s.Retried), Lost: text(s.Lost)}
 }
 
-// workerState is a worker as the view shows it. How it ended is worded for the prediction that it had, which the view
-// does not name.
+// workerState returns a worker as the view shows it. How it ended is worded for the prediction that it had, which the
+// view does not name.
 func workerState(w health.Worker) dashboard.Worker {
 	return dashboard.Worker{
 		State: w.State, PID: w.PID, Busy: w.Busy, BusySince: dashboard.Milliseconds(w.BusySince.Time), Served: w.Served,

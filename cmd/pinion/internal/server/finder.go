@@ -59,7 +59,7 @@ func (g *gateway) joinModels(names []string) error {
 	return nil
 }
 
-// names are those of the models that have a queue.
+// names returns the names of the models that have a queue.
 func (f *finder) names() ([]string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), findEvery)
 	defer cancel()

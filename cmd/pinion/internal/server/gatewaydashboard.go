@@ -9,13 +9,13 @@ import (
 	"pinion/httpd/web/fleet"
 )
 
-// dashboard is the live view of the fleet.
+// dashboard returns the live view of the fleet.
 func (g *gateway) dashboard() *httpd.Dashboard {
 	view := fleet.New(g.fleetState)
 	return &httpd.Dashboard{Page: view.Page(), Data: view.Data()}
 }
 
-// fleetState is what the view shows. All queues are asked at once.
+// fleetState returns what the view shows. All queues are asked at once.
 func (g *gateway) fleetState() fleet.State {
 	models := g.all()
 	state := fleet.State{Models: make([]fleet.Model, len(models))}

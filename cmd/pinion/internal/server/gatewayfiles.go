@@ -65,7 +65,7 @@ func newJobInput(req *predict.Request, budget *memory.Budget) (in *jobInput, err
 	return in, nil
 }
 
-// input is the input alone.
+// input returns the input alone.
 func (in *jobInput) input() []byte { return in.body[len(beforeInput) : len(in.body)-1] }
 
 // charge charges n more bytes. Small ones are not charged.
@@ -104,7 +104,7 @@ func nextFile(input []byte, files predict.Attachments) (before []byte, f attache
 	return before, f, after, true, nil
 }
 
-// sizeWithFiles is how much the files add to the input as data URLs.
+// sizeWithFiles returns how much the files add to the input as data URLs.
 func sizeWithFiles(input []byte, files predict.Attachments) (size int64, err error) {
 	for {
 		_, f, after, ok, err := nextFile(input, files)

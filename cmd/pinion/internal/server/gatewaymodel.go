@@ -147,7 +147,7 @@ func (m *gatewayModel) Health(context.Context) health.Document {
 	return h
 }
 
-// entry is what GET /models says of the model: it is ready if a server takes its jobs.
+// entry returns what GET /models says of the model: it is ready if a server takes its jobs.
 func (m *gatewayModel) entry() httpd.ModelEntry {
 	e := httpd.ModelEntry{State: "unloaded", Load: "startup"}
 	summary, servers, err := m.member.Overview()

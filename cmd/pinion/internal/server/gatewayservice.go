@@ -36,7 +36,7 @@ func (r gatewayRoot) Ready() error {
 	return r.g.finder.ready()
 }
 
-// Health is that of the default model, with the status of each.
+// Health returns the health of the default model, with the status of each model.
 func (r gatewayRoot) Health(ctx context.Context) health.Document {
 	out := r.g.health()
 	if m := r.g.only(); m != nil {
@@ -53,7 +53,7 @@ func (r gatewayRoot) Health(ctx context.Context) health.Document {
 	return out
 }
 
-// health is what all have in their health.
+// health returns what all have in their health.
 func (g *gateway) health() health.Document {
 	connections := g.connections.Stats()
 	return health.Document{
@@ -63,7 +63,7 @@ func (g *gateway) health() health.Document {
 	}
 }
 
-// OpenAPI is the document of the default model.
+// OpenAPI returns the document of the default model.
 func (r gatewayRoot) OpenAPI() ([]byte, bool) {
 	if m := r.g.only(); m != nil {
 		return m.OpenAPI()
@@ -71,7 +71,7 @@ func (r gatewayRoot) OpenAPI() ([]byte, bool) {
 	return nil, false
 }
 
-// HasTraining is that of the default model.
+// HasTraining reports whether the default model has trainings.
 func (r gatewayRoot) HasTraining() bool {
 	m := r.g.only()
 	return m == nil || m.HasTraining()
@@ -87,7 +87,7 @@ func (g *gateway) rootPage(ctx *fasthttp.RequestCtx) {
 	ctx.SetStatusCode(fasthttp.StatusSeeOther)
 }
 
-// httpModels are the models below /models.
+// httpModels returns the models below /models.
 func (g *gateway) httpModels() []httpd.Model {
 	models := []httpd.Model{}
 	for _, m := range g.all() {
@@ -102,7 +102,7 @@ func (g *gateway) httpModels() []httpd.Model {
 	return models
 }
 
-// knownModels are the models as other protocols know them.
+// knownModels returns the models as other protocols know them.
 func (g *gateway) knownModels() (known []*protocol.Model) {
 	for _, m := range g.all() {
 		known = append(known, m.known)
@@ -116,7 +116,7 @@ func (g *gateway) queueing() httpd.QueueOptions {
 	}
 }
 
-// rootQueue is the queue of the default model.
+// rootQueue returns the queue of the default model.
 func (g *gateway) rootQueue() httpd.JobQueue {
 	if m := g.only(); m != nil {
 		return m.member

@@ -62,7 +62,7 @@ func (m *gatewayModel) addVersion(v *gatewayModel) {
 	g.showModels()
 }
 
-// allVersions are the versions that servers have told of; none: the model has none, or no server has told yet.
+// allVersions returns the versions that servers have told of; none: the model has none, or no server has told yet.
 func (m *gatewayModel) allVersions() []*gatewayModel {
 	if versions := m.versions.Load(); versions != nil {
 		return *versions
@@ -79,7 +79,7 @@ func (m *gatewayModel) findVersion(version string) *gatewayModel {
 	return nil
 }
 
-// knownVersions are the versions as other protocols know them.
+// knownVersions returns the versions as other protocols know them.
 func (m *gatewayModel) knownVersions() (known []*protocol.Model) {
 	for _, v := range m.allVersions() {
 		known = append(known, v.known)
@@ -90,7 +90,7 @@ func (m *gatewayModel) knownVersions() (known []*protocol.Model) {
 	return known
 }
 
-// queue is the model's, for requests that name the version, where it is one.
+// queue returns the model's, for requests that name the version, where it is one.
 func (m *gatewayModel) queue() httpd.JobQueue {
 	if m.version != "" {
 		return jobqueue.Version{Member: m.member, Name: m.version}
@@ -98,7 +98,7 @@ func (m *gatewayModel) queue() httpd.JobQueue {
 	return m.member
 }
 
-// slotsOf is how many slots a server has for the model, or the version; false means it has not that version.
+// slotsOf returns how many slots a server has for the model, or the version; false means it has not that version.
 func (m *gatewayModel) slotsOf(s *store.NamedStatus) (slots int, ok bool) {
 	if m.version == "" {
 		return s.Slots, true

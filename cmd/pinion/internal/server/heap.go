@@ -90,7 +90,7 @@ func (h *heap) ReleaseSoon(after time.Duration) {
 	h.mu.Unlock()
 }
 
-// fromSystem is how much memory Go has of the system, in bytes.
+// fromSystem returns how much memory Go has of the system, in bytes.
 func fromSystem() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

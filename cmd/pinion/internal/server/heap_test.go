@@ -8,7 +8,7 @@ import (
 // sink keeps what a test allocates from being optimised away.
 var sink []byte
 
-// cyclesOf is how many cycles begin while so many bytes of garbage are made.
+// cyclesOf returns how many cycles begin while so many bytes of garbage are made.
 func cyclesOf(bytes int) uint32 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -55,7 +55,7 @@ func (f *Server) makeHTTP() error {
 	return nil
 }
 
-// protocols are the settings of the other protocols, of which SageMaker may add models.
+// protocols returns the settings of the other protocols, of which SageMaker may add models.
 func (f *Server) protocols() *config.Protocols {
 	p := f.s.Protocols
 	if f.read.Folder != nil {
@@ -64,7 +64,7 @@ func (f *Server) protocols() *config.Protocols {
 	return &p
 }
 
-// shutdown is what POST /shutdown calls; nil means it is off.
+// shutdown returns what POST /shutdown calls; nil means it is off.
 func (f *Server) shutdown() func() {
 	if f.s.Exposure.NoShutdown {
 		return nil
@@ -72,7 +72,7 @@ func (f *Server) shutdown() func() {
 	return f.stop.ask
 }
 
-// knownModels are the models as other protocols know them.
+// knownModels returns the models as other protocols know them.
 func (f *Server) knownModels() (known []*protocol.Model) {
 	for _, m := range f.all() {
 		if v := f.versionsOf(m); v == nil {
@@ -91,8 +91,8 @@ func (f *Server) rootPage() fasthttp.RequestHandler {
 	return f.byFirst(func(m *servedModel) fasthttp.RequestHandler { return m.page(true) })
 }
 
-// httpModels are the models below /models, on the server's own port or on the one for monitoring. A single model whose
-// name cannot be in a path has no routes there.
+// httpModels returns the models below /models, on the server's own port or on the one for monitoring. A single model
+// whose name cannot be in a path has no routes there.
 func (f *Server) httpModels(monitor bool) []httpd.Model {
 	models := []httpd.Model{}
 	shown := map[*versions]bool{}
@@ -126,8 +126,8 @@ func (m *servedModel) httpModel(monitor bool) httpd.Model {
 	}
 }
 
-// httpModel is what answers for the model's name alone: as the version with the largest share, but with the predictions
-// of all.
+// httpModel returns what answers for the model's name alone: as the version with the largest share, but with the
+// predictions of all.
 func (v *versions) httpModel(monitor bool) httpd.Model {
 	primary := func() *servedModel { return v.route.Load().primary().servedModel }
 	m := primary().httpModel(monitor)
@@ -146,13 +146,13 @@ func (v *versions) httpModel(monitor bool) httpd.Model {
 	return m
 }
 
-// traffic is where requests for the model go.
+// traffic returns where requests for the model go.
 func (v *versions) traffic() *httpd.Traffic {
 	r := v.route.Load()
 	return &httpd.Traffic{Shares: r.shares(), Mirror: r.mirrorName()}
 }
 
-// title is the name of the default model at the start for people; "" means there is none.
+// title returns the name of the default model at the start for people; "" means there is none.
 func (f *Server) title() string {
 	if m := f.first(); m != nil {
 		return m.title()
@@ -160,7 +160,7 @@ func (f *Server) title() string {
 	return ""
 }
 
-// title is the model's name for people.
+// title returns the model's name for people.
 func (m *servedModel) title() string {
 	if m.server.several {
 		return m.Name
@@ -168,8 +168,8 @@ func (m *servedModel) title() string {
 	return m.of.Found.Title()
 }
 
-// rootPageData are the routes that the page at the root asks; with several models it is that of the first one at the
-// time.
+// rootPageData returns the routes that the page at the root asks; with several models it is that of the first one at
+// the time.
 func (f *Server) rootPageData() map[string]fasthttp.RequestHandler {
 	if !f.several {
 		return page.Data(f.first().pageOptions(true))
@@ -206,7 +206,7 @@ func helpPages() func(page string) string {
 	return version.DocsPage
 }
 
-// pageHelp is the address of the document about the page; "" means it is not known.
+// pageHelp returns the address of the document about the page; "" means it is not known.
 func pageHelp() string {
 	if help := helpPages(); help != nil {
 		return help("how-to/page")
@@ -232,7 +232,7 @@ func (m *servedModel) links(atRoot bool, to string) (links []web.Link) {
 	return links
 }
 
-// entry is what GET /models says of the model.
+// entry returns what GET /models says of the model.
 func (m *servedModel) entry() httpd.ModelEntry {
 	h := m.Service.Glance()
 	state, reason := m.Lifecycle.State()

@@ -50,7 +50,7 @@ func (q *modelQueue) loadModels(ctx context.Context) {
 	}
 }
 
-// toLoad are the models that jobs wait for.
+// toLoad returns the models that jobs wait for.
 func (q *modelQueue) toLoad(ctx context.Context) (idle []*jobTarget) {
 	var waits bool
 	var named func(version string) bool

@@ -101,7 +101,7 @@ func (q *modelQueue) join(m *servedModel) (err error) {
 	return nil
 }
 
-// httpQueue is the queue of the model as HTTP has it, or nil. exact: requests name this version.
+// httpQueue returns the queue of the model as HTTP has it, or nil. exact: requests name this version.
 func (m *servedModel) httpQueue(exact bool) (func() httpd.JobQueue, httpd.QueueOptions) {
 	if m.queue == nil {
 		return nil, httpd.QueueOptions{}
@@ -126,7 +126,7 @@ func (f *Server) queueing(of func() *servedModel) httpd.QueueOptions {
 	}
 }
 
-// schema is what gateways may know of the model; false means it is not known yet.
+// schema returns what gateways may know of the model; false means it is not known yet.
 func (m *servedModel) schema() (store.Schema, bool) {
 	l, ok := m.Service.Reported()
 	return store.Schema{Streaming: l.Streaming, Train: l.Train, Predict: l.Predict, OpenAPI: l.Schema}, ok
@@ -152,7 +152,7 @@ func (f *Server) routeJobs(list []*servedModel) {
 	}
 }
 
-// queues are those of the models, each once.
+// queues returns the queues of the models, each once.
 func (f *Server) queues() (queues []*modelQueue) {
 	for _, m := range f.all() {
 		if m.queue != nil && !slices.Contains(queues, m.queue) {

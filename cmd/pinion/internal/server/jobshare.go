@@ -83,7 +83,7 @@ func (t *jobTurns) give(to int) {
 // maxAtOnce is how many jobs are taken at once at most.
 const maxAtOnce = 32
 
-// capacity is how many jobs could begin now, and what it waits for where none could.
+// capacity returns how many jobs could begin now, and what it waits for where none could.
 func (q *modelQueue) capacity(version string) (n int, blocking []*jobTarget, rerouted context.Context) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -218,7 +218,7 @@ func (q *modelQueue) Check(req *predict.Request, most int) (input []byte, warnin
 	return nil, nil, first
 }
 
-// byShare are the targets that such jobs go to, the one with the largest share first.
+// byShare returns the targets that such jobs go to, the one with the largest share first.
 func (q *modelQueue) byShare(version string) (targets []*jobTarget) {
 	for _, t := range q.routed() {
 		if version == "" && t.share > 0 || version != "" && t.version == version {

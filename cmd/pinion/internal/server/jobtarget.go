@@ -51,7 +51,7 @@ func (t *jobTarget) check(req *predict.Request, most int) (input []byte, warning
 // runsJobs reports whether the model runs jobs, now or as soon as a slot is free.
 func (t *jobTarget) runsJobs() bool { return t.Lifecycle.IsReady() && t.Pool.Load().Capacity > 0 }
 
-// free is how many jobs the model could begin now.
+// free returns how many jobs the model could begin now.
 func (t *jobTarget) free() int {
 	if !t.Lifecycle.IsReady() {
 		return 0

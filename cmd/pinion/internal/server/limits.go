@@ -44,8 +44,8 @@ func applyMemoryLimit(asked int64) int64 {
 }
 
 const (
-	// budgetShare is the memory budget's part of the memory that the front and its workers may have. Go's collector lets
-	// the heap become twice as large as what is in use: so the front stays within its half.
+	// budgetShare is the memory budget's part of the memory that the front and its workers may have. Go's collector
+	// lets the heap become twice as large as what is in use: so the front stays within its half.
 	budgetShare = 4
 	// largestBudget bounds the default budget, in bytes.
 	largestBudget = 1 << 30
@@ -77,9 +77,9 @@ const (
 	fewestConnections = 64
 )
 
-// connectionLimit is how many connections may be open at once: three quarters of the descriptors that the process may
-// open, less 256. The rest is for workers, files, webhooks and logs. Go has raised the soft limit of descriptors to the
-// hard one.
+// connectionLimit returns how many connections may be open at once: three quarters of the descriptors that the process
+// may open, less 256. The rest is for workers, files, webhooks and logs. Go has raised the soft limit of descriptors to
+// the hard one.
 func connectionLimit() int {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {

@@ -52,8 +52,8 @@ func boundUnsent(_, _ string, c syscall.RawConn) error {
 	})
 }
 
-// reachable is an address by which programs on this machine reach a server that is bound to address, which may stand
-// for all of the machine's: all is then true.
+// reachable returns an address by which programs on this machine reach a server that is bound to address, which may
+// stand for all of the machine's: all is then true.
 func reachable(address string) (_ string, everywhere bool) {
 	host, port, err := net.SplitHostPort(strings.TrimPrefix(address, "http://"))
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {

@@ -13,7 +13,7 @@ const leaveWait = 5 * time.Second
 
 var _ httpd.JobQueue = (*jobqueue.Member)(nil)
 
-// jobsOf is the queue as the metrics want it.
+// jobsOf returns the queue as the metrics want it.
 func jobsOf(m *jobqueue.Member) *metrics.Jobs {
 	if m == nil {
 		return nil

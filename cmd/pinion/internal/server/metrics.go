@@ -52,7 +52,7 @@ func (m *servedModel) addMetrics(o *metrics.Options) {
 	}
 }
 
-// jobs is the model's part in its queue, or nil.
+// jobs returns the model's part in its queue, or nil.
 func (m *servedModel) jobs() *metrics.Jobs {
 	if m.queue == nil {
 		return nil
@@ -85,7 +85,7 @@ func (f *Server) allMetrics() metricsPage {
 	}}
 }
 
-// versions is what build_info says of the model's side: empty for Python until a worker has reported it.
+// versions returns what build_info says of the model's side: empty for Python until a worker has reported it.
 func (m *servedModel) versions() (python, cog string) {
 	for _, worker := range m.Workers() {
 		if st := worker.Status(); st.Python != "" {
@@ -116,7 +116,7 @@ func (m *servedModel) workerStates() []metrics.Worker {
 	return now
 }
 
-// gpusOf are the GPUs as the metrics want them.
+// gpusOf returns the GPUs as the metrics want them.
 func gpusOf(samples []nvml.Sample) []metrics.GPU {
 	gpus := make([]metrics.GPU, len(samples))
 	for i, s := range samples {
@@ -128,7 +128,7 @@ func gpusOf(samples []nvml.Sample) []metrics.GPU {
 	return gpus
 }
 
-// exitCauses are the words for a worker's exit.
+// exitCauses returns the words for a worker's exit.
 func exitCauses() (causes []string) {
 	for _, c := range supervise.ExitCauses() {
 		causes = append(causes, string(c))

@@ -42,7 +42,7 @@ func newModelQueue(f *Server, title string, ttl time.Duration) *modelQueue {
 	return q
 }
 
-// log is that of the queue. m is the first that uses it.
+// log returns the log of the queue. m is the first that uses it.
 func (q *modelQueue) log(m *servedModel) *slog.Logger {
 	if q.server.several {
 		return q.server.log.With("model", q.title)
@@ -187,7 +187,7 @@ func (q *modelQueue) versions() (slots map[string]int) {
 	return slots
 }
 
-// routed are the models that jobs are given to.
+// routed returns the models that jobs are given to.
 func (q *modelQueue) routed() []*jobTarget {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -36,7 +36,7 @@ func takenError(err error, port int, by portSetting) error {
 	return fmt.Errorf("%w: by %s; end it, or choose another port with %s: %s 0 takes a free one", err, who, how, by.Flag)
 }
 
-// portOwner is the process that listens on a TCP port of this machine, or 0 if that cannot be seen.
+// portOwner returns the process that listens on a TCP port of this machine, or 0 if that cannot be seen.
 func portOwner(port int) int {
 	links := map[string]bool{}
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
@@ -57,7 +57,7 @@ func portOwner(port int) int {
 	return 0
 }
 
-// listeningInodes are the inodes of the sockets that listen on a port, by one of the kernel's tables
+// listeningInodes returns the inodes of the sockets that listen on a port, by one of the kernel's tables
 // (Documentation/networking/proc_net_tcp.rst).
 func listeningInodes(table string, port int) (inodes []string) {
 	const listening = "0A"
@@ -79,7 +79,7 @@ func listeningInodes(table string, port int) (inodes []string) {
 	return inodes
 }
 
-// commandLine is how a process was started, cut where it is long.
+// commandLine returns how a process was started, cut where it is long.
 func commandLine(pid int) string {
 	const most = 120
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may have ended

@@ -15,7 +15,7 @@ import (
 	"pinion/runtime/predict"
 )
 
-// reloader is what POST /reload calls, at the root or below /models, where that is allowed.
+// reloader returns what POST /reload calls, at the root or below /models, where that is allowed.
 func (f *Server) reloader(of func() *servedModel) func() (string, error) {
 	if !f.s.Exposure.ModelControl() {
 		return nil
@@ -29,8 +29,8 @@ func (f *Server) reloader(of func() *servedModel) func() (string, error) {
 	}
 }
 
-// onHangup calls reload for each SIGHUP. At a terminal it means that the terminal is gone, and ends the process as ever;
-// and where it was set to be ignored, as nohup does, it is.
+// onHangup calls reload for each SIGHUP. At a terminal it means that the terminal is gone, and ends the process as
+// ever; and where it was set to be ignored, as nohup does, it is.
 func onHangup(reload func()) {
 	if terminal.IsTerminal(os.Stdin) || terminal.IsTerminal(os.Stderr) || signal.Ignored(syscall.SIGHUP) {
 		return
@@ -61,7 +61,7 @@ func (f *Server) watchReload() {
 	})
 }
 
-// changer is what POST /models/{name}/load or unload calls, where that is allowed.
+// changer returns what POST /models/{name}/load or unload calls, where that is allowed.
 func (m *servedModel) changer(verb string, change func(*modelhost.Lifecycle) error) func() error {
 	if !m.server.s.Exposure.ModelControl() {
 		return nil

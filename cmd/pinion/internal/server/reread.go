@@ -116,7 +116,7 @@ func (f *Server) serveAgain(ctx context.Context, old *servedModel, of config.Nam
 	return m
 }
 
-// named is the model of that name, or nil.
+// named returns the model of that name, or nil.
 func named(list []*servedModel, name string) *servedModel {
 	i := slices.IndexFunc(list, func(m *servedModel) bool { return m.Name == name })
 	if i < 0 {
@@ -212,7 +212,7 @@ func (f *Server) retire(m *servedModel) bool {
 	return true
 }
 
-// successor is the model that requests find in the place of this one, which leaves; nil means there is none.
+// successor returns the model that requests find in the place of this one, which leaves; nil means there is none.
 func (m *servedModel) successor() *servedModel {
 	if !m.Service.Draining() {
 		return nil

@@ -39,7 +39,7 @@ func (f *Server) root() func() httpd.Service {
 	}
 }
 
-// rootQueue is the job queue at the root of the server, or nil.
+// rootQueue returns the job queue at the root of the server, or nil.
 func (f *Server) rootQueue() (func() httpd.JobQueue, httpd.QueueOptions) {
 	if !f.several {
 		return f.first().httpQueue(false)
@@ -78,7 +78,7 @@ func (noModel) Create(predict.Request) (*predict.Prediction, error) { return nil
 
 func (noModel) Ready() error { return httpd.ErrNoModel }
 
-// Health is that of the server alone.
+// Health returns the health of the server alone.
 func (n noModel) Health(context.Context) health.Document {
 	h := health.Document{
 		Status:  "UNLOADED",
@@ -88,7 +88,7 @@ func (n noModel) Health(context.Context) health.Document {
 	return h
 }
 
-// Health is the default model's, with the status of each model.
+// Health returns the default model's, with the status of each model.
 func (b rootBackend) Health(ctx context.Context) health.Document {
 	h := b.Service.Health(ctx)
 	h.Models = map[string]string{}

@@ -58,7 +58,7 @@ func (h setupLog) WithGroup(name string) slog.Handler {
 	return setupLog{h.Handler.WithGroup(name), h.began}
 }
 
-// setupProgress is the progress of a setup in one line. A bar that the model draws is part of it.
+// setupProgress returns the progress of a setup in one line. A bar that the model draws is part of it.
 func setupProgress(elapsed time.Duration, line string) string {
 	text := fmt.Sprintf("setting up for %s", elapsed.Truncate(time.Second))
 	if line != "" {

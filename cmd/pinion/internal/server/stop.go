@@ -26,8 +26,8 @@ type stop struct {
 var errStopping = &predict.NotReadyError{Reason: "The server is shutting down"}
 
 const (
-	// lastTry is how long the workers, the last webhooks and the job queue have at least, when predictions took all of the
-	// grace.
+	// lastTry is how long the workers, the last webhooks and the job queue have at least, when predictions took all of
+	// the grace.
 	lastTry = 2 * time.Second
 	// workCheckInterval is how often a stop without a limit looks whether a model still works.
 	workCheckInterval = 250 * time.Millisecond
@@ -138,7 +138,7 @@ func (f *Server) whenLate(ctx context.Context, grace time.Duration) <-chan time.
 	return late
 }
 
-// outsiderGrace is how long a stop waits for what is not the model's work.
+// outsiderGrace returns how long a stop waits for what is not the model's work.
 func (f *Server) outsiderGrace() time.Duration { return cmp.Or(f.s.Grace, config.DefaultGrace) }
 
 // working reports whether a prediction runs, or waits for a worker.
@@ -179,7 +179,7 @@ func (f *Server) inFlight() (n int) {
 	return n
 }
 
-// cancelGrace is how long canceled predictions may take before their workers are killed.
+// cancelGrace returns how long canceled predictions may take before their workers are killed.
 func (f *Server) cancelGrace() (grace time.Duration) {
 	for _, m := range f.models.every() {
 		grace = max(grace, m.of.Settings.CancelGrace)

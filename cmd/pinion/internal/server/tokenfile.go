@@ -34,7 +34,7 @@ func openTokenFile(path string, log *slog.Logger) (*tokenFile, error) {
 	return f, nil
 }
 
-// Tokens are those of the file; nil if there is none.
+// Tokens returns the tokens of the file; nil if there is none.
 func (f *tokenFile) Tokens() *httpd.Tokens {
 	if f == nil {
 		return nil

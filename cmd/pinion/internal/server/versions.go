@@ -50,7 +50,7 @@ func (f *Server) versionsOf(m *servedModel) *versions {
 	return f.models.versioned()[name]
 }
 
-// pathName is the model's name in paths: with its version if there are several.
+// pathName returns the model's name in paths: with its version if there are several.
 func (m *servedModel) pathName() string {
 	if m.server.versionsOf(m) == nil {
 		return m.Name
@@ -212,7 +212,7 @@ func (r *route) shares() config.Traffic {
 	return shares
 }
 
-// primary is the version with the largest share, which also answers for the schema.
+// primary returns the version with the largest share, which also answers for the schema.
 func (r *route) primary() *target {
 	return slices.MaxFunc(r.versions, func(a, b *target) int { return a.share - b.share })
 }

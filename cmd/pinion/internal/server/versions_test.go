@@ -24,7 +24,7 @@ func TestVersions_TurnsSpreadShares(t *testing.T) {
 	}
 }
 
-// versionedSite is a server of two versions of the model m, which are ready.
+// versionedSite returns a server of two versions of the model m, which are ready.
 func versionedSite(t *testing.T) (*site, *versions) {
 	t.Helper()
 	s := serve(t, []config.Named{namedModel(t, "m@1", "good"), namedModel(t, "m@2", "good")}, nil)

@@ -2,7 +2,7 @@ package terminal
 
 import "fmt"
 
-// Counted is a number of things, in words.
+// Counted returns a number of things, in words.
 func Counted(n int, thing string) string {
 	if n != 1 {
 		thing += "s"

@@ -2,7 +2,7 @@ package terminal
 
 import "strings"
 
-// ShellWord is a word as a shell reads it, in quotes if it needs them.
+// ShellWord returns a word as a shell reads it, in quotes if it needs them.
 func ShellWord(word string) string {
 	for _, r := range word {
 		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./", r) {

@@ -72,7 +72,7 @@ func (t *Tokens) follow() {
 	}
 }
 
-// Joined is the text that the items of a list make together.
+// Joined returns the text that the items of a list make together.
 func Joined(list []byte) string {
 	var text strings.Builder
 	for _, item := range rawjson.Items(list) {

@@ -58,7 +58,7 @@ func IsUTF8(name string) bool {
 	return err == nil && utf8.Valid(data)
 }
 
-// Reason is an error of Read without the name of the file, for messages that have it.
+// Reason returns an error of Read without the name of the file, for messages that have it.
 func Reason(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {

@@ -5,7 +5,7 @@ import "strconv"
 // OptionalBool is a switch that may have been left alone. It implements pflag.Value.
 type OptionalBool struct{ given, on bool }
 
-// Or is the switch, or, where it was left alone, the default.
+// Or returns the switch, or, where it was left alone, the default.
 func (b *OptionalBool) Or(byDefault bool) bool {
 	if b.given {
 		return b.on
@@ -18,7 +18,7 @@ func (b *OptionalBool) Set(v string) error {
 	return ParseBool(&b.on, v)
 }
 
-// String is the value; "" where there is none.
+// String returns the value; "" where there is none.
 func (b *OptionalBool) String() string {
 	if !b.given {
 		return ""

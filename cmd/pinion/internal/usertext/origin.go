@@ -46,7 +46,7 @@ func ParseOrigin(v string) (string, error) {
 	return scheme + "://" + host, nil
 }
 
-// originHost is the host and the port of an origin, without the port that a browser leaves out.
+// originHost returns the host and the port of an origin, without the port that a browser leaves out.
 func originHost(u *url.URL) (string, error) {
 	name, port := strings.ToLower(u.Hostname()), u.Port()
 	if address, err := netip.ParseAddr(name); err == nil {

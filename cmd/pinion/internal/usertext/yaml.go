@@ -34,8 +34,8 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("line %d: %s", e.Line, e.What)
 }
 
-// ParseYAML returns the first two documents of a file that hold something: no file may have more than one. The error is a
-// *SyntaxError.
+// ParseYAML returns the first two documents of a file that hold something: no file may have more than one. The error is
+// a *SyntaxError.
 func ParseYAML(data []byte) (documents []*Node, err error) {
 	if len(data) > maxSize || countParts(data) > maxParts {
 		return nil, &SyntaxError{What: fmt.Sprintf(
@@ -71,7 +71,7 @@ func countParts(data []byte) (n int) {
 	return n
 }
 
-// syntaxError is the parser's error. One that is found only at the end of the file is where the construct begins.
+// syntaxError returns the parser's error. One that is found only at the end of the file is where the construct begins.
 func syntaxError(err error, data []byte) *SyntaxError {
 	lines := bytes.Count(bytes.TrimRight(data, "\n"), []byte("\n")) + 1
 	var at *yaml.LoadError
@@ -177,7 +177,7 @@ func (r *yamlReader) mapping(to *Node, node *yaml.Node, depth int) {
 	}
 }
 
-// keyText is a key that is a word; another one has the text of no key that is known.
+// keyText returns a key that is a word; another one has the text of no key that is known.
 func keyText(key *yaml.Node) string {
 	if key.Kind == yaml.AliasNode {
 		key = key.Alias

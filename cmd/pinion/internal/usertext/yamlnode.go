@@ -43,7 +43,7 @@ type Entry struct {
 	First int
 }
 
-// Get is the value of a key; nil if there is none. Of several entries the first counts: those that << merges stand
+// Get returns the value of a key; nil if there is none. Of several entries the first counts: those that << merges stand
 // last.
 func (n *Node) Get(key string) *Node {
 	if n == nil {
@@ -57,7 +57,7 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// Value is what encoding/json makes JSON of. A number stays as it is written where JSON knows the form.
+// Value returns what encoding/json makes JSON of. A number stays as it is written where JSON knows the form.
 func (n *Node) Value() any {
 	switch n.Kind {
 	case Mapping:

@@ -13,7 +13,7 @@ const (
 	minSecret = 6            // shorter values of variables occur in ordinary words
 )
 
-// secretsOf are the values of the variables whose names say that they are secret.
+// secretsOf returns the values of the variables whose names say that they are secret.
 func secretsOf(environ []string) (values []string) {
 	names := regexp.MustCompile(`(?i)(key|token|secret|passw|credential|dsn|auth)`)
 	for _, e := range environ {

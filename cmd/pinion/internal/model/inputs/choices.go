@@ -2,7 +2,7 @@ package inputs
 
 import "encoding/json"
 
-// Choices are the values of an input that has a few; nil means it has others, or there is no such input.
+// Choices returns the values of an input that has a few; nil means it has others, or there is no such input.
 func (f *Fields) Choices(name string) (choices []string) {
 	s := f.named[name]
 	if s == nil {

@@ -7,7 +7,7 @@ import (
 	"pinion/runtime/schema"
 )
 
-// Component is one of a document's schemas, as it stands there.
+// Component returns one of a document's schemas, as it stands there.
 func Component(document []byte, name string) ([]byte, error) {
 	d, err := schema.ReadDocument[json.RawMessage](document)
 	if err != nil {

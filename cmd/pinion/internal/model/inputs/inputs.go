@@ -35,7 +35,7 @@ func (i *Flags) BindFlags(f *pflag.FlagSet) {
 		"the whole input: a JSON object, @file, or - for stdin; the answer is then the whole prediction as JSON")
 }
 
-// Read is the input as a JSON object, checked against the model's schema.
+// Read returns the input as a JSON object, checked against the model's schema.
 func (i *Flags) Read(f *Fields, stdin io.Reader) ([]byte, error) {
 	input, err := i.read(f, stdin)
 	if err != nil {
@@ -61,7 +61,7 @@ func (i *Flags) read(f *Fields, stdin io.Reader) ([]byte, error) {
 	return input, err
 }
 
-// ReadOrSample is Read, and a sample of the model's input where the flags give none.
+// ReadOrSample is Read, but returns a sample of the model's input if the flags give none.
 func (i *Flags) ReadOrSample(f *Fields, stdin io.Reader) ([]byte, error) {
 	if len(i.Pairs) > 0 || i.IsSet {
 		return i.Read(f, stdin)
@@ -202,7 +202,7 @@ func (f *Fields) single(s *shape, text string, stdin io.Reader) ([]byte, error) 
 	return f.typed(s, text), err
 }
 
-// expand is the text itself, or that of the file which it names.
+// expand returns the text itself, or that of the file which it names.
 func expand(s *shape, text string, stdin io.Reader) (string, error) {
 	name, ok := strings.CutPrefix(text, "@")
 	if !ok {

@@ -80,7 +80,7 @@ func (w *treeWriter) value(dst []byte, s *shape, value []byte, place string) ([]
 	return append(dst, value...), nil
 }
 
-// name is a file's name that no other file of this output has.
+// name returns a file's name that no other file of this output has.
 func (w *treeWriter) name(place, extension string) string {
 	place = strings.TrimSuffix(place, extension) // of a key that names a file
 	for n := 1; ; n++ {
@@ -95,7 +95,7 @@ func (w *treeWriter) name(place, extension string) string {
 	}
 }
 
-// namePart is a key as a part of a file's name.
+// namePart returns a key as a part of a file's name.
 func namePart(key string) string {
 	const longest = 60
 	part := strings.Map(func(r rune) rune {
@@ -139,7 +139,7 @@ func (f *Fields) saysText(s *shape) bool {
 	return text
 }
 
-// member is the shape of an object's member; of one that the schema does not describe, an empty one.
+// member returns the shape of an object's member; of one that the schema does not describe, an empty one.
 func (f *Fields) member(s *shape, key string) *shape {
 	for _, option := range f.options(s) {
 		if member := option.Properties[key]; member != nil {
@@ -153,7 +153,7 @@ func (f *Fields) member(s *shape, key string) *shape {
 	return &shape{}
 }
 
-// item is the shape of a list's items.
+// item returns the shape of a list's items.
 func (f *Fields) item(s *shape) *shape {
 	for _, option := range f.options(s) {
 		if option.Items != nil {
@@ -163,7 +163,7 @@ func (f *Fields) item(s *shape) *shape {
 	return &shape{}
 }
 
-// options are the shapes that a value of a shape may have.
+// options returns the shapes that a value of a shape may have.
 func (f *Fields) options(s *shape) []*shape {
 	s = f.resolve(s)
 	options := []*shape{s}

@@ -139,7 +139,7 @@ func isDataURL(value []byte) bool {
 	return rawjson.KindOf(value) == rawjson.KindString && bytes.HasPrefix(value, []byte(`"data:`))
 }
 
-// decodeDataURL is what a data URL holds, and its media type (RFC 2397).
+// decodeDataURL returns what a data URL holds, and its media type (RFC 2397).
 func decodeDataURL(text string) (kind string, data []byte, err error) {
 	head, body, ok := strings.Cut(strings.TrimPrefix(text, "data:"), ",")
 	if !ok {
@@ -155,7 +155,7 @@ func decodeDataURL(text string) (kind string, data []byte, err error) {
 	return kind, []byte(plain), err
 }
 
-// extension is the ending of a file's name: by its media type, else by its first bytes.
+// extension returns the ending of a file's name: by its media type, else by its first bytes.
 func extension(kind string, data []byte) string {
 	const unknown = ".bin"
 	if ext := mediatype.Extension(kind); ext != "" && ext != unknown {

@@ -9,8 +9,8 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// Sample is the model's own example. Where it gives none, one is made of the schema: for each input an example, else a
-// value of the type. Inputs that have a default are left out, for the server has it. A file cannot be made up.
+// Sample returns the model's own example. Where it gives none, one is made of the schema: for each input an example,
+// else a value of the type. Inputs that have a default are left out, for the server has it. A file cannot be made up.
 func (f *Fields) Sample() ([]byte, error) {
 	if f.example != nil {
 		return f.example, nil
@@ -51,7 +51,7 @@ func (f *Fields) Sample() ([]byte, error) {
 	return input, nil
 }
 
-// example is one that a schema gives; nil if it has none.
+// example returns one that a schema gives; nil if it has none.
 func (s *shape) example() []byte {
 	switch {
 	case len(s.Examples) > 0:
