@@ -127,7 +127,7 @@ func (g generator) schema(levels int) map[string]any {
 		g.maybe(m, "maximum", json.Number(g.number()))
 		if g.IntN(4) == 0 {
 			if m["minimum"] != nil && g.IntN(2) == 0 {
-				m["exclusiveMinimum"] = true
+				m["exclusiveMinimum"] = json.Number(g.number())
 			} else {
 				m["exclusiveMaximum"] = json.Number(g.number())
 			}
@@ -146,8 +146,7 @@ func (g generator) schema(levels int) map[string]any {
 // rare adds a keyword that the SDK never writes.
 func (g generator) rare(m map[string]any, levels int) {
 	size := json.Number(fmt.Sprint(g.IntN(4)))
-	plain := pick(g, "multipleOf", "uniqueItems", "minProperties", "maxProperties", "dependentRequired", "required",
-		"const", "enum")
+	plain := pick(g, "multipleOf", "uniqueItems", "minProperties", "maxProperties", "required", "const", "enum")
 	switch plain {
 	case "multipleOf":
 		m[plain] = json.Number(pick(g, "0.5", "2", "0.1"))
@@ -155,8 +154,6 @@ func (g generator) rare(m map[string]any, levels int) {
 		m[plain] = true
 	case "minProperties", "maxProperties":
 		m[plain] = size
-	case "dependentRequired":
-		m[plain] = map[string]any{"a": []any{"b", "x"}}
 	case "required":
 		m[plain] = []any{"y", "a"}
 	case "const", "enum":
@@ -165,36 +162,24 @@ func (g generator) rare(m map[string]any, levels int) {
 		if plain == "enum" {
 			v = []any{v, "s"}
 		}
+		delete(m, "enum") // both are only written with the same value
 		m[plain] = v
 	}
 	if levels == 0 {
 		return
 	}
 	below := g.schema(levels - 1)
-	switch keyword := pick(g, "oneOf", "not", "if", "prefixItems", "contains", "patternProperties", "propertyNames",
-		"dependentSchemas", "items", ""); keyword {
+	switch keyword := pick(g, "oneOf", "prefixItems", "patternProperties", "propertyNames", ""); keyword {
 	case "oneOf":
 		m[keyword] = []any{below, g.schema(levels - 1)}
-	case "not", "contains":
-		m[keyword] = below
-		if keyword == "contains" {
-			g.maybe(m, "minContains", size)
-			g.maybe(m, "maxContains", size)
-		}
-	case "if":
-		m[keyword] = below
-		g.maybe(m, "then", g.schema(levels-1))
-		g.maybe(m, "else", g.schema(levels-1))
 	case "prefixItems":
-		m[keyword] = []any{below, pick[any](g, true, false, g.schema(levels-1))}
-	case "patternProperties", "dependentSchemas":
+		m[keyword] = []any{below, pick[any](g, true, g.schema(levels-1))}
+	case "patternProperties":
 		m[keyword] = map[string]any{pick(g, "a", "b"): below}
 	case "propertyNames":
 		if levels == 3 { // deeper, the library's errors lose their place: they share its memory
 			m[keyword] = map[string]any{"maxLength": json.Number("1")}
 		}
-	case "items":
-		m[keyword] = g.IntN(2) == 0
 	}
 }
 

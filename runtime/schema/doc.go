@@ -8,9 +8,9 @@
 // The error of an invalid input is a *predict.ValidationError in the words of the HTTP contract. Value problems come
 // first, sorted by field, then missing fields in the order of declaration. No message shows the value of a secret.
 //
-// It supports the keywords of OpenAPI 3.0 and JSON Schema 2020-12, except unevaluatedItems, unevaluatedProperties and
-// dynamic references, which Compile refuses. Numbers of any size compare exactly, lengths count code points, and only
-// the format uri is checked. Tests compare results and messages with a JSON Schema library. The library itself would
+// It supports the keywords of OpenAPI and JSON Schema 2020-12 that the SDK or pydantic writes. Compile refuses the
+// others (not, if, contains, dependentRequired, unevaluatedItems, dynamic references). Numbers of any size compare
+// exactly, lengths count code points, and only the format uri is checked. Tests compare results and messages with a JSON Schema library. The library itself would
 // cost 7 ms at each start of the front and of every worker (it compiles its meta-schemas in init). It also builds
 // values, and its messages show secrets and not the client's spelling.
 //

@@ -113,8 +113,6 @@ func (n *node) explain(r *report, field string, raw []byte) {
 		}
 		addType(r, field, raw, n.types.names)
 		return
-	case n.rare != nil && !n.rare.explainValue(r, field, raw):
-		return
 	case n.enum != nil && !n.listed(kind, raw):
 		r.add(field, raw, msgEnum, jsonText(n.enum))
 		return
@@ -147,8 +145,8 @@ func (n *node) explain(r *report, field string, raw []byte) {
 	if len(n.anyOf) > 0 && !slices.ContainsFunc(n.anyOf, func(branch *node) bool { return branch.accepts(raw) }) {
 		r.add(field, raw, msgAnyOf)
 	}
-	if n.rare != nil {
-		n.rare.explainBranches(r, field, raw)
+	if n.rare != nil && len(n.rare.oneOf) > 0 {
+		n.rare.explainOneOf(r, field, raw)
 	}
 }
 
@@ -223,8 +221,8 @@ func (n *node) explainArray(r *report, field string, raw []byte) {
 	if n.maxItems >= 0 && size > n.maxItems {
 		r.add(field, raw, msgMany, count(n.maxItems, "item", "items"))
 	}
-	if n.rare != nil {
-		n.rare.explainArray(r, field, raw)
+	if n.rare != nil && n.rare.unique {
+		n.rare.explainUnique(r, field, raw)
 	}
 }
 

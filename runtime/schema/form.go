@@ -141,7 +141,7 @@ func (n *node) formItem() *node {
 	if n.items != nil {
 		return n.items
 	}
-	for _, part := range slices.Concat(n.allOf, n.choices()) {
+	for _, part := range n.inPlace() {
 		if item := part.formItem(); item.kinds() != 0 {
 			return item
 		}

@@ -61,11 +61,7 @@ func cyclic(nodes []*node) bool {
 
 // inPlace returns the schemas that apply to the same value as n.
 func (n *node) inPlace() []*node {
-	list := append(append([]*node{}, n.allOf...), n.anyOf...)
-	if n.rare != nil {
-		list = append(list, n.rare.inPlace()...)
-	}
-	return list
+	return slices.Concat(n.allOf, n.choices())
 }
 
 // children returns all schemas directly below n.

@@ -86,11 +86,7 @@ func (d *document) compileAll(keyword string, v any) ([]*node, error) {
 func (d *document) fill(n *node, schema any) error {
 	m, ok := schema.(map[string]any)
 	if !ok {
-		if allowed, ok := schema.(bool); ok {
-			if !allowed {
-				n.rare = newRare()
-				n.rare.refuse = true
-			}
+		if schema == true {
 			return nil
 		}
 		return fmt.Errorf("%s is not a schema", jsonText(schema))
@@ -121,20 +117,21 @@ func (d *document) keyword(n *node, m map[string]any, keyword string) (err error
 	switch keyword {
 	case "type":
 		n.types, err = compileTypes(v)
+	case "const":
+		err = n.compileEnum([]any{v})
 	case "enum":
-		err = n.compileEnum(v)
+		if _, ok := m["const"]; !ok { // pydantic 2.8 writes both for one value
+			err = n.compileEnum(v)
+		}
 	case "format":
 		n.uri = v == "uri"
 		n.secret = n.secret || v == "password"
 	case "x-cog-secret":
 		n.secret = n.secret || v == true
 	case "minimum", "maximum":
-		other, _ := m["exclusiveM"+keyword[1:]].(bool) // OpenAPI 3.0: a flag with the bound
-		err = n.compileBound(v, keyword == "maximum", other)
+		err = n.compileBound(v, keyword == "maximum", false)
 	case "exclusiveMinimum", "exclusiveMaximum":
-		if _, flag := v.(bool); !flag {
-			err = n.compileBound(v, keyword == "exclusiveMaximum", true)
-		}
+		err = n.compileBound(v, keyword == "exclusiveMaximum", true)
 	case "minLength":
 		n.minLength, err = compileSize(v)
 	case "maxLength":
@@ -171,6 +168,17 @@ func (d *document) keyword(n *node, m map[string]any, keyword string) (err error
 		}
 	}
 	return err
+}
+
+// annotation reports whether a keyword does not restrict values.
+func annotation(keyword string) bool {
+	switch keyword {
+	case "title", "description", "default", "deprecated", "example", "examples", "readOnly", "writeOnly",
+		"discriminator", "xml", "externalDocs", "contentMediaType", "contentEncoding", "contentSchema",
+		"$comment", "$id", "$schema":
+		return true
+	}
+	return strings.HasPrefix(keyword, "x-")
 }
 
 func compileTypes(v any) (types, error) {

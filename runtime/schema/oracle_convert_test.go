@@ -1,7 +1,5 @@
 package schema
 
-import "strings"
-
 // convert writes an OpenAPI schema as one of JSON Schema 2020-12, for the library. It keeps the
 // place of every part, so that references still hold.
 func (d *document) convert(schema any) any {
@@ -17,16 +15,6 @@ func (d *document) convert(schema any) any {
 		case "format":
 			if v == "uri" {
 				out[keyword] = v // the only format that is checked
-			}
-		case "exclusiveMinimum", "exclusiveMaximum":
-			if flag, ok := v.(bool); !ok {
-				out[keyword] = v
-			} else if bound := strings.ToLower(keyword[len("exclusive"):]); flag && m[bound] != nil {
-				out[keyword] = m[bound]
-			}
-		case "minimum", "maximum":
-			if m["exclusiveM"+keyword[1:]] != true {
-				out[keyword] = v
 			}
 		case "anyOf":
 			branches, null := withoutNull(v)
@@ -45,10 +33,9 @@ func (d *document) convert(schema any) any {
 			out[keyword] = append(list, earlier...)
 		case "oneOf", "prefixItems":
 			out[keyword] = d.convertList(v)
-		case "properties", "patternProperties", "dependentSchemas", "$defs", "definitions":
+		case "properties", "patternProperties":
 			out[keyword] = d.convertMap(v)
-		case "items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames",
-			"unevaluatedItems", "unevaluatedProperties":
+		case "items", "additionalProperties", "propertyNames":
 			out[keyword] = d.convert(v)
 		default:
 			if !annotation(keyword) {

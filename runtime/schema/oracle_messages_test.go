@@ -17,16 +17,14 @@ import (
 func (f *foreign) message(r *report, field string, raw []byte, e *jsonschema.ValidationError) {
 	switch k := e.ErrorKind.(type) {
 	case *kind.Type: // with which the library stops
-		if list, _ := f.find(e, "enum").([]any); list != nil && !slices.ContainsFunc(list, func(option any) bool {
+		if list := f.options(e); list != nil && !slices.ContainsFunc(list, func(option any) bool {
 			return canonical([]byte(jsonText(option))) == canonical(raw)
 		}) {
 			r.add(field, raw, msgEnum, jsonText(list))
 		}
 		addType(r, field, raw, f.typeNames(e))
-	case *kind.Enum:
-		r.add(field, raw, msgEnum, f.keyword(e, "enum"))
-	case *kind.Const:
-		r.add(field, raw, msgConst, f.keyword(e, "const"))
+	case *kind.Enum, *kind.Const:
+		r.add(field, raw, msgEnum, jsonText(f.options(e)))
 	case *kind.Format:
 		r.add(field, raw, msgURL)
 	case *kind.Minimum:
@@ -55,20 +53,10 @@ func (f *foreign) message(r *report, field string, raw []byte, e *jsonschema.Val
 		r.add(field, raw, msgMany, count(k.Want, "property", "properties"))
 	case *kind.UniqueItems:
 		r.add(field, raw, msgUnique)
-	case *kind.Contains:
-		r.add(field, raw, msgContains, count(1, "item", "items"))
-	case *kind.MinContains:
-		r.add(field, raw, msgContains, count(k.Want, "item", "items"))
-	case *kind.MaxContains:
-		r.add(field, raw, msgContainsTo, count(k.Want, "item", "items"))
 	case *kind.Required:
-		f.missing(r, field, k.Missing)
-	case *kind.DependentRequired:
 		f.missing(r, field, k.Missing)
 	case *kind.AdditionalProperties:
 		r.addText(rootOr(field), predict.TypeValue, unexpectedText(k.Properties))
-	case *kind.FalseSchema:
-		r.add(field, raw, msgRefused)
 	case *kind.AnyOf:
 		r.add(field, raw, msgAnyOf)
 	case *kind.OneOf:
@@ -77,8 +65,6 @@ func (f *foreign) message(r *report, field string, raw []byte, e *jsonschema.Val
 			return
 		}
 		r.add(field, raw, msgOneOfMany)
-	case *kind.Not:
-		r.add(field, raw, msgNot)
 	case *kind.PropertyNames:
 		r.add(field, raw, msgName, show(rawjson.AppendQuoted(nil, k.Property)))
 	default: // the keyword says enough, and the library's own words might hold the value
@@ -118,9 +104,13 @@ func (f *foreign) find(e *jsonschema.ValidationError, keyword string) any {
 	return m[keyword]
 }
 
-// keyword returns the value of a keyword as JSON.
-func (f *foreign) keyword(e *jsonschema.ValidationError, keyword string) string {
-	return jsonText(f.find(e, keyword))
+// options returns the values that const or enum allows, or nil.
+func (f *foreign) options(e *jsonschema.ValidationError) []any {
+	if only := f.find(e, "const"); only != nil {
+		return []any{only}
+	}
+	list, _ := f.find(e, "enum").([]any)
+	return list
 }
 
 // number returns the value of a keyword as it was written, or else want.

@@ -1,36 +1,28 @@
 package schema
 
 import (
+	"encoding/json"
+	"fmt"
 	"math/big"
 
 	"pinion/runtime/rawjson"
 )
 
-// rare has the keywords of JSON Schema 2020-12 that the SDK never writes, but another OpenAPI document may have. A nil
-// pointer, and a size of -1, stand for an absent keyword.
+// rare has the keywords that the SDK never writes, but pydantic does: the model's document may be from a server that
+// used it. A nil pointer, and a size of -1, stand for an absent keyword.
 type rare struct {
-	refuse    bool   // the schema false
-	constant  string // canonical form
-	constText string // as in the schema
-
 	multipleOf     *big.Rat
-	multipleOfText string
+	multipleOfText string // as in the schema
 
-	unique                   bool
-	prefix                   []*node
-	contains                 *node
-	minContains, maxContains int
+	unique bool
+	prefix []*node
 
 	minProperties, maxProperties int
 	required                     []string // those without a bit in node.required
 	patterns                     []patternProperty
 	names                        *node
-	dependentRequired            []dependency
-	dependentSchemas             []property
 
-	oneOf                 []*node
-	not                   *node
-	when, then, otherwise *node // if, then, else
+	oneOf []*node
 }
 
 type patternProperty struct {
@@ -38,36 +30,74 @@ type patternProperty struct {
 	node    *node
 }
 
-type dependency struct {
-	name     string
-	required []string
+// makeRare returns the rare keywords of n, to fill in.
+func (n *node) makeRare() *rare {
+	if n.rare == nil {
+		n.rare = &rare{minProperties: -1, maxProperties: -1}
+	}
+	return n.rare
 }
 
-func newRare() *rare {
-	return &rare{minContains: -1, maxContains: -1, minProperties: -1, maxProperties: -1}
+// rareKeyword compiles a keyword of rare. By JSON Schema, unknown words are ignored. A known but unsupported keyword is
+// an error, because a model must not get a value that its schema forbids.
+func (d *document) rareKeyword(n *node, keyword string, v any) (err error) {
+	switch keyword {
+	case "multipleOf":
+		err = n.makeRare().compileMultiple(v)
+	case "uniqueItems":
+		n.makeRare().unique = v == true
+	case "prefixItems":
+		n.makeRare().prefix, err = d.compileAll(keyword, v)
+	case "minProperties":
+		n.makeRare().minProperties, err = compileSize(v)
+	case "maxProperties":
+		n.makeRare().maxProperties, err = compileSize(v)
+	case "patternProperties":
+		n.makeRare().patterns, err = d.compilePatterns(v)
+	case "propertyNames":
+		n.makeRare().names, err = d.compile(v)
+	case "oneOf":
+		n.makeRare().oneOf, err = d.compileAll(keyword, v)
+	case "not", "if", "then", "else", "contains", "minContains", "maxContains", "dependentRequired", "dependentSchemas",
+		"additionalItems", "dependencies", "unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef":
+		err = fmt.Errorf("the keyword is not supported")
+	}
+	return err
 }
 
-// inPlace returns the schemas that apply to the same value.
-func (k *rare) inPlace() []*node {
-	list := append([]*node{}, k.oneOf...)
-	for _, n := range []*node{k.not, k.when, k.then, k.otherwise} {
-		if n != nil {
-			list = append(list, n)
+func (k *rare) compileMultiple(v any) error {
+	number, _ := v.(json.Number)
+	value := new(big.Rat)
+	if number != "" && !huge([]byte(number)) {
+		value.SetString(string(number)) // stays 0 after an error
+	}
+	if value.Sign() <= 0 {
+		return fmt.Errorf("%s is not a number above 0", jsonText(v))
+	}
+	k.multipleOf, k.multipleOfText = value, string(number)
+	return nil
+}
+
+func (d *document) compilePatterns(v any) ([]patternProperty, error) {
+	named, err := d.compileNamed(v)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]patternProperty, len(named))
+	for i, p := range named {
+		list[i].node = p.node
+		if list[i].pattern, err = compilePattern(p.name); err != nil {
+			return nil, err
 		}
 	}
-	for _, p := range k.dependentSchemas {
-		list = append(list, p.node)
-	}
-	return list
+	return list, nil
 }
 
 // below returns the schemas that apply to members, items or keys.
 func (k *rare) below() []*node {
 	list := append([]*node{}, k.prefix...)
-	for _, n := range []*node{k.contains, k.names} {
-		if n != nil {
-			list = append(list, n)
-		}
+	if k.names != nil {
+		list = append(list, k.names)
 	}
 	for _, p := range k.patterns {
 		list = append(list, p.node)
@@ -77,31 +107,13 @@ func (k *rare) below() []*node {
 
 // The messages of rare keywords. The first %s is the value.
 const (
-	msgRefused    = "%s is not allowed"
-	msgConst      = "%s is not %s"
-	msgRange      = "%s is out of range"
-	msgMultiple   = "%s is not a multiple of %s"
-	msgUnique     = "%s has non-unique elements"
-	msgContains   = "%s contains less than %s that its schema asks for"
-	msgContainsTo = "%s contains more than %s that its schema asks for"
-	msgName       = "%s has the key %s, which its schema does not allow"
-	msgOneOf      = "%s is not valid under any of the schemas listed in the 'oneOf' keyword"
-	msgOneOfMany  = "%s is valid under more than one of the schemas listed in the 'oneOf' keyword"
-	msgNot        = "%s is valid under the schema of the 'not' keyword"
+	msgRange     = "%s is out of range"
+	msgMultiple  = "%s is not a multiple of %s"
+	msgUnique    = "%s has non-unique elements"
+	msgName      = "%s has the key %s, which its schema does not allow"
+	msgOneOf     = "%s is not valid under any of the schemas listed in the 'oneOf' keyword"
+	msgOneOfMany = "%s is valid under more than one of the schemas listed in the 'oneOf' keyword"
 )
-
-// explainValue adds the problems of raw that do not depend on its kind; false means the other keywords need no check.
-func (k *rare) explainValue(r *report, field string, raw []byte) bool {
-	switch {
-	case k.refuse:
-		r.add(field, raw, msgRefused)
-		return false
-	case k.constText != "" && canonical(raw) != k.constant:
-		r.add(field, raw, msgConst, k.constText)
-		return false
-	}
-	return true
-}
 
 func (k *rare) explainMultiple(r *report, field string, raw []byte) {
 	if huge(raw) {
@@ -114,34 +126,15 @@ func (k *rare) explainMultiple(r *report, field string, raw []byte) {
 	}
 }
 
-func (k *rare) explainArray(r *report, field string, raw []byte) {
+func (k *rare) explainUnique(r *report, field string, raw []byte) {
 	seen := map[string]bool{}
-	matching, same := 0, false
 	for _, item := range rawjson.Items(raw) {
-		if k.unique && !same {
-			form := canonical(item)
-			same = seen[form]
-			seen[form] = true
+		form := canonical(item)
+		if seen[form] {
+			r.add(field, raw, msgUnique)
+			return
 		}
-		if k.contains != nil && k.contains.accepts(item) {
-			matching++
-		}
-	}
-	if same {
-		r.add(field, raw, msgUnique)
-	}
-	if k.contains == nil {
-		return
-	}
-	least := k.minContains
-	if least < 0 {
-		least = 1
-	}
-	if matching < least {
-		r.add(field, raw, msgContains, count(least, "item", "items"))
-	}
-	if k.maxContains >= 0 && matching > k.maxContains {
-		r.add(field, raw, msgContainsTo, count(k.maxContains, "item", "items"))
+		seen[form] = true
 	}
 }
 
@@ -152,22 +145,9 @@ func (k *rare) explainObject(r *report, field string, raw []byte, keys []string,
 	if k.maxProperties >= 0 && len(keys) > k.maxProperties {
 		r.add(field, raw, msgMany, count(k.maxProperties, "property", "properties"))
 	}
-	need := func(names []string) {
-		for _, name := range names {
-			if _, ok := values[name]; !ok {
-				addMissing(r, field, name)
-			}
-		}
-	}
-	need(k.required)
-	for _, d := range k.dependentRequired {
-		if _, ok := values[d.name]; ok {
-			need(d.required)
-		}
-	}
-	for _, p := range k.dependentSchemas {
-		if _, ok := values[p.name]; ok {
-			p.node.explain(r, field, raw)
+	for _, name := range k.required {
+		if _, ok := values[name]; !ok {
+			addMissing(r, field, name)
 		}
 	}
 	if k.names == nil {
@@ -180,31 +160,11 @@ func (k *rare) explainObject(r *report, field string, raw []byte, keys []string,
 	}
 }
 
-// explainBranches adds the problems of oneOf, not, and if with then and else.
-func (k *rare) explainBranches(r *report, field string, raw []byte) {
-	if len(k.oneOf) > 0 {
-		switch accepting(k.oneOf, raw) {
-		case 0:
-			r.add(field, raw, msgOneOf)
-		case 2:
-			r.add(field, raw, msgOneOfMany)
-		}
+func (k *rare) explainOneOf(r *report, field string, raw []byte) {
+	switch accepting(k.oneOf, raw) {
+	case 0:
+		r.add(field, raw, msgOneOf)
+	case 2:
+		r.add(field, raw, msgOneOfMany)
 	}
-	if k.not != nil && k.not.accepts(raw) {
-		r.add(field, raw, msgNot)
-	}
-	if n := k.branch(raw); n != nil {
-		n.explain(r, field, raw)
-	}
-}
-
-// branch returns the schema that if selects, or nil.
-func (k *rare) branch(raw []byte) *node {
-	switch {
-	case k.when == nil:
-		return nil
-	case k.when.accepts(raw):
-		return k.then
-	}
-	return k.otherwise
 }

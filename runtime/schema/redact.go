@@ -89,8 +89,7 @@ const (
 
 // secretPart returns where the secrets of n are, and the schema for secretHere.
 func (n *node) secretPart() (part *node, where int) {
-	if n.rare != nil && slices.ContainsFunc(slices.Concat(n.rare.inPlace(), n.rare.below()), hasSecret) ||
-		slices.ContainsFunc(n.anyOf, hasSecret) {
+	if n.rare != nil && slices.ContainsFunc(n.rare.below(), hasSecret) || slices.ContainsFunc(n.choices(), hasSecret) {
 		return nil, secretMixed
 	}
 	plain := *n

@@ -97,11 +97,6 @@ func (n *node) collect(list []File, raw []byte, base int, field string) []File {
 	for _, part := range n.allOf {
 		list = part.collect(list, raw, base, field)
 	}
-	if n.rare != nil {
-		if branch := n.rare.branch(raw); branch != nil {
-			list = branch.collect(list, raw, base, field)
-		}
-	}
 	for _, branch := range n.choices() {
 		if branch.hasURI && branch.accepts(raw) {
 			list = branch.collect(list, raw, base, field)
