@@ -37,7 +37,7 @@ type JobQueue interface {
 type QueueOptions struct {
 	// TenantHeader is the header that names a request's tenant; "" means all are of one.
 	TenantHeader string
-	// Overflow means that a request for which no slot is free waits in the queue, for Wait() at most; 0 means for ever.
+	// Overflow means that a request for which no slot is free waits in the queue, for Wait() at most; 0 means forever.
 	// One with Prefer: wait=N is accepted: Wait does not end it.
 	Overflow bool
 	Wait     func() time.Duration

@@ -14,11 +14,11 @@ const (
 	evictShare = 32
 	// evictTries is how often room is made for one connection: another listener may take it first.
 	evictTries = 8
-	// searches is how many searches in turn must close nothing, and searchWait the time between them: a busy server may
-	// just be reading all requests. If no connection is idle, there are two.
+	// searches is how many searches in a row must close nothing before evict gives up, and searchWait the time between
+	// them: a busy server may just be reading all requests. If no connection is idle, evict gives up after two.
 	searches   = 3
 	searchWait = 30 * time.Millisecond
-	// searchPause is how long no search follows then.
+	// searchPause is how long evict does not search again after it gave up.
 	searchPause = 100 * time.Millisecond
 	// partExtra is how many connections more than the whole limit a Part may make.
 	partExtra = 64
@@ -39,7 +39,7 @@ type Idle struct {
 	// Blocked means that its client has not read what the server writes, since Since. Such connections are closed after
 	// those that receive.
 	Blocked bool
-	// Since is when it became idle. Of one that receives, it is earlier the less its client has sent.
+	// Since is when it became idle. For a connection that receives, it is earlier the less its client has sent.
 	Since time.Time
 	Peer  netip.Prefix // PeerOf its address
 	Conn  Conn
@@ -73,7 +73,7 @@ type Limit struct {
 	evicted, refused atomic.Uint64
 }
 
-// New returns a limit of so many connections.
+// New returns a limit of most connections.
 func New(most int) *Limit { return &Limit{most: most} }
 
 // Part returns a limit for one listener, within l.
@@ -88,7 +88,7 @@ func (l *Limit) Add(s Source) {
 	}
 }
 
-// Place is what an open connection has of a Limit. The zero Place is empty.
+// Place is the share of a Limit that one open connection holds. The zero Place is empty.
 type Place struct {
 	limit *Limit
 	left  atomic.Bool

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// NewGrace is how long after it was opened or answered a connection is not taken for idle.
+// NewGrace is how long after a connection was opened or answered it does not count as idle.
 const NewGrace = 250 * time.Millisecond
 
-// class is in which order connections are closed.
+// class orders connections by which are closed first.
 type class int
 
 const (
@@ -25,7 +25,7 @@ func (i Idle) class(now time.Time) class {
 	switch {
 	case i.Blocked:
 		return blocked
-	case age < NewGrace && (age >= 0 || !i.Receiving): // a client that has sent much receives since later than now
+	case age < NewGrace && (age >= 0 || !i.Receiving): // Since of a client that has sent much lies in the future
 		return young
 	case i.Receiving:
 		return receiving
@@ -33,9 +33,9 @@ func (i Idle) class(now time.Time) class {
 	return waiting
 }
 
-// inOrder sorts connections into the order in which they are closed: those that wait, then the others. Of each the peer
-// with the most loses its own first, so a client that opens connections without end takes only its own places. A young
-// one that is the only idle one of its peer is left out: its client has had no time to send.
+// inOrder sorts connections into the order in which they are closed: those that wait, then the others. In each class
+// the peer with the most connections loses its own first, so a client that keeps opening connections displaces only its
+// own. A young connection that is the only idle one of its peer is left out: its client has had no time to send.
 func inOrder(idle []Idle, now time.Time) []Idle {
 	of := map[netip.Prefix]int{}
 	for _, conn := range idle {

@@ -14,23 +14,24 @@ import (
 	"pinion/runtime/request"
 )
 
-// replyTo says where the notices of a job go whose client waits for it; see store.Job. The zero value: no client waits.
+// replyTo says where the notices of a job go if a client waits for it; see store.Job. The zero value means that no
+// client waits.
 type replyTo struct {
 	reply, waiter string
 	startAfter    time.Duration
 }
 
-// maxShownInput is the largest input in bytes that a state shows before its prediction has ended: each move of the
-// state writes it anew.
+// maxShownInput is the largest input in bytes that a state shows before its prediction has ended: each change of the
+// state writes it again.
 const maxShownInput = 64 << 10
 
-// natsTimeout is how long a request waits for NATS while nothing moves.
+// natsTimeout is how long a request waits for NATS without progress.
 const natsTimeout = 4 * time.Second
 
 // retryAfterFull is when a client whose job finds the queue full may try again.
 const retryAfterFull = 5 * time.Second
 
-// Accept stores a prediction: when it returns without an error, the prediction will end. Else the error is one of
+// Accept stores a prediction: when it returns without an error, the prediction will end. Otherwise the error is one of
 // Local.Check's, or predict.ErrInFlight, ErrEnded or ErrOtherInput, *predict.QueueFullError, *predict.UnavailableError
 // (nothing is stored) or *predict.InDoubtError.
 func (m *Member) Accept(s request.Submission) (request.Accepted, error) {
@@ -109,7 +110,7 @@ func (m *Member) job(s *request.Submission, class store.Class, to replyTo) store
 	return j
 }
 
-// refusal returns an error of the queue as a client gets it.
+// refusal converts an error of the queue to the error that a client gets.
 func (m *Member) refusal(id string, err error) error {
 	var used *store.InUseError
 	switch {
@@ -132,7 +133,7 @@ func (m *Member) refusal(id string, err error) error {
 	return &predict.UnavailableError{Reason: sentence(err.Error())}
 }
 
-// sentence returns a text with a capital at its beginning.
+// sentence returns text with its first letter in upper case.
 func sentence(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	if size == 0 || first == utf8.RuneError {

@@ -44,7 +44,7 @@ func (m *Member) CancelDirect(l store.Lookup) bool {
 	return p != nil
 }
 
-// FollowDirect passes on its events. Of one that has ended since it was looked up it is the end alone.
+// FollowDirect passes on its events. If the prediction has ended since it was looked up, only the end is passed on.
 func (m *Member) FollowDirect(l store.Lookup, had uint64, send func(store.Event) bool) {
 	p := m.direct(l)
 	if p == nil {
@@ -86,7 +86,7 @@ func (m *Member) direct(l store.Lookup) *predict.Prediction {
 }
 
 // AttachDirect returns a prediction that represents one that runs at another server and is not a job, for a client that
-// only looks on, or nil if none runs.
+// only reads, or nil if none runs.
 func (m *Member) AttachDirect(kind predict.Kind, id string) *predict.Prediction {
 	q, err := m.open()
 	if err != nil {
@@ -125,7 +125,7 @@ func (f *follower) runDirect() error {
 					return f.endOutOfMemory()
 				}
 				var o struct{ Status store.Status }
-				_ = json.Unmarshal(f.final, &o) // else it has failed, for its result cannot be read
+				_ = json.Unmarshal(f.final, &o) // a result that cannot be read counts as a failure
 				if !o.Status.Ended() {
 					o.Status = store.Failed
 				}

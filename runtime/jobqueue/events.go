@@ -12,8 +12,8 @@ import (
 // eventBatch is how many events are taken at once.
 const eventBatch = 64
 
-// Follow implements store.Runner: it passes on the events of a job that runs here. Of one whose run has ended it is the
-// end alone: then the state is worth a look.
+// Follow implements store.Runner: it passes on the events of a job that runs here. If the run has ended, it passes on
+// the end alone, and the receiver reads the state.
 func (m *Member) Follow(id string, had uint64, send func(store.Event) bool) {
 	p := m.o.Local.Find(predict.KindPrediction, id)
 	if p == nil {
@@ -26,7 +26,7 @@ func (m *Member) Follow(id string, had uint64, send func(store.Event) bool) {
 	forward(p, had, send)
 }
 
-// forward passes on the events of a prediction, to one that has had so many of them.
+// forward passes on the events of a prediction after the first had ones.
 func forward(p *predict.Prediction, had uint64, send func(store.Event) bool) {
 	if !p.TryHold() {
 		return
@@ -53,7 +53,7 @@ func forward(p *predict.Prediction, had uint64, send func(store.Event) bool) {
 	}
 }
 
-// toStoreEvent returns an event as members send it.
+// toStoreEvent converts an event to the form that members send; false means they do not send it.
 func toStoreEvent(e *predict.Event) (store.Event, bool) {
 	switch e.Kind {
 	case predict.EventStart:

@@ -123,8 +123,8 @@ type follower struct {
 	// Used by Run alone.
 	p           *predict.Prediction
 	stream      *store.Stream   // nil means it has not asked for the events yet
-	attempt     int             // whose events came; 0 means none
-	known       int             // the last one that a state told of
+	attempt     int             // the run whose events came; 0 means none
+	known       int             // the last run that a state named
 	had         uint64          // how many events of attempt came, or were lost for good; 0 also of an older server
 	asked       bool            // the next event is the first of a request
 	nextOutput  uint64          // index of the next output of attempt
@@ -140,7 +140,8 @@ func (f *follower) prediction(req predict.Request) *predict.Prediction {
 	return f.p
 }
 
-// notify hands a notice to Run, in place of one that it has not taken. That a job has begun does not replace its end.
+// notify hands a notice to Run, in place of one that it has not taken. A notice that the job has begun does not replace
+// its end.
 func (f *follower) notify(n store.Notice) {
 	for {
 		select {
@@ -175,18 +176,18 @@ func (f *follower) Cancel(*predict.Prediction) {
 }
 
 const (
-	// checkInterval is how often a follower reads the state, which counts: notices and events may be lost.
+	// checkInterval is how often a follower reads the state, which decides: notices and events may be lost.
 	checkInterval = 5 * time.Second
-	// eventsTimeout is how long no event may come before it asks for all again.
+	// eventsTimeout is how long a follower waits for an event before it asks for all again.
 	eventsTimeout = 15 * time.Second
-	// endCheckInterval is how often it reads the state once the run has ended, for the state follows at once;
-	// startCheckInterval, how often while it waits for the first event of a job of which it gets no notice. The first
-	// lasts for endCheckFor.
+	// endCheckInterval is how often it reads the state once the run has ended, because the state follows at once; it
+	// does so for endCheckFor. startCheckInterval is how often it reads the state while it waits for the first event of
+	// a job of which it gets no notice.
 	endCheckInterval   = 20 * time.Millisecond
 	endCheckFor        = 2 * time.Second
 	startCheckInterval = 200 * time.Millisecond
-	// eventsDelay is how long a job runs before its events are asked for, if its client waits for the end alone: logs
-	// and outputs so far are for a client that does not wait for all of it.
+	// eventsDelay is how long a job runs before its events are asked for, if its client waits for the end alone: only a
+	// client that stops waiting gets the logs and outputs so far.
 	eventsDelay = 100 * time.Millisecond
 )
 
@@ -232,7 +233,7 @@ func (f *follower) Run(p *predict.Prediction) error {
 		case notice = <-f.notices:
 		case <-timer.C:
 		}
-		if notice.Started() && f.stream != nil { // another run: those of the last one come no more
+		if notice.Started() && f.stream != nil { // another run: no more events of the last one come
 			f.lastEvent = time.Time{}
 		}
 		running := notice.Started() && f.attempt == 0 // else the state reports whether it is another run
@@ -322,7 +323,7 @@ func (f *follower) handleEvent(msg *nats.Msg) (last bool) {
 }
 
 // isNext reports whether an event follows the last one. If some were lost on the way, it asks for them, once: they come
-// in place of those that wait here. Where the server has them no more, the state has the outputs at the end.
+// in place of those that wait here. If the server no longer has them, the state has the outputs at the end.
 func (f *follower) isNext(e *store.Event) bool {
 	first := f.asked
 	f.asked = false
@@ -372,7 +373,7 @@ func (f *follower) checkState(n store.Notice) (ended, running bool, err error) {
 	return true, true, f.end(&s)
 }
 
-// noteAttempt has the events asked for anew if the job runs once more.
+// noteAttempt makes requestEvents ask again if the job has begun another run.
 func (f *follower) noteAttempt(attempt int) {
 	if before := max(f.attempt, f.known); before > 0 && attempt > before {
 		f.lastEvent, f.runEnded = time.Time{}, time.Time{}

@@ -35,7 +35,7 @@ func (f *follower) end(s *store.State) error {
 	return nil
 }
 
-// replayMetrics emits the model's metrics of a run of which none came.
+// replayMetrics emits the model's metrics of a run whose metric events did not come.
 func (f *follower) replayMetrics(metrics json.RawMessage) {
 	if f.sawMetric || !f.streams() {
 		return
@@ -102,8 +102,8 @@ func timeOf(value []byte) time.Time {
 	return t
 }
 
-// finishOutput gives the prediction what it has not had yet of the output. replay: its items are events, if the memory
-// budget has room for another copy of all. false means the others do not fit.
+// finishOutput gives the prediction the rest of the output. With replay its items become events, if the memory budget
+// has room for another copy of all. It returns false if the rest does not fit.
 func (f *follower) finishOutput(r *predict.Result, output json.RawMessage, replay bool) bool {
 	if f.nextOutput == 0 {
 		if !replay || !f.p.Charge(2*len(output)) {

@@ -39,7 +39,7 @@ type Member struct {
 	takers []func()                      // of them, those that wait for server
 	taking sync.WaitGroup                // the others; not added to once pulling has ended
 
-	returned time.Time // of JobsWait: since when jobs were given back and run nowhere; zero means none were
+	returned time.Time // for JobsWait: since when jobs that were given back run nowhere; zero means there are none
 }
 
 // Join makes a member. It is an error if NATS refuses this member, or has the model's queue with other settings; a NATS
@@ -91,7 +91,7 @@ func Join(o Options) (*Member, error) {
 func (m *Member) onConnection(lost error, connected chan<- struct{}) {
 	if lost != nil {
 		m.o.Logger.Warn("the job queue cannot be reached: asynchronous predictions are refused meanwhile", "error", lost)
-		m.setProblem("NATS cannot be reached; the server's log says why") // the address of NATS is nothing for clients
+		m.setProblem("NATS cannot be reached; the server's log says why") // clients must not see the address of NATS
 		return
 	}
 	if m.queue.Load() != nil {
@@ -180,7 +180,7 @@ func (m *Member) serve() {
 	m.stop()
 }
 
-// publishStatus tells the others of this server, if it takes jobs.
+// publishStatus publishes the status of this server, if it takes jobs.
 func (m *Member) publishStatus() {
 	m.mu.Lock()
 	s := m.server
@@ -190,7 +190,7 @@ func (m *Member) publishStatus() {
 	}
 }
 
-// status returns what this server says of itself.
+// status returns what this server publishes about itself.
 func (m *Member) status(s *store.Server) store.ServerStatus {
 	status := store.ServerStatus{Running: s.Running(), Draining: m.pulling.Err() != nil, Version: m.o.Version}
 	if m.o.Slots != nil {
@@ -250,7 +250,7 @@ func (m *Member) Release(of func(store.Slot) bool) {
 // errEndsNotStored means that Close did not wait any longer.
 var errEndsNotStored = errors.New("the ends of jobs could not be stored; other servers will run them again")
 
-// flush waits until NATS has what this member said, for a second at most.
+// flush waits until NATS has what this member published, for a second at most.
 func (m *Member) flush() {
 	if m.nc.IsConnected() {
 		_ = m.nc.FlushTimeout(time.Second)
@@ -316,7 +316,7 @@ func (m *Member) JobsWait(ctx context.Context) (waits bool, named func(version s
 	return pending > 0 || !m.returned.IsZero() && time.Since(m.returned) > returnedAfter, named
 }
 
-// Overview returns how the queue stands, and the live servers of the model.
+// Overview returns the state of the queue, and the live servers of the model.
 func (m *Member) Overview() (store.Summary, []store.NamedStatus, error) {
 	q, err := m.open()
 	if err != nil {
@@ -362,7 +362,7 @@ func (m *Member) Running() int {
 	return m.server.Running()
 }
 
-// Stats counts what happened to jobs here.
+// Stats returns counts of what happened to jobs here.
 func (m *Member) Stats() store.Stats {
 	q, err := m.open()
 	if err != nil {

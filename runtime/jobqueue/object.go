@@ -56,7 +56,7 @@ var storeStatuses = map[predict.Status]store.Status{
 	predict.Succeeded: store.Succeeded, predict.Failed: store.Failed, predict.Canceled: store.Canceled,
 }
 
-// storeKinds maps to the words of the queue predictions and trainings.
+// storeKinds maps predictions and trainings to the words of the queue.
 var storeKinds = map[predict.Kind]store.Kind{
 	predict.KindPrediction: store.Prediction,
 	predict.KindTraining:   store.Training,

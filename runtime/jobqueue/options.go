@@ -24,7 +24,7 @@ type Options struct {
 	Attempts int
 	// MaxBody is the largest body as JSON, in bytes.
 	MaxBody int64
-	// Slots returns how many jobs could run at once, and how many slots are free; asked where Local is set.
+	// Slots returns how many jobs could run at once, and how many slots are free. It is called only if Local is set.
 	Slots func() (slots, free int)
 	// Tracer traces the jobs that run here; nil means they are not traced.
 	Tracer *trace.Tracer

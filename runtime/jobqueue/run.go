@@ -28,7 +28,7 @@ func (m *Member) AcquireSlot(version string) store.Slot {
 	return nil // not a nil Slot in an interface
 }
 
-// busyDelay is after how long a job is delivered again that this server cannot run now.
+// busyDelay is the delay after which a job that this server cannot run now is delivered again.
 const busyDelay = time.Second
 
 // Run runs a job as a prediction of this server.
@@ -70,7 +70,7 @@ func (m *Member) create(c *store.Claim, slot Slot) (*predict.Prediction, error) 
 	kind := predictKind(c.Job.Kind)
 	bodies := request.Reader{Memory: m.o.Memory, MaxBody: m.o.MaxBody, NewFiles: m.o.Local.NewAttachments}
 	req, err := bodies.ReadStored(c.Job.ContentType, c.Job.Body, c.Charged)
-	c.Job.Body = nil // what the request needs of it, it has
+	c.Job.Body = nil // the request has what it needs of the body
 	if err == nil {
 		req.ID, req.Kind, req.Mode, req.Attempt = c.Job.ID, kind, predict.Async, c.State.Attempt
 		req.Deadline, req.Propagation = c.Job.Deadline, c.Job.Propagation
@@ -82,7 +82,7 @@ func (m *Member) create(c *store.Claim, slot Slot) (*predict.Prediction, error) 
 		if c.Job.Hook = c.State.Hook; c.Job.Hook != nil {
 			req.RequestID = c.Job.Hook.RequestID
 		}
-		req.WebhookEvents &^= predict.OnCompleted // the queue keeps that one
+		req.WebhookEvents &^= predict.OnCompleted // the queue posts that one
 		var p *predict.Prediction
 		if p, err = slot.Create(req); err == nil {
 			return p, nil
@@ -103,7 +103,7 @@ func (m *Member) refused(c *store.Claim, err error) (store.Status, []byte) {
 	}
 	var notReady *predict.NotReadyError
 	if errors.Is(err, predict.ErrInFlight) || errors.As(err, &notReady) {
-		c.RedeliverAfter = busyDelay // another server, or this one when it has ended what has the id
+		c.RedeliverAfter = busyDelay // for another server, or for this one once the prediction that has the id has ended
 		return store.Starting, m.released(c)
 	}
 	return store.Failed, m.RenderEnded(&c.Job, &c.State, store.Failed,
@@ -113,7 +113,7 @@ func (m *Member) refused(c *store.Claim, err error) (store.Status, []byte) {
 // webhookOrderTimeout is how long the webhook of a job's end waits for those before it.
 const webhookOrderTimeout = 30 * time.Second
 
-// orderWebhooks lets the webhook of the job's end wait until this server has posted the others.
+// orderWebhooks makes the webhook of the job's end wait until this server has posted the others.
 func (m *Member) orderWebhooks(p *predict.Prediction, c *store.Claim) {
 	if p.Request.Webhook == "" || p.Request.WebhookEvents == 0 {
 		return

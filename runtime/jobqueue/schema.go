@@ -28,14 +28,15 @@ type knownSchemas struct {
 	byVersion map[string]store.Schema
 }
 
-// of returns the one by which requests are checked that name a version, or ("") none. Without a Revision they are not.
+// of returns the schema against which requests that name a version, or ("") none, are checked. If it has no Revision,
+// they are not checked.
 func (k *knownSchemas) of(version string) store.Schema {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.byVersion[version]
 }
 
-// set replaces one; true means it was another.
+// set replaces a schema, and reports whether it differs.
 func (k *knownSchemas) set(s store.Schema) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -47,7 +48,7 @@ func (k *knownSchemas) set(s store.Schema) bool {
 	return s.Revision != before
 }
 
-// rewriteInterval is how often the schema of a version is written anew, which is kept for a while.
+// rewriteInterval is how often the schema of a version is written again, because it expires.
 const rewriteInterval = 24 * time.Hour
 
 // publishSchema writes the schemas of this server's model and its versions when they are known, and when they have
@@ -76,7 +77,7 @@ func (m *Member) publishSchema(ctx context.Context) error {
 	}
 }
 
-// versions returns "" and those of the model that this server has.
+// versions returns "" and the versions of the model that this server has.
 func (m *Member) versions() []string {
 	versions := []string{""}
 	if m.o.Versions != nil {
@@ -142,7 +143,7 @@ func (m *Member) refreshVersions(ctx context.Context) error {
 	return err
 }
 
-// learn takes what a server wrote.
+// learn notes a schema that a server wrote.
 func (m *Member) learn(s store.Schema) {
 	if s.OpenAPI == nil && s.Model == "" {
 		s.Revision = ""

@@ -13,7 +13,7 @@ import (
 // A queue is a model's. Of a job that names no version, the server that takes it chooses one; a job that names a
 // version goes to a server that has it. Ids are the model's own, whichever version runs them.
 
-// Version is the queue for requests that name a version of the model. What it does not change is the Member's.
+// Version is the queue for requests that name a version of the model. Its other methods are the Member's.
 type Version struct {
 	*Member
 	Name string
@@ -59,7 +59,7 @@ func (m *Member) checkVersion(q *store.Queue, version string) error {
 	return &predict.NotReadyError{Reason: reason, RetryAfter: retryAfterFull}
 }
 
-// TakeVersions makes the jobs that name these versions of the model run here, and those that name others no more.
+// TakeVersions makes this server take the jobs that name these versions of the model, and no jobs that name others.
 func (m *Member) TakeVersions(names []string) {
 	m.mu.Lock()
 	for name, stop := range m.taken {

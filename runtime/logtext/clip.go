@@ -17,7 +17,7 @@ func ClipTo[T string | []byte](text T, most int) string {
 	return string(Head(text, most)) + "…"
 }
 
-// ClipRunes shortens text to that many characters, and appends "…".
+// ClipRunes shortens text to most characters, and appends "…".
 func ClipRunes(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -10,8 +10,8 @@ import (
 // maxLastLine is how many bytes at the end of a setup's logs are searched for its last line.
 const maxLastLine = 4 << 10
 
-// LastLine returns the last line that says something; one that is written over, as bars are, counts as its last
-// writing.
+// LastLine returns the last line that is not blank. A line that is overwritten, as progress bars are, counts as it was
+// written last.
 func LastLine(logs string) string {
 	logs = logs[max(0, len(logs)-maxLastLine):]
 	logs = strings.NewReplacer("\x1b[A", "", "\x1b[K", "").Replace(logs) // bars below each other
@@ -24,7 +24,7 @@ func LastLine(logs string) string {
 	}, logs[strings.LastIndexAny(logs, "\r\n")+1:])
 }
 
-// Percent returns how far something is by its last line: progress bars of tqdm and others have "45%|".
+// Percent returns the progress that a line shows: progress bars of tqdm and others have "45%|".
 func Percent(line string) (percent int, ok bool) {
 	for {
 		before, after, found := strings.Cut(line, "%")

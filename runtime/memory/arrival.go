@@ -55,8 +55,8 @@ func (b *Budget) Begin(a *Arrival, cut func()) {
 	b.arrivals.pending[a] = struct{}{}
 }
 
-// Hold says how many bytes the arrival has charged to the budget from now on, and how many are still to come; negative:
-// an unknown number. One that holds none is not cut.
+// Hold says how many bytes the arrival has charged to the budget from now on, and how many are still to come; a
+// negative rest means an unknown number. An arrival that holds none is not cut.
 func (a *Arrival) Hold(held, rest int64) {
 	if a.budget == nil {
 		return
@@ -80,7 +80,7 @@ func (a *Arrival) End() {
 	a.budget.arrivals.mu.Unlock()
 }
 
-// rate returns how many bytes came in a second; slow: the rest would take longer than others may wait.
+// rate returns how many bytes came in a second; slow means that the rest would take longer than others may wait.
 func (a *Arrival) rate(now time.Time) (rate float64, slow bool) {
 	age := now.Sub(a.since)
 	if a.held == 0 || age < arrivalGrace {

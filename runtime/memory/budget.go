@@ -124,7 +124,7 @@ func (b *Budget) Max() int64 {
 // TooLarge is ErrTooLarge with the budget's size.
 func (b *Budget) TooLarge() error { return fmt.Errorf("%w, which is %d MiB", ErrTooLarge, b.limit>>20) }
 
-// markFor returns how far a charge may fill the budget that makes its holder's total so large.
+// markFor returns how far a charge that makes its holder's total this large may fill the budget.
 func (b *Budget) markFor(total int64) int64 {
 	if total <= Small {
 		return b.limit
@@ -151,7 +151,7 @@ func (b *Budget) take(n, mark int64) bool {
 	}
 }
 
-// markForNew returns how far a charge may fill the budget that makes a body total bytes large.
+// markForNew returns how far a charge that makes a body total bytes large may fill the budget.
 func (b *Budget) markForNew(total int64) int64 {
 	if half := b.limit / 2; total > Small && total <= half {
 		return half

@@ -35,7 +35,7 @@ func TestBudget_Marks(t *testing.T) {
 	}
 }
 
-// TestBudget_BodiesWait for room, in their order, and not for ever.
+// TestBudget_BodiesWait for room, in their order, and not forever.
 func TestBudget_BodiesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(16 * mib)

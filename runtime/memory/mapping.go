@@ -23,7 +23,7 @@ func Map(file *os.File, size int) (*Mapping, error) {
 	return &Mapping{data}, nil
 }
 
-// Unmap frees the mapping. unused: no write can still read it.
+// Unmap frees the mapping. unused means that no write can still read it.
 func (m *Mapping) Unmap(unused bool) {
 	data := m.Data
 	m.Data = nil

@@ -78,7 +78,7 @@ func (p *SharedPool) Get(size, head int) *Shared {
 	p.live++
 	p.mu.Unlock()
 	s, err := newShared(1 << (class + minClass))
-	if err != nil { // the request does without
+	if err != nil { // the request is sent without shared memory
 		p.mu.Lock()
 		p.live--
 		p.mu.Unlock()
@@ -123,7 +123,7 @@ func (s *Shared) Wrote(end int) { s.written = max(s.written, end-s.Room) }
 // size returns about how many bytes of memory it takes.
 func (s *Shared) size() int64 { return int64(s.Room + s.written) }
 
-// Free gives the memory back. unused: no worker can still read or write it, so another request may have it.
+// Free gives the memory back. unused means that no worker can still read or write it, so another request may have it.
 func (s *Shared) Free(unused bool) {
 	p := s.pool
 	p.mu.Lock()

@@ -10,8 +10,8 @@ const maxCalls = 300
 
 type callKey struct{ method, code string }
 
-// Call records an answered gRPC call: its method ("": unknown), for example "ModelInfer", its code, for example "OK",
-// and how long it took. The strings are not retained.
+// Call records an answered gRPC call: its method ("" means unknown), for example "ModelInfer", its code, for example
+// "OK", and how long it took. The strings are not retained.
 func (s *Set) Call(method, code string, took time.Duration) {
 	if method == "" {
 		method = other

@@ -117,7 +117,7 @@ func (g *gathered) histogram(name, help string, parts ...*histogram) {
 	g.sample(Sample{Histogram: sumOf(parts...)})
 }
 
-// pairs returns labels from pairs of names and values.
+// pairs makes labels of pairs of names and values.
 func pairs(of ...string) []Label {
 	if len(of) == 0 {
 		return nil

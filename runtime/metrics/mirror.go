@@ -2,7 +2,7 @@ package metrics
 
 import "time"
 
-// Mirror is what came of the copies of requests that a version of a model got, beside the version that served them.
+// Mirror compares a version of a model that got copies of requests with the version that served them.
 type Mirror struct {
 	Same      uint64 // the copy ended as the request
 	Different uint64

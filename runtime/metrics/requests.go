@@ -27,8 +27,8 @@ type requests struct {
 	took   *histogram
 }
 
-// Request records an answered request: its route's pattern, for example "/predictions/{id}" ("": no route), method,
-// status code, and the time to its answer (of a stream, to its start). The strings are not retained.
+// Request records an answered request: its route's pattern, for example "/predictions/{id}" ("" means no route),
+// method, status code, and the time to its answer (of a stream, to its start). The strings are not retained.
 func (s *Set) Request(route, method string, code int, took time.Duration) {
 	switch method {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":

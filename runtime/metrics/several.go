@@ -39,7 +39,7 @@ func (s Several) Write(accept string) (contentType string, body []byte) {
 	return write(accept, append(s.Gather(), s.Server.generationsOnPage()...))
 }
 
-// join has each family once, with the samples of all sets.
+// join returns each family once, with the samples of all sets.
 func (s Several) join(gather func(*Set) []Family) []Family {
 	families := gather(s.Server)
 	at := make(map[string]int, len(families))

@@ -24,7 +24,7 @@ type Model interface {
 	Shape() (Shape, error)
 }
 
-// Shape is what of a model's output must be known before it runs.
+// Shape is what must be known of a model's output before it runs.
 type Shape struct {
 	Iterator bool // it yields items
 	Files    bool // there may be files in it
@@ -43,8 +43,9 @@ type Options struct {
 	Memory *memory.Budget
 }
 
-// Serve carries out the call that comes on a socket, in a goroutine of its own. It takes the descriptor over. caller is
-// the model that calls, and of its prediction, or those of its batch. These must not be released before it returns.
+// Serve runs the call that comes on a socket, in a goroutine of its own. It takes over the descriptor. caller is the
+// model that calls, and of its prediction or the predictions of its batch, which must not be released before Serve
+// returns.
 func (o *Options) Serve(caller string, of []*predict.Prediction, fd int) {
 	conn, err := ipc.NewConn(fd, "call")
 	if err != nil {
@@ -148,7 +149,7 @@ func (c *call) accepted(p *predict.Prediction) {
 	}
 }
 
-// carryOut runs the prediction and sends what comes of it. An error of the socket means that the caller is gone, which
+// carryOut runs the prediction and sends its results. An error of the socket means that the caller is gone, which
 // watchSocket sees.
 func (c *call) carryOut(body []byte) {
 	m, err := parse(body)
@@ -248,8 +249,7 @@ func (c *call) deadline() (latest time.Time) {
 	return latest
 }
 
-// sendItem sends an item that the model yields. It does not block: it has the model wait for a caller that reads
-// slowly.
+// sendItem sends an item that the model yields. It does not block: if the caller reads slowly, it pauses the model.
 func (c *call) sendItem(item []byte, pause func(bool)) {
 	c.unread.add(len(item), pause)
 	c.mu.Lock()

@@ -2,8 +2,8 @@ package modelcall
 
 import "sync"
 
-// So many items, or so many bytes of them, may be sent that the caller has not read; then the model that yields them
-// pauses. The caller reports half as many, or fewer, at once (pyembed/sdk/cog/_worker/calls.py).
+// Bounds of the items that are sent and not yet read by the caller; beyond them the model that yields them pauses. The
+// caller reports half as many, or fewer, at once (pyembed/sdk/cog/_worker/calls.py).
 const (
 	maxUnreadItems = 64
 	maxUnreadBytes = 1 << 20
@@ -31,7 +31,7 @@ func (u *unread) add(size int, pause func(bool)) {
 	}
 }
 
-// take notes that the caller has read so many items more.
+// take notes that the caller has read that many more items.
 func (u *unread) take(items uint64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -137,7 +137,7 @@ func (d *decoder) room(n int) error {
 	return nil
 }
 
-// reserve makes place for n more bytes, which are charged before.
+// reserve makes room for n more bytes, and charges them first.
 func (d *decoder) reserve(n int) error {
 	if int64(len(d.out)+n) > d.o.Most {
 		return ErrTooLarge

@@ -11,7 +11,7 @@ type Logger struct{ W io.Writer }
 
 func (l Logger) write(format string, v []any) {
 	text := strings.ReplaceAll(fmt.Sprintf(format, v...), "\n", " ")
-	_, _ = io.WriteString(l.W, text+"\n") // a parent that reads no more is ending
+	_, _ = io.WriteString(l.W, text+"\n") // a parent that no longer reads is ending
 }
 
 func (l Logger) Warnf(format string, v ...any)  { l.write(format, v) }

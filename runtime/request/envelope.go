@@ -26,8 +26,8 @@ type envelope struct {
 	unknown                                                     *predict.UnknownKeys
 }
 
-// ReadJSON reads the body of a create request into req, which then aliases it. claimed: the request has a content type.
-// The error is a *rawjson.SyntaxError, ErrEmpty or a *predict.ValidationError.
+// ReadJSON reads the body of a create request into req, which then aliases it. claimed means that the request has a
+// content type. The error is a *rawjson.SyntaxError, ErrEmpty or a *predict.ValidationError.
 func ReadJSON(req *predict.Request, body []byte, claimed bool) error {
 	if len(body) == 0 {
 		if claimed {

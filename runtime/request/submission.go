@@ -12,7 +12,7 @@ type Submission struct {
 	Tenant      string
 }
 
-// Accepted is what became of a submission.
+// Accepted is the result of a submission.
 type Accepted struct {
 	ID       string
 	Warnings []string // about its input

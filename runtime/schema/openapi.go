@@ -14,7 +14,7 @@ import (
 // document is the part of an OpenAPI document that schemas need.
 type document struct {
 	schemas map[string]any // components.schemas; numbers are json.Number
-	// modern means that OpenAPI 3.1, where keywords beside a $ref count. In 3.0 they are ignored.
+	// modern means that the document is of OpenAPI 3.1, where keywords beside a $ref count. In 3.0 they are ignored.
 	modern bool
 	nodes  map[string]*node // compiled components
 }

@@ -22,7 +22,7 @@ const maxUnknown = 100
 // rootField names the whole input in a problem.
 const rootField = "__root__"
 
-// inlineFields is up to how many fields Prepare allocates no spans.
+// inlineFields is the number of fields up to which Prepare allocates no spans.
 const inlineFields = 24
 
 // span has the offsets of a field's value; the zero span is an absent one.
@@ -99,8 +99,8 @@ func (s *Schema) PrepareWith(input []byte, lists rawjson.Lists, spill func() Spi
 	return prepared, nil
 }
 
-// read finds the fields in input; the last of equal keys counts. changed: members must be dropped. unknown are the keys
-// without a field.
+// read finds the fields in input; the last of equal keys counts. changed means that members must be dropped. unknown is
+// the keys without a field.
 func (s *Schema) read(input []byte, lists rawjson.Lists, spans []span) (changed bool, unknown []string) {
 	next := 0
 	for r := rawjson.ObjectWith(input, lists); ; next++ {

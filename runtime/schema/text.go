@@ -65,7 +65,7 @@ func show(raw []byte) string {
 		case ' ', '\t', '\r', '\n':
 			i++
 		case '"':
-			// As much of the string as is shown, with one form of escapes.
+			// Only the part of the string that is shown, with one form of escapes.
 			i++
 			if i < len(raw) && raw[i] == 0 { // a placeholder: show the file's name
 				out = append(out, "file "...)

@@ -70,7 +70,7 @@ func (x *execution) releaseAnswer(r *slot.Result, result *predict.Result) {
 	}
 }
 
-// read converts a call's result. begun: the worker may have begun the prediction.
+// read converts a call's result. begun means that the worker may have begun the prediction.
 func (x *execution) read(r *slot.Result) (result predict.Result, begun bool) {
 	if r.Err == nil {
 		result = readAnswer(r, x.p.Observed())

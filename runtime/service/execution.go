@@ -115,7 +115,7 @@ func (x *execution) isRead() bool {
 	return call == nil || call.Result.Err == nil && !call.Result.Resent
 }
 
-// freeShared gives the request's shared memory back, but what the model kept of it.
+// freeShared gives the request's shared memory back, except what the model kept of it.
 func (x *execution) freeShared(shared *memory.Shared) {
 	if call := x.sent(); call != nil && call.Result.Kept {
 		shared.Leave()
@@ -245,7 +245,7 @@ func (x *execution) stop() {
 	}()
 }
 
-// pause has the model wait with its items, or go on.
+// pause makes the model wait before it yields more items, or lets it go on.
 func (x *execution) pause(paused bool) {
 	if call := x.sent(); call != nil {
 		x.service.o.Pool.Pause(call, paused)

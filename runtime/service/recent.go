@@ -83,7 +83,7 @@ type ends struct {
 	unretained summaryRing // too large for the registry
 }
 
-// note stores a prediction that has ended. retained: the registry has it.
+// note stores the summary of a prediction that has ended. retained means that the registry has it.
 func (s *Service) note(p *predict.Prediction, status predict.Status, retained bool) {
 	if s.o.Summaries == 0 || status != predict.Failed && retained {
 		return
@@ -118,7 +118,7 @@ func (r *summaryRing) add(summary predict.Summary, most int) {
 	r.next = (r.next + 1) % most
 }
 
-// list returns them, the newest first.
+// list returns the summaries, the newest first.
 func (r *summaryRing) list() []predict.Summary {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -23,7 +23,7 @@ const (
 	attrError  = "error.type"
 )
 
-// names are those of the spans of one kind of prediction.
+// names are the names of the spans of one kind of prediction.
 type names struct{ whole, validate, execute, invoke, prepare string }
 
 var (
@@ -38,8 +38,8 @@ var (
 	}
 )
 
-// spans are those of one traced prediction; nil means it is not traced, and the methods do nothing. They are filled in
-// and sent at its end, if its trace is sampled: many of them at once cost less.
+// spans are the spans of one traced prediction; nil means it is not traced, and the methods do nothing. They are filled
+// in and sent at its end, if its trace is sampled: many of them at once cost less.
 type spans struct {
 	trace      *trace.Trace
 	names      *names
@@ -137,7 +137,7 @@ func (s *spans) ended(r *predict.Result, waited time.Duration, reason string, no
 	s.trace.Ended(s.model, s.id, &s.prediction)
 }
 
-// waited adds what came before the model; until is when a worker began, zero: it was not submitted.
+// waited adds what came before the model; until is when a worker began; zero means it was not submitted.
 func (s *spans) waited(g *trace.Group, until time.Time) {
 	parent := s.prediction.Span
 	if !s.valid.IsZero() {

@@ -32,12 +32,12 @@ func (s *spills) next() schema.Spill {
 	return f
 }
 
-// have reports whether the last of them is input.
+// have reports whether input is the last of them.
 func (s *spills) have(input []byte) bool {
 	return s != nil && len(s.files) > 0 && aliases(s.files[len(s.files)-1].mapping.Data, input)
 }
 
-// unmap frees all. unused: no write can still read them.
+// unmap frees all. unused means that no write can still read them.
 func (s *spills) unmap(unused bool) {
 	if s == nil {
 		return

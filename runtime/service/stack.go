@@ -7,7 +7,7 @@ import (
 	"pinion/runtime/slot"
 )
 
-// Stack says what a prediction in flight does: the Python stacks of its worker, in names and lines. It is
+// Stack says what a prediction in flight does: the Python stacks of its worker, in names and lines. The error is
 // slot.ErrNotRunning unless a worker has the prediction.
 func (s *Service) Stack(ctx context.Context, kind predict.Kind, id string) (string, error) {
 	if p := s.registry.Get(kind, id); p != nil {

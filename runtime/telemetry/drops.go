@@ -58,7 +58,7 @@ func (q *queue) sent(n int, err error) {
 	}
 }
 
-// abandon drops what waits, for the process ends.
+// abandon drops what waits, because the process ends.
 func (q *queue) abandon() {
 	q.add(int(max(0, q.waiting.Swap(0))), "the server stops")
 }

@@ -35,7 +35,7 @@ type Telemetry struct {
 	worker   *resource.Resource // of spans that stand for a worker
 
 	spans   *spanBatcher  // nil means traces are off
-	tracer  *trace.Tracer // nil means as spans
+	tracer  *trace.Tracer // nil means traces are off
 	meters  *sdkmetric.MeterProvider
 	records *sdklog.LoggerProvider
 

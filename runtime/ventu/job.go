@@ -20,7 +20,7 @@ const (
 // timeoutText is the body of a 408, which clients may know.
 const timeoutText = "Timeout!"
 
-// jobPhase is where a job stands.
+// jobPhase is the phase of a job.
 type jobPhase uint8
 
 const (

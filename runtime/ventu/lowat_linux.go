@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ventu 0.4.5 reads a batch with one recv(2), without MSG_WAITALL, and dies of what is less than the whole of it. The
-// server cannot make what it sends come whole: a unix socket takes a message over in buffers of 36 544 bytes and wakes
-// its reader after the first; TCP sends what the window lets through. But an option of the worker's own socket makes a
-// recv wait for more (SO_RCVLOWAT), and with the rights of a debugger (pidfd_getfd(2): the same user, where Yama and
-// seccomp let it, or CAP_SYS_PTRACE) the server may set it.
+// ventu 0.4.5 reads a batch with one recv(2), without MSG_WAITALL, and crashes if it gets less than the whole of it.
+// The server cannot ensure that a message arrives whole: a unix socket takes a message over in buffers of 36 544 bytes
+// and wakes its reader after the first; TCP sends what the window lets through. But an option of the worker's own
+// socket makes a recv wait for more (SO_RCVLOWAT), and with the rights of a debugger (pidfd_getfd(2): the same user,
+// where Yama and seccomp let it, or CAP_SYS_PTRACE) the server may set it.
 //
 // It does so only with processes that have ventu beside their msgpack: a program that reads by buffers of a fixed size
 // would wait forever for the last of them. Where the server may not, such a worker gets no batch of several jobs that

@@ -147,7 +147,7 @@ func (q *Queue) expired(now time.Duration) []*batch.Item[*Job] {
 // waiting counts the jobs that no worker has. The lock is held.
 func (q *Queue) waiting() int { return q.batcher.Len() + len(q.retries) }
 
-// hand gives a batch to idle worker i; worker 0 has been idle for the longest time. The lock is held.
+// hand gives a batch to the idle worker i; worker 0 has been idle for the longest time. The lock is held.
 func (q *Queue) hand(i int, items []*batch.Item[*Job], now, wait time.Duration) {
 	w := q.idle[i]
 	q.idle = slices.Delete(q.idle, i, i+1)

@@ -12,7 +12,7 @@ import (
 	"pinion/runtime/moves"
 )
 
-// workerPhase is where a connection stands.
+// workerPhase is the phase of a connection.
 type workerPhase uint8
 
 const (
@@ -42,7 +42,7 @@ type sentBatch struct {
 	began   bool
 }
 
-// worker is one connection. Two goroutines serve it: read, which owns its life, and write.
+// worker is one connection. Two goroutines serve it: read, which ends it, and write.
 type worker struct {
 	q          *Queue
 	conn       net.Conn
@@ -285,7 +285,7 @@ func (w *worker) write() {
 	}
 }
 
-// slowest is the rate, in bytes a second, at which a worker must take a batch at least.
+// slowest is the least rate, in bytes a second, at which a worker must take a batch.
 const slowest = 16 << 20
 
 // send writes one batch.

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// settleTime is how long nothing must be written before changes are looked at: editors save in several steps.
+// settleTime is how long nothing must be written before changes are read: editors save in several steps.
 const settleTime = 100 * time.Millisecond
 
 // Watcher watches one folder. Close it.

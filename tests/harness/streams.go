@@ -23,7 +23,7 @@ func JetStream(t testing.TB, at *NATS) jetstream.JetStream {
 	return js
 }
 
-// DeleteStream deletes a stream, as an operator may. restore makes it anew, with its consumers.
+// DeleteStream deletes a stream, as an operator may. restore makes it again, with its consumers.
 func DeleteStream(t testing.TB, at *NATS, name string) (restore func()) {
 	t.Helper()
 	js := JetStream(t, at)

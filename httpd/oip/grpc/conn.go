@@ -112,7 +112,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write writes under a deadline, so that a client that takes no bytes does not hold its answers for ever.
+// Write writes under a deadline, so that a client that takes no bytes does not hold its answers forever.
 func (c *conn) Write(p []byte) (int, error) {
 	timeout := c.srv.opt.WriteTimeout
 	if now := time.Now(); c.writeSet.Sub(now) < timeout/2 {

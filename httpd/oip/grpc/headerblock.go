@@ -6,7 +6,7 @@ import (
 )
 
 // headerBlocks bounds the frames of a client's header blocks. The reader of HTTP/2 bounds their bytes, so a client
-// could send empty CONTINUATION frames for ever, in which it does not see that the call never begins.
+// could send empty CONTINUATION frames forever, in which it does not see that the call never begins.
 type headerBlocks struct {
 	skip   int // bytes to skip: of the client's preface, or of a frame's payload
 	head   [frameHead]byte

@@ -21,7 +21,7 @@ import (
 )
 
 // reflection describes the services to clients such as grpcurl. It sends the descriptors as they were compiled: gRPC's
-// own implementation builds them anew with package protodesc, which costs every process 0.3 ms and 220 KB at its start.
+// own implementation builds them again with package protodesc, which costs every process 0.3 ms and 220 KB at its start.
 type reflection struct {
 	grpc_reflection_v1.UnimplementedServerReflectionServer
 	server *grpc.Server

@@ -116,7 +116,7 @@ func refusal(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-// create writes the first state of an id. It returns its revision, and how it is stored.
+// create writes the first state of an id. It returns its revision and its stored text.
 func (q *Queue) create(ctx context.Context, id string, s *State) (revision uint64, text []byte, err error) {
 	if text, err = q.encode(s); err != nil {
 		return 0, nil, err
@@ -137,7 +137,7 @@ func (q *Queue) create(ctx context.Context, id string, s *State) (revision uint6
 	}
 }
 
-// touch swaps the state of a job that waits for itself.
+// touch writes the state of a waiting job again, unchanged, so that it has a new revision.
 func (q *Queue) touch(ctx context.Context, id string) (State, error) {
 	for {
 		now, err := q.read(ctx, id)

@@ -65,7 +65,7 @@ func OpenAdmin(ctx context.Context, nc *nats.Conn, model string, ttl time.Durati
 		}
 		*part.to = stream
 	}
-	if _, err := a.q.jobsInfo(ctx); err != nil { // for the time of NATS
+	if _, err := a.q.jobsInfo(ctx); err != nil { // notes the time of NATS
 		return nil, err
 	}
 	return a, nil
@@ -76,7 +76,7 @@ type Entry struct {
 	ID          string
 	Class       Class
 	Lane        int
-	Tenant      string // or the hash of it that stands in subjects
+	Tenant      string // or its hash, as in subjects
 	Accepted    time.Time
 	Bytes       int // of its body
 	ContentType string
@@ -94,7 +94,7 @@ type Letter struct {
 }
 
 // Jobs returns the oldest jobs that are stored, of one class or ("") of all, and of one status or ("") of both:
-// Starting is one that waits. limit is how many, 0: all.
+// Starting is one that waits. limit is how many; 0 means all.
 func (a *Admin) Jobs(ctx context.Context, class Class, status Status, limit int) ([]Entry, error) {
 	if class == "" {
 		return a.jobs(ctx, ">", status, limit)
@@ -112,7 +112,7 @@ func (a *Admin) Jobs(ctx context.Context, class Class, status Status, limit int)
 	return entries, err
 }
 
-// jobs returns those whose subjects end so.
+// jobs returns the jobs whose subjects end in subjects.
 func (a *Admin) jobs(ctx context.Context, subjects string, status Status, limit int) (entries []Entry, err error) {
 	err = walk(ctx, a.q.jobs, 1, "pinion.job."+a.q.o.Model+"."+subjects, func(m *jetstream.RawStreamMsg) (bool, error) {
 		e, err := a.entry(ctx, m)
@@ -168,7 +168,7 @@ func readSubject(subject string) (at place, ok bool) {
 	return at, true
 }
 
-// Letters returns the oldest dead letters; limit 0: all.
+// Letters returns the oldest dead letters; limit 0 means all.
 func (a *Admin) Letters(ctx context.Context, limit int) ([]Letter, error) {
 	var letters []Letter
 	err := walk(ctx, a.dead, 1, a.letterSubject("*"), func(m *jetstream.RawStreamMsg) (bool, error) {
@@ -189,7 +189,7 @@ func readLetter(m *jetstream.RawStreamMsg) Letter {
 }
 
 // walk calls f with the messages of a subject from a sequence number on, until it returns false. A work queue has no
-// consumer for readers, so each is a request.
+// consumer for readers, so each message is a request.
 func walk(ctx context.Context, s jetstream.Stream, seq uint64, subject string,
 	f func(*jetstream.RawStreamMsg) (bool, error),
 ) error {
@@ -208,8 +208,8 @@ func walk(ctx context.Context, s jetstream.Stream, seq uint64, subject string,
 	}
 }
 
-// Job returns the state of a job that is known, its message while it is stored, and its dead letter: what there is of
-// them, else ErrUnknown.
+// Job returns the state of a job that is known, its message while it is stored, and its dead letter, as far as they
+// exist. If none does, the error is ErrUnknown.
 func (a *Admin) Job(ctx context.Context, id string) (*State, *Entry, *Letter, error) {
 	now, err := a.q.read(ctx, id)
 	if err != nil && !isForeign(err) {
@@ -298,7 +298,7 @@ type LaneCount struct {
 	Pending, Delivered int
 }
 
-// Count counts.
+// Count returns the figures of the queue.
 func (a *Admin) Count(ctx context.Context) (Counts, error) {
 	info, err := a.q.jobs.Info(ctx)
 	if err != nil {

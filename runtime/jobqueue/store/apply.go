@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Limits are new settings of a queue; nil means as it is.
+// Limits are new settings of a queue; nil leaves a setting as it is.
 type Limits struct {
 	Capacity, Bytes, TenantCapacity *int64
 	Replicas, Lanes                 *int
@@ -26,7 +26,7 @@ type Change struct {
 
 // LimitError is a limit that a queue cannot have now.
 type LimitError struct {
-	Field string // as of the stream, or lanes
+	Field string // a field of the stream, or lanes
 	Want  string
 	Why   string
 }
@@ -90,7 +90,7 @@ func (a *Admin) checkLimits(ctx context.Context, l *Limits) (lanes int, err erro
 	return lanes, nil
 }
 
-// applyStream changes a stream. Bounds are those of the jobs' stream alone.
+// applyStream changes a stream. The bounds apply to the jobs' stream alone.
 func (a *Admin) applyStream(ctx context.Context, name string, l *Limits, changes *[]Change) error {
 	stream, err := a.q.js.Stream(ctx, name)
 	if err != nil {

@@ -53,8 +53,9 @@ func (q *Queue) cancelWaiting(ctx context.Context, id string, now stored, render
 	return nil
 }
 
-// cancelRun flags the state of a job that runs, which decides, and tells the server that runs it. What that is told has
-// the flagged state, so that it need not read it to end the job. Its heartbeat would see the flag too, later.
+// cancelRun sets the cancel flag in the state of a running job, which decides, and notifies the server that runs it.
+// The notice has the new state, so the server need not read it to end the job. If the notice is lost, its heartbeat
+// sees the flag later.
 func (q *Queue) cancelRun(ctx context.Context, id string, now stored) error {
 	next := now.State
 	next.Cancel = true

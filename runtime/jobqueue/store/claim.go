@@ -40,7 +40,7 @@ type Claim struct {
 	hasBegun   bool                   // begun is closed
 }
 
-// markBegun lets those go on that wait to follow the job.
+// markBegun wakes those that wait to follow the job.
 func (c *Claim) markBegun() {
 	if !c.hasBegun {
 		c.hasBegun = true
@@ -62,10 +62,11 @@ const (
 	mayReconnect outcome = "reconnecting"
 )
 
-// noMemoryDelay is after how long a job is delivered again for whose body this server has no memory.
+// noMemoryDelay is the delay after which a job is delivered again if its body does not fit into this server's memory
+// budget.
 const noMemoryDelay = time.Second
 
-// waiterCheckAge is how old a job may be that runs without a check of its waiter: the heartbeats check.
+// waiterCheckAge is the age up to which a job starts without a check of its waiter: the heartbeats check it later.
 const waiterCheckAge = time.Second
 
 // ownerTimeout is how long the owner of a job may take to answer.
@@ -86,8 +87,8 @@ type delivery struct {
 }
 
 // claim decides about a delivered job. Only what is claimed may run. renderer makes the object that clients see of a
-// state that is given up or begins. register is called before a claim is written, and undo where it was not; it may be
-// nil.
+// state that is given up or begins. register, unless it is nil, is called before a claim is written, and undo if it was
+// not written.
 func (q *Queue) claim(ctx context.Context, m jetstream.Msg, slot Slot, renderer Renderer,
 	register func(*Claim) (undo func()),
 ) (c *Claim, what outcome) {
@@ -114,7 +115,7 @@ func (q *Queue) claim(ctx context.Context, m jetstream.Msg, slot Slot, renderer 
 	for ; ; attached = false {
 		if !attached {
 			switch now, err = q.read(ctx, d.job.ID); {
-			case errors.Is(err, errUnreadable): // it would be delivered again for ever
+			case errors.Is(err, errUnreadable): // it would be delivered again forever
 				return nil, q.orphan(ctx, m, d.job.ID, "its state cannot be read")
 			case err != nil:
 				return nil, deferred
@@ -126,7 +127,7 @@ func (q *Queue) claim(ctx context.Context, m jetstream.Msg, slot Slot, renderer 
 	}
 }
 
-// claim claims the job if its state is now.
+// claim claims the job if its state is still now.
 func (d *delivery) claim(ctx context.Context, now stored) (*Claim, outcome) {
 	q := d.q
 	switch {
@@ -248,8 +249,8 @@ func overdue(j *Job, s *State) (reason string, end Status) {
 	return "", ""
 }
 
-// giveUp ends a job that no server runs any more. A job that was lost too often is a dead letter first: else it would
-// be gone if this server were lost in between.
+// giveUp ends a job that no server runs any more. A job that was lost too often becomes a dead letter first: otherwise
+// it would be gone if this server were lost in between.
 func (d *delivery) giveUp(ctx context.Context, now stored, next State, status Status, reason string) outcome {
 	q, id := d.q, d.job.ID
 	if next.Lost >= d.job.Attempts && status == Failed {
@@ -270,13 +271,13 @@ func (d *delivery) giveUp(ctx context.Context, now stored, next State, status St
 	return settled
 }
 
-// settle publishes the end of a job, and then answers for its message: in this order, so that a server that is lost in
+// settle publishes the end of a job, and then acknowledges its message: in this order, so that a server that is lost in
 // between leaves a message that is delivered again.
 func (q *Queue) settle(ctx context.Context, m jetstream.Msg, id string, s *State) outcome {
 	if q.hook(ctx, id, s) != nil {
 		return deferred
 	}
-	if m.Ack() != nil { // if it does not arrive, the message is delivered again, and answered for again
+	if m.Ack() != nil { // if it does not arrive, the message is delivered and acknowledged again
 		return deferred
 	}
 	// else its dead letter has it

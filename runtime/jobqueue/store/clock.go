@@ -21,8 +21,8 @@ type clock struct {
 // reading is what a clock of NATS showed, and when.
 type reading struct{ nats, local time.Time }
 
-// clockInterval is how often the clock of NATS is read anew while it is needed: it may be set, and a suspended machine
-// does not count the time.
+// clockInterval is how often the clock of NATS is read while it is needed: it may be set, and a suspended machine does
+// not count the time.
 const clockInterval = 30 * time.Second
 
 // set notes what the clock showed in an answer to a question that was sent at asked.
@@ -50,7 +50,7 @@ func (q *Queue) jobsInfo(ctx context.Context) (*jetstream.StreamInfo, error) {
 	return info, nil
 }
 
-// now returns the time of NATS. If it was read long ago, it is read anew; if NATS does not answer, the last reading
+// now returns the time of NATS. If it was read long ago, it is read again; if NATS does not answer, the last reading
 // counts.
 func (q *Queue) now(ctx context.Context) time.Time {
 	last := q.clock.last.Load()
@@ -69,7 +69,7 @@ func (q *Queue) toNATS(ctx context.Context, local time.Time) time.Time {
 	return q.now(ctx).Add(time.Until(local))
 }
 
-// fromNATS is the opposite.
+// fromNATS is the reverse of toNATS.
 func (q *Queue) fromNATS(ctx context.Context, t time.Time) time.Time {
 	if t.IsZero() {
 		return t

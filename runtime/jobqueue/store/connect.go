@@ -17,7 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Connection says how a member reaches NATS. Its files are read anew at each connect.
+// Connection says how a member reaches NATS. Its files are read again at each connect.
 type Connection struct {
 	URLs []string // tried in turn
 	// Credentials is a file with a user's credentials; CA, Cert and Key are PEM files for TLS. "" means none.
@@ -142,7 +142,7 @@ func (c *Connection) Connect() (*nats.Conn, error) {
 	return nc, nil
 }
 
-// refused reports whether NATS was there and will not have this member, or this member will not have NATS.
+// refused reports whether NATS was reached and rejected this member, or this member rejected NATS.
 func refused(err error) bool {
 	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) ||
 		errors.Is(err, nats.ErrSecureConnRequired) ||
@@ -150,7 +150,7 @@ func refused(err error) bool {
 		untrusted(err) || alerted(err)
 }
 
-// untrusted reports whether NATS has a certificate that is not good here.
+// untrusted reports whether NATS has a certificate that this member does not trust.
 func untrusted(err error) bool {
 	var unknown x509.UnknownAuthorityError
 	var wrongName x509.HostnameError
@@ -159,8 +159,8 @@ func untrusted(err error) bool {
 	return errors.As(err, &unknown) || errors.As(err, &wrongName) || errors.As(err, &invalid) || errors.As(err, &verify)
 }
 
-// alerted reports whether NATS ended the handshake: it wants another certificate. Package tls keeps the type of an
-// alert for itself.
+// alerted reports whether NATS ended the handshake: it wants another certificate. Package tls does not export the type
+// of an alert.
 func alerted(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error" || cutOff(err)
@@ -175,7 +175,7 @@ func cutOff(err error) bool {
 	return strings.Contains(err.Error(), "closed by remote after TLS handshake")
 }
 
-// used returns the settings that NATS was refused with, or refused.
+// used returns the settings that NATS rejected, or by which this member rejected NATS.
 func (c *Connection) used(err error) string {
 	switch {
 	case untrusted(err) && c.CA != "":
@@ -213,8 +213,8 @@ func redacted(u *url.URL) string {
 	return u.Redacted()
 }
 
-// options returns against the client's defaults: it reconnects for ever, through refusals too, and keeps nothing back
-// for later, for what is published twice would be stored twice.
+// options returns the client's options. Against its defaults it reconnects forever, after refusals too, and buffers no
+// messages while it is disconnected: what is published twice would be stored twice.
 func (c *Connection) options() []nats.Option {
 	o := append(Always(c.Name, c.OnChange), nats.Timeout(connectWait), nats.ReconnectWait(500*time.Millisecond),
 		nats.ReconnectJitter(500*time.Millisecond, 500*time.Millisecond))

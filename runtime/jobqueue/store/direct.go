@@ -20,9 +20,9 @@ type Direct interface {
 	ShowDirect(q Lookup) json.RawMessage
 	// CancelDirect cancels it; false means it does not run here.
 	CancelDirect(q Lookup) bool
-	// FollowDirect passes its events after the first had ones to send, so far and as they come, in order, until it has
-	// ended or send returns false. The data of its end is its object. Of one that has ended here it sends the end, if that
-	// is known; it returns at once where the prediction does not run here.
+	// FollowDirect passes its events after the first had ones to send, in order, until it has ended or send returns
+	// false. The data of its end is its object. If it has ended here, FollowDirect sends the end, if that is known; if
+	// it does not run here, it returns at once.
 	FollowDirect(q Lookup, had uint64, send func(Event) bool)
 }
 
@@ -34,8 +34,8 @@ type Lookup struct {
 	Brief bool `json:"brief,omitempty"`
 	// All means that servers that do not have it answer, too. Older ones do not.
 	All bool `json:"all,omitempty"`
-	// Created is the created_at of its object, by which its server knows it once it has ended; "" means then it is not
-	// known.
+	// Created is the created_at of its object, by which its server knows it once it has ended; "" means that its end is
+	// not known.
 	Created string `json:"created,omitempty"`
 }
 
@@ -103,8 +103,8 @@ func (q *Queue) CancelDirect(ctx context.Context, lookup Lookup, wait time.Durat
 	return q.requestDirect(ctx, "cancel", lookup, wait) != nil
 }
 
-// maxResponders is for how many servers all are asked to answer: a client that asks for unknown ids must not cost a
-// large fleet more.
+// maxResponders is the largest number of servers of which all are asked to answer: a client that asks for unknown ids
+// must not cost a large fleet more.
 const maxResponders = 64
 
 // requestDirect asks all servers about a direct prediction; nil means all that are known said that they do not have it,
@@ -140,7 +140,7 @@ func (q *Queue) requestDirect(ctx context.Context, verb string, lookup Lookup, w
 			return m
 		}
 		absent = append(absent, name)
-		// Asked anew each time: a server that came since has published its status before it could be asked.
+		// Asked again each time: a server that came since has published its status before it could be asked.
 		silent := slices.DeleteFunc(q.members.live(time.Now()), func(id string) bool { return slices.Contains(absent, id) })
 		if len(silent) == 0 {
 			return nil

@@ -4,7 +4,7 @@
 // A job is two records. Its message waits in a work-queue stream; its state is a key of a bucket, and every move of a
 // job is a compare-and-swap of that key. JetStream delivers at least once. The state makes the result visible once: a
 // server that takes a job writes a random claim token into the state, and only the server whose token is there may end
-// the job, or answer for its message. A server that finds another token no longer owns the job and must not act on it.
+// the job, or acknowledge its message. A server that finds another token no longer owns the job and must not act on it.
 //
 //	name.go      streams, buckets and subjects of a model
 //	layout.go    makes them, or compares them with what is there

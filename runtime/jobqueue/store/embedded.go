@@ -25,7 +25,7 @@ type EmbedOptions struct {
 	Program, Version string
 	// Env are variables of its environment besides those of this process.
 	Env []string
-	// Children, if set, is told of the process.
+	// Children, if set, starts the process, and is told when it was waited for.
 	Children Children
 	Logger   *slog.Logger
 }
@@ -47,7 +47,7 @@ type Embedded struct {
 	checked time.Time
 }
 
-// FolderInUseError means that another process has the folder.
+// FolderInUseError means that another process uses the folder.
 type FolderInUseError struct{ Dir string }
 
 func (e *FolderInUseError) Error() string {
@@ -81,7 +81,7 @@ func Embed(o EmbedOptions) (_ *Embedded, err error) {
 	return e, nil
 }
 
-// restartInterval is how long a NATS server that was started again is given.
+// restartInterval is the least time between two starts, or two checks, of the NATS server.
 const restartInterval = 10 * time.Second
 
 // watch starts the server again when it has ended: at once, or later if it was started a moment ago.
@@ -163,8 +163,8 @@ func (e *Embedded) Room() error {
 	return err
 }
 
-// Revive has NATS look at its store: one that met a full disk answers no more, even when there is room again, and is
-// started again. It is called when NATS did not answer, which alone is not a reason: it may be slow.
+// Revive makes NATS check its store: a server that met a full disk stops answering, even when there is room again, and
+// must be restarted. It is called when NATS did not answer, which alone is no reason to restart it: it may be slow.
 func (e *Embedded) Revive() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

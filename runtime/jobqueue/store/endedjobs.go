@@ -20,7 +20,8 @@ type EndedJob struct {
 	Ended time.Time
 }
 
-// Ended returns the jobs that ended last, the newest first; limit 0: all. failed: only those that failed.
+// Ended returns the jobs that ended last, the newest first; limit 0 means all. With failed it returns only those that
+// failed.
 //
 // The states of all jobs are in one stream, in the order of their last change, so it is read from its end.
 func (a *Admin) Ended(ctx context.Context, failed bool, limit int) ([]EndedJob, error) {

@@ -30,7 +30,7 @@ var (
 	errUnreadable = errors.New("the state cannot be read")
 )
 
-// isForeign reports whether a state is there that this server cannot read, and never will.
+// isForeign reports whether a state is there that this server will never be able to read.
 func isForeign(err error) bool { return errors.Is(err, errNewer) || errors.Is(err, errUnreadable) }
 
 // fieldModel is the MismatchError's field of a stream that is another model's.

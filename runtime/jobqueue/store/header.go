@@ -8,7 +8,7 @@ import (
 )
 
 // NATS trims the values of headers and replaces their line breaks by spaces. A value that would change is escaped as in
-// RFC 8187; the others are stored as they are, as servers write them that know no escapes.
+// RFC 8187; the others are stored as they are, as older servers write them.
 
 // escaped begins a value that is escaped.
 const escaped = "UTF-8''"
@@ -20,7 +20,7 @@ func set(h nats.Header, name, value string) {
 	}
 }
 
-// get is the reverse.
+// get is the reverse of set.
 func get(h nats.Header, name string) string {
 	value := h.Get(name)
 	rest, ok := strings.CutPrefix(value, escaped)
@@ -28,7 +28,7 @@ func get(h nats.Header, name string) string {
 		return value
 	}
 	text, err := url.PathUnescape(rest)
-	if err != nil { // a server that knows no escapes wrote it
+	if err != nil { // an older server wrote it
 		return value
 	}
 	return text

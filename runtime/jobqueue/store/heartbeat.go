@@ -15,8 +15,8 @@ import (
 // BeatResult is what a heartbeat learned about a job.
 type BeatResult int
 
-// The results. Uncertain: NATS did not answer. The job goes on: if another server has it by now, its end will be
-// refused.
+// The results of a heartbeat. Uncertain means that NATS did not answer. The job goes on: if another server has it by
+// now, its end will be refused.
 const (
 	Held BeatResult = iota
 	Uncertain
@@ -43,9 +43,9 @@ func (c *Claim) Beat(ctx context.Context) BeatResult {
 	return Held
 }
 
-// End writes the end of the job and then answers for its message. ErrLost: another server has the job, and nothing was
-// written. With any other error the end may be written or not: End can be called again with the same end, for as long
-// as the job is owned.
+// End writes the end of the job and then acknowledges its message. ErrLost means that another server has the job, and
+// nothing was written. With any other error the end may be written or not: End can be called again with the same end,
+// for as long as the job is owned.
 func (c *Claim) End(ctx context.Context, status Status, prediction json.RawMessage) error {
 	prediction, err := c.q.storeResult(ctx, c.State.Claim, prediction)
 	if err != nil {
@@ -82,7 +82,7 @@ func (c *Claim) End(ctx context.Context, status Status, prediction json.RawMessa
 	}
 }
 
-// settled answers for the message of a job whose end is written as text; nil means by an earlier call.
+// settled acknowledges the message of a job whose end is written as text; nil means by an earlier call.
 func (c *Claim) settled(ctx context.Context, s *State, text []byte) error {
 	if len(text) > maxNotice {
 		text = nil
@@ -100,14 +100,14 @@ func (c *Claim) settled(ctx context.Context, s *State, text []byte) error {
 	return nil
 }
 
-// noteCancel notes what the member that canceled the job says: the state that it wrote.
+// noteCancel notes the state that the member that canceled the job wrote.
 func (c *Claim) noteCancel(h nats.Header) {
 	if s, ok := c.q.attachedState(h); ok && s.Claim == c.State.Claim && s.Cancel {
 		c.withCancel.Store(&s)
 	}
 }
 
-// Release gives the job back before its end, for a server that drains: the next server begins it anew, and it does not
+// Release gives the job back before its end, for a server that drains: the next server begins it again, and it does not
 // count as lost.
 func (c *Claim) Release(ctx context.Context, prediction json.RawMessage) error {
 	for {
@@ -160,7 +160,7 @@ func (q *Queue) reconnectGrace() time.Duration {
 	return time.Until(q.connected.Add(graceAfterConnect))
 }
 
-// ownerAlive asks the owner of a job whether it has it. One that does not answer in time has lost it.
+// ownerAlive asks the owner of a job whether it has it. An owner that does not answer in time has lost it.
 func (q *Queue) ownerAlive(ctx context.Context, id string) bool {
 	ctx, cancel := context.WithTimeout(ctx, ownerTimeout)
 	defer cancel()

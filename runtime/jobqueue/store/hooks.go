@@ -68,7 +68,7 @@ func pullOne(ctx context.Context, c jetstream.Consumer) jetstream.Msg {
 	return nil
 }
 
-// post tries one webhook, and says what is to become of its message.
+// post tries one webhook, and acknowledges its message or has it delivered again.
 func (q *Queue) post(ctx context.Context, m jetstream.Msg, send func(context.Context, Posting) time.Duration) {
 	stop := q.keepAlive(m)
 	retryAfter := q.try(ctx, m, send)
@@ -84,8 +84,8 @@ func (q *Queue) post(ctx context.Context, m jetstream.Msg, send func(context.Con
 }
 
 // keepAlive keeps the message of a webhook that is being posted until stop is called: if this member is lost, another
-// one gets the message after AckWait, as with jobs. An in-progress would give it hookWait each time; a nak with a delay
-// says how long.
+// one gets the message after AckWait, as with jobs. An in-progress acknowledgement would reset its timeout to hookWait;
+// a negative one with a delay sets it to less.
 func (q *Queue) keepAlive(m jetstream.Msg) (stop func()) {
 	wait := min(q.o.AckWait, hookWait)
 	keepalive := fmt.Appendf(nil, `-NAK {"delay":%d}`, wait.Nanoseconds())

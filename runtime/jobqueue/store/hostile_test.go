@@ -12,7 +12,7 @@ import (
 )
 
 // TestClaim_UnreadableStates of another client of NATS end as dead letters: else their jobs would be
-// delivered again for ever.
+// delivered again forever.
 func TestClaim_UnreadableStates(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{

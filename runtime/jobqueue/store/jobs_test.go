@@ -51,7 +51,7 @@ func TestJobs_IDIsAcceptedOnce(t *testing.T) {
 }
 
 // TestJobs_AdmissionCutShortIsRepeated: the state is there and the job is not. Code that takes the state for the job
-// leaves it for ever.
+// leaves it forever.
 func TestJobs_AdmissionCutShortIsRepeated(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

@@ -33,7 +33,7 @@ type Options struct {
 	Lanes int
 	// AckWait is how long a server without a heartbeat keeps a job. Default: 30 s.
 	AckWait time.Duration
-	// Embedded is a NATS of this process, so that no other has jobs; nil means it is elsewhere.
+	// Embedded is the NATS server that this process runs for its own jobs alone; nil means NATS runs elsewhere.
 	Embedded *Embedded
 	// ResultTTL is how long the state of an ended job is known. Default: 10 min.
 	ResultTTL time.Duration
@@ -208,7 +208,7 @@ func (f *layoutState) unfinished() bool {
 // streamsOfAQueue is the length of Options.streams.
 const streamsOfAQueue = 6
 
-// build makes all parts. Two servers may do it at once: what is the same is there already.
+// build makes all parts. Two servers may do it at once: a part that is there already and the same is no error.
 func build(ctx context.Context, js jetstream.JetStream, o Options) error {
 	for _, c := range o.streams() {
 		if _, err := js.CreateStream(ctx, c); err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
@@ -297,7 +297,7 @@ func lanesOf(ctx context.Context, jobs jetstream.Stream, info *jetstream.StreamI
 	return lanes, nil
 }
 
-// enoughLanes refuses a member whose jobs would stand in lanes that no server serves. The lowest class is made last:
+// enoughLanes refuses a member whose jobs would wait in lanes that no server serves. The lowest class is made last:
 // where it has a lane, no other server is making them now.
 func enoughLanes(ctx context.Context, js jetstream.JetStream, o Options) error {
 	if o.Lanes == 1 {

@@ -12,8 +12,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Event is a step of a job that runs, as members that follow it get it. Events are not stored: what one missed is in
-// the state at the end.
+// Event is a step of a job that runs, as members that follow it get it. Events are not stored: what a member missed is
+// in the state at the end.
 type Event struct {
 	Attempt int    `json:"attempt"` // which run: those of an earlier one are out of date
 	Index   uint64 `json:"index"`   // of outputs, counted from 0
@@ -129,8 +129,8 @@ func (q *Queue) Ended(ctx context.Context, n Notice) (s State, ok bool) {
 	return s, err == nil
 }
 
-// Answer lets this member be asked whether it is there, and be told about the jobs that it waits for: told is called
-// with the subject of each, when it begins and when it has ended. It must not block. stop ends that.
+// Answer makes this member answer probes, and receive notices of the jobs that it waits for: told is called with the
+// subject of each, when it begins and when it has ended. It must not block. stop ends that.
 func (q *Queue) Answer(told func(subject string, n Notice)) (stop func(), err error) {
 	alive, err := q.nc.Subscribe(q.Waiter(), answered(func(m *nats.Msg) { _ = m.Respond(nil) }))
 	if err != nil {
@@ -151,7 +151,7 @@ func (q *Queue) Answer(told func(subject string, n Notice)) (stop func(), err er
 }
 
 // NotifyStart lets the job be followed, and tells the member that waits for it that it has started: at once, or when
-// the job has run for as long as the member said. stop: the job has ended.
+// the job has run for as long as the member said. Call stop when the job has ended.
 func (c *Claim) NotifyStart() (stop func()) {
 	c.markBegun()
 	if c.Job.NotifyStartAfter == 0 {
@@ -221,8 +221,9 @@ func (q *Queue) FollowDirect(lookup Lookup) (*Stream, error) {
 	return s, err
 }
 
-// Request asks the owner of the job for the events after so many of a run, and for all of another run; false means NATS
-// is away. If no server owns it, nothing comes. Those of an earlier Request come no more, or they would come twice.
+// Request asks the owner of the job for the events after the first count of a run, and for all of another run; false
+// means NATS is away. If no server owns it, nothing comes. Events of an earlier Request no longer come, or they would
+// come twice.
 func (s *Stream) Request(attempt int, count uint64) bool {
 	if s.requested {
 		s.Close()
@@ -239,7 +240,7 @@ func (s *Stream) Request(attempt int, count uint64) bool {
 	return s.q.nc.PublishMsg(m) == nil
 }
 
-// headerHad is the header of a request for events: those that do not come again. Older servers send all.
+// headerHad is the header of a request for events: it counts those that are not sent again. Older servers send all.
 const headerHad = "Pinion-Had"
 
 // had is how many events of a run a follower has had.

@@ -27,7 +27,7 @@ type ServerStatus struct {
 
 const (
 	statusInterval = 5 * time.Second
-	// statusTTL is how long a status counts: two may be lost.
+	// statusTTL is how long a status counts: two in a row may be lost.
 	statusTTL = 3 * statusInterval
 )
 

@@ -16,7 +16,7 @@ import (
 // Kind is what a job runs.
 type Kind string
 
-// The kinds.
+// The kinds of a job.
 const (
 	Prediction Kind = "prediction"
 	Training   Kind = "training"
@@ -45,11 +45,11 @@ type Job struct {
 	// Version of the model that runs it; "" means the server that takes it chooses one.
 	Version string
 
-	token string // a random token of this life of the id
+	token string // a random token of this use of the id
 }
 
-// The headers of a job's message. Its token is the message's id: an id that is used again must not meet the duplicates
-// of its former life.
+// The headers of a job's message. Its token is the message's id: a job whose id was used before must not be taken for a
+// duplicate of the earlier one.
 const (
 	headerToken       = nats.MsgIdHdr
 	headerID          = "Pinion-Id"
@@ -93,14 +93,14 @@ func (j *Job) message(subject string) *nats.Msg {
 	return m
 }
 
-// setPropagation writes what a request hands on into headers.
+// setPropagation writes what a request propagates into headers.
 func setPropagation(h nats.Header, p *trace.Propagation) {
 	for i, value := range p.Values() {
 		set(h, trace.HeaderOf(i).Name, *value)
 	}
 }
 
-// propagation is the reverse.
+// propagation is the reverse of setPropagation.
 func propagation(h nats.Header) (p trace.Propagation) {
 	for i, value := range p.Values() {
 		*value = get(h, trace.HeaderOf(i).Name)
@@ -111,15 +111,15 @@ func propagation(h nats.Header) (p trace.Propagation) {
 // maxAttachedState is the largest state in bytes that goes into a message.
 const maxAttachedState = 4 << 10
 
-// attachState puts the first state of a job into its message, so that the first claim need not read it: the swap
-// of the claim finds out whether it has moved. revision 0: it is not known.
+// attachState puts the first state of a job into its message, so that the first claim need not read it: the swap of the
+// claim finds out whether it has moved. revision 0 means it is not known.
 func attachState(h nats.Header, revision uint64, text []byte) {
 	if revision != 0 && len(text) <= maxAttachedState {
 		h.Set(headerState, strconv.FormatUint(revision, 10)+" "+string(text))
 	}
 }
 
-// attachedState is the reverse, or reports false if the message has no state that this member can read.
+// attachedState is the reverse of attachState, or reports false if the message has no state that this member can read.
 func (q *Queue) attachedState(h nats.Header) (s stored, ok bool) {
 	revision, text, _ := strings.Cut(h.Get(headerState), " ")
 	var err error
@@ -193,7 +193,7 @@ type State struct {
 	Attempt int    `json:"attempt"`          // runs that have begun
 	Lost    int    `json:"lost"`             // of these, runs whose server was lost
 	Server  string `json:"server,omitempty"` // its owner
-	Claim   string `json:"claim,omitempty"`  // the random token of the holder's claim
+	Claim   string `json:"claim,omitempty"`  // the random token of the owner's claim
 	Seq     uint64 `json:"seq,omitempty"`    // of the message that was claimed
 	Cancel  bool   `json:"cancel,omitempty"` // a client canceled it while it ran
 	Kind    Kind   `json:"kind,omitempty"`   // "" means Prediction

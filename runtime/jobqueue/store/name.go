@@ -86,7 +86,7 @@ func ParseClass(s string) (Class, error) {
 	return "", fmt.Errorf("Pinion-Priority is %.64q; it must be hi, std or lo", s)
 }
 
-// names are what belongs to one model.
+// names makes the names of a model's streams, subjects and keys.
 type names struct{ model string }
 
 // jobsPrefix begins the names of the streams of jobs.
@@ -104,7 +104,7 @@ func (n names) stateKey(id string) string { return "$KV.pinion_state_" + n.model
 // schemaKey returns the key of the model's schema.
 func (n names) schemaKey() string { return "$KV.pinion_state_" + n.model + ".schema" }
 
-// versionSchemaKey returns the key of the schema of a version of the model; "*": of all.
+// versionSchemaKey returns the key of the schema of a version of the model; "*" means of all.
 func (n names) versionSchemaKey(version string) string {
 	if version != "*" {
 		version = token(version)

@@ -111,7 +111,7 @@ func (p *natsProcess) begin(children Children) (said <-chan string, err error) {
 	return line, nil
 }
 
-// check has the server end if its store does not work.
+// check makes the server end if its store does not work.
 func (p *natsProcess) check() {
 	_, _ = io.WriteString(p.stdin, "\n") // one that has ended is started again anyhow
 }

@@ -28,7 +28,7 @@ const (
 func (n names) bodies() string  { return "pinion_body_" + n.model }
 func (n names) results() string { return "pinion_result_" + n.model }
 
-// objects returns the stream of a bucket of objects, which live for that long.
+// objects returns the stream of a bucket of objects, which are kept for life.
 func (o Options) objects(bucket string, life time.Duration) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: "OBJ_" + bucket, Subjects: []string{"$O." + bucket + ".C.>", "$O." + bucket + ".M.>"},

@@ -66,7 +66,8 @@ func (q *Queue) isOrphan(ctx context.Context, id string, now stored) bool {
 // reapLockKey returns the key of the lock of the member that checks all states.
 func (q *Queue) reapLockKey() string { return "$KV.pinion_state_" + q.o.Model + ".look" }
 
-// ReapOrphans ends the jobs whose message is lost, every ten minutes, until ctx ends. Of all members one does it.
+// ReapOrphans ends the jobs whose message is lost, every ten minutes, until ctx ends. Of all members, only one at a
+// time does it.
 func (q *Queue) ReapOrphans(ctx context.Context, renderer Renderer) error {
 	for {
 		if err := q.reapOnce(ctx, renderer); err != nil {

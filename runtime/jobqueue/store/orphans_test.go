@@ -10,7 +10,7 @@ import (
 )
 
 // TestLost_StateWithoutJobEnds is trap 3: the publish failed, no client repeated it, and the state would be "starting"
-// for ever.
+// forever.
 func TestLost_StateWithoutJobEnds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.orphanAge = 2 * time.Second })

@@ -62,10 +62,10 @@ func readAck(text []byte) (seq uint64, err error) {
 	return seq, nil
 }
 
-// expectRevision makes a message that is stored only if its subject's last one has that sequence; 0 means has none.
+// expectRevision makes NATS store a message only if its subject's last one has that sequence; 0 means it has none.
 func expectRevision(m *nats.Msg, revision uint64) {
 	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(revision, 10))
 }
 
-// expireAfter makes a message that expires.
+// expireAfter makes a message expire after ttl.
 func expireAfter(m *nats.Msg, ttl time.Duration) { m.Header.Set(jetstream.MsgTTLHeader, ttl.String()) }

@@ -19,7 +19,7 @@ type puller struct {
 	lanes        int
 	lanesFoundAt time.Time // when the lanes were counted
 	turn         int
-	last         *source         // it had no more than the job that next returned last; nil means it may have, or all may
+	last         *source         // had no more than the job that next returned last; nil means any source may have more
 	prefetched   jetstream.Msg   // a job that was pulled before a slot is free for it, or nil
 	pulled       chan pulledMsg  // from long pulls
 	pulling      context.Context // of the long pulls
@@ -241,7 +241,7 @@ func (p *puller) request() {
 	p.requested.Broadcast()
 }
 
-// endRequest reports whether a job is wanted. If so, no other is any more.
+// endRequest reports whether a job is wanted, and ends that request.
 func (p *puller) endRequest() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -250,8 +250,8 @@ func (p *puller) endRequest() bool {
 	return wanted
 }
 
-// pull keeps one long pull while a job is wanted. What it gets when none is wanted any more goes back at once, for
-// another server: a pull that is given up could be answered all the same, and its job would wait for AckWait.
+// pull keeps one long pull while a job is wanted. A job that it gets when none is wanted any more goes back at once,
+// for another server: a pull that is given up could be answered all the same, and its job would wait for AckWait.
 func (p *puller) pull(ctx context.Context, from *source) {
 	for p.awaitRequest() {
 		limited, cancel := context.WithTimeout(ctx, pullWait)

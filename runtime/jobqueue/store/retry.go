@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// notOfRetries are the headers of a dead letter that its new job does not have.
-var notOfRetries = []string{
+// droppedOnRetry are the headers of a dead letter that its new job does not have.
+var droppedOnRetry = []string{
 	headerReason, headerSubject, headerDeadline, headerState, headerURL, nats.ExpectedStreamHdr,
 }
 
@@ -55,7 +55,7 @@ func (a *Admin) Retry(ctx context.Context, id, newID string, waiting func(old *S
 	for name, values := range letter.Header {
 		m.Header[name] = values
 	}
-	for _, name := range notOfRetries {
+	for _, name := range droppedOnRetry {
 		m.Header.Del(name)
 	}
 	m.Header.Set(headerToken, s.Job)
@@ -75,7 +75,7 @@ func (q *Queue) setHook(h nats.Header, hook *Hook) {
 	setPropagation(h, &hook.Propagation)
 }
 
-// readHook is the reverse, or returns nil if there is none.
+// readHook is the reverse of setHook, or returns nil if there is none.
 func (q *Queue) readHook(h nats.Header) (*Hook, error) {
 	text := get(h, headerURL)
 	if text == "" {

@@ -38,8 +38,8 @@ func (s Schema) Revised() Schema {
 	return s
 }
 
-// WriteSchema writes what this server has, unless it is what stands there. That of a version is kept for a while, so it
-// is written anew.
+// WriteSchema writes what this server has, unless it is stored already. The schema of a version expires, so it is
+// written again.
 func (q *Queue) WriteSchema(ctx context.Context, s Schema) error {
 	m := nats.NewMsg(q.names.schemaKey())
 	var options []jetstream.PublishOpt
@@ -64,8 +64,8 @@ func (q *Queue) WriteSchema(ctx context.Context, s Schema) error {
 	return nil
 }
 
-// ReadSchema returns what the last server wrote. Without a Revision: none has, or a newer one that this member cannot
-// read.
+// ReadSchema returns what the last server wrote. A result without a Revision means that none has, or that a newer
+// server wrote one that this member cannot read.
 func (q *Queue) ReadSchema(ctx context.Context) (Schema, error) {
 	return q.readSchema(ctx, q.names.schemaKey())
 }

@@ -33,7 +33,7 @@ func ReadKeys(path string) (*Keys, error) {
 			continue
 		}
 		key, err := base64.StdEncoding.DecodeString(line)
-		if err != nil || len(key) != keyBytes { // the line is not told: it may be nearly a key
+		if err != nil || len(key) != keyBytes { // the error does not show the line: it may be nearly a key
 			return nil, fmt.Errorf("line %d of %s: invalid key: must be 32 bytes in base64, as openssl rand -base64 32 prints them",
 				i+1, path)
 		}
@@ -59,7 +59,8 @@ var errSealed = errors.New("encrypted with a key that this server does not have:
 // sealedPrefix begins what is sealed; a nonce and the sealed bytes follow.
 var sealedPrefix = []byte("pinion-sealed-1:")
 
-// seal seals data. what it is goes into the seal, so that one thing cannot be put in the place of another.
+// seal seals data. The kind of the data, what, goes into the seal, so that one kind cannot be put in the place of
+// another.
 func (k *Keys) seal(what string, data []byte) []byte {
 	if k == nil {
 		return data
@@ -71,7 +72,7 @@ func (k *Keys) seal(what string, data []byte) []byte {
 	return sealer.Seal(out, nonce, data, []byte(what))
 }
 
-// open is the reverse. What is not sealed is returned as it is: it was stored before there were keys.
+// open is the reverse of seal. What is not sealed is returned as it is: it was stored before there were keys.
 func (k *Keys) open(what string, data []byte) ([]byte, error) {
 	rest, ok := bytes.CutPrefix(data, sealedPrefix)
 	if !ok {

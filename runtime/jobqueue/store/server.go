@@ -27,11 +27,11 @@ type Runner interface {
 	AcquireSlot(version string) Slot
 	// Run runs a job until it has ended, and returns how. It releases the slot. ctx ends with cause ErrLost where
 	// another server has the job; with context.Canceled where a client canceled it; with ErrDraining where this server
-	// drains and its time is over: a status Starting then gives the job back. It calls c.NotifyStart once Follow finds
+	// drains and its grace is over: a status Starting then gives the job back. It calls c.NotifyStart once Follow finds
 	// the job.
 	Run(ctx context.Context, c *Claim) (Status, []byte)
-	// Follow passes the events of a job that runs, after the first had ones, to send, so far and as they come, in
-	// order, until it has ended or send returns false. Where the run has ended it may send the end alone.
+	// Follow passes the events of a running job, after the first had ones, to send, in order, until it has ended or
+	// send returns false. If the run has ended, it may send the end alone.
 	Follow(id string, had uint64, send func(Event) bool)
 }
 
@@ -174,7 +174,8 @@ func (s *Server) register(r *running) {
 	s.running[token(r.claim.Job.ID)] = r
 }
 
-// unregister ends that. The same job may have been delivered to this server again, and be registered anew.
+// unregister is the reverse of register. The same job may have been delivered to this server again, and be registered
+// again.
 func (s *Server) unregister(r *running) {
 	r.cancel(nil)
 	s.mu.Lock()
@@ -182,7 +183,7 @@ func (s *Server) unregister(r *running) {
 		delete(s.running, key)
 	}
 	s.mu.Unlock()
-	r.claim.markBegun() // who waits to follow it finds that it is not registered
+	r.claim.markBegun() // a member that waits to follow it finds that it is not registered
 }
 
 // registered reports whether members find that job.
@@ -246,8 +247,8 @@ func (s *Server) heartbeat(ctx context.Context, c *Claim, cancel context.CancelC
 	}
 }
 
-// maxAbsent is at how many heartbeats in a row the member of a waiting client must be gone: one may be connecting
-// again.
+// maxAbsent is at how many heartbeats in a row the member of a waiting client must be gone before its job is canceled:
+// it may be reconnecting.
 const maxAbsent = 2
 
 // end writes the end of a run, for as long as that takes: the model's work is not thrown away because NATS is gone for

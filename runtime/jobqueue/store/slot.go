@@ -1,6 +1,6 @@
 package store
 
-// Slot is a place in which a server runs a job.
+// Slot is the capacity to run one job.
 type Slot interface {
 	// Version of the model that runs there; "" means the model has no versions.
 	Version() string

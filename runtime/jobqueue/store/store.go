@@ -73,7 +73,7 @@ func checkServer(version string) error {
 	return nil
 }
 
-// stored is a state with the revision that a swap must name. Revision 0: there is none.
+// stored is a state with the revision that a swap must name. Revision 0 means there is none.
 type stored struct {
 	State
 
@@ -124,7 +124,7 @@ func (q *Queue) decode(text []byte, s *State) error {
 	return nil
 }
 
-// encode is the reverse.
+// encode is the reverse of decode.
 func (q *Queue) encode(s *State) ([]byte, error) {
 	s.Version = stateVersion
 	kept, err := q.o.Keys.sealState(s)
@@ -168,8 +168,8 @@ func (q *Queue) swap(ctx context.Context, id string, before stored, next *State,
 	return revision, text, err
 }
 
-// maxNoStream is how often a state is written that no stream takes, half a second each: a stream may be choosing its
-// leader.
+// maxNoStream is how often a state that no stream accepts is written again, half a second apart: a stream may be
+// choosing its leader.
 const maxNoStream = 4
 
 // write is swap with a state as it is stored.
@@ -249,11 +249,11 @@ func (q *Queue) FindState(ctx context.Context, id string, renderer Renderer) (St
 	return s.State, err
 }
 
-// findStored is Look with the revision.
+// findStored is FindState with the revision.
 func (q *Queue) findStored(ctx context.Context, id string, renderer Renderer) (stored, error) {
 	s, err := q.read(ctx, id)
 	switch {
-	case err == nil && s.Status == "", errors.Is(err, errUnreadable): // who waits for that would wait for ever
+	case err == nil && s.Status == "", errors.Is(err, errUnreadable): // its clients would wait forever
 		return s, ErrUnknown
 	case err != nil, s.Status.Ended():
 		return s, err

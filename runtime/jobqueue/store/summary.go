@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Summary says how the queue of a model stands.
+// Summary is the state of a model's queue.
 type Summary struct {
 	Model  string // its own name
 	Stream string // of its jobs
@@ -102,7 +102,7 @@ func queuesOf(ctx context.Context, js jetstream.JetStream) (streams []*jetstream
 	return streams, nil
 }
 
-// Summary says how this queue stands.
+// Summary returns the state of this queue.
 func (q *Queue) Summary(ctx context.Context) (Summary, error) {
 	return summaryOf(ctx, q.js, q.names.jobs())
 }
@@ -138,8 +138,8 @@ func summaryOf(ctx context.Context, js jetstream.JetStream, stream string) (s Su
 	return s, nil
 }
 
-// Delivery counts jobs: those that no server has got yet, and those that one has, or has given back. named are those of
-// the first that name a version, by its token.
+// Delivery counts the jobs that no server has got yet, and those that one has or has given back. named counts the
+// pending jobs that name a version, by its token.
 func (q *Queue) Delivery(ctx context.Context) (pending uint64, named map[string]uint64, delivered int, err error) {
 	consumers := q.jobs.ListConsumers(ctx)
 	for info := range consumers.Info() {

@@ -119,7 +119,7 @@ func followLog(s process.ServerInfo, log *os.File, to io.Writer) error {
 	return nil
 }
 
-// rewind begins a log anew that was cut, as logrotate's copytruncate does.
+// rewind starts again at the beginning of a log that was truncated, as logrotate's copytruncate does.
 func rewind(log *os.File) error {
 	info, err := log.Stat()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // SDKFolder returns a folder that holds the cog package. It is kept from one run to the next, under the user's cache
-// and named by its content, for the sake of the bytecode that Python leaves beside the sources: compiling them anew
+// and named by its content, for the sake of the bytecode that Python leaves beside the sources: compiling them again
 // takes longer than all else that a worker does to start. Where there is no such folder, or it does not hold exactly
 // what it should, the run's own folder serves.
 func SDKFolder(run *RunDir) (string, error) {

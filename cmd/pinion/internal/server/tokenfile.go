@@ -42,7 +42,7 @@ func (f *tokenFile) Tokens() *httpd.Tokens {
 	return &f.current
 }
 
-// Reload reads the file anew. One that cannot be used leaves the tokens as they are.
+// Reload reads the file again. One that cannot be used leaves the tokens as they are.
 func (f *tokenFile) Reload() {
 	if f == nil {
 		return
