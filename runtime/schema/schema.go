@@ -57,11 +57,11 @@ func compile(d *document, component string) (*Schema, error) {
 	}
 	s := &Schema{}
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		f, err := d.compileField(name, properties[name], required)
+		n, err := d.compile(properties[name])
 		if err != nil {
 			return nil, fmt.Errorf("property %q: %w", name, err)
 		}
-		s.fields = append(s.fields, f)
+		s.fields = append(s.fields, field{name: name, node: n, required: slices.Contains(required, name)})
 	}
 	for _, name := range required {
 		if _, ok := properties[name]; !ok {
@@ -120,14 +120,6 @@ func (d *document) inputComponent(component string) (map[string]any, error) {
 		}
 	}
 	return nil, fmt.Errorf("a schema contains itself")
-}
-
-func (d *document) compileField(name string, schema any, required []string) (field, error) {
-	n, err := d.compile(schema)
-	if err != nil {
-		return field{}, err
-	}
-	return field{name: name, node: n, required: slices.Contains(required, name)}, nil
 }
 
 // compileRoot compiles the component's keywords besides its fields, or nil.
