@@ -2,7 +2,7 @@
 // serves a model. With Config.Preloader the process serves nothing: it imports the model and forks workers
 // (px_preload.c).
 //
-// It promises: no Python.h and no linked libpython; one binary for CPython 3.10 and up; Python owns the process's main
+// It promises: no Python.h and no linked libpython; one binary for CPython 3.10 to 3.15; Python owns the process's main
 // thread; no Go runs while a request is served, and Python never calls into Go, which would hang a forked child; what C
 // allocates is counted.
 //

@@ -296,32 +296,6 @@ func TestFigures_VersionsThatDocumentsName(t *testing.T) {
 	}
 }
 
-// TestFigures_PythonsThatDocumentsName: the oldest is the one that the code refuses to go below, and ranges are the
-// same everywhere.
-func TestFigures_PythonsThatDocumentsName(t *testing.T) {
-	t.Parallel()
-	oldest := "3." + regexp.MustCompile(`oldest += version\{major: 3, minor: (\d+)\}`).FindStringSubmatch(
-		readPage(t, "../pyembed/locate/version.go").text)[1]
-	found, ranges := 0, map[string]string{}
-	texts := allDocuments(t)
-	texts["../build.sh"] = readPage(t, "../build.sh").text
-	for path, text := range texts {
-		if strings.Contains(path, "examples/") {
-			continue // what their packages support
-		}
-		for _, m := range regexp.MustCompile(`(3\.\d+) to 3\.\d+`).FindAllStringSubmatch(text, -1) {
-			found++
-			ranges[m[0]] = path
-			if m[1] != oldest {
-				t.Errorf("%s says %q, and the oldest is %s: got %.300q, want %q", path, m[0], oldest, m[1], oldest)
-			}
-		}
-	}
-	if found < 4 || len(ranges) != 1 {
-		t.Errorf("got %d ranges in the documents, %v, want at least 4 that are the same", found, ranges)
-	}
-}
-
 // TestFigures_DefaultsThatDocumentsName are those of --help.
 func TestFigures_DefaultsThatDocumentsName(t *testing.T) {
 	t.Parallel()

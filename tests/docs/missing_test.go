@@ -1,0 +1,54 @@
+package docs
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"pinion/tests/harness"
+)
+
+// notYet are the phrases of documents that say "not yet" of something. As long as one is true, the file in evidence has
+// the text. A phrase without evidence describes a state of a server, and not what Pinion lacks.
+var notYet = []struct{ document, phrase, evidence, text string }{
+	{"../README.md", "not yet on real nodes", "../docs/how-to/scale-out.md", "since the nodes are not real"},
+	{
+		"../docs/explanation/cuda.md", "is not ready for CUDA yet", "../pyembed/cuda/meanings.go",
+		"is not ready for CUDA yet",
+	},
+	{
+		"../docs/explanation/decisions.md", "not yet by its successor", "../deploy/site/requirements.txt",
+		"mkdocs-material",
+	},
+	{
+		"../docs/how-to/troubleshooting.md", "Setup has not finished yet", "../runtime/service/health.go",
+		"Setup has not finished yet",
+	},
+	{"../docs/reference/http.md", "a worker cannot be started yet", "", ""},
+	{"../docs/reference/jobs.md", "no server has got yet", "", ""},
+	{"../docs/reference/webhooks.md", "not delivered yet", "", ""},
+}
+
+// TestMissing_WhatDocumentsSayIsNotYet holds that a document says "not yet" only of what is listed: such a sentence is
+// the first to be forgotten when what it lacks is built.
+func TestMissing_WhatDocumentsSayIsNotYet(t *testing.T) {
+	t.Parallel()
+	documents := contents(t, "../README.md", "../docs/*.md", "../docs/*/*.md")
+	for _, known := range notYet {
+		text := documents[known.document]
+		if !strings.Contains(text, known.phrase) {
+			t.Errorf("%s: got no %q, want it, or no entry for it here", known.document, known.phrase)
+		}
+		documents[known.document] = strings.ReplaceAll(text, known.phrase, "")
+		if known.evidence != "" && !strings.Contains(harness.ReadFile(t, known.evidence), known.text) {
+			t.Errorf("%s says %q: got no %q in %s, so it may be built by now", known.document, known.phrase, known.text,
+				known.evidence)
+		}
+	}
+	sentence := regexp.MustCompile(`(?i)[^.|\n]*\b(?:not|no|cannot|never|nothing)\b[^.|\n]*\byet\b[^.|\n]*`)
+	for path, text := range documents {
+		for _, got := range sentence.FindAllString(text, -1) {
+			t.Errorf("%s: got %q, want an entry with its evidence in this file", path, strings.TrimSpace(got))
+		}
+	}
+}
