@@ -17,6 +17,7 @@ make_tools() {
   make_image_tools || true
   make_venv "${venvs[0]}/bin/python" "$cache/venvs/ventu" examples/ventu/requirements.txt || true # wants an old Python
   full || return 0
+  { command -v zsh && command -v fish; } >/dev/null || (install "a shell to type in" zsh fish) || true
   make_collector || true
   make_kubernetes || true
   make_venv "$python" "$cache/venvs/clients" tests/requirements-clients.txt || true
