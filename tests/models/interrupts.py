@@ -6,8 +6,9 @@ import os
 import sys
 import time
 import weakref
+from collections.abc import Coroutine
 
-from cog import BaseRunner, batch
+from cog import BaseRunner, CancelationException, batch
 
 ONCE = """import sys, time
 if hasattr(sys, "initialized"):
@@ -56,6 +57,39 @@ class Ways:
             await blocked
 
         asyncio.run(main())
+
+    def gathering(self) -> None:
+        """Compute in a task that cleans up, on which the loop's main task waits."""
+
+        async def compute() -> None:
+            try:
+                await block()
+            except asyncio.CancelledError:
+                await asyncio.sleep(0.05)
+                print("clean")
+                raise
+
+        async def main() -> None:
+            await asyncio.gather(compute(), asyncio.sleep(1000))
+
+        self.run(main())
+
+    def loose(self) -> None:
+        """Compute in a task on which no other waits."""
+
+        async def main() -> None:
+            task = asyncio.create_task(block())
+            await asyncio.sleep(1000)
+            await task
+
+        self.run(main())
+
+    def run(self, main: Coroutine[None, None, None]) -> None:
+        try:
+            asyncio.run(main)
+        except CancelationException:
+            print("caught")
+            raise
 
     def ticking(self) -> None:
         async def main() -> None:

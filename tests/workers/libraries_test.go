@@ -251,7 +251,7 @@ elif __import__("os").environ.get("PATCH") == "eventlet":
     import eventlet
     eventlet.monkey_patch()
 import asyncio, threading
-from cog import BaseRunner
+from cog import BaseRunner, CancelationException
 
 
 class Runner(BaseRunner):
@@ -260,7 +260,11 @@ class Runner(BaseRunner):
             print("begun")
         if how == "uvloop":
             import uvloop
-            uvloop.run(asyncio.sleep(1000))
+            try:
+                uvloop.run(asyncio.sleep(1000))
+            except CancelationException:
+                print("clean")
+                raise
         elif how == "uvloop forever":
             import uvloop
             uvloop.new_event_loop().run_forever()
@@ -302,8 +306,8 @@ func TestCancel_OfLoopsOfLibraries(t *testing.T) {
 		for _, how := range ways {
 			a := harness.CancelRunning(t, s, how, harness.Input{"how": how})
 			harness.Equal(t, library+" "+how, a.Status, "canceled")
-			if how == "trio" {
-				harness.WantText(t, "the logs of trio", a.Logs, "begun\nclean\n")
+			if how == "trio" || how == "uvloop" {
+				harness.WantText(t, "the logs of "+how, a.Logs, "begun\nclean\n")
 			}
 		}
 		harness.Equal(t, library+", afterwards", s.Succeed(harness.Input{}).Text(t), "done")

@@ -3,6 +3,9 @@
 A loop drops exceptions that are raised in its own code and in its callbacks, and a greenlet ends by
 one alone. So the tasks of the loop, also of trio's, are canceled, and the exception is raised in
 the main greenlet.
+
+What an asyncio loop then raises is asyncio's exception and cog's in one: its tasks expect the one,
+the function that runs it expects the other.
 """
 
 from __future__ import annotations
@@ -28,7 +31,9 @@ class Diverter:
 
     def __init__(self, cancelation: type[BaseException]) -> None:
         self._cancelation = cancelation
-        self._waits = False  # a loop has not run what was scheduled
+        self._in_loop: type[BaseException] | None = None  # asyncio's exception and cog's in one
+        self._waits = False  # tasks are still to be canceled
+        self._first: asyncio.Task[Any] | None = None  # was interrupted; then they wait for its end
 
     def divert(self, frame: FrameType | None, again: bool) -> Any:
         """Return True if that is arranged, the exception to raise, or None to raise the usual one.
@@ -60,17 +65,43 @@ class Diverter:
             return True  # the tasks may be cleaning up
         running = asyncio.current_task(loop)
 
-        def cancel() -> None:
-            self._waits = False
-            for task in asyncio.all_tasks(loop):
-                if task is not running:
+        def cancel(tasks: set[asyncio.Task[Any]]) -> None:
+            if self._waits:
+                self._waits = False
+                for task in tasks - {running}:
+                    task.add_done_callback(self._pass_on)
                     task.cancel()
 
-        if not again:
-            self._waits = True
-            loop.call_soon_threadsafe(cancel)
+        self._waits = True
+        cleans_up = again and self._first is not None and running is None
+        self._first = None if again else running
+        if self._first is not None:
+            # Tasks that wait for this one would cancel it once more, while it cleans up.
+            others = asyncio.all_tasks(loop)
+            self._first.add_done_callback(self._pass_on)
+            self._first.add_done_callback(lambda _: cancel(others))
+        else:
+            loop.call_soon_threadsafe(lambda: cancel(asyncio.all_tasks(loop)))
         # A task that computes or blocks is interrupted, and a callback that does so for long.
-        return asyncio.CancelledError if running is not None or again else True
+        interrupts = running is not None or (again and not cleans_up)
+        return self._both() if interrupts else True
+
+    def _pass_on(self, task: asyncio.Task[Any]) -> None:
+        """Raise it in what runs the loop, which asks the main task for its result."""
+        if task.cancelled():
+            task.result = self._raise  # type: ignore[method-assign]
+
+    def _raise(self) -> Any:
+        raise self._both()("the prediction was canceled")
+
+    def _both(self) -> type[BaseException]:
+        if self._in_loop is None:
+            import asyncio
+
+            names = {n: getattr(self._cancelation, n) for n in ("__module__", "__qualname__")}
+            bases = (self._cancelation, asyncio.CancelledError)
+            self._in_loop = type(self._cancelation.__name__, bases, names)
+        return self._in_loop
 
     def _throw(self, main: Any, again: bool) -> Any:
         if again:
