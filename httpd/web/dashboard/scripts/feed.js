@@ -84,7 +84,8 @@ function showConnected() {
 }
 
 // waitAfter waits before the next try, and says so.
-async function waitAfter(why, milliseconds) {
+async function waitAfter(text, milliseconds) {
+  const why = text.replace(/[^.]$/, "$&.");
   const until = performance.now() + milliseconds;
   document.body.classList.add("lost");
   $("lost").hidden = false;
