@@ -116,6 +116,7 @@ def token(look: Look) -> None:
     ask = look.page.locator("#token-dialog")
     ask.get_by_role("button", name="Cancel").click()
     expect(ask).to_have_count(0)
+    expect(look.page.locator("#state")).to_be_empty()
     look.page.get_by_role("button", name="Give a token").click()
     expect(ask).to_contain_text("requires a token")
     ask.locator("input").fill("another token")

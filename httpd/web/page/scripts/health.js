@@ -51,6 +51,7 @@ async function openForm(health) {
     if (health.status === "STARTING") showSetup(health.setup);
     return;
   }
+  endSetup();
   try {
     await loadModel();
   } catch (error) {
@@ -66,12 +67,16 @@ async function openForm(health) {
   formChanged();
   loadExamples();
   recallHistory();
-  if ($("state").className) {
-    clearResult();
-    $("state").className = "";
-    $("state").textContent = "";
-    $("nothing").hidden = false;
-  }
+}
+
+// endSetup takes away what was shown of the setup.
+function endSetup() {
+  $("fields").textContent = "";
+  if (!$("state").className) return;
+  clearResult();
+  $("state").className = "";
+  $("state").textContent = "";
+  $("nothing").hidden = false;
 }
 
 // showModel shows what the document says of the model: its name, its description and the form, with the defaults.
@@ -118,7 +123,7 @@ function showSetup(setup) {
   const logs = setup?.logs ?? "";
   const seconds = setup?.started_at ? Math.max(0, Math.round((Date.now() - Date.parse(setup.started_at)) / 1000)) : 0;
   $("state").className = "in-setup";
-  $("state").textContent = `The model is being set up, for ${timeText(seconds)}`;
+  $("state").textContent = "The model is being set up" + (seconds ? `, for ${timeText(seconds)}` : "");
   $("nothing").hidden = Boolean(logs);
   showLogs(logs);
   showDone(logs);
