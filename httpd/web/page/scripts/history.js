@@ -64,11 +64,11 @@ async function recallHistory() {
 }
 
 async function forgetHistory() {
-  visits = [];
-  showHistory();
   await store("readwrite", (runs) => {
     runs.index("model").getAllKeys(modelKey()).onsuccess = (e) => e.target.result.forEach((key) => runs.delete(key));
   });
+  visits = [];
+  showHistory(); // says that nothing is kept once that is so: a page that is left ends what the database does
   $("tab-history").focus();
 }
 
@@ -104,6 +104,6 @@ function openEntry(entry) {
   }
   showTab("result");
   showResult(entry);
-  if (entry.isRecalled) $("state").append(make("span", { className: "help" }, entry.result.isCut ? "before a reload; its output was too large to be kept" : "before a reload; files are not kept"));
+  if (entry.isRecalled) $("state").append(entry.result.isCut ? ", before a reload; its output was too large to be kept" : ", before a reload; files are not kept");
   revealResult();
 }
