@@ -67,6 +67,8 @@ def lengthy(look: Look) -> None:
             look.output.get_by_role("link", name="Download output.txt").click()
         assert pathlib.Path(download.value.path()).read_text() == "0123456789" * 500_000
     assert look.page.locator("#json").evaluate("e => e.textContent.length") < 501_000
+    look.page.set_viewport_size({"width": 390, "height": 844})
+    assert look.page.evaluate("document.documentElement.scrollHeight") < 3000, "the text makes the page as long as itself"
     look.tab("History")
     look.page.locator("#history li").first.get_by_role("button").first.click()
     expect(look.output).to_contain_text("The first")

@@ -35,7 +35,8 @@ def talk(look: Look) -> None:
     message.fill("wait")
     look.page.get_by_role("button", name="Send").click()
     expect(bubbles.nth(3)).to_contain_text("2 messages before")
-    expect(look.page.get_by_role("button", name="Send")).to_be_hidden()
+    for name in ("Send", "New conversation"):
+        expect(look.page.get_by_role("button", name=name)).to_be_hidden()
     look.page.locator("#halt").click()
     look.ends("canceled")
     expect(bubbles).to_have_count(4)
@@ -51,7 +52,6 @@ def talk(look: Look) -> None:
     expect(bubbles.nth(3)).to_contain_text("2 messages before")
     look.page.keyboard.press("Escape")
     look.ends("canceled")
-    look.page.get_by_text("System prompt").first.click()
     look.page.get_by_label("System prompt").fill("be brief")
     assert '"role": "system"' in look.code("Python")
     look.tab("Chat")
@@ -128,6 +128,8 @@ def history(look: Look) -> None:
     look.tab("History")
     row = look.page.locator("#history li")
     expect(row).to_have_count(1)
+    look.page.set_viewport_size({"width": 390, "height": 844})
+    assert row.get_by_role("button").bounding_box()["height"] < 40, "the inputs wrap letter by letter"
     look.input("prompt").fill("a dog")
     row.get_by_role("button").click()
     expect(look.input("prompt")).to_have_value("a cat")
@@ -335,7 +337,8 @@ def told(look: Look) -> None:
     cards.first.click()
     expect(look.input("prompt")).to_have_value("a fox")
     expect(look.output.locator("img")).to_be_visible()
-    expect(look.page.locator("#state")).to_contain_text("an example, kept with the model")
+    expect(look.page.locator("#state")).to_contain_text("an example kept with the model")
+    expect(look.page.locator("#times")).to_be_hidden()
     look.run()
     look.ends("succeeded")
     with tempfile.TemporaryDirectory() as folder, look.page.expect_download() as download:

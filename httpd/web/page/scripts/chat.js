@@ -29,8 +29,9 @@ function makeChat() {
   const halt = make("button", { type: "button", id: "halt", className: "plain", hidden: true }, "Stop");
   const again = make("button", { type: "button", id: "anew", className: "plain" }, "New conversation");
   const form = make("form", { id: "composer" }, chat.draft, make("p", { className: "choices" }, send, halt, again));
-  const system = make("details", {}, make("summary", {}, "System prompt"), make("label", { className: "unseen", for: "system" }, "System prompt"), chat.system);
-  $("chat").replaceChildren(chat.log, system, form);
+  const label = make("div", { className: "label" }, make("label", { for: "system" }, "System prompt"), make("span", { className: "type" }, "optional"));
+  $("fields").before(make("div", { id: "instructions", className: "field" }, label, chat.system));
+  $("chat").replaceChildren(chat.log, form);
   const change = (part) => {
     const field = chatField();
     setTalk({ ...parted(field), ...part });
@@ -129,7 +130,7 @@ function beginAnswer() {
   chat.log.append(chat.bubble);
   chat.draft.value = "";
   chat.shown = null;
-  $("send").hidden = true;
+  $("send").hidden = $("anew").hidden = true;
   $("halt").hidden = false;
   chat.log.scrollTop = chat.log.scrollHeight;
 }
@@ -153,7 +154,7 @@ function endAnswer({ result, chunks, pace }) {
   const bubble = chat.bubble, text = chatText(result.output ?? chunks);
   chat.bubble = null;
   bubble.removeAttribute("aria-busy");
-  $("send").hidden = false;
+  $("send").hidden = $("anew").hidden = false;
   $("halt").hidden = true;
   const calls = isRecord(result.output) ? result.output.tool_calls : undefined;
   if ((text || calls) && ["succeeded", "canceled"].includes(result.status)) {
@@ -161,7 +162,7 @@ function endAnswer({ result, chunks, pace }) {
     const answer = { role: "assistant", content: text, ...(calls ? { tool_calls: calls } : {}) };
     setTalk({ system, said: [...said, ...(draft ? [{ role: "user", content: draft }] : []), answer], draft: "" });
     formChanged();
-    chat.log.lastChild?.append(make("p", { className: "help" }, result.status === "canceled" ? `stopped; ${pace}` : pace));
+    chat.log.querySelector(".choices")?.append(make("span", { className: "help" }, result.status === "canceled" ? `stopped; ${pace}` : pace));
     chat.log.scrollTop = chat.log.scrollHeight;
     return;
   }

@@ -91,7 +91,8 @@ function openExample({ input, result }) {
   if (!result) return;
   showTab("result");
   showResult({ result: { input, ...result }, seconds: result.metrics?.predict_time ?? null, asText: isText() });
-  $("state").append(make("span", { className: "help" }, "an example, kept with the model"));
+  $("state").append(", an example kept with the model");
+  $("times").hidden = true; // it did not run here
   revealResult();
 }
 

@@ -24,13 +24,13 @@ function textView(value, name) {
   return isFileText(value) ? fileView(value, name) : textBox(value, name);
 }
 
-// textBox shows a text, or, with a link to the whole, the beginning of one that is too long to be shown.
+// textBox shows a text, or, below a link to the whole, the beginning of one that is too long to be shown.
 function textBox(text, name) {
-  const box = make("div", { className: "text" }, text.slice(0, MAX_SHOWN));
-  if (text.length <= MAX_SHOWN) return box;
+  if (text.length <= MAX_SHOWN) return make("div", { className: "text" }, text);
+  const box = make("div", { className: "text cut", tabIndex: 0 }, text.slice(0, MAX_SHOWN));
   const file = `${name}.txt`, href = addressOf(text, text, "application/octet-stream");
   const words = `The first ${groups(MAX_SHOWN)} of ${groups(text.length)} characters. `;
-  return make("div", {}, box, make("p", { className: "help" }, words, make("a", { href, download: file }, `Download ${file}`)));
+  return make("div", {}, make("p", { className: "help" }, words, make("a", { href, download: file }, `Download ${file}`)), box);
 }
 
 // linePart is a text within a line or a table.
@@ -76,20 +76,24 @@ function vectorView(numbers, name) {
   const about = `${numbers.length} numbers from ${shortNumber(low)} to ${shortNumber(high)}`;
   const svg = draw(
     "svg",
-    { class: "vector", viewBox: `0 0 ${shown.length - 1} 1`, preserveAspectRatio: "none", role: "img", "aria-label": about },
+    { class: "vector", viewBox: `0 -.05 ${shown.length - 1} 1.1`, preserveAspectRatio: "none", role: "img", "aria-label": about },
     line,
   );
   return make("div", {}, svg, make("p", { className: "help" }, about), treeView(numbers, name, false));
 }
+
+// textCell is a cell of a table, whose words are not broken unless one is very long.
+const textCell = (text, shown) => make("td", { className: /\S{25}/.test(text) ? "long" : "" }, shown);
 
 function tableView(rows, name) {
   const keys = [...new Set(rows.flatMap(Object.keys))];
   const cell = (row, key, i) => {
     const value = row[key];
     if (value === undefined) return make("td");
-    if (typeof value === "string" && !isFileText(value)) return make("td", {}, linePart(value, value, `${name}-${i + 1}-${key}`));
+    if (typeof value === "string" && !isFileText(value)) return textCell(value, linePart(value, value, `${name}-${i + 1}-${key}`));
     if (typeof value === "number") return make("td", { className: "number" }, numberView(value));
-    return make("td", {}, hasFile(value) ? view(value, `${name}-${i + 1}-${key}`) : JSON.stringify(value));
+    if (hasFile(value)) return make("td", {}, view(value, `${name}-${i + 1}-${key}`));
+    return textCell(JSON.stringify(value), JSON.stringify(value));
   };
   const head = make("tr", {}, ...keys.map((key) => make("th", { scope: "col" }, key)));
   const body = rows.slice(0, MAX_ROWS).map((row, i) => make("tr", {}, ...keys.map((key) => cell(row, key, i))));
