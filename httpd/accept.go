@@ -20,7 +20,7 @@ const (
 const contentPack = request.TypeMsgPack
 
 // rendered returns the format that the client prefers (RFC 9110, section 12.5.1). Of equal weights a named type wins
-// over "*/*", then the first one. Without a known type it is JSON. files: the output itself is a choice.
+// over "*/*", then the first one. Without a known type it is JSON. files means that the output itself is a choice.
 func rendered(h *fasthttp.RequestHeader, files bool) rendering {
 	first := h.Peek(fasthttp.HeaderAccept)
 	if len(first) == 0 || string(first) == "*/*" || string(first) == contentJSON {
@@ -53,7 +53,7 @@ func varies(h *fasthttp.ResponseHeader, name string) {
 	h.Add(fasthttp.HeaderVary, name)
 }
 
-// renderingOf returns the format of an item of Accept. named: it is not a range of all types.
+// renderingOf returns the format of an item of Accept. named means that the item is not a range of all types.
 func renderingOf(name []byte) (form rendering, named, known bool) {
 	switch top, sub, _ := bytes.Cut(name, []byte{'/'}); {
 	case bytes.EqualFold(top, []byte("image")), bytes.EqualFold(top, []byte("audio")),

@@ -116,7 +116,7 @@ func (s *Server) signed(ctx *fasthttp.RequestCtx) bool {
 	return s.protocols.isSigned(path) && s.opt.Tokens.signed(path, ctx.QueryArgs().Peek("signature"))
 }
 
-// leadsToPage reports whether a request for path is only led to the page, which requires no token.
+// leadsToPage reports whether a request for path is only redirected to the page, which requires no token.
 func (s *Server) leadsToPage(ctx *fasthttp.RequestCtx, path string) bool {
 	toPage := path == "/docs/" || path == "/" && isBrowser(&ctx.Request.Header)
 	return toPage && (ctx.IsGet() || ctx.IsHead()) && slices.Contains(s.opt.Public, "/docs")

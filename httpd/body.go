@@ -34,7 +34,7 @@ type received struct {
 	shared  *memory.Shared  // the memory that holds data, if a worker can read it too
 }
 
-// read reads the envelope of a prediction request into req. typed: the client declared the body as JSON.
+// read reads the envelope of a prediction request into req. typed means that the client declared the body as JSON.
 func (b received) read(req *predict.Request, typed bool) error {
 	err := request.ReadJSON(req, b.data, typed)
 	req.Charged = b.charged
@@ -59,7 +59,7 @@ func (s *Server) takeBodyIn(ctx *fasthttp.RequestCtx, pool *memory.SharedPool, h
 	if err != nil {
 		return body, err
 	}
-	// Last, because who waits for room for a body must hold no other charge.
+	// Last, because a request that waits for room for a body must hold no other charge.
 	c, _ := ctx.Conn().(*transport.Conn)
 	if err := c.ChargeInUse(&ctx.Request.Header); err != nil {
 		s.drop(body)

@@ -17,7 +17,7 @@ const headerDeadline = "Pinion-Deadline"
 const maxDeadline = 1e9
 
 // readDeadline reads a request's deadline: seconds from now, or an RFC 3339 time. A time is converted to a duration at
-// once, so that later changes of the clock do not reorder deadlines. Zero: none.
+// once, so that later changes of the clock do not reorder deadlines. Zero means none.
 func readDeadline(h *fasthttp.RequestHeader, now func() time.Time) (time.Time, error) {
 	raw := h.Peek(headerDeadline)
 	if len(raw) == 0 {

@@ -18,7 +18,7 @@ const (
 	diskSlice = 256 << 10
 )
 
-// spool makes a file for a body of that size in bytes (0: unknown), or returns nil where bodies cannot go to disk.
+// spool makes a file for a body of that size in bytes (0 means unknown), or returns nil where bodies cannot go to disk.
 func (s *Server) spool(size int64) (*os.File, error) {
 	if s.opt.Spool == nil {
 		return nil, nil

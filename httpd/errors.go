@@ -72,7 +72,7 @@ func (s *Server) encoded(ctx *fasthttp.RequestCtx, status int, body []byte, err 
 	answerJSON(ctx, status, body)
 }
 
-// answerJSON answers with JSON that is made.
+// answerJSON answers with encoded JSON.
 func answerJSON(ctx *fasthttp.RequestCtx, status int, body []byte) {
 	ctx.SetStatusCode(status)
 	ctx.Response.Header.SetContentType(contentJSON)
@@ -137,7 +137,7 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 	s.encode(ctx, status, refusalBody{err.Error(), predict.Failed.String()})
 }
 
-// refuseRequest answers with an error that no other server would spare the client; false means err is none.
+// refuseRequest answers with an error that every other server would give too; false means err is not such an error.
 func (s *Server) refuseRequest(ctx *fasthttp.RequestCtx, err error) bool {
 	var (
 		syntax  *rawjson.SyntaxError

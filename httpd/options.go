@@ -51,8 +51,8 @@ type Options struct {
 	StreamComment time.Duration
 
 	// CORSOrigins are the origins ("https://example.com"), or patterns of them ("https://*.example.com",
-	// "http://localhost:*"), whose pages may call this server from a browser; "*" stands for all. Default: none: no CORS
-	// headers, and a foreign page's request that changes state gets 403.
+	// "http://localhost:*"), whose pages may call this server from a browser; "*" stands for all. Default: none, so no
+	// CORS headers are sent, and a foreign page's request that changes state gets 403.
 	CORSOrigins []string
 
 	// AllowedHosts are names of this server, in lower case and without a port, at which its pages work over plain http
@@ -84,8 +84,8 @@ type Options struct {
 	Reload func() (notice string, err error)
 
 	// OnRequest receives each answered request: the pattern of its route ("/predictions/{id}"; "" means no route), its
-	// method ("OTHER": unknown), its status code, and how long the answer took (of a stream, until its start). It must not
-	// block. The default is none.
+	// method ("OTHER" means unknown), its status code, and how long the answer took (of a stream, until its start). It
+	// must not block. The default is none.
 	OnRequest func(route, method string, code int, took time.Duration)
 
 	// OnGeneration receives each ended request of another protocol to a generative model. It must not block. Default:
@@ -102,9 +102,8 @@ type Options struct {
 	ReplayPuts bool
 	// AccessProbes means that requests for health and metrics are logged too.
 	AccessProbes bool
-
-	// AccessText: access lines are for people. Method, path, status and time are the message, and the client is left out.
-
+	// AccessText means that access lines are for people: method, path, status and time are the message, and the client
+	// is left out.
 	AccessText bool
 	// Memory is the budget for bodies and answers; nil means no limit.
 	Memory *memory.Budget

@@ -149,7 +149,8 @@ func (k collection) startJob(ctx *fasthttp.RequestCtx, p *predict.Prediction,
 	return k.jobOf(p, !ended), nil
 }
 
-// jobOf returns a prediction as a job, which holds it. unfinished: nothing that it has done since its start is shown.
+// jobOf returns a prediction as a job, which holds it. unfinished means that nothing that it has done since its start
+// is shown.
 func (k collection) jobOf(p *predict.Prediction, unfinished bool) protocol.Job {
 	rec := p.Record()
 	if kept, shown, ok := k.svc().Result(k.kind, p.ID()); ok {

@@ -161,7 +161,7 @@ func (st *protocolStream) Close() error {
 	return nil
 }
 
-// Cancel is called when the client has disconnected (see watcher).
+// Cancel is called when the client has disconnected; see Transport.Watch.
 func (st *protocolStream) Cancel() {
 	st.disconnected.Store(true)
 	st.run.Cancel()

@@ -38,7 +38,7 @@ type QueueOptions struct {
 	// TenantHeader is the header that names a request's tenant; "" means all are of one.
 	TenantHeader string
 	// Overflow means that a request for which no slot is free waits in the queue, for Wait() at most; 0 means forever.
-	// One with Prefer: wait=N is accepted: Wait does not end it.
+	// A request with Prefer: wait=N is accepted, and Wait does not end it.
 	Overflow bool
 	Wait     func() time.Duration
 	// All means that every request goes to the queue, because this server has no model.
@@ -200,7 +200,7 @@ func (k collection) cancelAny(id string) (bool, error) {
 	return k.queue().Cancel(k.kind, id)
 }
 
-// refuseQueued answers with an error of the queue; false means err is none.
+// refuseQueued answers with an error of the queue; false means err is not one.
 func (s *Server) refuseQueued(ctx *fasthttp.RequestCtx, err error) bool {
 	var away *predict.UnavailableError
 	var doubt *predict.InDoubtError

@@ -70,8 +70,8 @@ func (t routeTable) docs() {
 	}
 }
 
-// seeOther leads a browser to another page. The address is relative, for a proxy may have put a prefix before all
-// paths.
+// seeOther redirects a browser to another page. The address is relative, because a proxy may have put a prefix before
+// all paths.
 func seeOther(ctx *fasthttp.RequestCtx, address string) {
 	ctx.Response.Header.Set(fasthttp.HeaderLocation, address)
 	ctx.SetStatusCode(fasthttp.StatusSeeOther)

@@ -222,8 +222,8 @@ func (st *stream) Close() error {
 	return nil
 }
 
-// Cancel is called when the client has disconnected (see watcher). It does not wait: it interrupts a blocked write, and
-// the stream's goroutine ends the subscription.
+// Cancel is called when the client has disconnected; see Transport.Watch. It does not wait: it interrupts a blocked
+// write, and the stream's goroutine ends the subscription.
 func (st *stream) Cancel() {
 	st.disconnected.Store(true)
 	st.notify()

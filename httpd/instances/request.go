@@ -18,8 +18,8 @@ const (
 // fewBytes is how many bytes are not charged, so that small requests do not touch the memory budget.
 const fewBytes = 64 << 10
 
-// Read returns the call of a request, without its body, which inputs may alias. names are what the list of instances
-// may be called. charge charges the bytes of copies before they are made.
+// Read returns the call of a request, without its body, which inputs may alias. names are the keys that the list of
+// instances may have. charge charges the bytes of copies before they are made.
 func Read(
 	s *protocol.Signature, body []byte, charge func(bytes int64) *protocol.Error, names ...string,
 ) (call protocol.Call, err *protocol.Error) {
@@ -47,7 +47,7 @@ func Read(
 	return call, nil
 }
 
-// ignored is what TensorFlow Serving's clients choose a function of the model by: there is one.
+// ignored is the key by which TensorFlow Serving's clients choose a function of the model. Here a model has one.
 const ignored = "signature_name"
 
 // members returns the list of instances of a request, its parameters and its unknown keys.
@@ -91,12 +91,12 @@ func members(body []byte, names []string) (
 
 // reader makes inputs of instances.
 type reader struct {
-	only     *protocol.Field // the input that an instance goes to that is not an object; nil means there are several
+	only     *protocol.Field // the input for an instance that is not an object; nil means there are several
 	required int             // how many inputs are
 	fill     parameters
 }
 
-// measure checks the instances, and returns how many bytes their inputs take that are copies.
+// measure checks the instances, and returns how many bytes of copies their inputs take.
 func (r *reader) measure(list []byte) (copied int64, err *protocol.Error) {
 	n := 0
 	for _, item := range rawjson.Items(list) {

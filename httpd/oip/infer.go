@@ -126,7 +126,7 @@ func read(x *protocol.Exchange, s *protocol.Signature, body []byte) (*Request, *
 	return &Request{Inputs: []Tensor{t}, Binary: true}, nil
 }
 
-// readLength reads a length of which other servers read the same: digits alone.
+// readLength reads a length in the form that all servers read alike: digits alone.
 func readLength(text []byte) (n int, ok bool) {
 	for _, c := range text {
 		if c < '0' || c > '9' {

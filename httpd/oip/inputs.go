@@ -185,7 +185,7 @@ func (t *Tensor) addTo(c *protocol.Call, rows rowTexts, v *protocol.Value, m *pr
 	return nil
 }
 
-// addArrays adds the arrays that are so many lists deep, and returns the lists with their placeholders.
+// addArrays adds the arrays that are depth lists deep, and returns the lists with their placeholders.
 func (t *Tensor) addArrays(c *protocol.Call, depth int) []byte {
 	lists, shape := t.Shape[:depth], t.Shape[depth:]
 	n, _ := count(lists)
@@ -216,7 +216,7 @@ func (t *Tensor) addFiles(c *protocol.Call, rows rowTexts, m *protocol.Model) *p
 	return nil
 }
 
-// check requires the tensor to fit its input, and takes up how many rows it has.
+// check requires the tensor to fit its input, and notes how many rows it has.
 func (r *Request) check(t *Tensor, s *protocol.Signature, seen map[string]bool, shape *Rows) *protocol.Error {
 	f := s.Input(t.Name)
 	switch {

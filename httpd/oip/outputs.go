@@ -164,7 +164,8 @@ func unlike(row int, form, first []int64) *protocol.Error {
 	}
 }
 
-// elements takes apart nested lists of one length a level; form is their lengths, nil for what is no such list.
+// elements flattens nested lists that have one length at each level. form is their lengths, or nil if value is not such
+// a list.
 func elements(value []byte) (tokens [][]byte, form []int64) {
 	if rawjson.KindOf(value) != rawjson.KindArray {
 		return [][]byte{value}, nil

@@ -330,7 +330,7 @@ const maxRank = 32
 // maxDatatype is how many bytes of a datatype are read: each is shorter.
 const maxDatatype = 64
 
-// flatten appends the elements of nested lists. flat: no list is in raw.
+// flatten appends the elements of nested lists. flat means that raw has no list in it.
 func flatten(dst [][]byte, raw []byte) (_ [][]byte, flat bool) {
 	flat = true
 	for _, v := range rawjson.Items(raw) {

@@ -68,8 +68,8 @@ func (c *Chunks) open(dst []byte, at int) []byte {
 	return strconv.AppendInt(append(dst, c.prefix...), int64(at), 10)
 }
 
-// Item appends the chunks of an item that a prediction yielded. stopped: its text has ended at a stop sequence, so that
-// the prediction can be canceled.
+// Item appends the chunks of an item that a prediction yielded. stopped means that its text has ended at a stop
+// sequence, so the prediction can be canceled.
 func (c *Chunks) Item(dst []byte, prediction int, item []byte) (out []byte, stopped bool, err *Error) {
 	if c.r.Endpoint == Transcriptions {
 		dst, err = c.transcriptDelta(dst, item)

@@ -38,8 +38,8 @@ func newHandlers(models protocol.Models, strict bool) *handlers {
 	return &handlers{models: models, strict: strict, functions: map[*protocol.Model]known{}}
 }
 
-// New returns the protocol for these models, with dialects that are OpenAI's too. strict: parameters that only
-// self-hosted servers know are refused.
+// New returns the protocol for these models, with dialects that are OpenAI's too. strict means that parameters that
+// only self-hosted servers know are refused.
 func New(models protocol.Models, strict bool, dialects ...Dialect) protocol.Protocol {
 	h := newHandlers(models, strict)
 	routes := instances.ModelListRoutes(models,
@@ -202,7 +202,7 @@ func (h *handlers) prepare(q *request, b *Body, e Endpoint, path string) *Error 
 	return nil
 }
 
-// charge charges so many bytes more for what is made of the body.
+// charge charges bytes more for what is made of the body.
 func (q *request) charge(bytes int64) *Error {
 	if err := q.x.Charge(&q.call.Body, bytes); err != nil {
 		return ErrorOf(err)
@@ -309,7 +309,7 @@ func (q *request) report(status int, r *renderer, tokens int64) {
 	q.reportStream(status, r.items, r.first, tokens)
 }
 
-// reportStream is report for a stream of so many items, of which the first came at that time.
+// reportStream is report for a stream of items, the first of which came at first.
 func (q *request) reportStream(status int, items int64, first time.Time, tokens int64) {
 	if q.observe == nil || q.function == nil || q.Request == nil {
 		return

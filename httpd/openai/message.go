@@ -234,7 +234,7 @@ func appendMembers(dst []byte, list []member) []byte {
 	return dst
 }
 
-// append appends a tool call, or a part of one with its index. first: its id and type are filled in.
+// append appends a tool call, or a part of one with its index. first means that its id and type are filled in.
 func (c *toolCall) append(dst []byte, index int, first bool) []byte {
 	dst = append(dst, '{')
 	comma := func() {

@@ -73,7 +73,8 @@ type Reader struct {
 // NewReader returns a reader of a request's message.
 func (r *Request) NewReader() *Reader { return &Reader{stop: stopper{stops: r.Stop}} }
 
-// Item reads an item, and passes the parts on that can be sent. stopped: the text has ended at a stop sequence.
+// Item reads an item, and passes the parts on that can be sent. stopped means that the text has ended at a stop
+// sequence.
 func (r *Reader) Item(item []byte, emit func(*Delta)) (stopped bool, err *Error) {
 	if len(r.stop.stops) == 0 {
 		return false, r.part(item, emit)

@@ -41,14 +41,15 @@ type pendingItem struct {
 	size int
 }
 
-// next is an item to be sent. cut: only this much of its text, after which the choice ends.
+// next is an item to be sent. cut is how much of its text is sent if the choice ends there.
 type next struct {
 	item []byte
 	text string
 	cut  bool
 }
 
-// add takes an item, and returns those that can be sent. stopped: a stop sequence was found, and nothing follows.
+// add takes an item, and returns those that can be sent. stopped means that a stop sequence was found, and nothing
+// follows.
 func (s *stopper) add(item []byte) (out []next, stopped bool) {
 	brought := contentOf(item)
 	s.held = append(s.held, pendingItem{item, len(brought)})

@@ -9,7 +9,7 @@ import (
 // Usage is how many tokens a request took. Models record them by Replicate's names; what they do not record is 0.
 type Usage struct{ Prompt, Completion int64 }
 
-// add adds what a prediction recorded. first: it is the first one of its prompt, which counts once.
+// add adds what a prediction recorded. first means that it is the first one of its prompt, which counts once.
 func (u *Usage) add(metrics []byte, first bool) {
 	for key, value := range rawjson.Members(metrics) {
 		switch {

@@ -115,8 +115,8 @@ type Call struct {
 	// WantTensors means that arrays of the output are in Answer.Tensors, with placeholders in Answer.Output. Streams do
 	// not have them.
 	WantTensors bool
-	// Propagation is what the request's headers hand on; Exchange.Predict and Exchange.Begin read it. They keep a
-	// RequestID that is set.
+	// Propagation is what the request propagates from its headers; Exchange.Predict and Exchange.Begin read it. They
+	// keep a RequestID that is set.
 	trace.Propagation
 	// Trace records the request; nil means it is not traced. Exchange.Begin sets it.
 	Trace *trace.Trace

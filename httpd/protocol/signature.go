@@ -44,7 +44,7 @@ type Field struct {
 type Signature struct {
 	Inputs []Field // in the order of declaration
 	Output Value   // of an iterator: one item
-	// Iterator means that the model yields items. Concatenate: their text belongs together.
+	// Iterator means that the model yields items, and Concatenate that their text belongs together.
 	Iterator, Concatenate bool
 }
 
@@ -73,7 +73,7 @@ func (s *Signature) Required() []*Field {
 // and Internal if the schema cannot be read.
 func (m *Model) Signature() (*Signature, *Error) { return m.readSignature(m.LoadOpenAPI()) }
 
-// Description is Signature for those who only look: it does not load the model.
+// Description is Signature without loading the model.
 func (m *Model) Description() (*Signature, *Error) { return m.readSignature(m.OpenAPI()) }
 
 func (m *Model) readSignature(document []byte, ok bool) (*Signature, *Error) {

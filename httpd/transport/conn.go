@@ -211,7 +211,7 @@ func HasSeen(ctx *fasthttp.RequestCtx, headers SeenHeaders) bool {
 // Refusal is why the connection ends before its request has reached a handler.
 type Refusal int
 
-// The refusals. NotRefused: fasthttp found what is wrong.
+// The refusals. NotRefused means that fasthttp found what is wrong.
 const (
 	NotRefused Refusal = iota
 	Slow               // the client sent slowly while memory or connections were short
@@ -244,7 +244,7 @@ func (c *Conn) Linger() { c.linger = true }
 // ExtendRead adds to the time that the client has for sending.
 func (c *Conn) ExtendRead(d time.Duration) { c.readWanted += d }
 
-// ResetWriteDeadline has the next write set its deadline, for a caller that has removed it.
+// ResetWriteDeadline makes the next write set its deadline, for a caller that has removed it.
 func (c *Conn) ResetWriteDeadline() { c.writeSet = 0 }
 
 // Begin counts a request, and reports whether it is the connection's last.

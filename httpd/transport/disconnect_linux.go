@@ -135,7 +135,8 @@ func (w *watcher) add(e *Watch, p Canceler, now time.Time) {
 	}
 }
 
-// Watch has target canceled when the client disconnects, until Unwatch; nil means the connection cannot be watched.
+// Watch cancels target when the client disconnects, until Unwatch is called; nil means the connection cannot be
+// watched.
 func (t *Transport) Watch(ctx *fasthttp.RequestCtx, target Canceler) *Watch {
 	c, ok := ctx.Conn().(*Conn)
 	if !ok || c.fd < 0 {

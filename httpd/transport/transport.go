@@ -113,7 +113,7 @@ func New(o Options) *Transport {
 	return t
 }
 
-// Use has http serve the requests, and sets what depends on the connections.
+// Use makes http serve the requests, and sets what depends on the connections.
 func (t *Transport) Use(http *fasthttp.Server) {
 	http.ConnState = connState
 	http.ReadBufferSize = ReadBuffer

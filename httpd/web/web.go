@@ -39,8 +39,8 @@ type Source struct {
 	// which is not the window's.
 	Scripts fs.FS
 	Names   []string
-	// Models are links to the same page of the server's models; HTML has the mark /*models*/ for them. None: there is one
-	// model.
+	// Models are links to the same page of the server's models; HTML has the mark /*models*/ for them. None means that
+	// there is one model.
 	Models []Link
 	// Texts replace their marks. They are escaped.
 	Texts map[string]string
@@ -73,7 +73,7 @@ func nav(links []Link) []byte {
 	return append(b, "  </nav>\n  "...)
 }
 
-// Handler answers with the page, which the first request makes: most servers start without anyone who looks.
+// Handler answers with the page, which the first request makes: most servers start without a client that asks for it.
 func Handler(s Source) fasthttp.RequestHandler {
 	page := sync.OnceValues(s.page)
 	return func(ctx *fasthttp.RequestCtx) {

@@ -1,3 +1,3 @@
-// Package version says which version the binaries are. It is apart because both commands have it, and build.sh stamps
-// its variables.
+// Package version has the version of the binaries. It is separate because both commands use it, and build.sh stamps its
+// variables.
 package version

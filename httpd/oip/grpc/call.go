@@ -139,8 +139,8 @@ func (k *call) handle() {
 	}
 }
 
-// end ends the call. It is charged until gRPC has written its answers and its end: so long gRPC holds its metadata. Of
-// a call that the client canceled nothing is written.
+// end ends the call. It is charged until gRPC has written its answers and its end: until then gRPC holds its metadata.
+// For a call that the client canceled, nothing is written.
 func (k *call) end() {
 	if k == nil {
 		return

@@ -33,7 +33,7 @@ type conn struct {
 	closed  bool
 	calls   map[*call]struct{}
 	watches int
-	busy    int       // requests that are being read or run; none: the connection is idle
+	busy    int       // requests that are being read or run; 0 means the connection is idle
 	since   time.Time // when it became idle
 	charged int64     // for the connection, its calls and answers
 	ending  int64     // charged for calls that have ended since the last write began: gRPC has not written their end
@@ -311,5 +311,5 @@ func (c *conn) overdue(now time.Time) bool {
 	return c.waits(c.srv.opt.WriteTimeout)
 }
 
-// waits reports whether no answer has been written for so long, though there are some. Called with the lock held.
+// waits reports whether no answer has been written for d although some are pending. Called with the lock held.
 func (c *conn) waits(d time.Duration) bool { return c.unsent > 0 && time.Since(c.written) > d }

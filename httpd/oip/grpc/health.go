@@ -15,7 +15,7 @@ import (
 	"pinion/httpd/oip"
 )
 
-// health is the standard health service. It derives the state from the models at each look.
+// health is the standard health service. It derives the state from the models at each call.
 type health struct {
 	grpc_health_v1.UnimplementedHealthServer
 	*Server
@@ -31,7 +31,7 @@ func (h *health) state() *grpc_health_v1.HealthCheckResponse {
 	return &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_NOT_SERVING}
 }
 
-// known: "" is the server as a whole.
+// known reports whether a service is known; "" is the server as a whole.
 func known(service string) bool {
 	return service == "" || service == pb.GRPCInferenceService_ServiceDesc.ServiceName
 }

@@ -102,7 +102,7 @@ func chargedAnswer(ctx context.Context, msg any) (any, error) {
 	return a, nil
 }
 
-// sendPlain has the answers of a call sent without compression: gRPC would hold compressed ones, which nothing charges.
+// sendPlain turns off compression for the answers of a call: gRPC would hold compressed ones, which nothing charges.
 func sendPlain(ctx context.Context) error {
 	from, ok := grpc.ServerTransportStreamFromContext(ctx).(transport)
 	if !ok || from.RecvCompress() == "" {

@@ -23,7 +23,7 @@ import (
 )
 
 // transport is gRPC's side of a call. gRPC itself reads a message whole before it tells its length, and then the memory
-// budget cannot refuse it: a few clients with large tensors ended the server. The methods are those of the stream
+// budget cannot refuse it: a few clients with large tensors could end the server. The methods are those of the stream
 // of a call in gRPC's own transport.
 type transport interface {
 	ReadMessageHeader(header []byte) error
@@ -61,7 +61,7 @@ const (
 
 // next reads a message. The body is its charge to the memory budget, which the caller releases, and the call works
 // until the caller says call.work(-1). After a *protocol.Error the message has been skipped and the call may go on; any
-// other error ends it. io.EOF: the client sends no more.
+// other error ends it. io.EOF means that the client sends no more.
 func (r *receiver) next() (*pb.ModelInferRequest, protocol.Body, error) {
 	var header [5]byte
 	if err := r.from.ReadMessageHeader(header[:]); err != nil {

@@ -16,8 +16,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-// inferStream is one call of ModelStreamInfer. Its requests run beside one another as far as the model has slots; a
-// request that finds none waits for an earlier one of the same stream.
+// inferStream is one call of ModelStreamInfer. Its requests run concurrently as far as the model has slots; a request
+// that finds none waits for an earlier one of the same stream.
 type inferStream struct {
 	*Server
 	stream pb.GRPCInferenceService_ModelStreamInferServer

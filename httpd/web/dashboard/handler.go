@@ -23,7 +23,8 @@ var style []byte
 //go:embed scripts/*.js
 var scripts embed.FS
 
-// scriptNames returns the scripts in the order in which they run, after those of webpage. Only the last one runs code.
+// scriptNames returns the scripts in the order in which they run, after those of package web. Only the last one runs
+// code.
 func scriptNames() []string {
 	return []string{
 		"words", "charts", "problems", "summary", "workers", "models", "predictions", "details", "log", "feed", "start",

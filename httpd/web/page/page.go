@@ -19,7 +19,8 @@ var style []byte
 //go:embed scripts/*.js
 var scripts embed.FS
 
-// scriptNames returns the scripts in the order in which they run, after those of webpage. Only the last one runs code.
+// scriptNames returns the scripts in the order in which they run, after those of package web. Only the last one runs
+// code.
 func scriptNames() []string {
 	return []string{
 		"model", "tabs", "controls", "rows", "files", "capture", "form", "memory", "share", "markdown", "media", "lightbox",

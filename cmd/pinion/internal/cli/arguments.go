@@ -9,7 +9,7 @@ import (
 	"pinion/runtime/nearest"
 )
 
-// NoCommand refuses what is not a command, and names the nearest one.
+// noCommand refuses what is not a command, and names the nearest one.
 func noCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -27,7 +27,7 @@ func noCommand(root *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q; did you mean %s?", args[0], best)
 }
 
-// NewHelp makes 'pinion help', which refuses what is not a command.
+// newHelp makes 'pinion help', which refuses what is not a command.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",

@@ -11,10 +11,10 @@ import (
 	"pinion/runtime/predict"
 )
 
-// Asker makes one prediction, or training.
+// asker makes one prediction, or training.
 type asker struct {
 	Input  inputs.Flags
-	Output string // the file for the output; "" means as its type wants it
+	Output string // the file for the output; "" means chosen by its type
 	Train  bool
 	Screen *terminal.Screen
 
@@ -50,7 +50,7 @@ func (a *asker) isLive() bool {
 	return !a.Input.IsSet && a.Output == "" && a.fields.IsText() && terminal.IsTerminal(os.Stdout)
 }
 
-// report prints what came of a prediction. live has what was printed before its end.
+// report prints the result of a prediction. live has what was printed before its end.
 func (a *asker) report(got oneshot.Answer, live *terminal.Tokens) error {
 	o := &inputs.Outputs{File: a.Output, Stdout: os.Stdout, Stderr: os.Stderr, Terminal: terminal.IsTerminal(os.Stdout)}
 	a.Screen.EndOutput(os.Stdout)

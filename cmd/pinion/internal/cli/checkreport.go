@@ -25,7 +25,7 @@ import (
 // healthTimeout is how long the model's own healthcheck may take in a check.
 const healthTimeout = 5 * time.Second
 
-// Options are the flags of 'pinion check'.
+// checkOptions are the flags of 'pinion check'.
 type checkOptions struct {
 	model.Flags
 	Reader model.Reader
@@ -34,18 +34,18 @@ type checkOptions struct {
 	Start func(*model.Model, *locate.Python, *slog.Logger) (*oneshot.Runner, error)
 }
 
-// Run looks for mistakes in the model of a folder. The error says that a user interrupted it, or which of the options
-// or variables is wrong.
+// checkFolder looks for mistakes in the model of a folder. The error says that a user interrupted it, or which of the
+// options or variables is wrong.
 func checkFolder(dir string, o checkOptions) (*checkReport, error) {
 	r := &checkReport{by: o, Problems: []model.Problem{}, Warnings: []model.Problem{}}
 	return r, r.run(dir)
 }
 
-// Report is what 'pinion check' finds.
+// checkReport is what 'pinion check' finds.
 type checkReport struct {
 	by   checkOptions
 	file *model.CogYAMLReport
-	// readOnly means that the source was looked at, and the model not imported.
+	// readOnly means that the source was read, and the model not imported.
 	readOnly bool
 
 	Folder    string          `json:"folder"`
@@ -56,13 +56,13 @@ type checkReport struct {
 	Inputs    []string        `json:"inputs,omitempty"`
 	SetUp     bool            `json:"set_up"`
 	Problems  []model.Problem `json:"problems"`
-	Warnings  []model.Problem `json:"warnings"` // what may be as it should be
+	Warnings  []model.Problem `json:"warnings"` // what may be intended
 }
 
 func (c *checkReport) add(p ...model.Problem)  { c.Problems = append(c.Problems, p...) }
 func (c *checkReport) warn(p ...model.Problem) { c.Warnings = append(c.Warnings, p...) }
 
-// run looks at one thing after the other, as far as one can be looked at without the one before.
+// run checks one part after another, as far as a part can be checked if the one before has failed.
 func (c *checkReport) run(dir string) error {
 	c.Folder = dir
 	if abs, err := filepath.Abs(dir); err == nil {
@@ -140,8 +140,8 @@ func (c *checkReport) interpreter() *locate.Python {
 	return python
 }
 
-// source looks at the model's source and at the document that it brings. good: the model may be set up. The error is
-// for a user who interrupted it.
+// source looks at the model's source and at the document that it brings. good means that the model may be set up. The
+// error is for a user who interrupted it.
 func (c *checkReport) source(m *model.Model, python *locate.Python) (good bool, err error) {
 	r, err := model.ReadSource(m, python, c.by.Reader)
 	if errors.Is(err, process.ErrInterrupted) {
@@ -199,8 +199,8 @@ func (c *checkReport) compare(stored, made []byte) {
 	}
 }
 
-// notImported says of a model that runs commands at its import what that means for the check. With --setup it means
-// nothing, for a worker imports the model then.
+// notImported says what it means for the check that a model runs commands at its import. With --setup it means nothing,
+// because a worker imports the model then.
 func (c *checkReport) notImported(r *model.Reading) {
 	if c.by.SetUp {
 		return
@@ -280,7 +280,7 @@ func (c *checkReport) Print(w io.Writer, asJSON bool) error {
 	return nil
 }
 
-// how returns what is known of the model where there is no problem.
+// how says how the model was checked, where there is no problem.
 func (c *checkReport) how() string {
 	switch {
 	case c.SetUp:

@@ -38,8 +38,8 @@ func Run(args []string) int {
 	return code
 }
 
-// execute runs the command that the arguments name. A misspelt command is told before its flags are, which are those of
-// another command.
+// execute runs the command that the arguments name. A misspelt command is reported before its flags, which may be those
+// of another command.
 func execute(root *cobra.Command, args []string) (*cobra.Command, error) {
 	if len(args) > 0 && slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == args[0] }) {
 		return root.ExecuteC()
@@ -60,7 +60,7 @@ func usagePage(cmd *cobra.Command) string {
 	return docsOf(cmd)
 }
 
-// pageAbout returns where the documents tell of what an error advises; "" means they have no page about it.
+// pageAbout returns the page of the documents about what an error advises; "" means they have none.
 func pageAbout(err error) string {
 	if _, ok := errors.AsType[*locate.Error](err); ok {
 		return version.DocsPage("tutorial/quickstart") + "#which-python"

@@ -16,7 +16,8 @@ import (
 	"pinion/pyembed/locate"
 )
 
-// A shell that completes a command line runs the command with this word and the line behind it.
+// isCompleting reports whether a shell completes a command line: it runs the command with that word and the line
+// after it.
 func isCompleting() bool {
 	return len(os.Args) > 1 && strings.HasPrefix(os.Args[1], cobra.ShellCompRequestCmd)
 }
@@ -44,7 +45,7 @@ func flagValues() map[string][]string {
 	}
 }
 
-// completeValues has the shells complete values of flags, for all commands below one.
+// completeValues makes shells complete the values of flags, for all commands below one.
 func completeValues(cmd *cobra.Command) {
 	for name, values := range flagValues() {
 		if cmd.Flags().Lookup(name) != nil {
@@ -56,7 +57,7 @@ func completeValues(cmd *cobra.Command) {
 	}
 }
 
-// completeInputs has the shells complete names and values of the model's inputs. The model is not imported.
+// completeInputs makes shells complete names and values of the model's inputs. The model is not imported.
 func completeInputs(cmd *cobra.Command, flags *model.Flags, train bool) {
 	_ = cmd.RegisterFlagCompletionFunc("input", func(_ *cobra.Command, args []string, begun string) (
 		[]string, cobra.ShellCompDirective,
@@ -101,7 +102,7 @@ func completePaths(prefix, begun string) (words []string) {
 	return words
 }
 
-// completeServers has the shells complete the ports of this user's servers on this machine.
+// completeServers makes shells complete the ports of this user's servers on this machine.
 func completeServers(_ *cobra.Command, args []string, _ string) (words []string, _ cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -127,7 +128,8 @@ func suffixed(words []string, suffix string) (choices []string) {
 	return choices
 }
 
-// fieldsOf returns the inputs of the model in a folder, as its source alone tells them; nil means it does not.
+// fieldsOf returns the inputs of the model in a folder, as its source alone tells them; nil means that it does not tell
+// them.
 func fieldsOf(flags *model.Flags, dir string, train bool) *inputs.Fields {
 	m, err := flags.FindModel(dir)
 	if err != nil {

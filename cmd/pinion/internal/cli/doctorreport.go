@@ -19,7 +19,7 @@ type doctorReport struct {
 	Differences []model.Problem `json:"differences"` // it can, and behaves differently
 }
 
-// Examine looks at the folder of a model. python reads the source; nil leaves that out.
+// examine checks the folder of a model. python reads the source; if it is nil, the source is not read.
 func examine(dir string, python *locate.Python) (*doctorReport, error) {
 	r := &doctorReport{Problems: []model.Problem{}, Differences: []model.Problem{}}
 	build, file := model.ReadBuild(dir)
@@ -49,8 +49,7 @@ func examine(dir string, python *locate.Python) (*doctorReport, error) {
 	return r, nil
 }
 
-// source looks at the Python files: what keeps the predictor from being read keeps the model from being served and
-// built.
+// source checks the Python files: what keeps the predictor from being read keeps the model from being served and built.
 func (r *doctorReport) source(dir string, packages []string, python *locate.Python) error {
 	m, err := model.Find(dir, "", os.Getenv)
 	switch {
@@ -76,7 +75,7 @@ func (r *doctorReport) source(dir string, packages []string, python *locate.Pyth
 	return err
 }
 
-// names reports whether a reference as run.py:Runner is to that file.
+// refersTo reports whether a reference such as run.py:Runner is to that file.
 func refersTo(ref, file string) bool {
 	of, _, _ := strings.Cut(ref, ":")
 	return of != "" && filepath.Clean(of) == file
@@ -86,7 +85,7 @@ func (r *doctorReport) differ(file string, line int, what, fix string) {
 	r.Differences = append(r.Differences, model.Problem{File: file, Line: line, What: what, Fix: fix})
 }
 
-// settings looks at keys of cog.yaml that have another effect here, or none.
+// settings reports the keys of cog.yaml that have another effect here, or none.
 func (r *doctorReport) settings(b *model.Build, file *model.CogYAMLReport) {
 	for _, key := range []struct{ name, why string }{
 		{"fast", "all images are built the same way"},

@@ -13,7 +13,7 @@ import (
 	"pinion/runtime/nearest"
 )
 
-// FlagError says what is wrong with a flag, and what would be right.
+// flagError says what is wrong with a flag, and what would be right.
 func flagError(cmd *cobra.Command, err error) error {
 	var missing *pflag.ValueRequiredError
 	var invalid *pflag.InvalidValueError

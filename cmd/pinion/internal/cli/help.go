@@ -72,7 +72,7 @@ func serveGroups() []nameGroup {
 	}
 }
 
-// printHelp prints a command's help, with args as given to it.
+// printHelp prints a command's help. args are the command's arguments.
 func printHelp(cmd *cobra.Command, args []string) {
 	w := cmd.OutOrStdout()
 	width := terminalWidth()
@@ -200,8 +200,8 @@ func asksForAll(args []string) bool {
 	return at+1 < len(args) && args[at+1] == "all"
 }
 
-// terminalWidth returns the width of the text on the terminal that stdout is; 0 means it is none, and lines are not
-// wrapped.
+// terminalWidth returns the width of the text on the terminal at stdout; 0 means that stdout is no terminal, and lines
+// are not wrapped.
 func terminalWidth() int {
 	size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ)
 	if err != nil {

@@ -34,7 +34,7 @@ const jobsExamples = `  pinion jobs list --nats nats://localhost:4222
   pinion jobs list --nats nats://localhost:4222 --model ocr --ended --failed
   pinion jobs show ID --nats embed:/var/lib/pinion/jobs --model ocr`
 
-// command is what all commands of 'pinion jobs' share.
+// jobsCommand is what all commands of 'pinion jobs' share.
 type jobsCommand struct {
 	nats   config.NATS
 	model  string
@@ -91,7 +91,7 @@ func (c *jobsCommand) fromEnvironment(f *pflag.FlagSet) error {
 	return c.nats.Check()
 }
 
-// longest bounds what a command asks of NATS.
+// jobsTimeout bounds what a command asks of NATS.
 const jobsTimeout = time.Minute
 
 // run opens the queue for f.
@@ -117,7 +117,7 @@ func (c *jobsCommand) run(f func(ctx context.Context, cmd *cobra.Command, args [
 	}
 }
 
-// withNearest asks whether a model without a queue is another one.
+// withNearest adds the nearest known name to the error of a model without a queue.
 func withNearest(err error) error {
 	var none *store.NoQueueError
 	if errors.As(err, &none) {
@@ -126,7 +126,7 @@ func withNearest(err error) error {
 	return err
 }
 
-// connect connects now or never.
+// connect connects, and does not try again.
 func (c *jobsCommand) connect() (*nats.Conn, error) {
 	if dir, ok := c.nats.Embeds(); ok {
 		dir, err := config.EmbedFolder(dir, store.QueueName(c.model))

@@ -35,7 +35,7 @@ type queueView struct {
 	oldest time.Time
 }
 
-// listModels prints how the queues of all models stand.
+// listModels prints the state of the queues of all models.
 func (c *jobsCommand) listModels(cmd *cobra.Command) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), jobsTimeout)
 	defer cancel()

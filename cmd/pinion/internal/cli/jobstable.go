@@ -86,7 +86,7 @@ func printChanges(w io.Writer, changes []store.Change) error {
 	return t.Flush()
 }
 
-// status returns a job's state, and whether its cancel was asked for.
+// status returns a job's state, and whether a client has canceled it.
 func (j *jobView) status() string {
 	if j.Cancel && j.Status == jobWords[store.Processing] {
 		return j.Status + ", to be canceled"
@@ -116,7 +116,7 @@ func (t tableWriter) field(name, value string) {
 	}
 }
 
-// safe returns a text of a client's as a terminal may have it.
+// safe returns a client's text without what a terminal would act on.
 func safe(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(text)

@@ -22,7 +22,8 @@ type listView struct {
 	Letters     []letterView `json:"dead_letters"`
 }
 
-// laneView is how a class of a lane stands, as NATS counts it: jobs that no server has got yet, and jobs that one has.
+// laneView is the state of a class of a lane, as NATS counts it: jobs that no server has got yet, and jobs that one
+// has.
 type laneView struct {
 	Name      string `json:"name"`
 	Pending   int    `json:"pending"`
@@ -68,8 +69,8 @@ type showView struct {
 	Prediction json.RawMessage `json:"prediction,omitempty"`
 }
 
-// readList asks the queue for the jobs of a class ("": every one) that are waiting, running or dead ("": all of these),
-// at most limit of jobs and of dead letters; 0 means all.
+// readList asks the queue for the jobs of a class ("" means every one) that are waiting, running or dead ("" means all
+// of these), at most limit of jobs and of dead letters; 0 means all.
 func readList(ctx context.Context, a *store.Admin, class store.Class, status string, limit int) (*listView, error) {
 	c, err := a.Count(ctx)
 	if err != nil {
@@ -104,7 +105,7 @@ func readList(ctx context.Context, a *store.Admin, class store.Class, status str
 	return l, nil
 }
 
-// newShowView makes what is told of one job. Each of the three may be nil.
+// newShowView makes the view of one job. Each of the three may be nil.
 func newShowView(id string, s *store.State, e *store.Entry, l *store.Letter) *showView {
 	show := &showView{}
 	if s != nil {
@@ -116,7 +117,7 @@ func newShowView(id string, s *store.State, e *store.Entry, l *store.Letter) *sh
 	return show
 }
 
-// words are those of an operator for the states of jobs.
+// jobWords are an operator's words for the states of jobs.
 var jobWords = map[store.Status]string{store.Starting: "waiting", store.Processing: "running"}
 
 func newJobView(id string, s *store.State, e *store.Entry) *jobView {

@@ -15,7 +15,7 @@ import (
 	"pinion/runtime/supervise"
 )
 
-// newLocalRunner starts a worker for a model; mode is "predict" or "train"; warmUp has its example run after its setup.
+// newLocalRunner starts a worker for a model; mode is "predict" or "train"; warmUp runs its example after its setup.
 // The caller closes the runner.
 func newLocalRunner(m *model.Model, python *locate.Python, mode string, warmUp bool,
 	log *slog.Logger,

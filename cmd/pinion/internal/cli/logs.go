@@ -15,7 +15,7 @@ import (
 const (
 	// maxLogTail is the most of a log that --lines shows.
 	maxLogTail = 4 << 20
-	// followPause is the time between two looks at a log that grows.
+	// followPause is the time between two reads of a log that grows.
 	followPause = 200 * time.Millisecond
 )
 
@@ -65,7 +65,7 @@ func openLog(s process.ServerInfo) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find log of server %d: %w", s.PID, err)
 	}
-	if !info.Mode().IsRegular() { // opening a terminal or a pipe would take what others are to read
+	if !info.Mode().IsRegular() { // reading a terminal or a pipe would take what others are to read
 		return nil, fmt.Errorf("the log of server %d goes to %s and is in no file: read it there, by journalctl or docker "+
 			"logs for example, or start the server with 2>server.log", s.PID, name)
 	}

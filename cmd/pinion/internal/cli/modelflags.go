@@ -21,7 +21,7 @@ func folderOf(args []string) string {
 	return "."
 }
 
-// trains is the model's train function, or an error that says how to have one.
+// requireTrain returns an error that says how to have a train function, unless the model has one.
 func requireTrain(m *model.Model) error {
 	if m.Train == "" {
 		return process.Misused(fmt.Errorf("%s has no train function: write \"train: train.py:train\" into its cog.yaml",
@@ -30,7 +30,7 @@ func requireTrain(m *model.Model) error {
 	return nil
 }
 
-// has reports whether the model has a train function, or, else, a predict function.
+// requireFunction returns an error unless the model has a train function, or a predict function if train is false.
 func requireFunction(m *model.Model, train bool) error {
 	if train {
 		return requireTrain(m)

@@ -72,7 +72,7 @@ func printServers(w io.Writer, rows []serverRow, now time.Time) error {
 	return t.Flush()
 }
 
-// firstOf returns a list for a column, which has no place for many; --json has all.
+// firstOf returns the first words of a list and how many follow, for a narrow column; --json has all.
 func firstOf(words []string) string {
 	const most = 3
 	if len(words) <= most+1 {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// RefuseShells has 'pinion completion' refuse what is not a shell that it knows.
+// refuseShells makes 'pinion completion' refuse a shell that it does not know.
 func refuseShells(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {

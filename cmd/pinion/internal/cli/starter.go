@@ -83,7 +83,7 @@ func (s starter) files(python string) ([]starterFile, error) {
 }
 
 // write writes the files of a new model to a folder. It writes none if one of them, or a predictor by another name, is
-// there. to is told which.
+// there. The names of the files are printed to to.
 func (s starter) write(dir string, to io.Writer) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make folder %s: %w", dir, err)

@@ -9,7 +9,7 @@ import (
 	"pinion/runtime/batch"
 )
 
-// Batch are what an operator has to say about the batches of a model that forms them.
+// Batch is an operator's settings for the batches of a model that forms them.
 type Batch struct {
 	size int    // 0 means as the model says
 	wait string // "" means as the model says
@@ -46,7 +46,7 @@ func (s *Batch) check() error {
 	return nil
 }
 
-// Override is that, of settings that were checked.
+// Override returns the settings, which were checked, in the form that workers take.
 func (s *Batch) Override() batch.Override {
 	o := batch.Override{MaxSize: s.size}
 	if wait, err := batch.ParseWait(s.wait); err == nil && s.wait != "" {

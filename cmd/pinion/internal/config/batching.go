@@ -29,7 +29,7 @@ type Batching struct {
 	latencyGiven      bool
 }
 
-// Flags declares the flags: first those of the service that is stood in for.
+// Flags declares the flags: first those of the service that this one replaces.
 func (s *Batching) Flags() *flag.FlagSet {
 	f := flag.NewFlagSet("batching", flag.ContinueOnError)
 	f.SetOutput(io.Discard) // errors are printed by main, help by the command
@@ -53,7 +53,7 @@ func (s *Batching) Flags() *flag.FlagSet {
 	return f
 }
 
-// Parse reads and checks the command line. flag.ErrHelp: it asks for help.
+// Parse reads and checks the command line. flag.ErrHelp means that it asks for help.
 func (s *Batching) Parse(f *flag.FlagSet, args []string) error {
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {

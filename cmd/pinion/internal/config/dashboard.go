@@ -9,7 +9,7 @@ import (
 	"pinion/cmd/pinion/internal/usertext"
 )
 
-// Dashboard are those of the live view.
+// Dashboard is the flags and variables of the live view.
 type Dashboard struct {
 	Off, Content bool
 	TraceURL     string

@@ -12,9 +12,9 @@ import (
 	"pinion/cmd/pinion/internal/usertext"
 )
 
-// Exposure say who may reach the server, and what they may do.
+// Exposure says who may reach the server, and what they may do.
 type Exposure struct {
-	host         string // "" means the default, see address
+	host         string // "" means the default; see Address
 	CORSOrigins  []string
 	AllowedHosts []string // names in lower case
 	ShutdownFrom string
@@ -99,7 +99,7 @@ func (s *Exposure) checkHosts() (err error) {
 	return nil
 }
 
-// checkOrigins writes the origins as browsers send them.
+// checkOrigins converts the origins to the form that browsers send.
 func (s *Exposure) checkOrigins() error {
 	var origins []string
 	for _, text := range s.CORSOrigins {
@@ -115,7 +115,7 @@ func (s *Exposure) checkOrigins() error {
 	return nil
 }
 
-// checkAllowedHosts writes the names as the server compares them.
+// checkAllowedHosts converts the names to the form that the server compares.
 func (s *Exposure) checkAllowedHosts() error {
 	var names []string
 	for _, text := range s.AllowedHosts {

@@ -13,7 +13,7 @@ import (
 	"pinion/runtime/supervise"
 )
 
-// Fleet are those of many workers and of their comings and goings.
+// Fleet is the flags and variables for the number of workers, and for how they start and stop.
 type Fleet struct {
 	workers      workerCount
 	gpus         string

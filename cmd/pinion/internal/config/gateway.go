@@ -15,11 +15,11 @@ import (
 	"pinion/runtime/webhook"
 )
 
-// Gateway are the flags and variables of 'pinion gateway'.
+// Gateway is the flags and variables of 'pinion gateway'.
 type Gateway struct {
 	Port                           int
 	Exposure                       Exposure // its host and tokens
-	Models                         []string // of the queue; the first one is the default. None: all that the queue has
+	Models                         []string // of the queue; the first one is the default. Empty means all of them
 	model                          string   // --model
 	Protocols                      Protocols
 	Jobs                           Jobs
@@ -135,5 +135,5 @@ func (s *Gateway) checkModels() error {
 	return nil
 }
 
-// Alone reports whether the gateway is of the model of --model, as a server of one model is.
+// Alone reports whether the gateway serves only the model of --model, as a server of one model does.
 func (s *Gateway) Alone() bool { return s.model != "" }

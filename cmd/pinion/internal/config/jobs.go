@@ -14,7 +14,7 @@ import (
 	"pinion/runtime/jobqueue/store"
 )
 
-// Jobs say what the job queue of a model is like. All its members must have the same.
+// Jobs is the settings of a model's job queue. All its members must have the same.
 type Jobs struct {
 	NATS           NATS
 	replicas       int
@@ -108,7 +108,7 @@ func (s *Jobs) check(resultTTL time.Duration) error {
 	return s.checkTTL(resultTTL)
 }
 
-// checkTTL refuses results that the queue does not keep so long.
+// checkTTL refuses a time for results that is longer than the queue keeps them.
 func (s *Jobs) checkTTL(resultTTL time.Duration) error {
 	if s.NATS.On() && (resultTTL < 2*s.ackWait || resultTTL > maxResultTTL) {
 		return fmt.Errorf("--result-ttl %s: with --nats it is %s (twice --ack-wait) to %s", resultTTL, 2*s.ackWait,

@@ -16,7 +16,7 @@ const (
 	Manual    = "manual"    // by POST /models/{name}/load
 )
 
-// Loading say when a model has processes.
+// Loading says when a model has processes.
 type Loading struct {
 	When        string
 	IdleTimeout time.Duration  // without requests, until it is unloaded; 0 means never
@@ -30,7 +30,7 @@ func (s *Loading) bindFlags(f *pflag.FlagSet) {
 		"end the processes of a model that has had no request for this time; 0: never (PINION_IDLE_TIMEOUT)")
 }
 
-// bindKeys declares what stands in the file only: on the command line it would be every model's.
+// bindKeys declares the keys that only the file may have: on the command line they would apply to every model.
 func (s *Loading) bindKeys(f *pflag.FlagSet) {
 	f.Var(&s.Memory, "memory", "the memory that the model needs, as 2GiB (default: what it had when it was last loaded)")
 }

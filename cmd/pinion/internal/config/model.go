@@ -17,7 +17,7 @@ import (
 	"pinion/runtime/supervise"
 )
 
-// Model are the flags and variables of 'pinion serve' that belong to one model: its code and Python, its workers and
+// Model is the flags and variables of 'pinion serve' that belong to one model: its code and Python, its workers and
 // queue, what its predictions may do.
 type Model struct {
 	model.Flags
@@ -66,14 +66,14 @@ func (s *Model) BindFlags(f *pflag.FlagSet) {
 	f.BoolVar(&s.Watch, "watch", false, "reload the model when its source or configuration changes (PINION_WATCH)")
 }
 
-// bindKeys declares the keys of a model in the file of --config: its flags, and what only one of several models can
-// say.
+// bindKeys declares the keys of a model in the file of --config: its flags, and the keys that only one of several
+// models can have.
 func (s *Model) bindKeys(f *pflag.FlagSet) {
 	s.BindFlags(f)
 	s.Loading.bindKeys(f)
 }
 
-// FromEnvironment fills what no flag has set. An invalid value of one of Pinion's variables is an error.
+// FromEnvironment sets what no flag has set. An invalid value of one of Pinion's variables is an error.
 func (s *Model) FromEnvironment(f *pflag.FlagSet, env func(string) string) error {
 	s.concurrencyGiven = f.Changed("concurrency")
 	s.fromCog(f, env)

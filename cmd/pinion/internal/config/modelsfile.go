@@ -63,13 +63,13 @@ var modelName = sync.OnceValue(func() *regexp.Regexp {
 
 const longestModelName = 200
 
-// modelNameForm says what a model may be called.
+// modelNameForm describes the names that a model may have.
 const modelNameForm = "a name is 1 to 200 of a-z A-Z 0-9 . _ - : and /, and begins with a letter or digit"
 
-// versionNameForm says what a version of a model may be called.
+// versionNameForm describes the names that a version of a model may have.
 const versionNameForm = modelNameForm + "; a version follows it as in NAME@2"
 
-// IsModelName reports whether a model may be called so.
+// IsModelName reports whether text may be the name of a model.
 func IsModelName(text string) bool {
 	return len(text) <= longestModelName && modelName().MatchString(text)
 }
@@ -193,7 +193,7 @@ func (r *modelsFileReader) mirror(mirror usertext.Entry) {
 	}
 }
 
-// settleDefault finds the default model, and refuses one that there is not.
+// settleDefault finds the default model, and refuses an unknown name.
 func (r *modelsFileReader) settleDefault(n *usertext.Node, line int) {
 	names := r.file.names()
 	// a default may name a model with versions, of which the first one stands for all

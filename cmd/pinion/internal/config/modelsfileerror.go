@@ -13,7 +13,7 @@ type FileError struct {
 	mistakes []string
 }
 
-// Add adds a mistake: in which line (0: in the file as a whole), what is wrong, and what would be right; fix may be
+// Add adds a mistake: in which line (0 means the file as a whole), what is wrong, and what would be right; fix may be
 // "".
 func (e *FileError) Add(line int, what, fix string) {
 	at := e.File

@@ -19,7 +19,7 @@ import (
 	"pinion/runtime/supervise"
 )
 
-// NATS say how a command reaches the job queue of a model.
+// NATS says how a command reaches the job queue of a model.
 type NATS struct {
 	urls    []string // or embed, or embed:DIR
 	creds   string
@@ -120,7 +120,7 @@ func (s *NATS) Embed(dir string, sync time.Duration, beside int, children store.
 // collector works harder.
 const natsShare = 8
 
-// natsMemory returns the environment of one of some such servers: its soft memory limit, where there is one.
+// natsMemory returns the environment of one of servers NATS servers: its soft memory limit, if there is one.
 func natsMemory(servers int) []string {
 	limit := supervise.MemoryLimit()
 	if limit <= 0 || os.Getenv("GOMEMLIMIT") != "" {
@@ -164,7 +164,7 @@ func stateFolder() (string, error) {
 }
 
 // QueueTitle returns the name by which a queue knows the only model: what was given, else the image of cog.yaml without
-// its tag. store.QueueName makes the queue's of it.
+// its tag. store.QueueName makes the queue's name of it.
 func (s *Protocols) QueueTitle(m *model.Model) (string, error) {
 	name, from := s.given, "the argument NAME=DIR"
 	if s.model != "" { // NAME may be for other protocols

@@ -47,7 +47,7 @@ var newProtocol = map[string]func(*Protocols, protocol.Models) protocol.Protocol
 	},
 }
 
-// Protocols say which other protocols the server speaks, and the name by which they know the model.
+// Protocols says which other protocols the server speaks, and the name by which they know the model.
 type Protocols struct {
 	Names  []string
 	model  string // --model
@@ -146,7 +146,7 @@ func (s *Protocols) OpenAIName(model string) string {
 	return model
 }
 
-// List makes those that are on.
+// List makes the protocols that are on.
 func (s *Protocols) List(models protocol.Models) []protocol.Protocol {
 	var list []protocol.Protocol
 	for _, name := range protocol.Names() {

@@ -77,8 +77,8 @@ func (s *Serve) ReadModels(given *pflag.FlagSet, args []string, env func(string)
 	return models, s.checkSeveral()
 }
 
-// startWithNone reads the settings of a server without models, if SageMaker loads them while it runs; else the error is
-// missing, which says where there is none.
+// startWithNone reads the settings of a server without models, if SageMaker loads them while it runs. Otherwise the
+// error is missing.
 func (s *Serve) startWithNone(given *pflag.FlagSet, env func(string) string, missing error) error {
 	if err := s.Server.FromEnvironment(given, env); err != nil {
 		return err
@@ -114,7 +114,8 @@ func (s *Serve) RereadModels(given *pflag.FlagSet) (*Models, error) {
 	return models, s.checkModels(models)
 }
 
-// checkModels refuses models that could never be loaded, and results that the job queue does not keep so long.
+// checkModels refuses models that could never be loaded, and times for results that are longer than the job queue keeps
+// them.
 func (s *Serve) checkModels(models *Models) error {
 	ttls := map[string]Named{} // the version before of each model
 	for _, m := range models.List {

@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Serve are the flags and variables of 'pinion serve': those of the server, and those of the model that it serves. A
+// Serve is the flags and variables of 'pinion serve': those of the server, and those of the model that it serves. A
 // flag overrides the variable, and the variable the default.
 type Serve struct {
 	Server

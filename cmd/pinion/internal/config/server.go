@@ -27,7 +27,7 @@ const (
 	busyPollOff  = "off"
 )
 
-// Server are the flags and variables of 'pinion serve' that belong to the server, whichever model it serves.
+// Server is the flags and variables of 'pinion serve' that belong to the server, whichever model it serves.
 type Server struct {
 	Config                string // the file of models; "" means they are folders
 	Port                  int

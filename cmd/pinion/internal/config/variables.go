@@ -13,7 +13,7 @@ import (
 	"pinion/runtime/webhook"
 )
 
-// Variable is one of our environment variables, and the flag that counts before it.
+// Variable is one of our environment variables, and the flag that overrides it.
 type Variable struct {
 	Flag, Name string
 	Set        func(string) error

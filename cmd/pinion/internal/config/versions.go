@@ -21,7 +21,7 @@ const allShares = 100
 var versionForm = sync.OnceValue(
 	func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`) })
 
-// SplitVersion splits ocr@2 into the model's name and its version; own: the name says a version.
+// SplitVersion splits ocr@2 into the model's name and its version; own means that the name has a version.
 func SplitVersion(name string) (model, version string, own bool) {
 	model, version, own = strings.Cut(name, "@")
 	if !own {
@@ -36,7 +36,7 @@ func WithVersion(name string) string {
 	return model + "@" + version
 }
 
-// IsVersionName reports whether a version of a model may be called so: NAME or NAME@VERSION.
+// IsVersionName reports whether name may be the name of a version of a model: NAME or NAME@VERSION.
 func IsVersionName(name string) bool {
 	model, version, _ := SplitVersion(name)
 	return IsModelName(model) && versionForm().MatchString(version)

@@ -47,7 +47,7 @@ func cudaImages() []cudaImage {
 	}
 }
 
-// defaultCUDA is what a model gets that asks for a GPU and for nothing else.
+// defaultCUDA is the version for a model that asks for a GPU and for nothing else.
 const defaultCUDA = "12.8"
 
 // bringsCUDA finds a package whose wheels bring CUDA's libraries, so that the base needs none.

@@ -7,5 +7,5 @@
 //	Builder.Build builds a Dockerfile with it
 //
 // The layers stand in the order in which they change: system packages, Python, packages, commands, weights, code. A
-// change of code makes the last ones again, which are small.
+// change of code rebuilds only the last ones, which are small.
 package image

@@ -14,7 +14,7 @@ import (
 	"pinion/cmd/pinion/internal/model"
 )
 
-// Options are what a Dockerfile depends on beside the folder.
+// Options is what a Dockerfile depends on besides the folder.
 type Options struct {
 	Context string          // the folder that the builder is given, which holds the model's; "" means the model's
 	Base    string          // the base image; "" means chosen by cog.yaml
@@ -148,7 +148,7 @@ func (p *Plan) unnamedRequirements() {
 	})
 }
 
-// checkCommands looks at mounts, which are easily left half.
+// checkCommands checks mounts, which are easily left incomplete.
 func (p *Plan) checkCommands(add reporter) {
 	for _, step := range slices.Concat(p.build.PreInstall, p.build.Run) {
 		for _, m := range step.Mounts {

@@ -20,7 +20,7 @@ func (g *generator) prepare() (*fasthttp.Request, *fasthttp.Response) {
 	return request, &fasthttp.Response{}
 }
 
-// classify takes an answer apart: how long the model had the prediction, or else what failed.
+// classify returns how long the model had the prediction of an answer, or else what failed.
 func classify(response *fasthttp.Response, err error) (predicted time.Duration, failure string) {
 	switch {
 	case errors.Is(err, fasthttp.ErrConnectionClosed):

@@ -9,7 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Options say what is asked, and how.
+// Options says which requests are sent, and how.
 type Options struct {
 	URL         string // the address that predictions are posted to
 	Body        []byte // JSON
@@ -18,7 +18,7 @@ type Options struct {
 	Rate        float64       // requests a second; 0 means closed loop
 	Warmup      time.Duration // of the same load before, which is not counted
 	Length      time.Duration
-	Stop        <-chan struct{} // closed: no request begins any more; may be nil
+	Stop        <-chan struct{} // when it is closed, no request begins any more; may be nil
 }
 
 // Result is what was measured.
@@ -48,7 +48,7 @@ func (r *Result) Failed() uint64 {
 	return n
 }
 
-// Run asks, and returns when the last request was answered.
+// Run sends the requests, and returns when the last one was answered.
 func Run(o Options) *Result {
 	o.Connections = max(o.Connections, 1)
 	g := &generator{Options: o, client: &fasthttp.Client{
@@ -61,7 +61,7 @@ func Run(o Options) *Result {
 	return g.part(o.Length)
 }
 
-// Once asks once, and returns the answer's status and body.
+// Once sends one request, and returns the answer's status and body.
 func Once(o Options) (int, []byte, error) {
 	g := &generator{Options: o, client: &fasthttp.Client{Name: o.UserAgent, MaxIdemponentCallAttempts: 1}}
 	defer g.client.CloseIdleConnections()
@@ -99,10 +99,10 @@ type part struct {
 	total *Result
 }
 
-// pause follows a connection that failed: a server that is gone need not be asked a million times.
+// pause is the time after a failed connection until the next: a server that is gone need not be asked a million times.
 const pause = 10 * time.Millisecond
 
-// connection asks on one connection until the end.
+// connection sends requests on one connection until the end.
 func (p *part) connection() {
 	own := &Result{Failures: map[string]uint64{}}
 	request, response := p.prepare()
@@ -132,8 +132,8 @@ func (p *part) connection() {
 	p.total.add(own)
 }
 
-// claimStart waits until a connection may send its next request, and returns when that was due; false means never
-// again.
+// claimStart waits until a connection may send its next request, and returns when that was due; false means that it
+// sends no more.
 func (p *part) claimStart(own *Result) (time.Time, bool) {
 	now := time.Now()
 	if p.Rate == 0 {

@@ -46,7 +46,7 @@ func (m *Measurement) Run(client *oneshot.Client, stop <-chan struct{}) error {
 	return m.report(Report{Target: client.Base, Input: input, Asked: o, Got: r})
 }
 
-// try asks once, so that an input that the model refuses is not measured.
+// try sends one request, so that an input that the model refuses is not measured.
 func try(o Options) error {
 	status, body, err := Once(o)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 )
 
 // newConsole makes the handler of a log that people read. A message of several lines, such as a traceback, is a block:
-// the record's fields follow its first line. draws: the reader is a terminal, on which a draft stands until the next
-// record.
+// the record's fields follow its first line. draws means that the reader is a terminal, on which a draft is shown until
+// the next record.
 func newConsole(w io.Writer, level slog.Level, colour, draws bool) slog.Handler {
 	block := &blockWriter{w: w, draws: draws}
 	return blockHandler{tint.NewTextHandler(block,

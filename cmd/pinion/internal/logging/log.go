@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// newLogger makes the server's log: one JSON object a line, or aligned text for people. colour: on a terminal.
+// newLogger makes the server's log: one JSON object a line, or aligned text for people. colour means that the text has
+// colours, as on a terminal.
 func newLogger(w io.Writer, level slog.Level, console, colour bool) *slog.Logger {
 	if console {
 		return slog.New(newConsole(w, level, colour, colour))

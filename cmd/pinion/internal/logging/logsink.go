@@ -15,7 +15,7 @@ const BufferSize = 8 << 20
 // reader.
 const retryPause = time.Second
 
-// writeSize is how much is written at once: Flush sees by it whether the reader goes on.
+// writeSize is how much is written at once: by it Flush sees whether the reader still reads.
 const writeSize = 64 << 10
 
 // Sink writes the server's log to a descriptor. Write never blocks, even without a reader: a goroutine does the
@@ -68,8 +68,8 @@ func (s *Sink) Write(record []byte) (int, error) {
 // Dropped returns how much was dropped until now.
 func (s *Sink) Dropped() (records, bytes uint64) { return s.records.Load(), s.bytes.Load() }
 
-// Flush waits until everything is written, or the reader has taken nothing for so long: ten times as long in all at
-// most.
+// Flush waits until everything is written, or the reader has taken nothing for stall, and at most ten times that in
+// all.
 func (s *Sink) Flush(stall time.Duration) {
 	late := false
 	alarm := time.AfterFunc(10*stall, func() {
@@ -89,7 +89,7 @@ func (s *Sink) Flush(stall time.Duration) {
 	}
 }
 
-// waitFor waits until something is so, for the given time at most. Called with the lock held.
+// waitFor waits until so returns true, for atMost. Called with the lock held.
 func (s *Sink) waitFor(atMost time.Duration, so func() bool) {
 	expired := false
 	alarm := time.AfterFunc(atMost, func() {

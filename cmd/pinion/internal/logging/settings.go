@@ -14,7 +14,7 @@ type Settings struct {
 	Format string // json or console; "" means console on a terminal
 }
 
-// Check refuses what a flag may not say. The error begins with the flag's name.
+// Check refuses invalid values. The error begins with the flag's name.
 func (s *Settings) Check() error {
 	if err := s.SetLevel(s.Level); err != nil {
 		return fmt.Errorf("log-level %w", err)

@@ -29,7 +29,7 @@ type valueForm struct {
 	serves bool
 }
 
-// allows reports whether a value is of a kind that may stand there.
+// allows reports whether a value is of one of the kinds.
 func (f *valueForm) allows(n *usertext.Node) bool {
 	if f.kinds == nil || n.Kind == usertext.Null || slices.Contains(f.kinds, n.Kind) {
 		return true
@@ -61,7 +61,7 @@ func isOldBool(text string) bool {
 	return slices.Contains([]string{"y", "yes", "on", "n", "no", "off"}, strings.ToLower(text))
 }
 
-// wanted returns the kinds in words.
+// wanted names the kinds for a message.
 func (f *valueForm) wanted() string {
 	var words []string
 	for _, kind := range f.kinds {
@@ -72,7 +72,7 @@ func (f *valueForm) wanted() string {
 	return strings.Join(words, " or ")
 }
 
-// isText: words that are numbers or booleans to YAML are texts as well there.
+// isText reports whether a text may stand there; words that are numbers or booleans in YAML count as texts too.
 func (f *valueForm) isText() bool { return f.kinds[0] == usertext.Text }
 
 // cogForm returns what a cog.yaml may hold: what Cog knows, in this version or an older one, and what we know.
@@ -157,7 +157,7 @@ func buildStep() *valueForm {
 	return step
 }
 
-// choice returns one of some words.
+// choice returns the form of a value that is one of words.
 func choice(words ...string) *valueForm {
 	return &valueForm{kinds: []usertext.NodeKind{usertext.Text}, words: words, rule: oneOf(words...)}
 }
@@ -200,7 +200,7 @@ func ratioRule(n *usertext.Node) (string, string) {
 	return "", ""
 }
 
-// logoRule: the page at /docs shows the picture.
+// logoRule checks the file of a logo, which the page at /docs shows.
 func logoRule(n *usertext.Node) (string, string) {
 	if !filepath.IsLocal(n.Text) {
 		return fmt.Sprintf("%.60q is not a path in the model's folder", n.Text),

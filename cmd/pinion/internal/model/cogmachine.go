@@ -16,7 +16,7 @@ import (
 	"pinion/runtime/gpu"
 )
 
-// machineLimit is how long this machine may take to say what it has.
+// machineLimit is how long the programs that list what this machine has may take.
 const machineLimit = time.Minute
 
 // CheckMachine warns of what build: asks for and this machine does not have: an image would have it, and a model that
@@ -64,8 +64,8 @@ func (c *CogYAMLReport) pythonVersion(n *usertext.Node, python *locate.Python) {
 	}
 }
 
-// installedDebs returns the Debian packages of this machine, those that others stand for included; nil where dpkg
-// cannot tell.
+// installedDebs returns the Debian packages of this machine, including those that others provide; nil if dpkg cannot
+// tell.
 func installedDebs() (map[string]bool, error) {
 	cmd := exec.Command("dpkg-query", "--show", "--showformat", "${Package}\t${db:Status-Status}\t${Provides}\n")
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
@@ -79,7 +79,7 @@ func installedDebs() (map[string]bool, error) {
 	return readDebs(string(out)), nil
 }
 
-// readDebs reads what dpkg-query writes: a line of a name, a status, and names with versions that it stands for.
+// readDebs reads what dpkg-query writes: a line of a name, a status, and the names with versions that it provides.
 func readDebs(list string) map[string]bool {
 	debs := map[string]bool{}
 	for line := range strings.Lines(list) {

@@ -6,10 +6,10 @@ import (
 	"pinion/cmd/pinion/internal/usertext"
 )
 
-// JSONSchemaDialect is what editors know.
+// JSONSchemaDialect is the dialect that editors know.
 const JSONSchemaDialect = "http://json-schema.org/draft-07/schema#"
 
-// CogSchema returns the JSON Schema of cog.yaml, for editors: what 'pinion check' accepts without a word.
+// CogSchema returns the JSON Schema of cog.yaml, for editors: what 'pinion check' accepts without a warning.
 func CogSchema() map[string]any {
 	schema := jsonSchema(cogForm(), "", map[*valueForm]bool{})
 	schema["$schema"] = JSONSchemaDialect
@@ -17,8 +17,8 @@ func CogSchema() map[string]any {
 	return schema
 }
 
-// jsonSchema returns the JSON Schema of the form at a place. within are the forms around it, which a form may be made
-// of again.
+// jsonSchema returns the JSON Schema of the form at a place. within are the forms around it, which a form may contain
+// again.
 func jsonSchema(f *valueForm, place string, within map[*valueForm]bool) map[string]any {
 	schema := map[string]any{}
 	if about := cogKeyHelp()[place]; about != "" {

@@ -17,7 +17,7 @@ import (
 
 const CogFile = "cog.yaml"
 
-// CogYAMLReport is what a look at a folder's cog.yaml finds.
+// CogYAMLReport is the result of checking a folder's cog.yaml.
 type CogYAMLReport struct {
 	dir  string
 	root *usertext.Node // nil means there is no file, or none that can be read
@@ -25,11 +25,11 @@ type CogYAMLReport struct {
 	strict   bool
 	Problems []Problem
 	Warnings []Problem
-	// unusable are those of the problems that serving the model cannot begin with.
+	// unusable are the problems that keep the model from being served.
 	unusable []Problem
 }
 
-// CheckCogYAML looks for every mistake in a folder's cog.yaml. No file is none.
+// CheckCogYAML looks for every mistake in a folder's cog.yaml. It is no mistake if there is no file.
 func CheckCogYAML(dir string) *CogYAMLReport { return checkCogYAML(dir, false) }
 
 func checkCogYAML(dir string, strict bool) *CogYAMLReport {
@@ -47,11 +47,11 @@ func checkCogYAML(dir string, strict bool) *CogYAMLReport {
 	return c
 }
 
-// bothSet is the mistake of a cog.yaml with two keys for one thing.
+// bothSet is the message for a cog.yaml with both keys.
 const bothSet = "run and predict are both set: Cog allows only one of them"
 
-// findings returns the mistakes in a cog.yaml that a server can begin with. runCounts: it is the key run that is
-// served, so predict beside it is one of them.
+// findings returns the mistakes in a cog.yaml that do not keep a server from starting. runCounts means that the key run
+// is served, so predict beside it is one of them.
 func (c *CogYAMLReport) findings(runCounts bool) []Problem {
 	if c.root == nil {
 		return nil
@@ -63,7 +63,7 @@ func (c *CogYAMLReport) findings(runCounts bool) []Problem {
 	})
 }
 
-// readCogYAML reads a folder's cog.yaml and looks at each of its values.
+// readCogYAML reads a folder's cog.yaml and checks each of its values.
 func readCogYAML(dir string, strict bool) *CogYAMLReport {
 	c := &CogYAMLReport{dir: dir, strict: strict}
 	data, err := usertext.ReadFile(filepath.Join(dir, CogFile), usertext.MaxText)
@@ -124,7 +124,7 @@ func (c *CogYAMLReport) reporter(f *valueForm) func(line int, what, fix string) 
 	return c.warn
 }
 
-// value looks at the value of a key, and at all below it; path is "build.run", "" for the whole file.
+// value checks the value of a key, and all below it; path is "build.run", or "" for the whole file.
 func (c *CogYAMLReport) value(path string, n *usertext.Node, f *valueForm) {
 	if !f.allows(n) {
 		what := path
@@ -210,7 +210,7 @@ func example(f *valueForm) string {
 	return "write a text, in quotes"
 }
 
-// together looks at keys that exclude each other, and at values that are not used as they stand.
+// together checks keys that exclude each other, and values that are not used as they are written.
 func (c *CogYAMLReport) together() {
 	if slots := c.root.Get("concurrency").Get("max"); slots != nil && slots.Number > 1 &&
 		slots.Number != math.Trunc(slots.Number) {
@@ -267,8 +267,8 @@ func (c *CogYAMLReport) reference(key string, n *usertext.Node) {
 	}
 }
 
-// Guess returns the model that a folder with mistakes in its cog.yaml is likely to mean, or nil: its source is to be
-// looked at all the same.
+// Guess returns the model that a folder with mistakes in its cog.yaml is likely to mean, or nil: its source is checked
+// all the same.
 func Guess(dir, ref string, env func(string) string) *Model {
 	y := readCogYAML(dir, false).settings()
 	m := &Model{Dir: dir, Train: cmp.Or(env("COG_TRAIN_TYPE_STUB"), y.train), Concurrency: y.concurrency}
@@ -286,7 +286,7 @@ func Guess(dir, ref string, env func(string) string) *Model {
 	return m
 }
 
-// PredictorLine returns where the file names the predictor; nowhere where it does not.
+// PredictorLine returns where the file names the predictor, or zero values if it does not.
 func (c *CogYAMLReport) PredictorLine() (file string, line int) {
 	for _, key := range []string{"run", "predict", "train"} {
 		if n := c.root.Get(key); n != nil && n.Text != "" {

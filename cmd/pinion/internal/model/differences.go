@@ -6,7 +6,7 @@ import (
 	"pinion/pyembed/locate"
 )
 
-// Difference is something that a source does. Unreadable: the interpreter cannot read the file.
+// Difference is something that a source does. Unreadable means that the interpreter cannot read the file.
 type Difference struct {
 	Problem
 	Unreadable bool `json:"unreadable"`

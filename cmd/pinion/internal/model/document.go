@@ -31,7 +31,7 @@ const (
 type Reader struct {
 	How     string
 	Execute bool          // import also what then runs commands or downloads
-	limit   time.Duration // How long it may take
+	limit   time.Duration // how long it may take
 }
 
 // readLimit is how long reading a model may take where nothing else is said: an import of large libraries from a slow
@@ -108,7 +108,7 @@ type Reading struct {
 	Document json.RawMessage `json:"document"` // OpenAPI; nil if there are problems
 	How      string          `json:"how"`      // "stored", "static" or "import"
 	Problems []Problem       `json:"problems"`
-	Warnings []Problem       `json:"warnings"` // of what is odd, and served all the same
+	Warnings []Problem       `json:"warnings"` // about what is odd, and served all the same
 	Refusals []string        `json:"refusals"` // why the source alone does not tell
 	Commands []Problem       `json:"commands"` // what importing the model would do to the machine, so it was not imported
 }
@@ -169,7 +169,7 @@ func Stored(m *Model) []byte {
 	return document
 }
 
-// ReadSource has the model's source read by its Python, in its own process.
+// ReadSource reads the model's source with its Python, in a process of its own.
 func ReadSource(m *Model, python *locate.Python, by Reader) (*Reading, error) {
 	r := &Reading{}
 	return r, runSDK(python, "static.main", m.Dir, WithoutSecrets(supervise.WorkerEnv(m.Env)), map[string]any{
@@ -211,7 +211,7 @@ func runSDK(python *locate.Python, module, dir string, env []string, request map
 // longestRequest is how many bytes of a list a request of runSDK may have: an argument has 128 KiB at most.
 const longestRequest = 64 << 10
 
-// fitting returns the beginning of a list that a request may have.
+// fitting returns as much of the beginning of a list as fits into a request.
 func fitting(list []string) []string {
 	bytes := 0
 	for i, text := range list {
@@ -222,7 +222,7 @@ func fitting(list []string) []string {
 	return append([]string{}, list...) // not null
 }
 
-// pythonString returns a string literal of Python's; JSON's are, except for what only JavaScript escapes.
+// pythonString returns a Python string literal, in the form of a JSON string.
 func pythonString(s string) string { return string(rawjson.AppendQuoted(nil, s)) }
 
 // borrowSDK returns a folder that holds the cog package until done is called.

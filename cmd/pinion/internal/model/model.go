@@ -83,8 +83,8 @@ func (e *NoPredictorError) Error() string {
 		"give --predictor FILE.py:CLASS, or make a model here with pinion init"
 }
 
-// unset returns the entries whose variables the process does not have. Cog makes those of cog.yaml part of the image,
-// where what a container is started with counts before them.
+// unset returns the entries whose variables the process does not have. Cog makes the entries of cog.yaml part of the
+// image, where the variables that a container is started with override them.
 func unset(entries []string) []string {
 	return slices.DeleteFunc(slices.Clone(entries), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
@@ -93,7 +93,8 @@ func unset(entries []string) []string {
 	})
 }
 
-// Getenv is os.Getenv with the model's own environment beneath: the server's variables may stand in cog.yaml, too.
+// Getenv is os.Getenv with the model's own environment as a fallback: the server's variables may be set in cog.yaml,
+// too.
 func (m *Model) Getenv(name string) string {
 	if value, ok := os.LookupEnv(name); ok {
 		return value

@@ -15,7 +15,7 @@ type NoneDefaults string
 
 const (
 	noneRequired NoneDefaults = "required" // a request must bring the input, as with Cog 0.23
-	// the input may be null, and is where a request leaves it out, as with older Cog
+	// the input may be null, and is null if a request leaves it out, as with older Cog
 	NoneOptional NoneDefaults = "optional"
 
 	NoneDefaultsVariable = "PINION_NONE_DEFAULTS"
@@ -48,7 +48,7 @@ func (m *Model) SettleNoneDefaults(flag NoneDefaults) error {
 }
 
 // WithNoneDefaults returns the document that a model brings, with the inputs that may be null by the document made from
-// its source. The tool that made the first knows nothing of noneOptional.
+// its source. The tool that made the first does not know NoneOptional.
 func WithNoneDefaults(stored, own []byte) ([]byte, error) {
 	optional, err := nullInputs(own)
 	if err != nil {

@@ -63,7 +63,7 @@ func (c *components) read(document []byte) bool {
 	return err == nil && *c != nil
 }
 
-// plain returns a schema without references and without what says nothing of values.
+// plain returns a schema without references and without keywords that do not restrict values.
 func (c components) plain(schema any) map[string]any {
 	out := map[string]any{}
 	s, _ := schema.(map[string]any)
@@ -103,7 +103,7 @@ func (c components) plain(schema any) map[string]any {
 	return out
 }
 
-// only notes what one of the documents has and the other has not.
+// only notes what only one of the documents has.
 func (c *comparison) only(what string, inStored bool) {
 	where := "the source"
 	if inStored {

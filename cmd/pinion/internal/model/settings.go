@@ -48,7 +48,7 @@ func environmentOf(root *usertext.Node) (list []Text) {
 	return list
 }
 
-// observabilityOf reads that key. traces and metrics are a mapping, or only whether they are on.
+// observabilityOf reads the key observability. traces and metrics are mappings, or only say whether they are on.
 func observabilityOf(n *usertext.Node) telemetry.CogYAML {
 	traces, metrics := n.Get("traces"), n.Get("metrics")
 	text := func(key string) string { return textOf(traces.Get(key)).Value }

@@ -116,7 +116,7 @@ func weightsForm(line func(rule func(*usertext.Node) (string, string)) *valueFor
 	return &valueForm{kinds: []usertext.NodeKind{usertext.List, usertext.Text}, item: entry, rule: sourceRule, line: true}
 }
 
-// sourceRule looks at a URI; mappings and lists have rules for what is in them.
+// sourceRule checks a URI; mappings and lists have rules for what is in them.
 func sourceRule(n *usertext.Node) (what, fix string) {
 	scheme, rest, is := strings.Cut(n.Text, "://")
 	if n.Kind != usertext.Text || !is {
@@ -192,12 +192,12 @@ func valuesOf(n *usertext.Node) (list []string) {
 	return list
 }
 
-// weights looks at entries that exclude each other or that an image could not have.
+// weights checks entries that exclude each other or that an image could not have.
 func (c *CogYAMLReport) weights() {
 	report := c.reporter(&valueForm{})
 	first := map[string]int{}
 	for _, w := range weightsOf(c.root.Get("weights")) {
-		if !c.strict { // package dockerfile looks itself
+		if !c.strict { // package image checks them itself
 			c.localWeights(w)
 		}
 		target := w.Target

@@ -12,9 +12,9 @@ import (
 	"pinion/runtime/predict"
 )
 
-// Enter lets a request into the model, which loads it if that is the model's way. deadline is the request's; zero means
-// it has none. callers are the models that wait for it. leave follows once the service has the request, or has refused
-// it.
+// Enter lets a request into the model, and loads the model first if requests load it. deadline is the request's; zero
+// means it has none. callers are the models that wait for it. The caller calls leave once the service has the request,
+// or has refused it.
 func (l *Lifecycle) Enter(deadline time.Time, callers []string) error {
 	l.touch(&l.came)
 	l.entering.Add(1)
@@ -39,7 +39,7 @@ func (l *Lifecycle) TryEnter() bool {
 // IsReady reports whether requests enter at once.
 func (l *Lifecycle) IsReady() bool { return l.open.Load() }
 
-// AwaitReady waits until they do; false means ctx has ended.
+// AwaitReady waits until requests enter at once; false means ctx has ended.
 func (l *Lifecycle) AwaitReady(ctx context.Context) bool {
 	for {
 		l.mu.Lock()
@@ -88,7 +88,7 @@ func (l *Lifecycle) Leave() {
 	}
 }
 
-// touch records when the model was used, which is came or ended, where it matters.
+// touch records the time in used, which is came or ended, if it is needed.
 func (l *Lifecycle) touch(used *atomic.Int64) {
 	if l.idle != nil || l.m.host.limit.Load() > 0 {
 		used.Store(time.Now().UnixNano())
@@ -97,7 +97,7 @@ func (l *Lifecycle) touch(used *atomic.Int64) {
 
 var errGivesWay = errors.New("it makes room for another model and waits for its next turn")
 
-// await waits until a request can enter, where a request loads the model; else the service, or the error, says why it
+// await waits until a request can enter, if requests load the model. Otherwise the service, or the error, says why it
 // cannot.
 func (l *Lifecycle) await(deadline time.Time, callers []string) error {
 	ctx, cancel := context.Background(), func() {}
@@ -138,8 +138,8 @@ func (l *Lifecycle) await(deadline time.Time, callers []string) error {
 	}
 }
 
-// admitsWhileLoading reports, with l.mu held, whether the service is to answer though the model is not ready: it says
-// more.
+// admitsWhileLoading reports, with l.mu held, whether the service answers although the model is not ready, because its
+// answer says more.
 func (l *Lifecycle) admitsWhileLoading() bool {
 	switch l.state {
 	case Loading:
@@ -161,8 +161,8 @@ func (l *Lifecycle) byRequestNow() bool {
 	return l.byRequest()
 }
 
-// isFirstLoad reports, with l.mu held, whether the load of the server's start goes on. Requests do not wait for that,
-// but for a model that comes later they do: it may take the place of one that they wait for.
+// isFirstLoad reports, with l.mu held, whether the load of the server's start goes on. Requests do not wait for it.
+// They do wait for a model that is added later: it may replace one that they wait for.
 func (l *Lifecycle) isFirstLoad() bool {
 	return l.state == Loading && l.loads == 1 && l.m.s.Loading.When == config.AtStartup && !l.m.late
 }
@@ -193,7 +193,7 @@ func (l *Lifecycle) failed(reason string) error {
 	}
 }
 
-// fix says what a client may do, where it may.
+// fix says what a client may do, if there is something that it may do.
 func (l *Lifecycle) fix(does string) string {
 	if !l.m.host.o.Config.Exposure.ModelControl() {
 		return ""

@@ -22,7 +22,7 @@ type NoRoomError struct {
 	Name    string
 	Need    int64
 	Bound   int64
-	Holders []Holder // those that hold memory and cannot go; none: it is too large by itself
+	Holders []Holder // those that hold memory and cannot be evicted; empty means that the model is too large by itself
 }
 
 func (e *NoRoomError) Error() string {
@@ -37,9 +37,9 @@ func (e *NoRoomError) Error() string {
 	return text + ", and " + strings.Join(held, ", ") + " and cannot be unloaded now"
 }
 
-// chooseEvicted chooses the models that must go before one that needs memory fits into the bound (0: there is none):
-// those that are idle, the least recently used first, and no more than it takes. The error is a *NoRoomError: none of
-// them goes.
+// chooseEvicted chooses the models to evict so that a model that needs memory fits into the bound (0 means there is
+// none): idle ones, the least recently used first, and no more than necessary. If that is not possible, the error is a
+// *NoRoomError, and no model is evicted.
 func chooseEvicted(name string, need, bound int64, holders []Holder) (evicted []string, err error) {
 	if bound == 0 {
 		return nil, nil
@@ -65,8 +65,8 @@ func chooseEvicted(name string, need, bound int64, holders []Holder) (evicted []
 	return evicted, nil
 }
 
-// fewest chooses from the first on as many models as have that much memory, and of those none that need not go; false
-// means all of them have less.
+// fewest chooses, from the first on, models that together have memory, and leaves out those that are not needed for
+// that; false means that all of them have less.
 func fewest(models []Holder, memory int64) (names []string, ok bool) {
 	n := 0
 	for ; n < len(models) && memory > 0; n++ {
@@ -85,7 +85,7 @@ func fewest(models []Holder, memory int64) (names []string, ok bool) {
 	return names, true
 }
 
-// size returns a number of bytes for people.
+// size formats a number of bytes for people.
 func size(n int64) string {
 	switch {
 	case n >= 1<<30:

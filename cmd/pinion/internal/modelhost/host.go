@@ -15,7 +15,7 @@ import (
 	"pinion/runtime/webhook"
 )
 
-// Options are what a server gives its models.
+// Options is what a server gives its models.
 type Options struct {
 	Config  *config.Server
 	Several bool // the models' names are in metrics, logs and traces
@@ -40,7 +40,7 @@ type Host struct {
 	o        Options
 	sdk      sdkFolder
 	image    process.Binary
-	evicting chan struct{} // holds a token while room is made for a model, or shared out
+	evicting chan struct{} // holds a token while memory is freed for a model, or distributed
 	limit    atomic.Int64  // of the memory that the loaded models have together, in bytes; 0 means any
 }
 

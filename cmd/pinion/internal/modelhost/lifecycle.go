@@ -14,17 +14,17 @@ import (
 // Lifecycle loads and unloads a model: it joins the states to the model's processes.
 type Lifecycle struct {
 	m *Model
-	// open means that requests may enter without a look at the state. entering is how many are between that and the
-	// service, which then counts them.
+	// open means that requests may enter without checking the state. entering is how many have entered and are not yet
+	// counted by the service.
 	open     atomic.Bool
 	entering atomic.Int64
 	left     chan struct{} // a token: a request has left while the model was not open
 	awaiting atomic.Int64  // requests that wait until they can enter
-	givesWay atomic.Bool   // it is ready, but they wait until another model is loaded: see turn.go
-	came     atomic.Int64  // when a request last came, in nanoseconds of Unix
+	givesWay atomic.Bool   // it is ready, but requests wait until another model is loaded: see turn.go
+	came     atomic.Int64  // when a request last came, in Unix nanoseconds
 	ended    atomic.Int64  // when one last ended
 	starts   sync.WaitGroup
-	// predecessor is closed when the model has ended whose place this one takes; nil means this one starts beside it.
+	// predecessor is closed when the model that this one replaces has ended; nil means this one starts beside it.
 	predecessor <-chan struct{}
 
 	mu           sync.Mutex
@@ -50,7 +50,7 @@ func newLifecycle(m *Model) *Lifecycle {
 	return l
 }
 
-// Follow lets the model be loaded only once another has ended, whose place it takes. It is called before Begin.
+// Follow delays loading until the model that this one replaces has ended. It is called before Begin.
 func (l *Lifecycle) Follow(ended <-chan struct{}) { l.predecessor = ended }
 
 // begin loads a model that is to be loaded at the start, and does not wait for its setup.
@@ -77,7 +77,7 @@ func (l *Lifecycle) beginLoad() {
 	}
 }
 
-// awaitPredecessor waits until the model has ended whose place this one takes.
+// awaitPredecessor waits until the model that this one replaces has ended.
 func (l *Lifecycle) awaitPredecessor(ctx context.Context) error {
 	for l.predecessor != nil {
 		l.mu.Lock()
@@ -101,7 +101,7 @@ func (l *Lifecycle) awaitPredecessor(ctx context.Context) error {
 func (l *Lifecycle) Close() {
 	l.mu.Lock()
 	l.closed = true
-	l.wake() // those who wait for a load
+	l.wake() // callers that wait for a load
 	if l.idle != nil {
 		l.idle.Stop()
 	}
@@ -109,7 +109,7 @@ func (l *Lifecycle) Close() {
 	l.starts.Wait()
 }
 
-// move makes a move of the state, with l.mu held. false means the table does not have it, and nothing changes.
+// move changes the state, with l.mu held. false means that the table does not have the move, and nothing changes.
 func (l *Lifecycle) move(next State, reason string) bool {
 	if !stateMoves.Allows(l.state, next) {
 		return false
@@ -133,13 +133,13 @@ func (l *Lifecycle) move(next State, reason string) bool {
 	return true
 }
 
-// wake lets those who wait look at the state again, with l.mu held.
+// wake makes waiting callers check the state again, with l.mu held.
 func (l *Lifecycle) wake() {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
 
-// observe looks at the workers after their states changed.
+// observe checks the workers after their states changed.
 func (l *Lifecycle) observe() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -158,16 +158,16 @@ func (l *Lifecycle) observe() {
 // ErrClosed refuses to load a model while the server stops.
 var ErrClosed = errors.New("the server is shutting down")
 
-// CancelWait is how long after their cancelling the last predictions may take, beyond the grace that a cancel itself
-// has: their workers are being killed.
+// CancelWait is how long canceled predictions may take beyond the grace of the cancel itself: their workers are being
+// killed.
 const CancelWait = 5 * time.Second
 
-// failedError is a model that could not be loaded.
+// failedError is the error of a model that could not be loaded.
 type failedError struct{ reason string }
 
 func (e *failedError) Error() string { return "the setup has failed: " + e.reason }
 
-// Load loads the model and returns once it is ready. retry: a load that failed before is tried again.
+// Load loads the model and returns once it is ready. retry means that a load that failed before is tried again.
 func (l *Lifecycle) Load(ctx context.Context, retry bool) error {
 	return l.load(ctx, retry, time.Time{})
 }
@@ -226,7 +226,7 @@ func (l *Lifecycle) start(ctx context.Context, waits time.Time) error {
 	l.mu.Lock()
 	if l.closed || !l.move(Loading, "") {
 		l.mu.Unlock()
-		return nil // another one was first, or the server stops: load looks again
+		return nil // another load was first, or the server stops: load checks again
 	}
 	l.starts.Add(1)
 	l.loads++
@@ -263,7 +263,7 @@ func (l *Lifecycle) launch() error {
 	}
 }
 
-// stays waits that long; false means the model is to be unloaded before.
+// stays waits for delay; false means the model is to be unloaded before that.
 func (l *Lifecycle) stays(delay time.Duration) bool {
 	late := time.After(delay)
 	for {
@@ -281,7 +281,7 @@ func (l *Lifecycle) stays(delay time.Duration) bool {
 	}
 }
 
-// Unload ends the model's processes, and returns once they are gone. hold: no request loads it again.
+// Unload ends the model's processes, and returns once they are gone. hold means that no request loads it again.
 func (l *Lifecycle) Unload(ctx context.Context, hold bool) error {
 	for {
 		l.mu.Lock()
@@ -323,8 +323,8 @@ func (l *Lifecycle) unloadIfIdle(since time.Time) bool {
 	return true
 }
 
-// isIdle reports whether no prediction runs, waits, or is about to. What waits for the model's next turn does not
-// count.
+// isIdle reports whether no prediction runs, waits, or is about to. A prediction that waits for the model's next turn
+// does not count.
 func (l *Lifecycle) isIdle() bool {
 	return l.entering.Load() == 0 && l.m.Service.InFlight() == 0 && (l.awaiting.Load() == 0 || l.givesWay.Load())
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// makeRoom unloads models until one fits beside those that stay, but none whose turn ends before waits. leave follows
-// once the model counts as loading.
+// makeRoom unloads models until m fits beside those that stay, but none whose turn ends before waits. The caller calls
+// leave once the model counts as loading.
 func (h *Host) makeRoom(ctx context.Context, m *Model, waits time.Time) (leave func(), err error) {
 	select {
 	case h.evicting <- struct{}{}:

@@ -7,7 +7,7 @@ import (
 	"pinion/runtime/trace"
 )
 
-// methodBatches takes in what a worker reports of its batched methods.
+// methodBatches records what a worker reports about its batched methods.
 func (m *Model) methodBatches(worker int, of ipc.MethodBatches) {
 	for method, samples := range of.Batches {
 		for b := range samples.All {

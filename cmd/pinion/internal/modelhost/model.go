@@ -28,7 +28,7 @@ type Model struct {
 	Webhooks *webhook.Account
 
 	Lifecycle *Lifecycle
-	// Overdue, if set, is called before the predictions are canceled of a model that is to be unloaded.
+	// Overdue, if set, is called before the predictions of a model that is to be unloaded are canceled.
 	Overdue func()
 
 	host    *Host
@@ -48,7 +48,7 @@ type source struct {
 	watcher *watch.Watcher // of the model's folder, or nil
 }
 
-// NewModel makes a model without workers. late: the server runs already. Close undoes it.
+// NewModel makes a model without workers. late means that the server runs already. Close undoes it.
 func (h *Host) NewModel(of config.Named, set *metrics.Set, late bool) (*Model, error) {
 	m := &Model{host: h, Name: of.Name, s: of.Settings, Log: h.o.Logger, metrics: set, late: late}
 	m.Webhooks = h.o.Webhooks.Account()
@@ -66,7 +66,7 @@ func (h *Host) NewModel(of config.Named, set *metrics.Set, late bool) (*Model, e
 	return m, m.watchFolder()
 }
 
-// makeService makes what runs predictions: slots and the use cases.
+// makeService makes the pool of slots and the service that runs predictions in them.
 func (m *Model) makeService() {
 	s, o := m.s, &m.host.o
 	m.Pool = slot.NewPool(slot.Options{
@@ -92,7 +92,7 @@ func (m *Model) makeService() {
 	})
 }
 
-// observer tells the metrics of the ends of predictions, and the model of its use.
+// observer reports the ends of predictions to the metrics, and the use of the model to its lifecycle.
 type observer struct {
 	*metrics.Set
 	lifecycle *Lifecycle
@@ -130,13 +130,13 @@ func (m *Model) Begin() {
 	m.followChanges()
 }
 
-// Drain takes nothing more in, and loads no more.
+// Drain accepts no more predictions, and loads no more.
 func (m *Model) Drain() {
 	m.Service.Drain()
 	m.Lifecycle.Close()
 }
 
-// Close ends what a model without workers has beside its service.
+// Close releases what a model without workers has besides its service.
 func (m *Model) Close() {
 	m.Lifecycle.Close()
 	m.closeWatcher()

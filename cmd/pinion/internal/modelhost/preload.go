@@ -20,13 +20,13 @@ func (m *Model) newPreloader(spec ipc.WorkerConfig, env []string) *supervise.Pre
 	})
 }
 
-// reloads has one reload follow another, and leaves out those that a later one makes needless.
+// reloads runs one reload after another, and leaves out those that a later one makes unnecessary.
 type reloads struct {
 	newest atomic.Int64
 	mu     sync.Mutex
 }
 
-// begin replaces the workers: at once, or where there is a preload process when that has been replaced, which takes as
+// begin replaces the workers: at once, or, if there is a preload process, when that has been replaced, which takes as
 // long as the model's import.
 func (r *reloads) begin(preload func(), wait bool, workers func()) {
 	if !wait {

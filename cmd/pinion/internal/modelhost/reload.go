@@ -6,7 +6,7 @@ import (
 	"pinion/runtime/supervise"
 )
 
-// use makes read the model that workers load from now on.
+// use makes workers load read from now on.
 func (m *Model) use(read *model.Model) {
 	m.source.current.Store(read)
 	for _, p := range model.Shown(read.Findings) {
@@ -17,8 +17,8 @@ func (m *Model) use(read *model.Model) {
 }
 
 // Reload replaces the workers, one after another, by workers that load the model as it is now. It returns at once. If
-// the folder cannot be served, the log says so and the workers stay. The log also names a binary of another version,
-// which no worker will be of.
+// the folder cannot be served, the log says so and the workers stay. The log also names a binary of another version on
+// disk: workers still run the one of this process.
 func (m *Model) Reload(why string) (notice string, err error) {
 	return m.renew(why, func(w *supervise.Supervisor) { w.Renew("reload") })
 }

@@ -27,8 +27,8 @@ func (d *sdkFolder) find() (string, error) {
 	return dir, nil
 }
 
-// keep sees before each start of a worker that the folder is still there and as it should be. The first follows at once
-// upon find's own look.
+// keep checks before each start of a worker that the folder is still there and unchanged. The first start needs no
+// check, because find has just made one.
 func (d *sdkFolder) keep(spec *ipc.WorkerConfig) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

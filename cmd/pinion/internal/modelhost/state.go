@@ -2,7 +2,7 @@ package modelhost
 
 import "pinion/runtime/moves"
 
-// State is where a model stands.
+// State is the state of a model.
 type State uint8
 
 const (
@@ -26,7 +26,7 @@ func (s State) String() string {
 	return "unknown"
 }
 
-// stateMoves is the table of legal moves. What asks for another one changes nothing.
+// stateMoves is the table of legal moves. Any other move changes nothing.
 var stateMoves = moves.Table[State]{
 	Unloaded:  1 << Loading,
 	Loading:   1<<Ready | 1<<Failed | 1<<Defunct | 1<<Unloading,

@@ -9,19 +9,19 @@ import (
 	"pinion/cmd/pinion/internal/config"
 )
 
-// A model that is used all the time is never idle, so a model that waits for its memory would never be loaded. They
-// take turns then: once the one has served for its turn, it takes no new requests and ends those that it has, and the
-// other is loaded in its place. Requests that come for it meanwhile wait for its next turn.
+// A model that is used all the time is never idle, so a model that waits for its memory would never be loaded. The two
+// then take turns: when a model has served for its turn, it accepts no new requests and finishes those that it has, and
+// the other is loaded in its place. Requests for the first model meanwhile wait for its next turn.
 //
 // With few clients a model is idle for moments between their requests. If it were evicted then, the models would be
-// loaded again after every few answers. So requests for another model wait for the end of its turn then, too.
+// loaded again after every few answers. So requests for another model wait for the end of its turn in this case, too.
 
-// leastTurn is how long a model serves at least before it makes room for another. A load that takes longer, or a turn
-// that another has waited for in vain, makes that longer: at most half of the time is lost.
+// leastTurn is how long a model serves at least before it makes room for another. The turn is longer if the load took
+// longer, or if another model waited in vain for its end: at most half of the time is lost.
 const leastTurn = time.Second
 
-// returnTime is how long clients have for their next request after the last answer. If none comes in the model's turn,
-// it goes before the turn ends.
+// returnTime is how long clients have for their next request after the last answer. If none comes, the model is evicted
+// before its turn ends.
 const returnTime = 100 * time.Millisecond
 
 // enterTime is about what a request takes until it counts as in flight.
@@ -80,8 +80,8 @@ func (h *Host) loadAfter(ctx context.Context, m *Model, busy []string) (isThere 
 	return true, m.Lifecycle.load(ctx, false, waits)
 }
 
-// chooseBusy chooses the models that are to end what they run, first those that run nothing, then the least recently
-// used, and no more than it takes; false means not even all of them would do.
+// chooseBusy chooses the models that must finish what they run, first those that run nothing, then the least recently
+// used, and no more than necessary; false means that all of them together do not have enough memory.
 func chooseBusy(full *NoRoomError, need int64, callers []string) (names []string, ok bool) {
 	free := full.Bound
 	for _, h := range full.Holders {
@@ -116,7 +116,7 @@ func (l *Lifecycle) ends() bool {
 	return false
 }
 
-// beginTurn begins a turn that takes so long at least, with l.mu held.
+// beginTurn begins a turn of at least atLeast, with l.mu held.
 func (l *Lifecycle) beginTurn(atLeast time.Duration) {
 	l.began = time.Now()
 	l.turnEnds = l.began.Add(max(leastTurn, atLeast))
@@ -138,8 +138,8 @@ func (l *Lifecycle) keptUntil() time.Time {
 	return l.turnEnds
 }
 
-// keptFor returns how much longer that goes on, with l.mu held; 0 means not for a request that waits no longer than
-// until waits.
+// keptFor returns how much longer the model is kept, with l.mu held; 0 means that it is not kept for a request that
+// waits until waits.
 func (l *Lifecycle) keptFor(waits time.Time) time.Duration {
 	until := l.keptUntil()
 	if until.After(waits) {
@@ -148,7 +148,7 @@ func (l *Lifecycle) keptFor(waits time.Time) time.Duration {
 	return max(time.Until(until), 0)
 }
 
-// isKept reports whether it goes on.
+// isKept reports whether the model is still kept.
 func (l *Lifecycle) isKept(waits time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,7 +163,8 @@ func (l *Lifecycle) beginWait() time.Time {
 	return time.Now()
 }
 
-// endWait ends that. If the model is still loaded, it begins a new turn, which is as long as the wait was.
+// endWait notes that the other model no longer waits. If this model is still loaded, it begins a new turn, which is as
+// long as the wait was.
 func (l *Lifecycle) endWait(began time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -179,8 +180,8 @@ func (l *Lifecycle) endWait(began time.Time) {
 	}
 }
 
-// makeIdle waits until the model runs nothing and is not kept, or leaves the server; false means ctx has ended. Once
-// its turn is over, new requests wait.
+// makeIdle waits until the model runs nothing and is not kept, or is removed from the server; false means ctx has
+// ended. Once its turn is over, new requests wait.
 func (l *Lifecycle) makeIdle(ctx context.Context, waits time.Time) bool {
 	for {
 		l.mu.Lock()

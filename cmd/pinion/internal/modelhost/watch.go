@@ -8,7 +8,7 @@ import (
 	"pinion/runtime/watch"
 )
 
-// watchFolder watches the model's folder, where that was asked for.
+// watchFolder watches the model's folder, if that was asked for.
 func (m *Model) watchFolder() (err error) {
 	if !m.s.Watch {
 		return nil
@@ -35,7 +35,7 @@ func (m *Model) followChanges() {
 		for names := range m.source.watcher.Changes() {
 			model.DropBytecode(m.source.found.Dir, names)
 			why := strings.Join(names, ", ") + " changed"
-			// It tells of its error; one that fails in the setup waits for the next change.
+			// renew logs its error. A reload whose setup fails waits for the next change.
 			_, _ = m.renew(why, func(w *supervise.Supervisor) { w.RenewOnce(why) })
 		}
 	}()

@@ -24,13 +24,13 @@ type workers struct {
 	set workerSet
 }
 
-// workerSet is the workers of one load of the model; the zero set: it is not loaded.
+// workerSet is the workers of one load of the model; the zero set means that it is not loaded.
 type workerSet struct {
 	preloader   *supervise.Preloader // nil means none was asked for
 	supervisors []*supervise.Supervisor
 }
 
-// current returns the workers of the load of now.
+// current returns the workers of the current load.
 func (w *workers) current() workerSet {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -43,7 +43,7 @@ func (w *workers) replace(set workerSet) {
 	w.mu.Unlock()
 }
 
-// startWorkers starts the workers of a load, of the model as it is read now.
+// startWorkers starts the workers of a load; read is the model as it is now.
 func (m *Model) startWorkers(read *model.Model) error {
 	sdk, err := m.host.sdk.find()
 	if err != nil {
@@ -121,7 +121,7 @@ func (w workerSet) run() {
 	}
 }
 
-// stop makes the workers leave, at once or when they are done. It does not wait.
+// stop makes the workers exit, at once or when they have finished. It does not wait.
 func (w workerSet) stop(now bool) {
 	w.preloader.Close()
 	for _, worker := range w.supervisors {
@@ -147,7 +147,7 @@ func (w workerSet) wait() {
 	w.preloader.Wait()
 }
 
-// tracing returns what the workers of a model are told of traces; nil if there are none. The hooks are a file of the
+// tracing returns the settings of traces for the workers of a model; nil if traces are off. The hooks are a file of the
 // model's folder.
 func tracing(c *telemetry.Config, of *model.Model) *ipc.Tracing {
 	if c.Traces == nil {
@@ -165,7 +165,7 @@ func (m *Model) Workers() []*supervise.Supervisor { return m.workers.current().s
 // Preloader returns the preload process of the current load; nil means none was asked for.
 func (m *Model) Preloader() *supervise.Preloader { return m.workers.current().preloader }
 
-// StopWorkers makes the workers leave, at once or when they are done, and loads no more. It does not wait.
+// StopWorkers makes the workers exit, at once or when they have finished, and loads no more. It does not wait.
 func (m *Model) StopWorkers(now bool) {
 	m.Lifecycle.Close()
 	m.workers.current().stop(now)

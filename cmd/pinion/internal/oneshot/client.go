@@ -16,7 +16,7 @@ import (
 	"pinion/cmd/pinion/internal/process"
 )
 
-// Client is a server to ask.
+// Client sends requests to a server.
 type Client struct {
 	Base      string // the server's URL, without a slash at its end
 	Token     string // the bearer token that the server wants; "" means none
@@ -58,7 +58,7 @@ func (c *Client) Document() ([]byte, error) {
 	return body, nil
 }
 
-// complaint returns why a server refused, in its own words where it has some.
+// complaint returns why a server refused, in the server's words if its answer has any.
 func complaint(response *http.Response, body []byte) string {
 	var said struct {
 		Error  string          `json:"error"`
@@ -83,7 +83,7 @@ type Prediction struct {
 	Log func(text string)
 }
 
-// Answer is how a prediction ended.
+// Answer is the result of a prediction.
 type Answer struct {
 	Object []byte // the prediction object
 	Status string

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// pollPause is the time between two questions for the logs of a prediction without events: the server reports logs to
+// pollPause is the time between two requests for the logs of a prediction without events: the server sends logs to
 // webhooks as often.
 const pollPause = 500 * time.Millisecond
 
-// remoteLogs prints the logs of a prediction of a server, each part once. They come as events, or the whole again and
-// again.
+// remoteLogs prints the logs of a prediction of a server, each part once. They come as events, or as the whole text
+// each time.
 type remoteLogs struct {
 	print     func(text string)
 	areEvents atomic.Bool

@@ -24,7 +24,7 @@ type RunnerOptions struct {
 	Log       *slog.Logger
 }
 
-// Runner is one worker, and what a prediction needs besides.
+// Runner is one worker, and what else a prediction needs.
 type Runner struct {
 	dir     *process.RunDir
 	files   *files.Store
@@ -158,7 +158,7 @@ func (r *Runner) Run(req predict.Request, watch predict.Observer) (p *predict.Pr
 	}
 }
 
-// Close lets the worker leave, and removes what there was on disk. A further interrupt kills the worker.
+// Close makes the worker exit, and removes its files. A further interrupt kills the worker.
 func (r *Runner) Close(now bool) {
 	if now {
 		r.worker.Kill()

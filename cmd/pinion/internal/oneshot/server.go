@@ -24,18 +24,18 @@ import (
 type Server struct {
 	Address string
 	process *os.Process
-	ended   chan struct{} // closed: it has
-	misused bool          // it ended by exit.Usage; read it when it has ended
+	ended   chan struct{} // closed when it has ended
+	misused bool          // it exited with process.ExitUsage; read it only when it has ended
 
 	mu   sync.Mutex
-	said strings.Builder // in its log, since the start
+	said strings.Builder // the log since the start
 }
 
-// saidMost bounds what is kept of the log.
+// saidMost is how many bytes of the log are kept.
 const saidMost = 64 << 10
 
 // StartServer starts a server and waits until it is ready. When stop is closed before, it returns
-// process.ErrInterrupted. The error of a server whose arguments are wrong has the exit code exit.Usage.
+// process.ErrInterrupted. The error of a server whose arguments are wrong has the exit code process.ExitUsage.
 func StartServer(args []string, stop <-chan struct{}) (*Server, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -74,7 +74,7 @@ func StartServer(args []string, stop <-chan struct{}) (*Server, error) {
 	return s, nil
 }
 
-// read takes the log in until its end.
+// read reads the log until its end.
 func (s *Server) read(log io.Reader, listening chan<- string) {
 	lines := bufio.NewReader(log)
 	for {
@@ -104,7 +104,7 @@ func (s *Server) keep(line string) {
 	}
 }
 
-// broken returns a server that cannot be measured, with what it said.
+// broken returns an error for a server that cannot be measured, with its log.
 func (s *Server) broken(what string) error {
 	return fmt.Errorf("%s:\n%s", what, s.output())
 }

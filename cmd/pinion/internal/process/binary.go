@@ -16,7 +16,7 @@ type Binary struct {
 	path string // of the file that this process was started from
 }
 
-// RunningBinary is what the kernel lets every process execute itself by. The file may be gone.
+// RunningBinary is the path by which a process can execute its own binary, even if the file is gone.
 const RunningBinary = "/proc/self/exe"
 
 func FindBinary() (Binary, error) {
@@ -30,7 +30,7 @@ func FindBinary() (Binary, error) {
 	return Binary{path}, nil
 }
 
-// Change says what became of the file, where it is of this version no more, or "".
+// Change says how the file has changed if it is no longer of this version, or returns "".
 func (i Binary) Change(version string) string {
 	was := "was replaced by another build"
 	switch file, err := os.Stat(i.path); {

@@ -27,9 +27,9 @@ const ContainArgument = "--contain-program"
 // lifelineFD is where that process holds the read end of a pipe whose other end only this process has.
 const lifelineFD = 3
 
-// Output runs a program and returns what it wrote to stdout. However that ends, be it with this process killed, no
-// process is left that the program started: a process in between adopts and kills them all. The error is
-// errInterrupted where a signal asked for the end.
+// Output runs a program and returns what it wrote to stdout. However it ends, even if this process is killed, no
+// process that the program started survives: a process in between adopts and kills them all. The error is
+// ErrInterrupted if a signal asked for the end.
 func Output(program *exec.Cmd, limit time.Duration) ([]byte, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -72,7 +72,7 @@ func Output(program *exec.Cmd, limit time.Duration) ([]byte, error) {
 	return nil, err
 }
 
-// exitReason names the signal that a contained program died of.
+// exitReason names the signal that killed a contained program.
 func exitReason(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() > signalCode {

@@ -1,4 +1,4 @@
-// Package process is what the commands know of processes: their own, and those that they start.
+// Package process manages processes for the commands: their own, and those that they start.
 //
 //	Output           runs a program of the model's side, Python or dpkg, so that nothing of it survives
 //	WatchInterrupts  the signals by which a user ends a command, SIGINT and SIGTERM

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RunDir is what a server has on disk while it runs: the predictions' folders, mostly.
-// A lock that ends with the process tells the folders of the living from leftovers.
+// RunDir is what a server has on disk while it runs: the predictions' folders, mostly. A lock that ends with the
+// process distinguishes the folders of running servers from leftovers.
 type RunDir struct {
 	mu     sync.Mutex
 	path   string
@@ -24,7 +24,7 @@ type RunDir struct {
 }
 
 const (
-	// Names as specific as can be: what sweep takes for a leftover is removed with all that is in it.
+	// The names are specific, because sweep removes a folder that it takes for a leftover with all that is in it.
 	runDirPattern = "pinion-run-*"
 	lockName      = "lock"
 	unlockedName  = "lock.new"
@@ -95,7 +95,7 @@ func (d *RunDir) isThere() bool {
 // isOurs reports whether the folder is the one that was locked. Called with the lock held.
 func (d *RunDir) isOurs() bool { return same(d.path, d.folder) }
 
-// same reports whether a path is of an open file.
+// same reports whether a path leads to an open file.
 func same(path string, open *os.File) bool {
 	there, err := os.Lstat(path)
 	if err != nil || open == nil {
@@ -119,7 +119,7 @@ func (d *RunDir) takeLocks() (err error) {
 	return nil
 }
 
-// unlock closes what take has opened.
+// unlock closes what takeLocks has opened.
 func (d *RunDir) unlock() {
 	for _, f := range []*os.File{d.lock, d.folder} {
 		if f != nil {
@@ -129,7 +129,7 @@ func (d *RunDir) unlock() {
 	d.lock, d.folder = nil, nil
 }
 
-// Refresh has the folder look as used just now: other cleaners than systemd's go by the times of files alone.
+// Refresh gives the folder's files a new time: cleaners other than systemd's go by the times of files alone.
 func (d *RunDir) Refresh(now time.Time) {
 	path := d.Path()
 	for _, pattern := range []string{"", lockName, serverName, "files", "files/*", "files/*/.lock"} {

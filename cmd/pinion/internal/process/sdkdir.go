@@ -16,8 +16,8 @@ import (
 
 // SDKFolder returns a folder that holds the cog package. It is kept from one run to the next, under the user's cache
 // and named by its content, for the sake of the bytecode that Python leaves beside the sources: compiling them again
-// takes longer than all else that a worker does to start. Where there is no such folder, or it does not hold exactly
-// what it should, the run's own folder serves.
+// takes longer than all else that a worker does to start. If there is no such folder, or it does not hold exactly the
+// package, the run's own folder is used.
 func SDKFolder(run *RunDir) (string, error) {
 	if dir, err := CachedSDKFolder(); err == nil {
 		return dir, nil
@@ -126,8 +126,8 @@ var sdkSum = sync.OnceValues(func() (string, error) {
 	return fmt.Sprintf("%08x%08x", h.Sum32(), size), err
 })
 
-// eachFile calls do with the files of the package. The data is there during the call only: one buffer serves all, for
-// this is work of each start.
+// eachFile calls do with the files of the package. The data is valid during the call only: one buffer serves all files,
+// because this is work of each start.
 func eachFile(do func(name string, data []byte) error) error {
 	var data []byte
 	return fs.WalkDir(sdk.FS(), ".", func(name string, entry fs.DirEntry, err error) error {

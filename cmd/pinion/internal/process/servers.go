@@ -32,7 +32,7 @@ type ModelInfo struct {
 	Folder string `json:"folder,omitempty"` // "" for a gateway, which has none
 }
 
-// Describe writes what the server is into its run folder, and again where the folder has to be made again.
+// Describe writes a description of the server into its run folder, and again whenever the folder is made again.
 func (d *RunDir) Describe(address string, models []ModelInfo) error {
 	text, err := json.Marshal(ServerInfo{PID: os.Getpid(), Address: address, Models: models, Started: time.Now()})
 	if err != nil {
@@ -111,7 +111,7 @@ func (s ServerInfo) Stderr() (path, name string, err error) {
 	return path, name, err
 }
 
-// Process is a handle of a running server, whichever process gets its number later.
+// Process is a handle of a running server. It stays that server's even if another process gets its number later.
 type Process struct{ fd int }
 
 // Open opens the server's process.
@@ -127,7 +127,7 @@ func (s ServerInfo) Open() (*Process, error) {
 	return &Process{fd}, nil
 }
 
-// Stop has the server end after the requests in flight. A second call ends it at once.
+// Stop makes the server end after the requests in flight. A second call ends it at once.
 func (p *Process) Stop() error {
 	err := unix.PidfdSendSignal(p.fd, unix.SIGINT, nil, 0) // a SIGTERM may be ignored, by --await-explicit-shutdown
 	if errors.Is(err, unix.ESRCH) {
@@ -150,5 +150,5 @@ func (p *Process) Ended(atMost time.Duration) bool {
 	}
 }
 
-// Close lets the handle go.
+// Close releases the handle.
 func (p *Process) Close() { unix.Close(p.fd) }

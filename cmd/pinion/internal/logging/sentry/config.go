@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Config is where and as what errors are reported.
+// Config says where errors are reported, and with which environment and release.
 type Config struct {
 	endpoint    *url.URL // of envelopes
 	key         string   // the public key of the DSN

@@ -19,7 +19,7 @@ type handler struct {
 	attrs    []slog.Attr // of With
 }
 
-// Enabled also takes in what the log itself leaves out.
+// Enabled is true also for records that the log itself leaves out.
 func (h handler) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn || h.Handler.Enabled(ctx, level)
 }

@@ -134,7 +134,7 @@ type exception struct {
 	Value string `json:"value"`
 }
 
-// take takes in a record of the log: an error is sent, a warning is kept for the next error.
+// take handles a record of the log: an error is sent, a warning is kept for the next error.
 func (r *Reporter) take(rec slog.Record, attrs []slog.Attr) {
 	fields := make(map[string]any)
 	add := func(a slog.Attr) bool {
@@ -193,7 +193,7 @@ func (r *Reporter) repeats(title string, now time.Time) bool {
 	return false
 }
 
-// enqueue hands an envelope over to be sent, or drops it. Called with the lock held.
+// enqueue queues an envelope to be sent, or drops it. Called with the lock held.
 func (r *Reporter) enqueue(e *event) {
 	body, err := json.Marshal(e)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"pinion/runtime/schema"
 )
 
-// Fields is what the command knows of a model's inputs: enough to make JSON of what stands on a command line.
-// Whether a value is allowed is package schema's to say.
+// Fields is what the command knows of a model's inputs: enough to make JSON of what stands on a command line. Package
+// schema decides whether a value is allowed.
 type Fields struct {
 	schemas  map[string]*shape
 	Order    []string // of declaration
@@ -70,7 +70,7 @@ func ReadFields(document []byte, train bool) (*Fields, error) {
 	return f, nil
 }
 
-// resolve follows references; what is none is its own answer.
+// resolve follows references; a shape that is not a reference is returned as it is.
 func (f *Fields) resolve(s *shape) *shape {
 	for range 20 { // a document may refer to itself
 		switch {

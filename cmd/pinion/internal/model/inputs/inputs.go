@@ -202,7 +202,7 @@ func (f *Fields) single(s *shape, text string, stdin io.Reader) ([]byte, error) 
 	return f.typed(s, text), err
 }
 
-// expand returns the text itself, or that of the file which it names.
+// expand returns the text itself, or the content of the file that it names.
 func expand(s *shape, text string, stdin io.Reader) (string, error) {
 	name, ok := strings.CutPrefix(text, "@")
 	if !ok {
@@ -315,7 +315,7 @@ func (f *Fields) check(input []byte) error {
 	return errors.Join(errs...)
 }
 
-// fileHelp says what to do about a file's name where its content was meant.
+// fileHelp says what to write if a file's name was given and its content was meant.
 func (f *Fields) fileHelp(name, message string) string {
 	field, _, _ := strings.Cut(name, "/")
 	s := f.resolve(f.named[field])

@@ -107,8 +107,8 @@ func namePart(key string) string {
 	return logtext.Head(part, longest)
 }
 
-// File is the content of a string that is a file: a data URL, where the schema does not say that it is text. Where the
-// schema says nothing, as for Any, only base64 counts, which is how files of the model come.
+// file returns the content of a string that is a file: a data URL, where the schema does not say that it is text. Where
+// the schema says nothing, as for Any, only base64 counts, which is how files of the model come.
 func (f *Fields) file(s *shape, value []byte) (kind string, data []byte, ok bool) {
 	if !isDataURL(value) || f.saysText(s) {
 		return "", nil, false

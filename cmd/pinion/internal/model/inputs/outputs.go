@@ -27,7 +27,7 @@ type Outputs struct {
 	Terminal bool
 }
 
-// toStdout is the -o that has a file's content printed.
+// toStdout is the value of -o that prints a file's content.
 const toStdout = "-"
 
 // CheckFile reports whether an output could be written to -o. A prediction may take long, and its output would be lost.
@@ -45,7 +45,7 @@ func CheckFile(file string) error {
 	return nil
 }
 
-// Write writes an output; nil or null is none.
+// Write writes an output; nothing is written for nil or null.
 func (o *Outputs) Write(f *Fields, output []byte) error {
 	if len(output) == 0 || rawjson.KindOf(output) == rawjson.KindNull {
 		fmt.Fprintln(o.Stderr, "No output generated")
