@@ -77,8 +77,8 @@ func streams(f *testing.F) {
 	for i, b := range [][]byte{
 		nil, good, good[:len(good)-1], good[:HeaderSize+3], long, long[:len(long)-11],
 		bad(3, 1), bad(4, 0), bad(4, 255), bad(5, 1), bad(5, 2), bad(6, 1), bad(7, 1), append(good, bad(2, 0x60)...),
-		wire(KindSucceeded, FlagFile, 1, 0, nil), AppendHeader(nil, 1, 0, 1, 0, InlineMax),
-		AppendHeader(nil, 1, 0, 1, 0, InlineMax+1),
+		wire(KindSucceeded, FlagFile, 1, 0, nil), wire(KindPredict, FlagFile|FlagTrace, 1, 0, nil),
+		AppendHeader(nil, 1, 0, 1, 0, InlineMax), AppendHeader(nil, 1, 0, 1, 0, InlineMax+1),
 	} {
 		f.Add(b, uint64(i))
 	}
@@ -117,7 +117,7 @@ func checkRest(t *testing.T, rest []byte, err error) {
 	}
 	h, bad := parseHeader(rest)
 	switch {
-	case bad != nil || h.flags == FlagFile: // no descriptor ever comes here
+	case bad != nil || h.flags&FlagFile != 0: // no descriptor ever comes here
 		if !errors.Is(err, ErrProtocol) {
 			t.Errorf("a violation gives %v, want ErrProtocol", err)
 		}
