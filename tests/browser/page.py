@@ -42,7 +42,7 @@ class Look:
         if status and status[1] == "404" and "/predictions/page-" in message.location["url"]:
             return  # the page asks for the state of its request, or cancels it, before the server has it
         if not status or int(status[1]) not in self.refusals:
-            self.faults.append(f"{message.type} on the console: {message.text}")
+            self.faults.append(f"{message.type} on the console: {message.text} {message.location['url']}")
 
     def _asked(self, request) -> None:
         if not request.url.startswith((self.url + "/", "data:", "blob:")):

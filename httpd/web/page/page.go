@@ -69,6 +69,7 @@ func Handler(o Options) fasthttp.RequestHandler {
 	return web.Handler(web.Source{
 		Title: o.Model, HTML: html, Style: style, Scripts: scripts, Names: scriptNames(), Media: true,
 		Texts: map[string]string{
+			"about": strconv.FormatBool(o.Dir != ""),
 			"calls": strconv.FormatBool(o.Calls || o.Models != nil),
 			"title": o.Model, "dashboard": o.Dashboard, "openai": o.OpenAI, "root": o.Root, "help": o.Help,
 		},

@@ -3,6 +3,7 @@
 const about = { readme: "", examples: [] };
 
 async function loadAbout() {
+  if ($("read").dataset.asked !== "true") return; // a gateway has no folder
   const response = await request("/docs/about").catch(() => null);
   if (!response?.ok) return;
   Object.assign(about, await response.json());
