@@ -181,7 +181,7 @@ func (p *protocols) FindJob(m *protocol.Model, id string) (protocol.Job, bool, *
 	if k.queue == nil {
 		return protocol.Job{}, false, nil
 	}
-	object, release, err := k.queue().Find(k.kind, id)
+	object, release, err := k.queue().Find(k.kind, id, false)
 	switch {
 	case err != nil:
 		return protocol.Job{}, false, protocol.ErrorOf(err)

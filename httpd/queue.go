@@ -18,8 +18,9 @@ type JobQueue interface {
 	// *predict.InDoubtError.
 	Accept(s request.Submission) (request.Accepted, error)
 	// Find returns the prediction object of an accepted prediction, or of one that another server runs without the
-	// queue; nil means none is known. release is called after its last use.
-	Find(kind predict.Kind, id string) (object []byte, release func(), err error)
+	// queue; nil means none is known. If calls, that of an accepted prediction has its calls of other models while it
+	// runs, too. release is called after its last use.
+	Find(kind predict.Kind, id string, calls bool) (object []byte, release func(), err error)
 	// Submit is Accept for a client that waits: what it returns represents the accepted prediction, wherever that runs.
 	// If outlives, the prediction goes on when this server is lost.
 	Submit(s request.Submission, outlives bool) (*predict.Prediction, error)
@@ -162,7 +163,7 @@ func (k collection) getQueued(ctx *fasthttp.RequestCtx, id string, status int) b
 	if k.queue == nil {
 		return false
 	}
-	object, release, err := k.queue().Find(k.kind, id)
+	object, release, err := k.queue().Find(k.kind, id, ctx.QueryArgs().Has("calls"))
 	switch {
 	case err != nil:
 		k.refuse(ctx, err)

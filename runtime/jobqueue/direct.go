@@ -24,8 +24,12 @@ func (m *Member) ShowDirect(l store.Lookup) json.RawMessage {
 		return nil
 	}
 	defer p.Release()
-	if p.Request.Attempt != 0 || rec.Status.Terminal() {
+	if rec.Status.Terminal() || (p.Request.Attempt != 0) != l.Calls {
 		return nil
+	}
+	if l.Calls {
+		object, _ := json.Marshal(p.Calls(time.Now())) // it cannot fail
+		return object
 	}
 	if l.Brief {
 		rec.Input, rec.Output, rec.Logs = nil, nil, nil

@@ -3,14 +3,16 @@ package jobqueue
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"pinion/runtime/jobqueue/store"
 	"pinion/runtime/predict"
 )
 
 // Find returns the prediction object of a job, or of a direct prediction that runs, on whichever server it is; nil
-// means none is known. The caller calls release after its last use.
-func (m *Member) Find(kind predict.Kind, id string) (object []byte, release func(), err error) {
+// means none is known. If calls, that of a job that runs has its calls, for which its server is asked. The caller calls
+// release after its last use.
+func (m *Member) Find(kind predict.Kind, id string, calls bool) (object []byte, release func(), err error) {
 	nothing := func() {}
 	q, err := m.open()
 	if err != nil {
@@ -27,10 +29,23 @@ func (m *Member) Find(kind predict.Kind, id string) (object []byte, release func
 		s.Release()
 		r, err := q.LookupDirect(ctx, store.Lookup{Kind: storeKinds[kind], ID: id}, lookupTimeout)
 		return r.Object, r.Release, m.refusal(id, err)
+	case calls && s.Status == store.Processing && len(s.Prediction) > len("{}"):
+		return m.withCalls(ctx, q, store.Lookup{Kind: storeKinds[kind], ID: id}, s.Prediction), s.Release, nil
 	case s.Prediction != nil: // a newer member's state too: its object is for clients
 		return s.Prediction, s.Release, nil
 	}
 	return nil, nothing, m.refusal(id, err)
+}
+
+// withCalls is the object of a job that runs, with its calls if its server answers in time.
+func (m *Member) withCalls(ctx context.Context, q *store.Queue, l store.Lookup, object []byte) []byte {
+	l.Calls = true
+	r, err := q.LookupDirect(ctx, l, attachTimeout)
+	defer r.Release()
+	if err != nil || len(r.Object) <= len("{}") {
+		return object
+	}
+	return append(append(slices.Clip(object[:len(object)-1]), ','), r.Object[1:]...)
 }
 
 // Cancel cancels a job, or a direct prediction, on whichever server it is; false means none is known, or it has ended

@@ -36,7 +36,7 @@ func TestMember_JobRunsOnAnotherServer(t *testing.T) {
 	}
 	server, _ := r.serve("server")
 	r.until(gateway, "one", "succeeded")
-	object, release, err := server.Find(predict.KindPrediction, "one")
+	object, release, err := server.Find(predict.KindPrediction, "one", false)
 	if err != nil {
 		t.Fatal(err)
 	}

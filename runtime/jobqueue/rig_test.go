@@ -171,7 +171,7 @@ func submission(id, input string) request.Submission {
 // status returns the status of a job as a member finds it; "" means it finds none.
 func (r *rig) status(m *Member, id string) string {
 	r.t.Helper()
-	object, release, err := m.Find(predict.KindPrediction, id)
+	object, release, err := m.Find(predict.KindPrediction, id, false)
 	if err != nil {
 		r.t.Fatal(err)
 	}

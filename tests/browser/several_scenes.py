@@ -149,6 +149,21 @@ def long_names(look: Look) -> None:
     page.unroute("**/dashboard/fleet")
 
 
+def calls_at_gateway(look: Look) -> None:
+    """The page of a gateway shows the calls of a job while it runs on another server."""
+    look.load("/models/ocr/docs")
+    look.edit("path", '["embed"]')
+    look.input("gate").check()
+    look.run()
+    tree = look.page.locator("#calls")
+    expect(tree.locator(".calls li")).to_have_count(1)
+    assert words(tree) == ["processing", "embed"], words(tree)
+    look.opens("embed/open")
+    look.ends("succeeded")
+    expect(tree.locator(".chip")).to_have_text("succeeded")
+    look.load("/dashboard")
+
+
 def fleet(look: Look) -> None:
     """The live view of a gateway: servers and jobs of each model, dead letters, and what is wrong in words."""
     page = look.page
@@ -182,6 +197,7 @@ def fleet(look: Look) -> None:
     expect(page.locator("#problems")).to_contain_text("1 dead letter of ocr: no server could end that job.", timeout=90_000)
     expect(figures).to_contain_text("Dead letters1")
     look.audit("a fleet with a dead letter")
+    calls_at_gateway(look)
     long_names(look)
     look.loses = True
     look.ask("stop the gateway")

@@ -55,8 +55,8 @@ func callsOf(t *testing.T, a harness.Answer) string {
 	return strings.Join(parts, ", ")
 }
 
-// TestCalls_OfJob are in its object after its end: at a gateway, and at a server with a NATS server of its own, which
-// also shows them while the job runs. Webhooks have none, as those of a direct prediction.
+// TestCalls_OfJob are in its object after its end, and while it runs: at a gateway for those who ask for them, and at a
+// server with a NATS server of its own. Webhooks have none, as those of a direct prediction.
 func TestCalls_OfJob(t *testing.T) {
 	t.Parallel()
 	at := harness.StartNATSOf(t, "a", "b")
@@ -92,6 +92,12 @@ func TestCalls_OfJob(t *testing.T) {
 			harness.Eventually(t, "the server that runs it shows the call", func() bool {
 				return callsOf(t, harness.StateAt(s, "a", "live")) == "b processing"
 			})
+			if where == "gateway" {
+				live := "/models/a/predictions/live"
+				harness.Equal(t, "the calls at the gateway, asked for", callsOf(t, asked.Do(http.MethodGet, live+"?calls", nil)),
+					"b processing")
+				harness.Equal(t, "the calls at the gateway, not asked for", callsOf(t, asked.Do(http.MethodGet, live, nil)), "")
+			}
 			harness.WantCode(t, "cancel", asked.Do(http.MethodPost, "/models/a/predictions/live/cancel", nil), http.StatusOK)
 			a := harness.WaitStatusAt(t, asked, "a", "live", "canceled")
 			harness.Equal(t, "the calls of the canceled job", callsOf(t, a), "b canceled")

@@ -16,7 +16,8 @@ import (
 
 // Direct are the direct predictions of a server.
 type Direct interface {
-	// ShowDirect returns the object of the prediction of a lookup, or nil if it does not run here.
+	// ShowDirect returns the object of the prediction, or the calls of the job, of a lookup, or nil if it does not run
+	// here.
 	ShowDirect(q Lookup) json.RawMessage
 	// CancelDirect cancels it; false means it does not run here.
 	CancelDirect(q Lookup) bool
@@ -26,10 +27,13 @@ type Direct interface {
 	FollowDirect(q Lookup, had uint64, send func(Event) bool)
 }
 
-// Lookup asks for a direct prediction. It is the data of a message; a message about a job has none.
+// Lookup asks for a direct prediction, or for the calls of a job. It is the data of a message; a message about a job has none.
 type Lookup struct {
 	Kind Kind   `json:"kind"`
 	ID   string `json:"id"`
+	// Calls asks for a job that runs instead: its object with its calls of other models alone. Older servers do not have
+	// it.
+	Calls bool `json:"calls,omitempty"`
 	// Brief means that its object without input, output and logs is enough.
 	Brief bool `json:"brief,omitempty"`
 	// All means that servers that do not have it answer, too. Older ones do not.

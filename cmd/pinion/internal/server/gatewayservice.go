@@ -145,7 +145,7 @@ func (q noQueue) Accept(request.Submission) (request.Accepted, error) {
 	return request.Accepted{}, q.refusal()
 }
 
-func (q noQueue) Find(predict.Kind, string) ([]byte, func(), error) {
+func (q noQueue) Find(predict.Kind, string, bool) ([]byte, func(), error) {
 	return nil, func() {}, q.refusal()
 }
 

@@ -92,7 +92,7 @@ async function watch(mine, whole) {
 
 // askCalls asks for the state of a run and takes its calls; null means the server does not have it yet, or no longer has it.
 async function askCalls(mine) {
-  const response = await request(`/${mine.kind}/${encodeURIComponent(mine.id)}`).catch(() => null);
+  const response = await request(`/${mine.kind}/${encodeURIComponent(mine.id)}?calls`).catch(() => null);
   const state = response?.ok ? await response.json() : null;
   if (state?.calls) Object.assign(mine, { calls: state.calls, calls_omitted: state.calls_omitted });
   return state;
