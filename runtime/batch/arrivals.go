@@ -19,7 +19,7 @@ type Arrivals struct {
 	gaps histogram     // from one arrival to the next, if a worker was idle meanwhile
 	last time.Duration // the latest arrival
 	any  bool          // there was an arrival
-	idle bool          // a worker was idle since
+	idle bool          // a worker has been idle since
 	key  string        // its key
 	same float64       // how often an arrival had the key of the one before
 
@@ -64,7 +64,7 @@ func (a *Arrivals) Ended(now time.Duration, n int) {
 	a.ended, a.size, a.returned, a.noneSince = now, n, 0, true
 }
 
-// stake is what a wait can win and lose.
+// stake is what a wait can gain and cost.
 type stake struct {
 	now     time.Duration
 	bound   time.Duration // the longest wait
@@ -77,7 +77,7 @@ type stake struct {
 	cost    *Cost
 }
 
-// bestWait is how long it pays to wait from now on; 0 means not at all.
+// bestWait returns how long it pays to wait from now on; 0 means not at all.
 func (a *Arrivals) bestWait(s stake) time.Duration {
 	switch {
 	case s.bound <= 0:
@@ -93,7 +93,7 @@ func (a *Arrivals) bestWait(s stake) time.Duration {
 	}
 }
 
-// forNext is how long it pays to wait for the next arrival, given the time since the last one.
+// forNext returns how long it pays to wait for the next arrival, given the time since the last one.
 func (a *Arrivals) forNext(s stake) time.Duration {
 	passed := s.now - a.last
 	notYet := a.gaps.after(passed) + doubt
@@ -119,12 +119,12 @@ func (a *Arrivals) forNext(s stake) time.Duration {
 	return best
 }
 
-// forReturns is how long it pays to wait for clients whose predictions have just ended and that have not returned,
+// forReturns returns how long it pays to wait for clients whose predictions have just ended and that have not returned,
 // given the time since that end.
 func (a *Arrivals) forReturns(s stake) time.Duration {
 	missing := float64(a.size - a.returned)
 	passed := s.now - a.ended
-	// items that ended and whose clients had not returned by then
+	// late counts the items that ended and whose clients had not returned by then.
 	late := a.served - a.returns.total + a.returns.after(passed)
 	if missing <= 0 || late <= 0 {
 		return 0

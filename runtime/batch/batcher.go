@@ -8,7 +8,7 @@ import (
 // decider is what a Batcher needs of a policy.
 type decider interface{ Decide(View) Decision }
 
-// Batcher has the items that wait for one model's workers. Its methods are not safe for concurrent use.
+// Batcher holds the items that wait for one model's workers. Its methods are not safe for concurrent use.
 type Batcher[T any] struct {
 	policy     decider
 	maxSize    int
@@ -22,7 +22,7 @@ type Batcher[T any] struct {
 	takeCount  uint64
 }
 
-// New makes an empty batcher. The options have been checked (Options.Check).
+// New returns an empty batcher. The caller has checked the options with Options.Check.
 func New[T any](o Options) *Batcher[T] {
 	return newBatcher[T](o.MaxSize, Policy{o})
 }
@@ -36,7 +36,7 @@ func newBatcher[T any](maxSize int, policy decider) *Batcher[T] {
 
 func (b *Batcher[T]) Len() int { return b.arrived.len }
 
-// Cost is what the batcher has learned about the cost of batches.
+// Cost returns what the batcher has learned about the cost of batches.
 func (b *Batcher[T]) Cost() *Cost { return &b.cost }
 
 // Add adds an item that arrives now. If a worker is idle, the owner calls Take next.
@@ -47,8 +47,8 @@ func (b *Batcher[T]) Add(it *Item[T], now time.Duration) {
 	b.insert(it, false)
 }
 
-// PutBack returns an item that Take gave out to its old position: no model has seen it, or its worker died and it runs
-// once more, Alone. It does not count as an arrival.
+// PutBack puts an item that Take returned back to its old position, because no model has seen it, or because its worker
+// died and it runs once more, Alone. It does not count as an arrival.
 func (b *Batcher[T]) PutBack(it *Item[T]) { b.insert(it, true) }
 
 func (b *Batcher[T]) insert(it *Item[T], front bool) {
@@ -104,7 +104,7 @@ func (b *Batcher[T]) Expire(now time.Duration, dst []*Item[T]) []*Item[T] {
 	return dst
 }
 
-// NextDeadline is the first deadline of all that wait; 0 means none has one.
+// NextDeadline returns the first deadline of all that wait; 0 means none has one.
 func (b *Batcher[T]) NextDeadline() time.Duration {
 	if len(b.byDeadline) == 0 {
 		return 0
@@ -112,9 +112,9 @@ func (b *Batcher[T]) NextDeadline() time.Duration {
 	return b.byDeadline[0].Deadline
 }
 
-// Take asks for a batch for an idle worker, one of so many (1 ≤ idle ≤ workers), and appends it to dst. If there is
-// none but items wait, it returns the time at which to ask again; otherwise 0. The owner asks when a worker becomes
-// idle, an item arrives or is removed, or that time comes; after a batch it asks again for the next idle worker.
+// Take appends a batch for one of the idle workers to dst; 1 ≤ idle ≤ workers. If there is no batch but items wait, it
+// returns the time at which to ask again; otherwise 0. The owner asks when a worker becomes idle, an item arrives or is
+// removed, or that time comes; after a batch it asks again for the next idle worker.
 func (b *Batcher[T]) Take(now time.Duration, idle, workers int, dst []*Item[T]) ([]*Item[T], time.Duration) {
 	b.takeCount++
 	b.arrivals.WorkerIdle()
@@ -148,8 +148,8 @@ func (b *Batcher[T]) Take(now time.Duration, idle, workers int, dst []*Item[T]) 
 	return dst, again
 }
 
-// TakeAhead asks for a batch for a busy worker, to lie ready for it, and appends it to dst: the next batch in turn, if
-// it is full and so cannot grow.
+// TakeAhead appends the next batch to dst, for a busy worker to run afterwards. It does so only if that batch is full
+// and so cannot grow.
 func (b *Batcher[T]) TakeAhead(dst []*Item[T]) []*Item[T] {
 	if b.arrived.head == nil {
 		return dst
@@ -175,8 +175,8 @@ func (b *Batcher[T]) takeFrom(g *group[T], n int, dst []*Item[T]) []*Item[T] {
 	return dst
 }
 
-// Ended reports the end of a batch of n, and how long it took. A negative took says nothing about the cost: the batch
-// failed or was interrupted.
+// Ended records the end of a batch of n items, and how long it took. A negative took means that the batch failed or was
+// interrupted, so its duration says nothing about the cost.
 func (b *Batcher[T]) Ended(now time.Duration, n int, took time.Duration) {
 	b.cost.Learn(n, took)
 	b.arrivals.Ended(now, n)

@@ -11,7 +11,7 @@ const beamWidth = 12
 // partial is a schedule of the first items: when its last batch ends, and the sum of all latencies.
 type partial struct{ end, sum time.Duration }
 
-// clairvoyant is the mean latency of a schedule that knows all arrivals in advance, for one worker and first come,
+// clairvoyant returns the mean latency of a schedule that knows all arrivals in advance, for one worker and first come,
 // first served. A beam search finds it: it is close to the best possible, and better than any policy that does not know
 // the arrivals.
 func clairvoyant(at []time.Duration, p price, maxSize int) time.Duration {

@@ -31,19 +31,19 @@ func largest(class int) int {
 type sample struct {
 	size   float64 // mean number of items
 	took   float64 // mean time, ns
-	weight float64 // how many batches it rests on, at most costTrust
+	weight float64 // number of batches in the means, at most costTrust
 	at     int     // serial number of the last of them
 }
 
 const (
 	costRate  = 1.0 / 8 // the decay rate of a class's means
 	costTrust = 8       // more batches than this do not make its means more certain
-	costAge   = 1 << 12 // batches after which the weight of a class that was not seen again has halved
+	costAge   = 1 << 12 // batches after which the weight of an unseen class has halved
 )
 
 // Cost learns how long a batch takes, by its size: the mean of each class of sizes, and a line a + b·n through all of
 // them for classes that have not been seen. A class is remembered while other sizes come, because full batches alone
-// say nothing about a and b. The zero value is ready; to it every batch is free.
+// say nothing about a and b. The zero value is ready to use and estimates 0 for every batch.
 type Cost struct {
 	samples [classes]sample
 	serial  int
@@ -64,7 +64,7 @@ func (c *Cost) Learn(n int, took time.Duration) {
 	c.fit()
 }
 
-// trust is the weight of a class's means now.
+// trust returns the weight of a class's means now.
 func (c *Cost) trust(s *sample) float64 {
 	if s.weight == 0 {
 		return 0
@@ -94,22 +94,22 @@ func (c *Cost) fit() {
 	}
 }
 
-// Line is the line a + b·n.
+// Line returns the line a + b·n.
 func (c *Cost) Line() (a, b time.Duration) { return time.Duration(c.a), time.Duration(c.b) }
 
-// Of is how long a batch of n is expected to take.
+// Of returns how long a batch of n is expected to take.
 func (c *Cost) Of(n int) time.Duration { return time.Duration(c.of(n)) }
 
 func (c *Cost) of(n int) float64 {
 	line := c.a + c.b*float64(n)
 	s := &c.samples[classOf(n)]
-	// The class's own mean, moved along the line to n. It counts the more, the more batches it rests on.
+	// The class's own mean, moved along the line to n. Its weight grows with the number of batches in it.
 	own := max(0, s.took+c.b*(float64(n)-s.size))
 	t := c.trust(s)
 	return line + (own-line)*t/(t+1)
 }
 
-// saving is the worker's time, ns, that running n together with others saves over running n after them.
+// saving returns the worker's time, ns, that running n together with others saves over running n after them.
 func (c *Cost) saving(others, n int) float64 { return c.of(others) + c.of(n) - c.of(others+n) }
 
 const (
@@ -117,8 +117,8 @@ const (
 	splitTrust = 2    // batches of such a size
 )
 
-// BestOf is how many of the ready items are best run at once: all, unless fewer, and at least half, take clearly less
-// time each. It looks only at sizes that were seen. The advantage must be clear, because a batch that leaves a few
+// BestOf returns how many of the ready items are best run at once: all, unless fewer, and at least half, take clearly
+// less time each. It looks only at sizes that were seen. The advantage must be clear, because a batch that leaves a few
 // items behind without need splits the clients in two groups.
 func (c *Cost) BestOf(ready int) int {
 	best, least := ready, splitBelow*c.of(ready)/float64(ready)

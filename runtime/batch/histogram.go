@@ -27,7 +27,7 @@ func binOf(d time.Duration) int {
 	return min(bins-1, e<<2+int(u>>e))
 }
 
-// edge is the lower edge of a bin, and the upper one of the bin before.
+// edge returns the lower edge of a bin, and the upper one of the bin before.
 func edge(bin int) time.Duration {
 	if bin < 4 {
 		return time.Duration(bin) << binBits
@@ -48,12 +48,12 @@ func (h *histogram) halve() {
 	h.total /= 2
 }
 
-// between is the weight of the times from from to to within a bin, as if it were spread evenly there.
+// between returns the weight of the times from from to to within a bin, as if it were spread evenly there.
 func (h *histogram) between(bin int, from, to time.Duration) float64 {
 	return h.weight[bin] * float64(to-from) / float64(edge(bin+1)-edge(bin))
 }
 
-// after is the weight of the times from d on.
+// after returns the weight of the times from d on.
 func (h *histogram) after(d time.Duration) float64 {
 	first := binOf(d)
 	w := h.between(first, min(d, edge(first+1)), edge(first+1))

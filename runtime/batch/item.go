@@ -15,18 +15,18 @@ type Item[T any] struct {
 
 	arrived   time.Duration
 	serial    uint64
-	group     *group[T] // nil while it is not waiting
+	group     *group[T] // nil while the item does not wait
 	heapIndex int       // in the heap of deadlines; -1 means not there
 	arrival   links[T]  // in order of arrival, of all keys
 	own       links[T]  // in order of arrival, of its key
 }
 
-// Arrived is the time of the item's Add.
+// Arrived returns the time of the item's Add.
 func (it *Item[T]) Arrived() time.Duration { return it.arrived }
 
 type links[T any] struct{ prev, next *Item[T] }
 
-// group is the waiting items of one key. It exists while it has items.
+// group holds the waiting items of one key. It exists while it has items.
 type group[T any] struct {
 	queue[T]
 	key       string

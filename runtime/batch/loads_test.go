@@ -19,7 +19,7 @@ type price struct {
 	of   func(n int) time.Duration
 }
 
-// capacity is the most items a second that a worker can do.
+// capacity returns the most items a second that a worker can do.
 func (p price) capacity(maxSize int) float64 {
 	best := 0.0
 	for n := 1; n <= maxSize; n++ {
@@ -56,7 +56,7 @@ func exponential(r *rand.Rand, mean time.Duration) time.Duration {
 	return time.Duration(r.ExpFloat64() * float64(mean))
 }
 
-// poisson is a memoryless load of so many a second.
+// poisson returns a memoryless load of so many a second.
 func poisson(rate float64) func(*rand.Rand, int) []time.Duration {
 	return func(r *rand.Rand, n int) []time.Duration {
 		at := make([]time.Duration, n)
@@ -90,7 +90,7 @@ func bursty(rate float64, mean float64, gap time.Duration) func(*rand.Rand, int)
 	}
 }
 
-// onOff is a memoryless load with two rates that take turns.
+// onOff returns a memoryless load with two rates that take turns.
 func onOff(on, off float64, onFor, offFor time.Duration) func(*rand.Rand, int) []time.Duration {
 	return func(r *rand.Rand, n int) []time.Duration {
 		at := make([]time.Duration, n)
@@ -113,7 +113,7 @@ func onOff(on, off float64, onFor, offFor time.Duration) func(*rand.Rand, int) [
 	}
 }
 
-// clientsOf is how a number of clients is written.
+// clientsOf returns how a number of clients is written.
 func clientsOf(n int) string {
 	if n == 1 {
 		return "1 client"
@@ -137,12 +137,12 @@ func thinking(n int) load {
 	}
 }
 
-// line is the price a + b·n.
+// line returns the price a + b·n.
 func line(name string, a, b time.Duration) price {
 	return price{name, func(n int) time.Duration { return a + b*time.Duration(n) }}
 }
 
-// steps is a price that goes up at powers of two, as where a device pads its batches.
+// steps returns a price that goes up at powers of two, as where a device pads its batches.
 func steps() price {
 	return price{"2 ms + 0.2 ms·2^⌈log₂ n⌉", func(n int) time.Duration {
 		padded := 1
@@ -153,7 +153,7 @@ func steps() price {
 	}}
 }
 
-// prices are the cost models of the comparison.
+// prices returns the cost models of the comparison.
 func prices() []price {
 	return []price{
 		line("5 ms", 5*ms, 0),
@@ -165,7 +165,7 @@ func prices() []price {
 	}
 }
 
-// loads are the loads of the comparison, for a server with such a capacity, in items a second.
+// loads returns the loads of the comparison, for a server with such a capacity, in items a second.
 func loads(capacity float64) []load {
 	var list []load
 	for _, share := range []float64{0.05, 0.3, 0.6, 0.9} {

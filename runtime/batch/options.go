@@ -15,13 +15,13 @@ var (
 	ErrWait = errors.New(`batch wait must be "adaptive" or a duration such as 2ms, 0 or more`)
 )
 
-// Wait bounds how long work may be held back from an idle worker. The zero Wait is adaptive.
+// Wait bounds how long items may be held back from an idle worker. The zero Wait is adaptive.
 type Wait struct {
 	fixed bool
 	bound time.Duration
 }
 
-// AtMost is a fixed bound; zero or less never waits.
+// AtMost returns a fixed bound; zero or less never waits.
 func AtMost(d time.Duration) Wait { return Wait{fixed: true, bound: max(0, d)} }
 
 // ParseWait reads what String writes, or any duration of zero or more.
@@ -51,7 +51,7 @@ const (
 	nextShare     = 0.1
 )
 
-// end is the latest time at which a batch leaves that is expected to take cost. last is the latest arrival.
+// end returns the latest time at which a batch leaves that is expected to take cost. last is the latest arrival.
 func (w Wait) end(holdStart, last, cost time.Duration) time.Duration {
 	if w.fixed {
 		return holdStart + w.bound
@@ -63,18 +63,18 @@ func (w Wait) end(holdStart, last, cost time.Duration) time.Duration {
 	)
 }
 
-// Options of a model's batches, as its author gave them.
+// Options are the batching options that the model's author set.
 type Options struct {
 	// MaxSize is the largest batch, 1 to LargestSize.
 	MaxSize int
-	// MaxWait bounds how long work is held back from an idle worker. Default: adaptive.
+	// MaxWait bounds how long items are held back from an idle worker. Default: adaptive.
 	MaxWait Wait
 }
 
-// Override is what an operator changes in a model's options.
+// Override holds the options that an operator overrides.
 type Override struct {
-	MaxSize int   // 0 means as the author says
-	MaxWait *Wait // nil means as the author says
+	MaxSize int   // 0 means the author's
+	MaxWait *Wait // nil means the author's
 }
 
 func (o Options) With(v Override) Options {

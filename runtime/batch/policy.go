@@ -9,14 +9,14 @@ type View struct {
 	Waiting   int           // items of all keys, these included
 	Idle      int           // workers with nothing to do, the asking one included
 	Workers   int           // all of them
-	HoldStart time.Duration // when a worker was first refused these; Now if none was
+	HoldStart time.Duration // when a worker was first refused these items; Now if none was
 	Deadline  time.Duration // the first of all waiting items; 0 means none
 	Cost      *Cost
 	Arrivals  *Arrivals
 }
 
-// Decision says what to do. If Run is above 0, so many leave now, the oldest first. Otherwise none do, and the owner
-// asks again when anything happens, or at Until, which lies ahead.
+// Decision says what to do. If Run is above 0, that many items leave now, the oldest first. Otherwise none leave, and
+// the owner asks again when anything happens, or at Until, which is in the future.
 type Decision struct {
 	Run   int
 	Until time.Duration

@@ -27,8 +27,8 @@ func fixedWaits() []rival {
 	}
 }
 
-// worse is how much worse a is than b: latency under an open load, where both answer as much as comes; throughput under
-// a closed one, where latency is clients divided by throughput and says the same.
+// worse returns how much worse a is than b: latency under an open load, where both answer as much as comes; throughput
+// under a closed one, where latency is clients divided by throughput and says the same.
 func worse(l load, a, b outcome) float64 {
 	if l.open != nil {
 		return float64(a.mean) / float64(b.mean)
@@ -214,7 +214,7 @@ func TestSimulation_BoundsHold(t *testing.T) {
 	}
 }
 
-// meanThink is the mean think time of a load's clients.
+// meanThink returns the mean think time of a load's clients.
 func meanThink(l load) time.Duration {
 	r := rand.New(rand.NewPCG(1, 1))
 	var sum time.Duration

@@ -8,7 +8,7 @@ import (
 	"pinion/runtime/predict"
 )
 
-// admission decides which calls enter the pool, and has the queue of those without a slot. Guarded by pool.mu.
+// admission decides which calls enter the pool, and holds the queue of those without a slot. Guarded by pool.mu.
 type admission struct {
 	limit      int   // Options.Queue
 	capacity   int   // calls that the slots can have
@@ -19,7 +19,7 @@ type admission struct {
 	freed      chan struct{} // closed when a call may have a slot at once; nil means no caller waits
 }
 
-// leave gives back the capacity of a call that has ended: that of a group with its last call.
+// leave gives back the capacity of a call that has ended. A group's capacity is given back with its last call.
 func (a *admission) leave(g *predict.Group) {
 	if g != nil {
 		if g.Live--; g.Live > 0 {
@@ -27,12 +27,12 @@ func (a *admission) leave(g *predict.Group) {
 		}
 	}
 	a.inFlight--
-	if a.freed != nil && a.open() { // else those in the queue come first: waking for each would cost each request a switch
+	if a.freed != nil && a.open() { // otherwise queued calls come first, and a wake-up would cost each request a switch
 		a.wake()
 	}
 }
 
-// wake lets the callers of AwaitFree look again.
+// wake makes the callers of AwaitCapacity look again.
 func (a *admission) wake() {
 	if a.freed != nil {
 		close(a.freed)
@@ -81,7 +81,7 @@ func (p *Pool) enqueue(c *Call, byArrival bool, now time.Time) {
 	p.batches.add(c, byArrival, now)
 }
 
-// dequeue takes a call out of the queues. Its state is the caller's business.
+// dequeue takes a call out of the queues. The caller changes its state.
 func (p *Pool) dequeue(c *Call) {
 	p.batches.remove(c)
 	p.admission.queue.remove(c)
@@ -90,8 +90,8 @@ func (p *Pool) dequeue(c *Call) {
 	}
 }
 
-// requeueAll queues calls that were taken off their slots, in the order of their arrival, and gives free slots what
-// waits.
+// requeueAll queues calls that were taken off their slots, in the order of their arrival, and refills free slots from
+// the queue.
 func (p *Pool) requeueAll(calls []*Call, now time.Time, d deliveries) deliveries {
 	slices.SortStableFunc(calls, func(a, b *Call) int { return a.since.Compare(b.since) })
 	for _, c := range slices.Backward(calls) {
@@ -112,7 +112,7 @@ func (p *Pool) requeue(c *Call, now time.Time) {
 	switch {
 	case c.deadline.IsZero():
 	case c.deadline.After(now):
-		p.expireAt(c.deadline, now) // the timer may have passed over it
+		p.expireAt(c.deadline, now) // the timer may have passed the deadline
 	default:
 		p.end(c, Result{Err: predict.ErrQueueTimeout})
 	}
@@ -131,7 +131,7 @@ func (p *Pool) reject(c *Call, now time.Time) error {
 	return nil
 }
 
-// position is QueuePosition.
+// position implements QueuePosition.
 func (p *Pool) position(c *Call) int {
 	position := 1
 	switch c.state {
@@ -167,8 +167,8 @@ func (p *Pool) position(c *Call) int {
 	return position
 }
 
-// AwaitCapacity waits until slots are free, and returns for how many calls. It does not claim them: AdmitFree does. 0
-// means ctx has ended.
+// AwaitCapacity waits until slots are free, and returns how many calls they can take. It does not claim them: AdmitFree
+// does. It returns 0 if ctx has ended.
 func (p *Pool) AwaitCapacity(ctx context.Context) int {
 	for {
 		p.mu.Lock()
@@ -194,7 +194,7 @@ func (p *Pool) AwaitCapacity(ctx context.Context) int {
 	}
 }
 
-// Free is for how many calls slots are free.
+// Free returns how many calls the free slots can take.
 func (p *Pool) Free() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -212,7 +212,7 @@ func (p *Pool) AdmitFree() bool {
 			return false
 		}
 		a.inFlight++
-		p.singles = 0 // its caller is not a client that waits
+		p.singles = 0 // the caller is not a waiting client
 		return true
 	})
 }

@@ -9,14 +9,13 @@ import (
 // BatchOptions say how the predictions of a model are batched.
 type BatchOptions struct {
 	batch.Options
-	// Prepare means that the worker prepares each item before it can be in a batch. The item goes there ahead of its
-	// batch.
+	// Prepare means that the worker prepares each item before it can be in a batch. The item is sent ahead of its batch.
 	Prepare bool
-	// Isolate means that an item runs once more, alone, if a worker died of a batch that it was in with others.
+	// Isolate means that an item runs once more, alone, if its worker died while it was in a batch with others.
 	Isolate bool
 }
 
-// slotCapacity is how many calls a slot can have: a running batch, and one that gathers meanwhile.
+// slotCapacity returns how many calls a slot can have: a running batch, and one that gathers meanwhile.
 func (b *BatchOptions) slotCapacity() int {
 	if b == nil {
 		return 1
@@ -30,28 +29,28 @@ func (b *BatchOptions) slotCapacity() int {
 // pool has none. Guarded by pool.mu.
 type dispatcher struct {
 	pool    *Pool
-	workers int                   // with slots, whose calls are batched
-	queue   *batch.Batcher[*Call] // nil means there never was such a worker, or it prepares items
+	workers int                   // that have slots and whose calls are batched
+	queue   *batch.Batcher[*Call] // nil if there never was such a worker, or if workers prepare items
 	options batch.Options         // of queue
 	timer   *batchTimer           // nil means a wait ends with the next arrival or answer
 	origin  time.Time             // of the queues' time
 	scratch []*batch.Item[*Call]
 }
 
-// sinceOrigin is a time as the batch queues have it.
+// sinceOrigin converts a time to one of the batch queues.
 func (b *dispatcher) sinceOrigin(t time.Time) time.Duration { return t.Sub(b.origin) }
 
-// add puts a call that waits into the batch queue, if there is one for it.
+// add puts a waiting call into the batch queue, if there is one for it.
 func (b *dispatcher) add(c *Call, again bool, now time.Time) {
 	if b.queue != nil && !c.Train {
 		b.addTo(b.queue, c, again, now)
 	}
 }
 
-// addTo puts a call into a batch queue: by the time of its arrival if it was there before.
+// addTo puts a call into a batch queue, at its old position if it was there before.
 func (b *dispatcher) addTo(queue *batch.Batcher[*Call], c *Call, again bool, now time.Time) {
 	m := &c.batch
-	if m.queue != queue { // its serial number was another queue's
+	if m.queue != queue { // its serial number belongs to another queue
 		m.queue, m.item = queue, batch.Item[*Call]{Deadline: m.item.Deadline}
 	}
 	m.item.Value, m.item.Key, m.item.Alone = c, c.Key, m.alone
@@ -88,7 +87,7 @@ func (b *dispatcher) addWorker(o *BatchOptions) {
 	}
 }
 
-// removeWorker: a worker whose calls are batched has left the pool.
+// removeWorker records that a worker whose calls are batched has left the pool.
 func (b *dispatcher) removeWorker() {
 	if b.workers--; b.workers == 0 {
 		b.timer.stop()
@@ -106,8 +105,8 @@ func (b *dispatcher) timerFired() {
 	})
 }
 
-// dispatch sends off the batches that are due. It is called when a slot may have become idle, when a call came or left,
-// and when the timer fires.
+// dispatch sends the batches that are due. It is called when a slot may have become idle, when a call came or left, and
+// when the timer fires.
 func (b *dispatcher) dispatch(d deliveries) deliveries {
 	if b.workers == 0 {
 		return d
@@ -140,7 +139,7 @@ func (b *dispatcher) dispatch(d deliveries) deliveries {
 	return d
 }
 
-// dispatchPrepared sends off batches of prepared items. It returns when to ask again, or 0.
+// dispatchPrepared sends batches of prepared items. It returns when to ask again, or 0.
 func (b *dispatcher) dispatchPrepared(d deliveries, now time.Duration) (_ deliveries, ask time.Duration) {
 	for _, s := range b.pool.slots {
 		if s.batches.prepared == nil || !s.hasNothingToRun() {
@@ -155,7 +154,7 @@ func (b *dispatcher) dispatchPrepared(d deliveries, now time.Duration) (_ delive
 	return d, ask
 }
 
-// earlier is the earlier of two times, of which 0 is none.
+// earlier returns the earlier of two times; 0 means no time.
 func earlier(a, b time.Duration) time.Duration {
 	if a == 0 || b > 0 && b < a {
 		return b
@@ -173,7 +172,7 @@ func (s *Slot) takesBatches() bool {
 	return s.worker.batching != nil && s.batches.prepared == nil && s.takesCalls()
 }
 
-// idleSlot is the slot for the next batch, of the worker with the fewest calls, and how many slots are idle.
+// idleSlot returns the slot for the next batch, of the worker with the fewest calls, and how many slots are idle.
 func (b *dispatcher) idleSlot() (best *Slot, idle int) {
 	for _, s := range b.pool.slots {
 		if !s.takesBatches() || !s.hasNothingToRun() {
@@ -187,8 +186,8 @@ func (b *dispatcher) idleSlot() (best *Slot, idle int) {
 	return best, idle
 }
 
-// dispatchAhead gives slots with one batch a second one that will not grow any more. A train call that is next must
-// find an idle slot: no batch goes ahead of it.
+// dispatchAhead gives slots with one batch a second one that will not grow any more. If a train call is next it
+// dispatches none, because that call needs an idle slot.
 func (b *dispatcher) dispatchAhead(d deliveries) deliveries {
 	if head := b.pool.admission.queue.head; head == nil || head.Train {
 		return d
@@ -245,7 +244,7 @@ func (b *dispatcher) sendItems(d deliveries) deliveries {
 	return d
 }
 
-// slotToPrepare is the slot with the fewest calls that may get c before any batch, or nil.
+// slotToPrepare returns the slot with the fewest calls that may get c before any batch, or nil.
 func (b *dispatcher) slotToPrepare(c *Call) (best *Slot) {
 	for _, s := range b.pool.slots {
 		if s.batches.prepared == nil || !s.takesCalls() || c.Train && !s.hasNothingToRun() {
@@ -261,7 +260,7 @@ func (b *dispatcher) slotToPrepare(c *Call) (best *Slot) {
 	return best
 }
 
-// hasSuspect reports whether the worker has a call that is to have no other beside it.
+// hasSuspect reports whether the worker has a call that must run without others.
 func (w *workerSlots) hasSuspect() bool {
 	if w.outstanding != 1 {
 		return false
@@ -276,8 +275,8 @@ func (w *workerSlots) hasSuspect() bool {
 	return false
 }
 
-// takeBackItems requeues the items in no batch of a worker that is unusable from now on, except for the one of that id
-// in a slot, which has its answer.
+// takeBackItems requeues the items of an unusable worker that are in no batch, except for the item of slot of with the
+// id answered.
 func (p *Pool) takeBackItems(w *workerSlots, of *Slot, answered uint64) (d deliveries) {
 	var back []*Call
 	for _, s := range w.slots {

@@ -10,7 +10,7 @@ import (
 	"pinion/tests/await"
 )
 
-// preparing are options of a model that prepares items: batches of at most two.
+// preparing returns options of a model that prepares items: batches of at most two.
 func preparing() *BatchOptions {
 	b := batchesOfThree()
 	b.MaxSize, b.Prepare = 2, true

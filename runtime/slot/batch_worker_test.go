@@ -13,7 +13,7 @@ import (
 	"pinion/tests/await"
 )
 
-// batchesOfThree are the options of most tests: at most three in a batch, and no wait for more.
+// batchesOfThree returns the options of most tests: at most three in a batch, and no wait for more.
 func batchesOfThree() *BatchOptions {
 	return &BatchOptions{Options: batch.Options{MaxSize: 3, MaxWait: batch.AtMost(0)}, Isolate: true}
 }
@@ -88,7 +88,7 @@ func (r *batchWorker) batch() receivedBatch {
 	}
 }
 
-// idsOf are the ids in a Batch or a Drop.
+// idsOf returns the ids in a Batch or a Drop.
 func idsOf(f request) []uint64 {
 	var body struct{ IDs []uint64 }
 	_ = json.Unmarshal(f.body, &body) // no ids: the caller notices

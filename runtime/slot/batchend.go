@@ -8,7 +8,7 @@ import (
 	"pinion/runtime/predict"
 )
 
-// itemPrepared takes in that an item can be in a batch now.
+// itemPrepared records that an item can be in a batch now.
 func (s *Slot) itemPrepared(id uint64) {
 	c, known := s.batches.items[id]
 	switch {
@@ -16,7 +16,7 @@ func (s *Slot) itemPrepared(id uint64) {
 		s.ch.protocolError("a frame of kind %s for %#x, which is not being prepared", ipc.KindPrepared, id)
 	case c == nil: // the drop may have reached the worker before the item
 		s.ch.out = s.sendDrop(id, s.ch.out)
-	case !c.batch.prepared: // not twice
+	case !c.batch.prepared: // only once
 		c.batch.prepared = true
 		b := &s.pool.batches
 		b.addTo(s.batches.prepared, c, false, time.Now())
@@ -24,7 +24,7 @@ func (s *Slot) itemPrepared(id uint64) {
 	}
 }
 
-// batchDone takes in that the model has ended a batch's function: it is free for the next one.
+// batchDone records that the function of a batch has ended, so the model is free for the next batch.
 func (s *Slot) batchDone(id uint64, took time.Duration, end ipc.BatchDone) {
 	p := s.pool
 	r := s.batches.run(id)
@@ -57,7 +57,7 @@ func (s *Slot) batchDone(id uint64, took time.Duration, end ipc.BatchDone) {
 	s.ch.out = p.batches.dispatch(s.ch.out)
 }
 
-// waitedInBatch is for how long an item waited before the model had it, which took so long.
+// waitedInBatch returns how long an item waited before the model had it. took is how long the model had it.
 func (c *Call) waitedInBatch(took time.Duration) time.Duration {
 	began := time.Now().Add(-took)
 	if c.batch.run != nil && c.batch.run.done {
@@ -98,7 +98,7 @@ func (p *Pool) expireItems(s *Slot, late func(*Call) bool, now time.Time, d deli
 	var runs []*batchRun // with late items
 	for id, c := range s.batches.items {
 		switch {
-		case c == nil || !late(c) || s.ch.closed: // Detach deals with those of a closed slot
+		case c == nil || !late(c) || s.ch.closed: // Detach settles the items of a closed slot
 		case c.batch.run == nil:
 			p.end(c, Result{Err: predict.ErrQueueTimeout})
 			d = s.sendDrop(id, d)
@@ -112,7 +112,7 @@ func (p *Pool) expireItems(s *Slot, late func(*Call) bool, now time.Time, d deli
 			continue // they could not be queued again
 		}
 		if s.ch.words.Revoke(r.id) {
-			d = p.requeueAll(s.takeBackRun(r), now, d) // which ends those that are late
+			d = p.requeueAll(s.takeBackRun(r), now, d) // ends the late ones
 		}
 	}
 	return d

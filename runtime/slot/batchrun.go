@@ -9,19 +9,19 @@ import (
 	"pinion/runtime/batch"
 )
 
-// batchRun is a batch that a slot has: calls that the model gets in one run of its function. It has one claim word, so
-// it begins as a whole or not at all. Its items lie in the worker before it. Each item has an id, and each id gets
-// exactly one answer, even if its call waits no more.
+// batchRun is a batch of a slot: calls that the model gets in one run of its function. It has one claim word, so it
+// begins as a whole or not at all. Its items are sent to the worker before it. Each item has an id, and each id gets
+// exactly one answer, even if its call does not wait any more.
 type batchRun struct {
 	id          uint64
 	calls       []*Call // those that had not ended when it was dispatched
 	live        int     // of those, how many have not ended
 	sentAt      time.Time
-	holdTime    time.Duration // for how long the first item was held back for others though the slot was idle
+	holdTime    time.Duration // how long the first item was held back for others while the slot was idle
 	began       time.Time     // known once it is done
 	done        bool          // the function has ended; answers may still come
-	interrupted bool          // its duration says nothing
-	trace       *batchTrace   // nil means none of its calls is traced
+	interrupted bool          // its duration does not count
+	trace       *batchTrace   // nil if none of its calls is traced
 }
 
 // waiting lists the calls that wait for the batch's end.
@@ -37,7 +37,7 @@ func (r *batchRun) waiting() []*Call {
 
 const maxNames = 8
 
-// names are the ids of predictions, for the log.
+// names returns the ids of predictions, for the log.
 func names(calls []*Call) string {
 	var ids []string
 	for i, c := range calls {
@@ -50,15 +50,15 @@ func names(calls []*Call) string {
 	return strings.Join(ids, ",")
 }
 
-// slotBatches is the batches of a slot and their items. Guarded by pool.mu.
+// slotBatches holds the batches of a slot and their items. Guarded by pool.mu.
 type slotBatches struct {
-	items      map[uint64]*Call      // by id; nil means its answer is due, and its call has ended
-	onAnswered map[uint64]func()     // of ended calls: to be called with their answers
+	items      map[uint64]*Call      // by id; nil if the call has ended and its answer is due
+	onAnswered map[uint64]func()     // called with the answers of ended calls
 	runs       []*batchRun           // those that are not done, in their order
-	prepared   *batch.Batcher[*Call] // the items that the worker has prepared; nil means it prepares none
+	prepared   *batch.Batcher[*Call] // the items that the worker has prepared; nil if it prepares none
 }
 
-// run is the batch of that id which is not done, or nil.
+// run returns the unfinished batch of that id, or nil.
 func (b *slotBatches) run(id uint64) *batchRun {
 	for _, r := range b.runs {
 		if r.id == id {
@@ -80,7 +80,7 @@ func (b *slotBatches) removeItem(c *Call) {
 	}
 }
 
-// answered takes in that the worker has answered for an item. It reports whether that answer was due.
+// answered records the worker's answer for an item. It reports whether that answer was due.
 func (b *slotBatches) answered(id uint64) (due bool) {
 	_, due = b.items[id]
 	delete(b.items, id)
@@ -91,7 +91,7 @@ func (b *slotBatches) answered(id uint64) (due bool) {
 	return due
 }
 
-// settleAll: the worker is dead, and answers no more.
+// settleAll calls the functions that wait for answers, after the worker has died.
 func (b *slotBatches) settleAll() {
 	for _, f := range b.onAnswered {
 		f()
@@ -107,12 +107,12 @@ func (s *Slot) sendItem(c *Call, d deliveries) deliveries {
 	return append(d, delivery{conn: s.ch.conn, id: c.id, call: c, forBatch: true})
 }
 
-// sendDrop tells the worker that a call's answer is wanted no more.
+// sendDrop tells the worker that a call's answer is not needed any more.
 func (s *Slot) sendDrop(id uint64, d deliveries) deliveries {
 	return append(d, delivery{conn: s.ch.conn, id: id, kind: ipc.KindDrop, body: ipc.IDs(id)})
 }
 
-// dispatch sends calls off as one batch: calls of the queue, or items that this slot has prepared.
+// dispatch sends calls as one batch: calls of the queue, or items that this slot has prepared.
 func (s *Slot) dispatch(items []*batch.Item[*Call], d deliveries) deliveries {
 	p := s.pool
 	r := &batchRun{calls: make([]*Call, 0, len(items)), live: len(items), sentAt: time.Now()}

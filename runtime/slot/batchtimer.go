@@ -34,8 +34,8 @@ func newBatchTimer(fired func()) (*batchTimer, error) {
 	return t, nil
 }
 
-// set has the timer fire at that time; 0 means not at all. A timer that fires earlier is left alone: one needless look
-// at the queues costs less than setting the timer with each arrival.
+// set makes the timer fire at that time; 0 means never. A timer that fires earlier is not changed: one needless look at
+// the queues costs less than setting the timer with each arrival.
 func (t *batchTimer) set(at, now time.Duration) {
 	if t == nil || at == 0 && t.firesAt == 0 || at != 0 && now < t.firesAt && t.firesAt <= at {
 		return

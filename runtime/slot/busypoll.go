@@ -3,9 +3,9 @@ package slot
 import "time"
 
 // Waking a sleeping thread takes longer than a short prediction. While short calls come one by one, the slot's leader
-// therefore polls its socket briefly before it blocks. With several calls in flight, or with long ones, it does not:
-// the core has better uses. A worker polls for its next request in the same way (pyembed/px_busypoll.c); the front only
-// says whether it may. --busy-poll off switches both off.
+// therefore polls its socket briefly before it blocks. With several calls in flight, or with long ones, it does not,
+// because other work needs the core. A worker polls for its next request in the same way (pyembed/px_busypoll.c); the
+// front only allows it. --busy-poll off disables both.
 //
 // Gain, echo model on two cores, one connection: 20 to 33 % more requests by the front's polling, and 1.7 to 2 times as
 // many by the worker's; from eight connections on none (docs/experiments.md).
@@ -15,7 +15,7 @@ const (
 	pollFor        = windowSpan            // the leader's budget
 	pollPauseCalls = 4                     // calls without polling after one that outlasted the budget
 
-	// workerPollFor is a worker's budget: an answer's way to a client nearby, and the next request's way back.
+	// workerPollFor is a worker's budget: the round trip of an answer to a client nearby and of its next request.
 	workerPollFor = 500 * time.Microsecond
 )
 
@@ -27,11 +27,12 @@ const (
 	pressureAbove = 0.75
 )
 
-// BusyPoll says who may busy-poll. The zero value: neither side.
+// BusyPoll says who may busy-poll. With the zero value neither side does.
 type BusyPoll struct {
-	Front   bool // there is a core for a worker beside the front's
+	Front   bool // there is a core for a worker besides the front's
 	Workers bool // there is a core for each worker, and one for the front
-	// Pressure is for how long, in total, some task has waited for a core; false means unknown. Nil means always unknown.
+	// Pressure returns how long, in total, some task has waited for a core; false means unknown. If nil, it is always
+	// unknown.
 	Pressure func() (time.Duration, bool)
 }
 
@@ -43,7 +44,7 @@ type cpuPressure struct {
 	high     bool          // above pressureAbove
 }
 
-// pollBudget is for how long the slot's leader polls before it blocks. Called with the lock held.
+// pollBudget returns how long the slot's leader polls before it blocks. Called with the lock held.
 func (s *Slot) pollBudget() time.Duration {
 	p := s.pool
 	p.samplePressure(s.freed)
@@ -66,7 +67,7 @@ func (s *Slot) pollBudget() time.Duration {
 	return pollFor
 }
 
-// polled notes whether the answer outlasted the budget. Called with the lock held.
+// polled records whether the answer outlasted the budget. Called with the lock held.
 func (s *Slot) polled(budget time.Duration, blocked bool) {
 	if budget > 0 && blocked {
 		s.pollPause = pollPauseCalls

@@ -47,7 +47,7 @@ type Result struct {
 	Kind ipc.Kind
 	// Body is the reply's fragment of the prediction object.
 	Body []byte
-	// Release gives the memory of Body back; nil if nothing is to be given back.
+	// Release frees the memory of Body; nil if there is nothing to free.
 	Release func()
 	// Logs is what the model wrote while it had the call.
 	Logs []byte
@@ -55,14 +55,14 @@ type Result struct {
 	Elapsed time.Duration
 	// Waited is how long the call waited for a slot or behind other calls; 0 if the model never had it.
 	Waited time.Duration
-	// Resent means that the call was sent to several slots. Its answer proves for one of them only that the call's bytes
+	// Resent means that the call was sent to several slots. Its answer proves only for one of them that the call's bytes
 	// were read.
 	Resent bool
 	// Kept means that the model still uses the call's shared memory.
 	Kept bool
-	// Canceled means that the call's end was asked for, even if the model ended in another way.
+	// Canceled means that the call was canceled, even if the model ended in another way.
 	Canceled bool
-	// Err is ErrCanceled, predict.ErrQueueTimeout, *WorkerExitError, *TimeoutError, *predict.NotReadyError.
+	// Err is nil or one of ErrCanceled, predict.ErrQueueTimeout, *WorkerExitError, *TimeoutError, *predict.NotReadyError.
 	Err error
 }
 
@@ -81,23 +81,23 @@ type EventSink interface {
 	Log(source string, text []byte)
 }
 
-// Call is one prediction on its way through a pool. The exported fields but Result are set before Pool.Submit and do
+// Call is one prediction on its way through a pool. All exported fields except Result are set before Pool.Submit and do
 // not change afterwards; Result is read after Wait.
 type Call struct {
 	Input []byte // a JSON object
-	// Parts is Input as it is sent, in parts, where tensors have the places of their placeholders; nil means Input itself.
+	// Parts is Input as it is sent, in parts, with tensors in place of their placeholders; nil means Input itself.
 	Parts   [][]byte
 	Context []byte // a JSON object, or nil
 	Files   []byte // where output files go: the member "files" of the request, or nil
 	Name    string // the prediction's id, for the log
 	// BodyFile makes the file that carries a large request to the worker. Nil means a memory file. See ipc.Conn.QueueIn.
 	BodyFile func(size int64) (*os.File, error)
-	// Shared is memory that its tensors may lie in, and those of its answer, or nil. See
+	// Shared is memory that may hold its tensors and those of its answer, or nil. See
 	// ipc.Conn.QueuePredict.
 	Shared *ipc.SharedFile
-	// Events receives the call's events, logs included. Nil means the worker sends none, and the Result has the logs.
+	// Events receives the call's events, logs included. If nil, the worker sends none, and the Result has the logs.
 	Events EventSink
-	// Deadline ends the call if the model has not begun it by then. Zero: Options.QueueTimeout alone.
+	// Deadline ends the call if the model has not begun it by then. If zero, only Options.QueueTimeout does.
 	Deadline time.Time
 	// Key restricts batches: calls share a batch only if their keys are equal.
 	Key string
@@ -105,22 +105,22 @@ type Call struct {
 	Group *predict.Group
 	// Of is the prediction, for Options.OnCalls.
 	Of *predict.Prediction
-	// Traced is what the call's trace needs to know; nil means it is not traced.
+	// Traced is what the call's trace needs; nil means it is not traced.
 	Traced *Traced
-	// OnSettled is called once, when the call has ended and its worker has answered for it. A canceled call stays with its
+	// OnSettled is called once, when the call has ended and its worker has sent its answer. A canceled call stays with its
 	// batch until the worker is done with that. It must neither block nor call the pool. May be nil.
 	OnSettled func()
 	Result    Result
 
 	pool *Pool
 
-	Train bool // the call is for the train function; beside the other flags, because all together take eight bytes
+	Train bool // the call is for the train function; next to the other flags, so that all take eight bytes
 
 	// Guarded by pool.mu.
 	state      state
-	resent     bool // an earlier slot had it too
+	resent     bool // another slot had it before
 	canceling  bool
-	isolated   bool // a worker died while it ran beside others: it has the next one to itself
+	isolated   bool // a worker died while it ran beside others, so it gets a worker to itself
 	emitted    bool // the model has sent an event of it
 	overLimit  bool // it is canceled because it ran for longer than Options.PredictTimeout
 	slot       *Slot
@@ -135,23 +135,23 @@ type Call struct {
 }
 
 type waiter struct {
-	wake      chan struct{} // one token: look again
+	wake      chan struct{} // a token makes the goroutine look again
 	parked    bool          // it sleeps on wake
 	following bool          // it is in the followers of its slot's channel
-	leads     *channel      // that it reads
+	leads     *channel      // the channel that it reads
 }
 
-// batchItem is what a call has as a member of a batch.
+// batchItem is the state of a call as a member of a batch.
 type batchItem struct {
 	item     batch.Item[*Call]
-	queue    *batch.Batcher[*Call] // that the item was in last
-	run      *batchRun             // that the call is in, until it is answered
-	alone    bool                  // it runs alone: a worker died of a batch that it was in
+	queue    *batch.Batcher[*Call] // the last queue of the item
+	run      *batchRun             // the batch of the call, until it is answered
+	alone    bool                  // it runs alone, because a worker died while it was in a batch
 	prepared bool                  // its worker has prepared it
-	suspect  bool                  // a worker died that was to prepare it: the next worker gets no other call beside it
+	suspect  bool                  // the worker that was to prepare it died, so the next worker gets no other call
 }
 
-// Submitted is when the call was submitted, for the goroutine that does it.
+// Submitted returns when the call was submitted, for the goroutine that does it.
 func (c *Call) Submitted() time.Time { return c.since }
 
 // links makes a Call a member of one list at a time.
@@ -161,10 +161,11 @@ func NewCall(name string, input, context []byte) *Call {
 	return &Call{Name: name, Input: input, Context: context, waiter: waiter{wake: wakes.Get().(chan struct{})}}
 }
 
-// wakes are the channels of calls that have ended. A late token makes another call look once more, which is harmless.
+// wakes holds the wake channels of ended calls, for reuse. A late token makes another call look once more, which is
+// harmless.
 var wakes = sync.Pool{New: func() any { return make(chan struct{}, 1) }}
 
-// wake wakes the goroutine in Wait. It is harmless if that is awake.
+// wake wakes the goroutine in Wait, if it sleeps.
 func (c *Call) wake() {
 	select {
 	case c.waiter.wake <- struct{}{}:
@@ -172,7 +173,7 @@ func (c *Call) wake() {
 	}
 }
 
-// withLimit is r, or a TimeoutError where the call was canceled at its runtime limit and did not succeed.
+// withLimit returns r, or a TimeoutError where the call was canceled at its runtime limit and did not succeed.
 func (c *Call) withLimit(r Result) Result {
 	if !c.overLimit || r.Kind == ipc.KindSucceeded || r.Err != nil && !errors.Is(r.Err, ErrCanceled) {
 		return r

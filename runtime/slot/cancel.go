@@ -2,12 +2,12 @@ package slot
 
 import "time"
 
-// signalInterval is the time between two signals to a call that does not end. A signal interrupts what C code waits
-// for; the code may then wait for the next thing.
+// signalInterval is the time between two signals to a call that does not end. A signal interrupts a wait in C code,
+// which may then wait again.
 const signalInterval = 100 * time.Millisecond
 
-// lastSignal is how long before its worker is killed the model of a canceled call gets the exception for the second
-// time. Until then the model has had it once, and may be cleaning up.
+// lastSignal returns how long before its worker is killed the model of a canceled call gets the exception for the
+// second time. Before that it gets it once, so that it can clean up.
 func (p *Pool) lastSignal() time.Duration { return min(p.o.CancelGrace/4, 2*time.Second) }
 
 func (p *Pool) cancelLocked(c *Call) deliveries {
@@ -20,7 +20,7 @@ func (p *Pool) cancelLocked(c *Call) deliveries {
 	}
 	s := c.slot
 	if s.ch.closed {
-		return nil // Detach finds the mark
+		return nil // Detach sees the mark
 	}
 	if s.batches.items[c.id] == c {
 		return p.cancelItem(c)
@@ -33,8 +33,8 @@ func (p *Pool) cancelLocked(c *Call) deliveries {
 	return nil
 }
 
-// Pause has the model wait before it yields the next item of a call, or lets it go on. It does not block. A call that
-// is being canceled does not pause. Not for batches.
+// Pause makes the model wait before it yields the next item of a call, or lets it go on. It does not block. A call that
+// is being canceled is not paused. The call must not be in a batch.
 func (p *Pool) Pause(c *Call, paused bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +55,7 @@ func (p *Pool) signalCancel(c *Call, until time.Time) {
 		target = r.id // the id by which the worker knows what it runs
 	}
 	s.ch.words.SetCancel(target, time.Until(until) <= p.lastSignal())
-	s.ch.words.Resume() // after it, so that a model which paused finds that it is canceled
+	s.ch.words.Resume() // afterwards, so that a paused model sees the cancel
 	s.worker.process.Interrupt()
 	c.graceTimer = time.AfterFunc(min(signalInterval, p.lastSignal()), func() {
 		p.locked(func() deliveries {

@@ -14,32 +14,33 @@ type channel struct {
 
 	// Guarded by pool.mu.
 	words     ipc.Slot // claim, running and cancel words
-	leader    *Call    // whose goroutine reads the socket
-	followers list     // whose goroutines wait for their answers
-	closed    bool     // nothing more is read: its worker is lost
+	leader    *Call    // its goroutine reads the socket
+	followers list     // their goroutines wait for their answers
+	closed    bool     // nothing more is read, because its worker is lost
 	unflushed int      // delayed requests: see mayDelay
 	draining  bool     // Detach waits for drained
 	// closed when nothing more is to be read: with closed, or when draining and no call is outstanding
 	drained chan struct{}
 
-	// Of the leader.
+	// Used by the leader.
 	onFrame func(*ipc.Frame)
-	out     deliveries // to send after the frames that were read together
-	woken   []*Call    // to wake then
-	fault   error      // what the worker sent against the protocol
+	out     deliveries // sent after the frames that were read together
+	woken   []*Call    // woken then
+	fault   error      // the worker's violation of the protocol
 }
 
-// protocolError notes what the worker should never have sent. The leader closes the channel for it.
+// protocolError records a violation of the protocol by the worker. The leader then closes the channel.
 func (ch *channel) protocolError(format string, args ...any) {
 	if ch.fault == nil {
 		ch.fault = fmt.Errorf("%w: "+format, append([]any{ipc.ErrProtocol}, args...)...)
 	}
 }
 
-// afterFrames sends and wakes what the frames read together have caused. The leader calls it without the lock.
+// afterFrames sends the deliveries and wakes the calls that the last frames led to. The leader calls it without the
+// lock.
 func (ch *channel) afterFrames() {
 	ch.out.deliver()
-	clear(ch.out) // their inputs may be large, and the next delivery far away
+	clear(ch.out) // their inputs may be large, and the next delivery may be late
 	ch.out = ch.out[:0]
 	for i, c := range ch.woken {
 		c.wake()
@@ -59,13 +60,13 @@ func (s *Slot) closeWith(err error) {
 	case errors.Is(err, ipc.ErrClosed):
 		s.worker.process.Closed()
 	case errors.Is(err, ipc.ErrProtocol):
-		s.worker.process.Kill(FaultProtocol, err.Error()) // it lives, and its frames are unusable
+		s.worker.process.Kill(FaultProtocol, err.Error()) // it is alive, but its frames are unusable
 	default:
 		s.worker.process.Kill(FaultShortage, err.Error())
 	}
 }
 
-// signalDrained lets drain return.
+// signalDrained makes drain return.
 func (ch *channel) signalDrained() {
 	select {
 	case <-ch.drained:
@@ -74,9 +75,9 @@ func (ch *channel) signalDrained() {
 	}
 }
 
-// A small request to a fast and busy worker is not written by itself. It waits for the leader's next flush, which comes
-// with the next answers. So answers must be due: of requests that are on their way and are not delayed themselves. Who
-// takes such requests back flushes the delayed ones.
+// A small request to a fast and busy worker is not written at once. It waits for the leader's next flush, which comes
+// with the next answers. So answers must be due, to requests that have been sent. Code that takes back sent requests
+// flushes the delayed ones.
 const (
 	delayAbove = 4                     // requests on their way
 	delayBelow = 50 * time.Microsecond // average time of a prediction
@@ -90,7 +91,7 @@ func (s *Slot) mayDelay(d delivery) bool {
 		d.size() <= delaySize
 }
 
-// flushDelayed has the delayed requests sent with d.
+// flushDelayed adds a flush of the delayed requests to d.
 func (ch *channel) flushDelayed(d deliveries) deliveries {
 	if ch.unflushed == 0 {
 		return d

@@ -11,16 +11,16 @@ import (
 const expireInterval = time.Millisecond
 
 // freeSlotWait is how long a call may wait at a free slot if QueueTimeout is less. A sleeping worker takes milliseconds
-// to wake up on a busy machine, and that is not the wait of a queue.
+// to wake up on a busy machine, which is no time in a queue.
 const freeSlotWait = time.Second
 
 // deadlines is the timer for the first deadline of all calls. Guarded by pool.mu.
 type deadlines struct {
-	timer *time.Timer // nil while there is no deadline
+	timer *time.Timer // nil if there is no deadline
 	at    time.Time
 }
 
-// setDeadline sets a call's deadline. free: a free slot gets the call.
+// setDeadline sets a call's deadline. free means that a free slot gets the call.
 func (p *Pool) setDeadline(c *Call, now time.Time, free bool) {
 	c.deadline = c.Deadline
 	if wait := p.o.QueueTimeout; wait > 0 {
@@ -37,7 +37,7 @@ func (p *Pool) setDeadline(c *Call, now time.Time, free bool) {
 	}
 }
 
-// expireAt has expireLate called at t.
+// expireAt makes the timer call expireLate at t.
 func (p *Pool) expireAt(t, now time.Time) {
 	switch {
 	case p.deadlines.timer == nil:
@@ -96,8 +96,8 @@ func (p *Pool) expireLate() (d deliveries) {
 	return d
 }
 
-// isAdmitted reports whether a late call does not wait for a slot: it has one, and its worker, which runs another call,
-// has not taken it. An async model that blocks its loop does that. Such a call ends by its own deadline alone.
+// isAdmitted reports whether a late call has a slot, but its worker runs another call and has not taken it, as with an
+// async model that blocks its loop. Only its own deadline ends such a call.
 func (s *Slot) isAdmitted(c *Call, now time.Time) bool {
 	if c.deadline.IsZero() || c.deadline.After(now) || s.worker.batching != nil {
 		return false

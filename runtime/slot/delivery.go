@@ -2,17 +2,17 @@ package slot
 
 import "pinion/ipc"
 
-// delivery is a frame to send, with or without the lock. Without an id, only what was queued before it is sent.
+// delivery is a frame to send, with or without the lock. A delivery without an id only flushes what was queued before.
 type delivery struct {
 	conn     *ipc.Conn
 	id       uint64
-	call     *Call    // whose request it is
+	call     *Call    // the call of the request
 	forBatch bool     // the worker keeps the request until its batch is dispatched
-	kind     ipc.Kind // not 0: it is no request but this, with that body
+	kind     ipc.Kind // if not 0, the frame is not a request but of this kind, with that body
 	body     []byte
 }
 
-// size is how many bytes of the client's are in the request.
+// size returns how many bytes of the request are the client's.
 func (d delivery) size() int {
 	n := len(d.call.Input) + len(d.call.Context)
 	for _, part := range d.call.Parts {
@@ -21,8 +21,8 @@ func (d delivery) size() int {
 	return n
 }
 
-// queue puts the frame among those to be sent. It ignores errors: they mean that the worker has exited, and Detach
-// deals with all calls of its slots.
+// queue queues the frame on the connection. It ignores errors: they mean that the worker has exited, and Detach settles
+// all calls of its slots.
 func (d delivery) queue() {
 	c := d.call
 	if d.kind != 0 {

@@ -17,14 +17,14 @@ const drainWait = time.Second
 type WorkerExit struct {
 	// Cause says in words why it exited.
 	Cause string
-	// Logs returns what it wrote and no call has claimed; it goes to the calls that the worker had. It is called once,
-	// after the last answers were read, because those claim their own text. May be nil.
+	// Logs returns the output that no call has claimed; it goes to the calls that the worker had. It is called once, after
+	// the last answers were read, because those claim their own text. It may be nil.
 	Logs func() []byte
-	// Crashed is the slot whose thread crashed it; nil means it is not known, or the slots have no threads.
+	// Crashed is the slot whose thread crashed the worker; nil if that is not known, or if the slots are not threads.
 	Crashed *Slot
 }
 
-// Detach takes a dead worker's slots away. The calls that the model had fail with the cause, or are canceled where that
+// Detach removes a dead worker's slots. The calls that the model had fail with the cause, or are canceled where that
 // was asked for; the others go back to the queue by the time of their arrival. It returns how many calls the model had.
 func (p *Pool) Detach(slots []*Slot, e WorkerExit) (had int) {
 	ctx, cancel := context.WithTimeout(context.Background(), drainWait)
@@ -53,7 +53,7 @@ func (p *Pool) Detach(slots []*Slot, e WorkerExit) (had int) {
 			back = append(append(back, calls...), items...)
 			s.batches.settleAll()
 			p.removeSlot(s)
-			s.ch.words = ipc.Slot{} // the page goes with the worker
+			s.ch.words = ipc.Slot{} // the page is unmapped with the worker
 		}
 		return p.requeueAll(back, now, nil)
 	})
@@ -63,7 +63,7 @@ func (p *Pool) Detach(slots []*Slot, e WorkerExit) (had int) {
 	return had
 }
 
-// settleCalls ends the calls in a dead worker's window. It returns how many the model had, and those to queue again.
+// settleCalls ends the calls in a dead worker's window. It returns how many the model had, and the calls to requeue.
 func (p *Pool) settleCalls(s *Slot, e WorkerExit, logs []byte, now time.Time) (had int, back []*Call) {
 	cause, owns := s.crashCause(e)
 	for _, c := range s.window.oldestFirst() {
@@ -95,7 +95,7 @@ func (p *Pool) settleCalls(s *Slot, e WorkerExit, logs []byte, now time.Time) (h
 	return had, back
 }
 
-// settleItems ends the items of a dead worker. It returns how many the model had, and those to queue again.
+// settleItems ends the items of a dead worker. It returns how many the model had, and the calls to requeue.
 func (p *Pool) settleItems(s *Slot, cause string, logs []byte, now time.Time) (n int, back []*Call) {
 	had, rest := s.itemsAtExit()
 	for _, c := range rest {
@@ -103,7 +103,7 @@ func (p *Pool) settleItems(s *Slot, cause string, logs []byte, now time.Time) (n
 			had = append(had, c)
 			continue
 		}
-		c.batch.suspect = s.batches.prepared != nil // the worker may have died of its preparation, even if that had ended
+		c.batch.suspect = s.batches.prepared != nil // its preparation may have killed the worker, even if it had ended
 		back = append(back, c)
 	}
 	for _, c := range had {
@@ -182,7 +182,7 @@ func (s *Slot) recoverAnswers() {
 	if able := underLock(s.pool, func() bool { return s.ch.closed && s.outstanding > 0 }); !able {
 		return
 	}
-	// an unusable rest is not an error: its calls fail with the exit's cause
+	// Unusable bytes at the end are not an error: their calls fail with the cause of the exit.
 	_ = s.ch.conn.RecvUnsent(s.ch.words, s.ch.onFrame)
 	s.ch.fault = nil
 	s.ch.afterFrames()

@@ -53,7 +53,7 @@ func (s *Slot) handleAnswer(f *ipc.Frame) {
 			r.Release()
 		}
 		switch {
-		case c != nil: // its batch would have no call left to be read for
+		case c != nil: // without it no call of its batch would read the socket
 			s.ch.protocolError("an answer to %#x before the end of its batch", f.ID)
 		case !due:
 			s.ch.protocolError("an answer to %#x, which is not outstanding", f.ID) // ids are never shared
@@ -66,7 +66,7 @@ func (s *Slot) handleAnswer(f *ipc.Frame) {
 		r.Waited = later(c.since, s.freed).Sub(c.since)
 	}
 	p.finish(c, r)
-	if c.waiter.parked { // else it is this goroutine's own, or not yet waited for
+	if c.waiter.parked { // otherwise the call is this goroutine's, or nothing waits for it yet
 		s.ch.woken = append(s.ch.woken, c)
 	}
 	now := time.Now()
@@ -86,7 +86,7 @@ func (s *Slot) handleAnswer(f *ipc.Frame) {
 	p.mu.Unlock()
 }
 
-// handleLogMark gives the frame's call what the log pipes hold up to the mark.
+// handleLogMark gives the frame's call the output in the log pipes up to the mark.
 func (s *Slot) handleLogMark(f *ipc.Frame) {
 	at, err := ipc.ParseLogMark(f.Body)
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *Slot) handleEvent(f *ipc.Frame) {
 	}
 }
 
-// handleCalls passes on the socket by which the frame's call, or batch, calls another model. Once that has ended it
+// handleCalls passes on the socket by which the frame's call, or batch, calls another model. If the call has ended, it
 // closes the socket.
 func (s *Slot) handleCalls(f *ipc.Frame) {
 	if s.pool.o.OnCalls == nil {
@@ -174,12 +174,12 @@ func (s *Slot) handleCalls(f *ipc.Frame) {
 	}
 }
 
-// nameOf, called without the lock, is the name of an outstanding call, the names of a batch, or "".
+// nameOf returns the name of an outstanding call, the names of a batch, or "". It is called without the lock.
 func (s *Slot) nameOf(id uint64) string {
 	return underLock(s.pool, func() string { return names(s.callsOf(id)) })
 }
 
-// addLogs, called without the lock, adds to the logs of an outstanding call, or of all calls of a batch.
+// addLogs adds to the logs of an outstanding call, or of all calls of a batch. It is called without the lock.
 func (s *Slot) addLogs(id uint64, texts ...Text) {
 	s.pool.mu.Lock()
 	defer s.pool.mu.Unlock()

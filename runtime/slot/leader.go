@@ -11,7 +11,7 @@ import (
 // leader whose goroutine is awake or about to be. So a leader that leaves promotes the next one, and a leader that
 // finds that its call has left the slot does the same.
 
-// attend has a call's goroutine wait here, if it is asleep already.
+// attend makes a call's goroutine wait at this channel, if it sleeps already.
 func (ch *channel) attend(c *Call) {
 	switch {
 	case !c.waiter.parked:
@@ -22,7 +22,7 @@ func (ch *channel) attend(c *Call) {
 	}
 }
 
-// follow enters c among those that the leader wakes.
+// follow adds c to the followers, which the leader wakes.
 func (ch *channel) follow(c *Call) {
 	if !c.waiter.following {
 		ch.followers.pushBack(c)
@@ -61,7 +61,7 @@ func (c *Call) stepDown() {
 func (ch *channel) demote(c *Call) {
 	switch {
 	case ch.leader != c:
-	case c.waiter.parked: // promoted, and not yet awake
+	case c.waiter.parked: // promoted, but not awake yet
 		c.stepDown()
 	default:
 		ch.conn.Interrupt()

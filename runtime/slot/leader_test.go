@@ -35,7 +35,7 @@ func awake(f *testCall) {
 	}()
 }
 
-// leaderAndFollowers is a slot with a leader, whose call has begun, and two followers, the first of them asleep.
+// leaderAndFollowers returns a slot with a leader, whose call has begun, and two followers, the first of them asleep.
 func leaderAndFollowers(t *testing.T, p *Pool) (l *slotEnd, leader, deep, other *testCall) {
 	t.Helper()
 	w := newWorker(t, p, 1)
@@ -50,7 +50,7 @@ func leaderAndFollowers(t *testing.T, p *Pool) (l *slotEnd, leader, deep, other 
 	return w.ends[0], leader, deep, other
 }
 
-// endings are the ways in which a call ends without an answer.
+// endings returns the ways in which a call ends without an answer.
 func endings() map[string]func(*Pool, *testCall) {
 	return map[string]func(*Pool, *testCall){
 		"canceled": func(p *Pool, f *testCall) { p.Cancel(f.Call) },

@@ -7,7 +7,7 @@ type list struct {
 
 func (l *list) pushBack(c *Call) { l.insertAfter(l.tail, c) }
 
-// insertByArrival inserts a call by the time of its arrival, which is near the head.
+// insertByArrival inserts a call by the time of its arrival. It searches from the head, where that usually is.
 func (l *list) insertByArrival(c *Call) {
 	var prev *Call
 	for next := l.head; next != nil && next.since.Before(c.since); next = next.next {

@@ -6,7 +6,7 @@ import (
 	"pinion/runtime/logtext"
 )
 
-// callLogs is what the model wrote while it had a call. Guarded by pool.mu.
+// callLogs holds what the model wrote while it had a call. Guarded by pool.mu.
 type callLogs struct {
 	text  logtext.Text
 	lines [2]lineLength // of stdout and stderr
@@ -37,7 +37,7 @@ func (l *callLogs) take() []byte {
 // over it, as a progress bar's. Above logtext.MaxLine: the line was cut.
 type lineLength int
 
-// trim returns the next piece of the text without what its lines have too much. It does not change text.
+// trim returns the next piece of the text with its long lines cut. It does not change text.
 func (l *lineLength) trim(text []byte) []byte {
 	if int(*l)+len(text) <= logtext.MaxLine {
 		last := text[bytes.LastIndexByte(text, '\n')+1:]
@@ -64,7 +64,7 @@ func (l *lineLength) trim(text []byte) []byte {
 func (l *lineLength) appendLine(trimmed, line []byte) []byte {
 	room := logtext.MaxLine - int(*l)
 	switch {
-	case room < 0: // it was cut before
+	case room < 0: // the line was cut before
 	case len(line) <= room:
 		trimmed = append(trimmed, line...)
 		*l += lineLength(len(line))

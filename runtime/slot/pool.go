@@ -17,22 +17,22 @@ type Worker interface {
 	Interrupt()
 	// Kill ends the worker at once. The fault and the reason become part of its exit's classification.
 	Kill(fault Fault, why string)
-	// Closed says that the worker's end of a channel is closed: the worker has died, or has to be terminated soon.
+	// Closed reports that the worker's end of a channel is closed: the worker has died, or must be terminated soon.
 	Closed()
 	// TakeLogs returns what the model wrote up to these positions of its pipes and was not taken before, in order.
-	// prediction names whose text it is, or is "".
+	// prediction is the id of the prediction that wrote it, or "".
 	TakeLogs(prediction string, at ipc.LogMark) []Text
-	// LogPipe takes over the running prediction's own pipe. LogPipesEnd says that text that still comes through it belongs
-	// to no prediction.
+	// LogPipe takes over the running prediction's own pipe. After LogPipesEnd, further text from it belongs to no
+	// prediction.
 	LogPipe(fd int, stderr bool)
 	LogPipesEnd()
-	// Stuck says that the thread of a slot does not end what it runs. The worker has been given its last call.
+	// Stuck reports that the thread of a slot does not end what it runs. The worker gets no further call.
 	Stuck(why string)
-	// Stack says what the slot of that index runs: the Python stack of its thread, of its task and of the other threads;
-	// names and lines.
+	// Stack returns what the slot of that index runs: the Python stacks of its thread, of its task and of the other
+	// threads, with names and lines.
 	Stack(ctx context.Context, slot int) (string, error)
-	// Logged receives text that came for a prediction through its slot's channel. traceback: its end is the traceback of
-	// the prediction, which is one record of the server's log.
+	// Logged receives text that came for a prediction through its slot's channel. traceback means that it ends with the
+	// traceback of the prediction, which is one record of the server's log.
 	Logged(stream, prediction string, text []byte, traceback bool)
 }
 
@@ -47,24 +47,24 @@ const (
 type Options struct {
 	// Queue is how many calls may wait beyond those that have a slot; 0 means none.
 	Queue int
-	// QueueTimeout is how long a call may wait before the model has it, at a free slot a second at least; 0 means for
-	// ever.
+	// QueueTimeout is how long a call may wait before the model has it, at least a second at a free slot; 0 means no
+	// limit.
 	QueueTimeout time.Duration
-	// CancelGrace is how long a canceled call may go on before its worker is killed. Default 10 s.
+	// CancelGrace is how long a canceled call may go on before its worker is killed. Default: 10 s.
 	CancelGrace time.Duration
-	// PredictTimeout is how long the model may have a call before it is canceled; 0 means for ever.
+	// PredictTimeout is how long the model may have a call before it is canceled; 0 means no limit.
 	PredictTimeout time.Duration
 	// BusyPoll says who may busy-poll.
 	BusyPoll BusyPoll
 	// Tracer traces batches; nil means they are not traced.
 	Tracer *trace.Tracer
-	// Model names the model in these traces; "" means the server has one.
+	// Model names the model in these traces; "" if the server has one model.
 	Model string
-	// OnBatch receives each batch that ends: its size, and for how long its first call was held back for others though a
-	// worker was idle. It must not block. May be nil.
+	// OnBatch receives each batch that ends: its size, and how long its first call was held back for others while a worker
+	// was idle. It must not block. It may be nil.
 	OnBatch func(size int, held time.Duration)
 	// OnCalls receives the descriptor of a socket by which a prediction, or the predictions of a batch, call another
-	// model. It takes the descriptor over, and must not block. Nil means the models may call none.
+	// model. It takes the descriptor over, and must not block. If nil, models cannot call others.
 	OnCalls func(of []*predict.Prediction, fd int)
 }
 
@@ -78,15 +78,15 @@ type Pool struct {
 	admission    admission
 	batches      dispatcher
 	slots        []*Slot
-	idle         []*Slot // candidates: some may be idle no more
-	workers      int     // with slots
+	idle         []*Slot // candidates; some may not be idle any more
+	workers      int     // that have slots
 	threads      bool    // a worker's slots were threads
 	deadlines    deadlines
-	packTimer    *time.Timer // looks at packed calls; nil while there are none
-	limitTimer   *time.Timer // of the runtime limit; nil while nothing runs
+	packTimer    *time.Timer // checks packed calls; nil if there are none
+	limitTimer   *time.Timer // of the runtime limit; nil if nothing runs
 	singles      int         // calls in a row that came while no other was in flight
 	cpuPressure  cpuPressure // see busypoll.go
-	illegalMoves int         // of calls, that the table forbids: 0
+	illegalMoves int         // of calls, forbidden by the table; 0 unless there is a bug
 }
 
 func NewPool(o Options) *Pool {
@@ -120,17 +120,17 @@ type Load struct {
 	Queued   int // calls without a slot
 }
 
-// Queue is how many calls may wait beyond those that have a slot.
+// Queue returns how many calls may wait beyond those that have a slot.
 func (p *Pool) Queue() int { return p.o.Queue }
 
 func (p *Pool) Load() Load {
-	p.mu.Lock() // not by underLock, whose function would be allocated: each request asks
+	p.mu.Lock() // without underLock, whose closure would be allocated for each request
 	defer p.mu.Unlock()
 	a := &p.admission
 	return Load{Slots: len(p.slots), Capacity: a.capacity, InFlight: a.inFlight, Queued: a.queue.len}
 }
 
-// MeanDuration is how long the model has had a call lately, at the slot where that took longest; 0 means it is not
+// MeanDuration returns how long the model has had a call lately, at the slot where that took longest; 0 means it is not
 // known, or the model takes batches.
 func (p *Pool) MeanDuration() (longest time.Duration) {
 	p.mu.Lock()
@@ -144,8 +144,8 @@ func (p *Pool) MeanDuration() (longest time.Duration) {
 	return longest
 }
 
-// QueuePosition is a call's position among those that the model has not begun, counted from 1. 0 means it waits no
-// more.
+// QueuePosition returns a call's position among those that the model has not begun, counted from 1, or 0 if it does not
+// wait any more.
 func (p *Pool) QueuePosition(c *Call) int { return underLock(p, func() int { return p.position(c) }) }
 
 // Admit claims capacity for one call, to be submitted or given back with Withdraw. g is its group, or nil: the first
@@ -158,7 +158,7 @@ func (p *Pool) Admit(g *predict.Group) error {
 	switch {
 	case a.refusal != nil:
 		return a.refusal
-	case g != nil && g.Live > 0: // its place is taken
+	case g != nil && g.Live > 0: // the group has capacity
 	case a.inFlight < a.capacity+a.limit:
 		a.inFlight++
 		if p.singles++; a.inFlight > 1 {
@@ -182,7 +182,8 @@ func (p *Pool) Withdraw(g *predict.Group) {
 	p.mu.Unlock()
 }
 
-// Refuse ends every call that has no slot with err, and admits none from now on. Nil opens the pool again.
+// Refuse ends every call that has no slot with err, and admits none from now on. With a nil err the pool admits calls
+// again.
 func (p *Pool) Refuse(err error) {
 	p.locked(func() deliveries {
 		p.admission.refusal = err
@@ -192,7 +193,7 @@ func (p *Pool) Refuse(err error) {
 	})
 }
 
-// Submit hands an admitted call over; its owner calls Wait next.
+// Submit hands an admitted call to the pool; its owner calls Wait next.
 func (p *Pool) Submit(c *Call) {
 	now := time.Now()
 	p.mu.Lock()
@@ -229,7 +230,7 @@ func (p *Pool) SubmitAll(calls []*Call) {
 	})
 }
 
-// enter takes in an admitted call, and returns the slot that is to have it, or nil if it is queued, or has ended.
+// enter accepts an admitted call, and returns the slot that gets it, or nil if it is queued or has ended.
 func (p *Pool) enter(c *Call, now time.Time) *Slot {
 	c.pool, c.since = p, now
 	if err := p.reject(c, now); err != nil {
@@ -244,8 +245,8 @@ func (p *Pool) enter(c *Call, now time.Time) *Slot {
 	return s
 }
 
-// Wait carries the call through and returns when it has ended. One goroutine calls it, once. Meanwhile it may read the
-// slot's socket for all calls that wait there.
+// Wait returns when the call has ended. One goroutine calls it, once. Meanwhile it may read the slot's socket for all
+// calls that wait there.
 func (c *Call) Wait() {
 	p := c.pool
 	p.mu.Lock()
@@ -270,7 +271,7 @@ func (c *Call) Wait() {
 	}
 }
 
-// Cancel asks for the end of a call. If the model has not begun the call, it ends at once; otherwise the worker gets a
+// Cancel cancels a call. If the model has not begun the call, it ends at once; otherwise the worker gets a
 // signal, and is killed if the call does not end within Options.CancelGrace.
 func (p *Pool) Cancel(c *Call) {
 	p.locked(func() deliveries {
@@ -278,7 +279,7 @@ func (p *Pool) Cancel(c *Call) {
 			return nil
 		}
 		if c.canceling = true; c.state == fresh {
-			return nil // Submit has not come yet; it finds the mark
+			return nil // Submit was not called yet; it will see the mark
 		}
 		return p.cancelLocked(c)
 	})
@@ -316,7 +317,7 @@ func (p *Pool) finish(c *Call, r Result) {
 	}
 }
 
-// end finishes a call and lets its goroutine know.
+// end finishes a call and wakes its goroutine.
 func (p *Pool) end(c *Call, r Result) {
 	s := c.slot
 	p.finish(c, r)

@@ -24,7 +24,7 @@ func (l *slotEnd) leaveUnsent(unsent []byte) {
 	(*atomic.Uint64)(unsafe.Pointer(&l.w.mem[at+8])).Store(uint64(len(unsent)))
 }
 
-// frame is an answer as it stands in a stream.
+// frame returns an answer as it stands in a stream.
 func frame(kind ipc.Kind, id uint64, body []byte) []byte {
 	return append(ipc.AppendHeader(nil, kind, 0, id, uint64(time.Millisecond), len(body)), body...)
 }

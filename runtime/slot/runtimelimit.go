@@ -6,10 +6,10 @@ import (
 	"pinion/ipc"
 )
 
-// The runtime limit (Options.PredictTimeout) is checked by sampling each slot's running word, so it costs a call
-// nothing on its way. If the word has changed since the last check, a new call began at that check at the earliest; so
-// a timeout is late by one check at most. A running word that names no call of the slot may have been overwritten by
-// the model: then the oldest call that cannot be revoked counts as running.
+// The runtime limit (Options.PredictTimeout) is checked by sampling each slot's running word, so calls pay nothing for
+// it. If the word has changed since the last check, a new call began at that check at the earliest; so a timeout is
+// late by one check at most. A running word that names no call of the slot may have been overwritten by the model: then
+// the oldest call that cannot be revoked counts as running.
 const (
 	checksPerLimit = 20
 	minCheck       = time.Millisecond // the shortest time between two checks
@@ -67,7 +67,7 @@ func (p *Pool) checkRuntime() (d deliveries) {
 	return d
 }
 
-// runningID is the id of the call or batch that the model has, or 0.
+// runningID returns the id of the call or batch that the model has, or 0.
 func (s *Slot) runningID() uint64 {
 	if id := s.ch.words.Running(); s.has(id) {
 		return id

@@ -21,13 +21,13 @@ type Slot struct {
 	window      window
 	batches     slotBatches
 	outstanding int         // calls, those of batches included
-	freed       time.Time   // when its last call ended, or it was made
-	served      bool        // it had a success
-	listedIdle  bool        // it is in pool.idle, perhaps idle no more
+	freed       time.Time   // when its last call ended, or the slot was made
+	served      bool        // a call has succeeded
+	listedIdle  bool        // it is in pool.idle; it may not be idle any more
 	retiring    bool        // it gets no call any more
 	removed     bool        // it has left the pool
-	packedAt    uint64      // calls that it had had at the last look; see threads.go
-	stale       bool        // it had had no more at the look before, and has answered none since
+	packedAt    uint64      // calls that it had had at the last check; see threads.go
+	stale       bool        // it had had no more at the check before, and has answered none since
 	givenUp     uint64      // the call that its thread still runs, though it has ended; see threads.go
 	running     lastRunning // see runtimelimit.go
 	stall       stall       // see stalled.go
@@ -52,7 +52,7 @@ func newSlot(p *Pool, w *workerSlots, index int, conn *ipc.Conn, words ipc.Slot)
 	return s
 }
 
-// assign gives the slot a call. The delivery is to be queued and flushed without the lock.
+// assign gives the slot a call. The caller queues and flushes the delivery without the lock.
 func (s *Slot) assign(c *Call) delivery {
 	id := s.window.newClaim()
 	s.bind(c, id)
@@ -62,7 +62,7 @@ func (s *Slot) assign(c *Call) delivery {
 	return delivery{conn: s.ch.conn, id: id, call: c}
 }
 
-// bind makes a call the slot's, under that id.
+// bind adds a call to the slot, under that id.
 func (s *Slot) bind(c *Call, id uint64) {
 	c.resent = c.resent || c.id != 0
 	c.moveTo(assigned)
@@ -97,13 +97,13 @@ func (s *Slot) unassign(c *Call) {
 	s.listIdle()
 }
 
-// takeBack takes a call off the slot that goes on elsewhere.
+// takeBack takes a call off the slot, to run elsewhere.
 func (s *Slot) takeBack(c *Call) {
 	s.unassign(c)
 	s.ch.demote(c)
 }
 
-// call is the outstanding call of that id, or nil.
+// call returns the outstanding call of that id, or nil.
 func (s *Slot) call(id uint64) *Call {
 	if c := s.window.calls[ipc.ClaimIndex(id)]; c != nil && c.id == id {
 		return c
@@ -111,7 +111,7 @@ func (s *Slot) call(id uint64) *Call {
 	return s.batches.items[id]
 }
 
-// callsOf is the outstanding call of that id, or the calls of the batch of that id.
+// callsOf returns the outstanding call of that id, or the calls of the batch of that id.
 func (s *Slot) callsOf(id uint64) []*Call {
 	if c := s.call(id); c != nil {
 		return []*Call{c}
@@ -155,8 +155,8 @@ func (s *Slot) removeWhenDrained() {
 	}
 }
 
-// choose finds the slot for the next call: an idle one; else the one with the fewest outstanding calls that has room in
-// its window; else none. It does not pass a call that waits for a worker to itself.
+// choose returns the slot for the next call: an idle one, or else the one with the fewest outstanding calls that has
+// room in its window, or nil. No call overtakes one that waits for a worker to itself.
 func (p *Pool) choose(c *Call) *Slot {
 	if head := p.admission.queue.head; head != nil && head.alone() {
 		return nil
@@ -201,8 +201,8 @@ func (p *Pool) chooseIdle() *Slot {
 	return nil
 }
 
-// refill gives the slot what waits: from the queue up to its window, or, if it is idle and the queue is empty, half of
-// what lies unbegun in another slot.
+// refill gives the slot waiting calls: from the queue up to its window, or, if it is idle and the queue is empty, half
+// of the calls that another slot has not begun.
 func (s *Slot) refill(d deliveries) deliveries {
 	p := s.pool
 	if s.ch.closed {
@@ -257,7 +257,7 @@ func (s *Slot) canStealFrom(v *Slot) bool {
 	return v != s && !v.ch.closed && v.worker.batching == nil && v.outstanding > 1 && (v.worker != s.worker || !v.packs())
 }
 
-// stealFrom moves half of what lies unbegun in a slot, the oldest first.
+// stealFrom moves half of the calls that a slot has not begun, the oldest first.
 func (s *Slot) stealFrom(from *Slot, d deliveries) deliveries {
 	want := from.outstanding / 2
 	for _, c := range from.window.oldestFirst() {
@@ -276,13 +276,13 @@ func (s *Slot) stealFrom(from *Slot, d deliveries) deliveries {
 
 func (s *Slot) Served() bool { return underLock(s.pool, func() bool { return s.served }) }
 
-// Running is the name of the call that the model has now, or of the first that it has ended and whose answer is still
-// on its way; "" if there is neither. For a dead worker it is what the worker had, until Detach.
+// Running returns the name of the call that the model has now, or of the first that it has ended and whose answer is
+// still on its way, or "". For a dead worker it returns what the worker had, until Detach.
 func (s *Slot) Running() string { return underLock(s.pool, s.runningName) }
 
 func (s *Slot) runningName() string {
 	words := s.ch.words
-	if words == (ipc.Slot{}) { // the page is gone
+	if words == (ipc.Slot{}) { // the page is unmapped
 		return ""
 	}
 	if calls := s.callsOf(words.Running()); len(calls) > 0 {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Stack says what a call does that a worker has, as Worker.Stack does; ErrNotRunning: none has it.
+// Stack returns what a worker does for a call, as Worker.Stack does. The error is ErrNotRunning if no worker has it.
 func (p *Pool) Stack(ctx context.Context, c *Call) (string, error) {
 	s := underLock(p, c.runsIn)
 	if s == nil {
@@ -15,7 +15,8 @@ func (p *Pool) Stack(ctx context.Context, c *Call) (string, error) {
 	return s.worker.process.Stack(ctx, slices.Index(s.worker.slots, s))
 }
 
-// Running says which worker has begun a call, by its number, and since when at the earliest; zero means that none has.
+// Running returns the number of the worker that has begun a call, and the earliest time at which it did; a zero time
+// means that none has.
 func (p *Pool) Running(c *Call) (worker int, since time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -30,7 +31,7 @@ func (p *Pool) Running(c *Call) (worker int, since time.Time) {
 	return s.worker.hooks.Worker, later(since, s.freed)
 }
 
-// runsIn is the slot whose worker has begun the call, its batch or what prepares it; nil means none has.
+// runsIn returns the slot whose worker has begun the call, its batch or its preparation, or nil.
 func (c *Call) runsIn() *Slot {
 	s := c.slot
 	if c.state != assigned || s.ch.closed {
@@ -40,7 +41,7 @@ func (c *Call) runsIn() *Slot {
 	switch r := c.batch.run; {
 	case r != nil:
 		id = r.id
-	case s.batches.items[c.id] == c: // it is prepared beside what the slot runs
+	case s.batches.items[c.id] == c: // it is prepared while the slot runs another
 		return s
 	}
 	if s.ch.words.Running() != id {

@@ -2,21 +2,20 @@ package slot
 
 import "pinion/ipc"
 
-// A worker whose loop is stuck still answers its supervisor's pings: a separate thread does that. But it takes no call.
-// A slot is free if its running word names no call, and a free slot claims a call at once; so a call that stays
-// unclaimed in a free slot shows the stall. A slot that runs a call is busy for as long as that takes, and never
-// counts. An item that is to be prepared for a batch has no claim word; it counts while the worker does not even read
-// it.
+// A worker whose loop is stuck still answers its supervisor's pings, by a separate thread. But it takes no call. A slot
+// is free if its running word names no call, and a free slot claims a call at once; so a call that stays unclaimed in a
+// free slot shows the stall. A slot that runs a call is busy, and does not count. An item that is to be prepared for a
+// batch has no claim word; it counts while the worker does not read it.
 
-// stall is what a slot had not taken at the last check. Guarded by pool.mu.
+// stall describes what a slot had not taken at the last check. Guarded by pool.mu.
 type stall struct {
 	id     uint64 // of the call or batch
-	checks int    // in a row that found it untaken
+	checks int    // consecutive checks that found it untaken
 	unread int    // bytes that the worker had not read
 }
 
-// Stalled checks the slots of a worker. It returns in how many checks in a row, this one included, one of them did not
-// take the same call. Its caller checks at steady intervals.
+// Stalled checks the slots of a worker. It returns the number of consecutive checks, this one included, in which a slot
+// did not take the same call. Its caller checks at regular intervals.
 func (p *Pool) Stalled(slots []*Slot) int {
 	return underLock(p, func() (checks int) {
 		for _, s := range slots {
@@ -33,7 +32,7 @@ func (p *Pool) Stalled(slots []*Slot) int {
 	})
 }
 
-// untaken is the oldest call or batch that the slot should have taken and has not, or 0.
+// untaken returns the oldest call or batch that the slot should have taken and has not, or 0.
 func (s *Slot) untaken() uint64 {
 	if s.ch.closed {
 		return 0
@@ -56,10 +55,10 @@ func (s *Slot) untaken() uint64 {
 			return 0
 		}
 	}
-	return id // also if the claim word is overwritten: the worker then skips the call, and never answers it
+	return id // also if the claim word is overwritten, because the worker then skips the call and never answers it
 }
 
-// unreadItem is the oldest item that the worker is to prepare, if it has read nothing since the last check and has
+// unreadItem returns the oldest item that the worker is to prepare, if it has read nothing since the last check and has
 // nothing else to do; else 0.
 func (s *Slot) unreadItem() (id uint64) {
 	before := s.stall.unread

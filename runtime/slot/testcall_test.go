@@ -16,7 +16,7 @@ type testCall struct {
 	done chan struct{}
 }
 
-// newTestCall is an admitted call that is not submitted.
+// newTestCall returns an admitted call that is not submitted.
 func newTestCall(t testing.TB, p *Pool, name string) *testCall {
 	t.Helper()
 	if err := p.Admit(nil); err != nil {
@@ -71,7 +71,7 @@ func (f *testCall) failed(want error) {
 	}
 }
 
-// body is what a worker gets for the call of that name.
+// body returns what a worker gets for the call of that name.
 func body(name string) []byte { return []byte(`{"input":{"name":"` + name + `"}}`) }
 
 func isFor(r request, name string) bool { return string(r.body) == string(body(name)) }
@@ -101,7 +101,7 @@ func leading(t testing.TB, f *testCall) {
 	})
 }
 
-// testPool is a pool for a test that leaves nothing open.
+// testPool returns a pool for a test that leaves nothing open.
 func testPool(t testing.TB, o Options) *Pool {
 	t.Helper()
 	await.NoLeak(t)

@@ -6,17 +6,17 @@ import (
 	"pinion/ipc"
 )
 
-// The slots of a worker may be threads of one process: then a prediction that does not end, or that crashes, concerns
+// The slots of a worker may be threads of one process. Then a prediction that does not end, or that crashes, affects
 // the predictions beside it.
 
-// OtherCrashed is the cause with which a call ends whose worker another one has crashed.
+// OtherCrashed is the cause of a call's end if another call has crashed its worker.
 const OtherCrashed = "the worker died: another prediction crashed it"
 
 // alone reports whether a call has a worker with threads to itself: a training, and a call that may have crashed a
 // worker.
 func (c *Call) alone() bool { return c.Train || c.isolated }
 
-// mayTake reports whether the slot may have the call beside what its worker has.
+// mayTake reports whether the slot may have the call in addition to what its worker has.
 func (s *Slot) mayTake(c *Call) bool {
 	return !s.worker.threads || !s.worker.exclusive && (!c.alone() || s.worker.outstanding == 0)
 }
@@ -31,7 +31,7 @@ func (p *Pool) chooseAlone(c *Call) *Slot {
 	return nil
 }
 
-// leftExclusive lets the other slots of a worker have calls again.
+// leftExclusive allows the other slots of a worker to have calls again.
 func (w *workerSlots) leftExclusive() {
 	w.exclusive, w.freed = false, true
 	for _, s := range w.slots {
@@ -39,7 +39,7 @@ func (w *workerSlots) leftExclusive() {
 	}
 }
 
-// refillOthers gives the other slots of a worker what waits, once a call that had it to itself has left.
+// refillOthers refills the other slots of a worker after a call that had it to itself has left.
 func (s *Slot) refillOthers(d deliveries) deliveries {
 	s.worker.freed = false
 	for _, x := range s.worker.slots {
@@ -50,7 +50,7 @@ func (s *Slot) refillOthers(d deliveries) deliveries {
 	return d
 }
 
-// refillAll gives every slot what waits: the call that it waited for is gone.
+// refillAll refills every slot, after the call that waited for a worker to itself has left the queue.
 func (p *Pool) refillAll() (d deliveries) {
 	for _, s := range p.slots {
 		d = s.refill(d)
@@ -58,9 +58,9 @@ func (p *Pool) refillAll() (d deliveries) {
 	return d
 }
 
-// giveUp ends a canceled call that has not ended in time, and true; false means nothing but the end of its worker
-// helps. That is so unless the call has a thread, and the worker's main thread can still run Python. The worker gets no
-// other call and finishes what it has.
+// giveUp ends a canceled call that has not ended in time, if the call has a thread and the worker's main thread can
+// still run Python. The worker then gets no other call and finishes what it has. Otherwise giveUp returns false: only
+// the end of the worker ends the call.
 func (p *Pool) giveUp(c *Call) (deliveries, bool) {
 	s, id := c.slot, c.id
 	if !s.worker.threads || !s.ch.words.Noticed(id) {
@@ -101,20 +101,20 @@ func (w *workerSlots) countBegun() {
 	}
 }
 
-// Short predictions of a worker with a GIL gain nothing from several threads: each change of the thread costs more than
-// a prediction. So they go to one slot while it is busy, as they would with one slot. One that takes longer than
-// expected must not hold up those behind it: packedLook later they go to idle slots.
+// Short predictions of a worker with a GIL gain nothing from several threads: each switch of threads costs more than a
+// prediction. So they go to one slot while it is busy, as they would with one slot. If one takes longer than expected,
+// those behind it go to idle slots after packedLook.
 const (
 	packBelow  = 50 * time.Microsecond // average time of a prediction
 	packedLook = time.Millisecond
 )
 
-// packs reports whether calls are better behind others here than in an idle slot of the worker.
+// packs reports whether calls run sooner behind others in this slot than in an idle slot of the worker.
 func (s *Slot) packs() bool {
 	return s.worker.hooks.Packs && !s.stale && s.window.mean > 0 && s.window.mean < packBelow
 }
 
-// packed is a busy slot of an idle slot's worker that is better for the next call; nil means the idle one is.
+// packed returns a busy slot of an idle slot's worker if it is better for the next call, or nil.
 func (p *Pool) packed(idle *Slot) *Slot {
 	var best *Slot
 	for _, s := range idle.worker.slots {
@@ -133,7 +133,7 @@ func (p *Pool) packed(idle *Slot) *Slot {
 	return best
 }
 
-// unpack gives idle slots what lies behind a call that has not ended since the last look.
+// unpack moves calls behind one that has not ended since the last check to idle slots.
 func (p *Pool) unpack() (d deliveries) {
 	p.packTimer = nil
 	for _, s := range p.slots {

@@ -8,7 +8,7 @@ import (
 	"pinion/tests/await"
 )
 
-// threadWorker is a worker whose slots are threads.
+// threadWorker returns a worker whose slots are threads.
 func threadWorker(t *testing.T, p *Pool, n int, h Hooks) *fakeWorker {
 	t.Helper()
 	w := prepareWorker(t, p, n)
@@ -76,7 +76,7 @@ func TestThreads_StuckCallIsGivenUpIfPythonRuns(t *testing.T) {
 	}
 }
 
-// endOf is the worker's end of the slot that has a call.
+// endOf returns the worker's end of the slot that has a call.
 func (w *fakeWorker) endOf(c *testCall) *slotEnd {
 	s := locked(w.pool, func() *Slot { return c.slot })
 	for i, x := range w.slots {

@@ -12,18 +12,18 @@ type throughput struct {
 
 const (
 	minEnded   = 3                // fewer ended calls say nothing about the rate
-	fullWeight = 30 * time.Second // of waiting; what is older counts half
+	fullWeight = 30 * time.Second // of waiting; older samples count half
 	manyEnded  = 64               // unless fewer ended in that time
 )
 
-// start: calls wait from now on.
+// start records that calls wait from now on.
 func (t *throughput) start(now time.Time) {
 	if t.since.IsZero() {
 		t.since = now
 	}
 }
 
-// pause: no call waits any more.
+// pause records that no call waits any more.
 func (t *throughput) pause(now time.Time) {
 	if !t.since.IsZero() {
 		t.busy += now.Sub(t.since)
@@ -44,7 +44,7 @@ func (t *throughput) callEnded(now time.Time) {
 	}
 }
 
-// perCall is the time between two ends, or 0 if it is not known.
+// perCall returns the time between two ends, or 0 if it is not known.
 func (t *throughput) perCall() time.Duration {
 	if t.ended < minEnded {
 		return 0

@@ -8,18 +8,17 @@ import (
 	"pinion/runtime/trace"
 )
 
-// Traced is what a traced call and its pool tell each other. The pool writes what is below Span until the call has
-// ended.
+// Traced is shared by a traced call and its pool. The pool writes the fields after Span until the call has ended.
 type Traced struct {
 	Span trace.Context // of the prediction: its batch links to it
 
-	Place     trace.Attrs   // where the call ran; nil means nowhere
-	Times     ipc.Traced    // by the worker's clock, which is the front's; zero means it sent none
-	BatchSize int           // 0 means it ran in no batch
+	Place     trace.Attrs   // where the call ran; nil if it did not
+	Times     ipc.Traced    // by the worker's clock, which is also the front's; zero if it sent none
+	BatchSize int           // 0 if it ran in no batch
 	Batch     trace.Context // the span of its batch
 }
 
-// ranIn notes where a call ran that ends.
+// ranIn records where a call ran, at its end.
 func (t *Traced) ranIn(c *Call) {
 	t.Place = c.slot.place
 	if r := c.batch.run; r != nil {
@@ -30,8 +29,8 @@ func (t *Traced) ranIn(c *Call) {
 	}
 }
 
-// placeOf says where a slot's calls run, by its index in its worker: the slot's attribute has Cog's name. A device is
-// named if it is the worker's own.
+// placeOf returns the attributes of a slot: its worker, its index there (under Cog's name), and the worker's device if
+// it has its own.
 func placeOf(w *workerSlots, index int) trace.Attrs {
 	h := &w.hooks
 	a := trace.Attrs{}.Text("cog.slot.id", strconv.Itoa(h.Worker)+"."+strconv.Itoa(index)).Int("pinion.worker",
@@ -68,7 +67,7 @@ func (s *Slot) traceBatch(r *batchRun) {
 	}
 }
 
-// context is the context for the model, a JSON object, or nil.
+// context returns the context for the model, a JSON object, or nil.
 func (t *batchTrace) context() []byte {
 	if t == nil {
 		return nil
@@ -76,7 +75,7 @@ func (t *batchTrace) context() []byte {
 	return []byte(`{"traceparent":"` + t.span.Parent() + `"}`)
 }
 
-// end ends the span of a batch that has ended; failure says why it failed, "": it did not.
+// end ends the span of a batch that has ended. failure says why it failed, or is "".
 func (t *batchTrace) end(s *Slot, r *batchRun, began, now time.Time, failure string) {
 	if t == nil {
 		return

@@ -7,32 +7,32 @@ import (
 	"pinion/ipc"
 )
 
-// The window is how many requests lie in a slot's socket, the running one included: enough that the worker has the next
-// one while an answer travels (about 100 µs there and back; twice that for safety). More would be harder to move to
-// another slot.
+// The window is the number of requests in a slot's socket, the running one included. It is large enough that the worker
+// has the next one while an answer travels (about 100 µs for the round trip; twice that for safety). Further ones would
+// be harder to move to another slot.
 const (
 	windowSpan = 200 * time.Microsecond
 	minWindow  = 2
 	maxWindow  = 32
 )
 
-// window is the calls in a slot's socket that are in no batch, with their claim words. Guarded by pool.mu.
+// window holds the calls in a slot's socket that are in no batch, with their claim words. Guarded by pool.mu.
 type window struct {
 	calls  [ipc.Claims]*Call // by claim index
 	free   uint64            // a bit for each unused claim index
 	count  int               // calls
 	serial uint64            // of the last id
-	size   int               // how many calls there may be
+	size   int               // maximum number of calls
 	mean   time.Duration     // moving average of the time that the model has a call
 }
 
-// newID is an id without a claim word.
+// newID returns an id without a claim word.
 func (w *window) newID() uint64 {
 	w.serial++
 	return ipc.MakeID(w.serial, 0)
 }
 
-// newClaim is an id with its own claim word, until freeClaim.
+// newClaim returns an id with its own claim word, until freeClaim.
 func (w *window) newClaim() uint64 {
 	i := bits.TrailingZeros64(w.free)
 	w.free &^= 1 << i
@@ -66,7 +66,7 @@ func (w *window) oldestFirst() []*Call {
 	return calls
 }
 
-// learn takes the time of one call into the average, and sets the size by it.
+// learn adds the time of one call to the average, and sets the size by it.
 func (w *window) learn(took time.Duration) {
 	if w.mean == 0 {
 		w.mean = took

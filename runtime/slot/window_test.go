@@ -211,7 +211,7 @@ func TestWindow_HalfIsStolen(t *testing.T) {
 	empty(t, p)
 }
 
-// inSocket is how many bytes in a worker's socket are unread.
+// inSocket returns how many bytes in a worker's socket are unread.
 func inSocket(t *testing.T, l *slotEnd) int {
 	t.Helper()
 	n, err := unix.IoctlGetInt(l.fd, unix.TIOCINQ)
@@ -221,7 +221,7 @@ func inSocket(t *testing.T, l *slotEnd) int {
 	return n
 }
 
-// fast is a slot of a fast model, with n calls on their way and a leader.
+// fast returns a slot of a fast model, with n calls on their way and a leader.
 func fast(t *testing.T, p *Pool, n int) (w *fakeWorker, flights []*testCall) {
 	t.Helper()
 	w = newWorker(t, p, 1)

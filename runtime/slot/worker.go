@@ -7,22 +7,22 @@ import (
 	"pinion/ipc"
 )
 
-// workerSlots is what the slots of one worker share. Guarded by pool.mu, except for hooks and batching, which do not
-// change.
+// workerSlots is the state that the slots of one worker share. Guarded by pool.mu, except for hooks and batching, which
+// do not change.
 type workerSlots struct {
 	process     Worker
 	slots       []*Slot
 	outstanding int           // calls, of all slots
-	answered    int           // answers that came
+	answered    int           // answers received
 	remaining   int           // slots that are still in the pool
 	retiring    bool          // it gets no call any more
 	threads     bool          // each slot is a thread
 	exclusive   bool          // a call has it to itself
-	freed       bool          // such a call has just left: the other slots get what waits
+	freed       bool          // such a call has just left, so the other slots are refilled
 	begunAtExit int           // calls that the model had when it died
 	empty       chan struct{} // closed when it is retiring and nothing is outstanding
 	hooks       Hooks
-	batching    *BatchOptions // nil means each call runs by itself
+	batching    *BatchOptions // nil if calls are not batched
 }
 
 // Hooks let a worker's owner observe its answers. The functions must not block.
@@ -30,20 +30,20 @@ type Hooks struct {
 	// Worker and Device name the worker in traces.
 	Worker int
 	Device string
-	// Threads means that its slots are threads, so one that crashes takes the others with it. Isolate: those run once
-	// more, alone. Packs: they have a GIL, so short predictions go to one of them.
+	// Threads means that its slots are threads, so a crash of one ends the others. Isolate means that those then run once
+	// more, alone. Packs means that they have a GIL, so short predictions go to one of them.
 	Threads, Isolate, Packs bool
-	// After MaxRequests answers MaxRequestsReached is called, once; 0 means never.
+	// MaxRequestsReached is called once, after MaxRequests answers; 0 means never.
 	MaxRequests        int
 	MaxRequestsReached func()
-	// IsFatal tells by the body of a failure whether its worker is unusable from now on; nil means none is. Such a worker
-	// gets no further call, and FatalAnswer is called with that body.
+	// IsFatal reports, by the body of a failure, whether its worker is unusable from now on. Such a worker gets no further
+	// call, and FatalAnswer is called with that body. If IsFatal is nil, no failure is fatal.
 	IsFatal     func(body []byte) bool
 	FatalAnswer func(body []byte)
 }
 
-// Attach adds a worker's slots, one for each connection, and gives them what waits. b says how its calls are batched;
-// nil means they are not.
+// Attach adds a worker's slots, one for each connection, and gives them waiting calls. b says how its calls are
+// batched; nil means they are not.
 func (p *Pool) Attach(w Worker, conns []*ipc.Conn, page *ipc.Page, h Hooks, b *BatchOptions) (added []*Slot) {
 	p.locked(func() (d deliveries) {
 		p.batches.addWorker(b)
@@ -84,8 +84,9 @@ func (w *workerSlots) countAnswer() {
 	}
 }
 
-// Retire lets a worker finish what it has begun and gives it nothing more. What it has not begun goes to other workers
-// and keeps its position. The channel is closed when nothing is outstanding; the slots have left the pool by then.
+// Retire lets a worker finish the calls that it has begun and gives it no more. Calls that it has not begun go to other
+// workers and keep their position. The channel is closed when no call is outstanding; the slots have left the pool by
+// then.
 func (p *Pool) Retire(slots []*Slot) (empty <-chan struct{}) {
 	if len(slots) == 0 {
 		done := make(chan struct{})
@@ -105,13 +106,13 @@ func (p *Pool) Retire(slots []*Slot) (empty <-chan struct{}) {
 	return w.empty
 }
 
-// takeBackUnbegun requeues what lies unbegun in slots that are to get no call any more.
+// takeBackUnbegun requeues the calls that retiring slots have not begun.
 func (p *Pool) takeBackUnbegun(slots []*Slot) (d deliveries) {
 	var back []*Call
 	for _, s := range slots {
 		s.retiring = true
 		if s.ch.closed {
-			continue // Detach deals with its calls
+			continue // Detach settles its calls
 		}
 		for _, c := range s.window.oldestFirst() {
 			if s.ch.words.Revoke(c.id) {
@@ -135,7 +136,7 @@ func (p *Pool) removeSlot(s *Slot) {
 		return
 	}
 	s.removed = true
-	// The idle slots are searched too: those at the bottom of that stack are seldom taken, and would pile up. The slots
+	// The idle slots are searched too: those at the bottom of that stack are seldom taken, and would accumulate. The slots
 	// are cloned because a caller may be iterating over them.
 	is := func(x *Slot) bool { return x == s }
 	p.slots = slices.DeleteFunc(slices.Clone(p.slots), is)
@@ -155,9 +156,9 @@ func (p *Pool) removeSlot(s *Slot) {
 }
 
 type WorkerLoad struct {
-	Answered int       // answers that came
+	Answered int       // answers received
 	Busy     int       // calls that it has
-	Since    time.Time // when the oldest of them could begin; zero if it has none
+	Since    time.Time // when the oldest of them could begin; zero if there is none
 }
 
 func (p *Pool) WorkerLoad(slots []*Slot) WorkerLoad {
