@@ -114,8 +114,8 @@ func sizeOf(parts [][]byte) (size int) {
 // Flush writes what is queued.
 func (c *Conn) Flush() error { return c.write.flush() }
 
-// Unread is how much of what was sent the other side has not read yet: in bytes of the kernel's memory, or 0 if that
-// cannot be told.
+// Unread returns how much of what was sent the other side has not read yet: in bytes of the kernel's memory, or 0 if
+// that cannot be told.
 func (c *Conn) Unread() (n int) {
 	_ = c.raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) }) // an error leaves 0
 	return n

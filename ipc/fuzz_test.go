@@ -29,7 +29,7 @@ func decode(b []byte, sizes func(left int) int) (got []message, err error) {
 	return got, nil
 }
 
-// encode is the stream that these frames came in.
+// encode returns the stream that these frames came in.
 func encode(frames []message) (b []byte) {
 	for _, f := range frames {
 		b = append(b, wire(f.Kind, f.Flags, f.ID, f.Nanos, f.Body)...)

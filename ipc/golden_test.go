@@ -143,7 +143,7 @@ func examples() []example {
 
 func goldenFile(name string) string { return filepath.Join("testdata", "golden", name+".txt") }
 
-// golden is the bytes of a golden file, which holds them as a table.
+// golden returns the bytes of a golden file, which holds them as a table.
 func golden(t *testing.T, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(goldenFile(name))
@@ -185,7 +185,7 @@ func TestGolden_EncodeGolden(t *testing.T) {
 	}
 }
 
-// sent is the frame as it comes out of a socket.
+// sent returns the frame as it comes out of a socket.
 func sent(t *testing.T, e example, n int) []byte {
 	t.Helper()
 	var c *Conn

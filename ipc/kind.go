@@ -79,7 +79,7 @@ const (
 	KindRead Kind = 57 // no body: id is how many more items the caller has read; worker to front
 )
 
-// String is the kind's name, or its number where no version of the protocol has it.
+// String returns the kind's name, or its number where no version of the protocol has it.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) && kindNames[k] != "" {
 		return kindNames[k]

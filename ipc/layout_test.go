@@ -82,7 +82,7 @@ func readHeader(t *testing.T, path string) cHeader {
 	return cHeader{pkg.Scope(), types.SizesFor("gc", "amd64")} // 64-bit words: alike on every machine we build for
 }
 
-// number is the value of a constant.
+// number returns the value of a constant.
 func (h cHeader) number(t *testing.T, name string) uint64 {
 	t.Helper()
 	c, ok := h.scope.Lookup(name).(*types.Const)
@@ -96,7 +96,7 @@ func (h cHeader) number(t *testing.T, name string) uint64 {
 	return v
 }
 
-// layout is the offset of each field of a struct, and its size under "".
+// layout returns the offset of each field of a struct, and its size under "".
 func (h cHeader) layout(t *testing.T, name string) map[string]int64 {
 	t.Helper()
 	o := h.scope.Lookup(name)
@@ -167,7 +167,7 @@ func TestLayout_PageOfWorker(t *testing.T) {
 	}
 }
 
-// kinds are the names of the kinds, with their values.
+// kinds returns the names of the kinds, with their values.
 func kinds() map[string]uint64 {
 	found := make(map[string]uint64)
 	for value, name := range kindNames {

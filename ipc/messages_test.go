@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// exampleBody is the body of an example of PROTOCOL.md.
+// exampleBody returns the body of an example of PROTOCOL.md.
 func exampleBody(t *testing.T, name string) []byte {
 	t.Helper()
 	for _, e := range examples() {

@@ -70,7 +70,7 @@ func MakeID(serial uint64, claim int) uint64 {
 	return serial<<bits.TrailingZeros(Claims) | uint64(claim)
 }
 
-// ClaimIndex is the index of an id's claim word.
+// ClaimIndex returns the index of an id's claim word.
 func ClaimIndex(id uint64) int { return int(id & (Claims - 1)) }
 
 // Page is the front's mapping of the shared page.
@@ -99,7 +99,7 @@ func NewPage() (*Page, error) {
 	return p, nil
 }
 
-// File is the page's memory file, to be inherited by the worker.
+// File returns the page's memory file, to be inherited by the worker.
 func (p *Page) File() *os.File { return p.file }
 
 // Close unmaps the page: nothing of it may be used any more.
@@ -128,14 +128,14 @@ func (p *Page) LostControl() bool { return p.word(offLost).Load() != 0 }
 // SetScore tells the worker which oom_score_adj it has that no other child of the front has; 0 means none.
 func (p *Page) SetScore(score int) { p.word(offScore).Store(uint64(score)) }
 
-// Crashed is 1 + the slot whose thread has crashed the worker, or 0.
+// Crashed returns 1 + the slot whose thread has crashed the worker, or 0.
 func (p *Page) Crashed() int { return int(p.word(offCrashed).Load() % (MaxSlots + 1)) }
 
 // BeginInterrupt reports whether a KindInterrupt is to be sent, because none is on its way. So interrupts never fill
 // the socket of a worker that does not read.
 func (p *Page) BeginInterrupt() bool { return p.word(offInterrupt).Swap(1) == 0 }
 
-// PredictionPipes are the counters of the pipes that a prediction has to itself.
+// PredictionPipes returns the counters of the pipes that a prediction has to itself.
 func (p *Page) PredictionPipes() (stdout, stderr Consumed) {
 	return Consumed{p.word(offOwn), p.word(offOwn + 8)}, Consumed{p.word(offOwn + 64), p.word(offOwn + 72)}
 }
@@ -165,7 +165,7 @@ func (c Consumed) End(n int) {
 	c.version.Add(1)
 }
 
-// Bytes is how much was taken so far.
+// Bytes returns how much was taken so far.
 func (c Consumed) Bytes() uint64 { return c.bytes.Load() }
 
 // Slot is the part of a page that belongs to one slot.
@@ -189,7 +189,7 @@ func (s Slot) unsent(position uint64) []byte {
 	return s.page.mem[from+int(position-begin) : from+int(length)]
 }
 
-// Running is the id that the model has at this moment, or 0.
+// Running returns the id that the model has at this moment, or 0.
 func (s Slot) Running() uint64 { return s.page.word(s.base + offRunning).Load() }
 
 // Noticed reports whether the worker's main thread has tried to end an id, for which it needs the GIL.
@@ -233,7 +233,7 @@ func (s Slot) Revoke(id uint64) bool {
 	return s.claim(id).CompareAndSwap(id<<claimShift|uint64(ClaimQueued), id<<claimShift|uint64(ClaimRevoked))
 }
 
-// Claim is the state of id, or ClaimFree where the word is another's.
+// Claim returns the state of id, or ClaimFree where the word is another's.
 func (s Slot) Claim(id uint64) Claim {
 	w := s.claim(id).Load()
 	if w>>claimShift != id&(1<<claimIDBits-1) {

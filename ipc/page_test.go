@@ -239,7 +239,7 @@ func takeAll(t *testing.T, fd int, counter Consumed) (total uint64) {
 	}
 }
 
-// position is what was ever written into a pipe, as position of pyembed/px_logs.c finds it.
+// position returns what was ever written into a pipe, as position of pyembed/px_logs.c finds it.
 func (o other) position(t *testing.T, offset, fd int) uint64 {
 	for {
 		before, taken := o.word(offset).Load(), o.word(offset+8).Load()

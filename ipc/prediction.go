@@ -50,8 +50,8 @@ func (c *Conn) QueuePredict(
 	return c.QueueIn(create, KindPredict, flags, id, parts...)
 }
 
-// FilesMember is the member "files" of a request whose output files the front takes from that folder. tensors means
-// that the output may have arrays in binary.
+// FilesMember returns the member "files" of a request whose output files the front takes from that folder. tensors
+// means that the output may have arrays in binary.
 func FilesMember(folder, token string, tensors bool) []byte {
 	member, _ := json.Marshal(struct { // it always can be encoded
 		Folder  string `json:"folder"`
@@ -61,10 +61,10 @@ func FilesMember(folder, token string, tensors bool) []byte {
 	return member
 }
 
-// TensorsMember is the member "files" of a request whose output may have arrays in binary.
+// TensorsMember returns the member "files" of a request whose output may have arrays in binary.
 func TensorsMember() []byte { return []byte(`{"tensors":true}`) }
 
-// IDs is the body of a Batch or Drop frame.
+// IDs returns the body of a Batch or Drop frame.
 func IDs(ids ...uint64) []byte {
 	body := append(make([]byte, 0, 16+20*len(ids)), `{"ids":[`...)
 	for i, id := range ids {
@@ -76,7 +76,7 @@ func IDs(ids ...uint64) []byte {
 	return append(body, `]}`...)
 }
 
-// BatchOf is the body of a Batch frame. context is the JSON object that the model finds in its scope, or nil.
+// BatchOf returns the body of a Batch frame. context is the JSON object that the model finds in its scope, or nil.
 func BatchOf(context []byte, ids ...uint64) []byte {
 	body := IDs(ids...)
 	if context == nil {
@@ -161,7 +161,7 @@ func ParseAnswer(kind Kind, body []byte) (a Answer, ok bool) {
 	return a, ok
 }
 
-// objectEnd is the length of the JSON object that b begins with, or -1.
+// objectEnd returns the length of the JSON object that b begins with, or -1.
 func objectEnd(b []byte) int {
 	for i, depth := 0, 0; i < len(b); i++ {
 		switch b[i] {
@@ -185,14 +185,14 @@ func objectEnd(b []byte) int {
 	return -1
 }
 
-// FailureText is the error in the body of a Failed frame, not decoded; nil if there is none. Quotes within the
+// FailureText returns the error in the body of a Failed frame, not decoded; nil if there is none. Quotes within the
 // metrics before it are escaped.
 func FailureText(body []byte) []byte {
 	_, text, _ := bytes.Cut(body, []byte(`,"error":"`))
 	return text
 }
 
-// FailureError is the error in the body of a Failed frame, decoded; "" where there is none.
+// FailureError returns the error in the body of a Failed frame, decoded; "" where there is none.
 func FailureError(body []byte) string {
 	m, err := parse[struct{ Error string }](body, "failure")
 	if err != nil {

@@ -53,7 +53,7 @@ func (rd *reader) init(raw syscall.RawConn) {
 	rd.poll = func(fd uintptr) bool { return rd.receive(fd) || rd.pollBusily(fd) }
 }
 
-// receive is one recvmsg; false means that the socket is not readable yet. The message header is kept in the reader
+// receive calls recvmsg once; false means that the socket is not readable yet. The message header is kept in the reader
 // because a fresh one would escape to the heap with every call.
 func (rd *reader) receive(fd uintptr) bool {
 	room := rd.room()
@@ -81,7 +81,7 @@ func (rd *reader) receive(fd uintptr) bool {
 	}
 }
 
-// room is where the next bytes go.
+// room returns where the next bytes go.
 func (rd *reader) room() []byte {
 	if rd.big != nil {
 		return rd.big[rd.bigHas:]

@@ -97,7 +97,7 @@ type Problem struct {
 	Traceback string `json:"traceback"` // of an exception of the model's own; "" means there is none
 }
 
-// Text is the problem as the setup's logs have it, without a newline at its end.
+// Text returns the problem as the setup's logs have it, without a newline at its end.
 func (p *Problem) Text() string {
 	if p.Traceback != "" {
 		return strings.TrimSuffix(p.Traceback, "\n")
@@ -120,7 +120,7 @@ func ParseCUDA(body []byte) (map[string]any, error) {
 // SendHealth asks for the model's own check; the answer is a Healthy frame with that id.
 func (c *Conn) SendHealth(id uint64) error { return c.Send(KindHealth, id, emptyObject) }
 
-// StackID is the id of an AskStack frame: the front's serial number, and the slot's index.
+// StackID returns the id of an AskStack frame: the front's serial number, and the slot's index.
 func StackID(serial uint64, slot int) uint64 { return serial*stackSlots + uint64(slot) }
 
 const stackSlots = 1024 // more than a worker may have

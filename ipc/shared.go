@@ -22,7 +22,7 @@ const sharedLeast = 64 << 10
 // elsewhere is added to a tensor's number of dimensions if its elements are in the file of the request.
 const elsewhere = 0x80
 
-// Offset is where in the file a part begins; negative means it does not lie there.
+// Offset returns where in the file a part begins; negative means it does not lie there.
 func (f *SharedFile) Offset(part []byte) int {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(part))) - uintptr(unsafe.Pointer(unsafe.SliceData(f.Data)))
 	if at >= uintptr(len(f.Data)) {

@@ -93,7 +93,7 @@ func untilError(c *Conn) (got []message, err error) {
 	return got, err
 }
 
-// wire is a frame as it travels.
+// wire returns a frame as it travels.
 func wire(kind Kind, flags uint8, id, nanos uint64, body []byte) []byte {
 	return append(AppendHeader(nil, kind, flags, id, nanos, len(body)), body...)
 }
@@ -145,7 +145,7 @@ func memoryFile(t testing.TB, body []byte) int {
 	return fd
 }
 
-// filled is n bytes that tell who made them.
+// filled returns n bytes that tell who made them.
 func filled(n int, seed uint64) []byte {
 	b := make([]byte, n)
 	r := rand.NewPCG(seed, uint64(n))

@@ -29,7 +29,7 @@ func AppendTensorHead(dst []byte, code byte, shape []int64, size int) []byte {
 // HasTensor reports whether body has a tensor, if it is otherwise JSON.
 func HasTensor(body []byte) bool { return bytes.IndexByte(body, tensorMark) >= 0 }
 
-// elementSize is how many bytes an element takes. It is 0 if there is no such code.
+// elementSize returns how many bytes an element takes. It is 0 if there is no such code.
 func elementSize(code byte) int {
 	switch code {
 	case '?', 'b', 'B':

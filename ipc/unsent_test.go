@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outlived is a channel to a worker that has died with frames unsent: these are all bytes of its stream, of which
+// outlived returns a channel to a worker that has died with frames unsent: these are all bytes of its stream, of which
 // the first so many were sent, and those from begin on lie in the page.
 func outlived(t *testing.T, stream []byte, sent, begin int) (got []message, err error) {
 	t.Helper()

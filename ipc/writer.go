@@ -118,7 +118,7 @@ func (w *writer) flush() error {
 	return w.drain()
 }
 
-// failed is why nothing can be sent any more, or nil. Called with the lock held.
+// failed returns why nothing can be sent any more, or nil. Called with the lock held.
 func (w *writer) failed() error {
 	if w.closed {
 		return ErrClosed

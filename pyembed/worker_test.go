@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// workerPython is the interpreter of the tests, and its library.
+// workerPython returns the interpreter of the tests, and its library.
 func workerPython(t *testing.T) (python, library string) {
 	t.Helper()
 	python = os.Getenv("PINION_TEST_PYTHON")

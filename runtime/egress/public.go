@@ -38,8 +38,8 @@ func Reason(err error) error {
 	return err
 }
 
-// special are the networks that IANA's special-purpose registries exclude from the public Internet and that net/netip
-// does not test, and those that embed an IPv4 address.
+// special returns the networks that IANA's special-purpose registries exclude from the public Internet and that
+// net/netip does not test, and those that embed an IPv4 address.
 func special() []netip.Prefix {
 	return []netip.Prefix{
 		netip.MustParsePrefix("0.0.0.0/8"),       // this network

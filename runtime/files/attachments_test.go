@@ -25,7 +25,7 @@ func inboxStore(t *testing.T, o Options) (*Store, string) {
 	return s, s.folder.path
 }
 
-// left are the names in a store's folder, except for its lock.
+// left returns the names in a store's folder, except for its lock.
 func left(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(folder)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// packed is text in one coding.
+// packed returns text in one coding.
 func packed(t *testing.T, coding, text string) []byte {
 	t.Helper()
 	var out bytes.Buffer

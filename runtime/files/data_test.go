@@ -210,7 +210,7 @@ func FuzzData(f *testing.F) {
 	})
 }
 
-// percentDecoded is the plain way to do what percentReader does.
+// percentDecoded returns the plain way to do what percentReader does.
 func percentDecoded(s string) string {
 	var out []byte
 	for i := 0; i < len(s); i++ {

@@ -62,7 +62,7 @@ func (e *FetchError) Error() string {
 		logtext.Clip(e.Cause.Error())
 }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *FetchError) Unwrap() error { return e.Cause }
 
 // UploadError is a file that could not be uploaded.
@@ -77,7 +77,7 @@ func (e *UploadError) Error() string {
 		logtext.Clip(e.Cause.Error())
 }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *UploadError) Unwrap() error { return e.Cause }
 
 // redact returns the part of a URL that may be shown: its origin and path.

@@ -39,7 +39,7 @@ func newStore(t *testing.T, o Options) *Store {
 	return s
 }
 
-// list is everything below path but the lock file.
+// list returns everything below path but the lock file.
 func list(t *testing.T, path string) []string {
 	t.Helper()
 	var found []string
@@ -63,7 +63,7 @@ func noFiles(t *testing.T, s *Store) {
 	}
 }
 
-// prepared is an input with the URLs as the list "x".
+// prepared returns an input with the URLs as the list "x".
 func prepared(t *testing.T, urls ...string) predict.Prepared {
 	t.Helper()
 	p := predict.Prepared{Input: []byte(`{"n":1,"x":[ `)}

@@ -17,8 +17,8 @@ const maxName = 150
 // maxFolderName is how many bytes of a prediction's id are in its folder's name.
 const maxFolderName = 40
 
-// folderName is the readable part of a folder's name. Clients choose ids, so only plain characters are used. A unique
-// suffix follows it.
+// folderName returns the readable part of a folder's name. Clients choose ids, so only plain characters are used. A
+// unique suffix follows it.
 func folderName(id string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' {
@@ -60,8 +60,8 @@ func extensionOf(name string) string {
 	return extension
 }
 
-// downloadName is the name of a downloaded file, from its URL. Without an extension in the URL it has none, as with
-// Cog, even if the server sends a media type.
+// downloadName returns the name of a downloaded file, from its URL. Without an extension in the URL it has none, as
+// with Cog, even if the server sends a media type.
 func downloadName(first *url.URL) string {
 	if name := lastSegment(first); name != "" {
 		return name

@@ -28,10 +28,10 @@ func (s *Store) NewOutputs(id string) (*Outputs, error) {
 	return &Outputs{folder}, nil
 }
 
-// Folder is where the worker writes the files.
+// Folder returns where the worker writes the files.
 func (o *Outputs) Folder() string { return o.path }
 
-// Token is 32 hexadecimal digits.
+// Token returns 32 hexadecimal digits.
 func (o *Outputs) Token() string { return o.token }
 
 // Close removes the files. It may be called any number of times.

@@ -51,7 +51,7 @@ func (s *Store) NewUploads(id string, to Destination) (*Uploads, error) {
 	return u, nil
 }
 
-// Folder is where the worker writes the files; "" for nil.
+// Folder returns where the worker writes the files; "" for nil.
 func (u *Uploads) Folder() string {
 	if u == nil {
 		return ""
@@ -59,7 +59,7 @@ func (u *Uploads) Folder() string {
 	return u.path
 }
 
-// Token is 32 hexadecimal digits; "" for nil.
+// Token returns 32 hexadecimal digits; "" for nil.
 func (u *Uploads) Token() string {
 	if u == nil {
 		return ""
@@ -115,9 +115,9 @@ func (u *Uploads) Chunk(chunk []byte) Chunk {
 	return c
 }
 
-// Resolve uploads the files, Options.Parallel of all chunks at a time, and returns the chunk with URLs instead of marks.
-// Without marks it returns the chunk itself. A file is removed after its upload, so each chunk resolves once. The error
-// is an *UploadError, ErrClosed, or the cause of ctx's end.
+// Resolve uploads the files, Options.Parallel of all chunks at a time, and returns the chunk with URLs instead of
+// marks. Without marks it returns the chunk itself. A file is removed after its upload, so each chunk resolves once.
+// The error is an *UploadError, ErrClosed, or the cause of ctx's end.
 func (c Chunk) Resolve(ctx context.Context) ([]byte, error) {
 	u := c.uploads
 	if u == nil {

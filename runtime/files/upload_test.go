@@ -59,7 +59,7 @@ func newStorage(t *testing.T, answers map[string]http.HandlerFunc) *storage {
 	return s
 }
 
-// received is what was put, and forgets it.
+// received returns what was put, and forgets it.
 func (s *storage) received() []put {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,7 +20,7 @@ type Plan struct {
 	Warning string // what the operator should know, or "" for nothing
 }
 
-// Device is what worker i is given, and whether it is given anything.
+// Device returns what worker i is given, and whether it is given anything.
 func (p Plan) Device(i int) (string, bool) {
 	if p.devices == nil {
 		return "", false
@@ -113,7 +113,7 @@ func unseen(devices, visible []string) string {
 	return ""
 }
 
-// visibleGPUs are the GPUs that a process started here would see, as CUDA_VISIBLE_DEVICES names them. CUDA
+// visibleGPUs returns the GPUs that a process started here would see, as CUDA_VISIBLE_DEVICES names them. CUDA
 // itself is not asked: the front never loads it. root is "/", but in tests.
 func visibleGPUs(env func(string) (string, bool), root string) []string {
 	if list, set := env("CUDA_VISIBLE_DEVICES"); set {
@@ -155,5 +155,5 @@ func gpuNodes(root string) (names []string) {
 	return names
 }
 
-// Visible are the GPUs that workers of this process would see.
+// Visible returns the GPUs that workers of this process would see.
 func Visible() []string { return visibleGPUs(os.LookupEnv, "/") }

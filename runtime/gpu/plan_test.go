@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// machine is a root folder with these files in it.
+// machine returns a root folder with these files in it.
 func machine(t *testing.T, files ...string) string {
 	t.Helper()
 	root := t.TempDir()

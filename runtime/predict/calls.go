@@ -120,7 +120,7 @@ func (c *Call) End(now time.Time) {
 	c.of = nil
 }
 
-// stateAt is the state of the call, with at most that many further calls. Called with the lock held.
+// stateAt returns the state of the call, with at most that many further calls. Called with the lock held.
 func (c *Call) stateAt(now time.Time, left *int) CallState {
 	s := c.state
 	if c.of == nil {
@@ -143,7 +143,7 @@ func (c *Call) stateAt(now time.Time, left *int) CallState {
 	return s
 }
 
-// first is the first calls, at most that many.
+// first returns the first calls, at most that many.
 func (c Calls) first(left *int) Calls {
 	out := Calls{Omitted: c.Omitted}
 	for i, s := range c.List {
@@ -195,8 +195,8 @@ func (p *Prediction) waits() bool {
 	return ok && w.Waits()
 }
 
-// AtEnd is the calls of a prediction that has ended, as they stay: the end of their caller cancels those that still
-// run.
+// AtEnd returns the calls of a prediction that has ended, as they stay: the end of their caller cancels those that
+// still run.
 func (c Calls) AtEnd() Calls {
 	c.List = slices.Clone(c.List)
 	for i := range c.List {
@@ -221,7 +221,7 @@ func (c Calls) AppendTo(members []byte) []byte {
 	return append(append(slices.Clip(members), ','), text[1:len(text)-1]...)
 }
 
-// CallsSize is how many bytes the calls take.
+// CallsSize returns how many bytes the calls take.
 func (p *Prediction) CallsSize() int {
 	r := p.calls.Load()
 	if r == nil {

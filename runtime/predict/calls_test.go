@@ -8,7 +8,7 @@ import (
 	"pinion/runtime/memory"
 )
 
-// called is a prediction that another one calls.
+// called returns a prediction that another one calls.
 func called(by *Prediction) (*Prediction, *Call) {
 	p := New("child", &Request{}, epoch, &runner{}, Options{})
 	c := BeginCall([]*Prediction{by}, "m", epoch)
@@ -16,7 +16,7 @@ func called(by *Prediction) (*Prediction, *Call) {
 	return p, c
 }
 
-// count is how many calls are listed, at any depth.
+// count returns how many calls are listed, at any depth.
 func (c Calls) count() (n int) {
 	for _, s := range c.List {
 		n += 1 + s.count()
@@ -24,7 +24,7 @@ func (c Calls) count() (n int) {
 	return n
 }
 
-// omitted is how many are not.
+// omitted returns how many are not.
 func (c Calls) omitted() int {
 	n := c.Omitted
 	for _, s := range c.List {

@@ -89,7 +89,7 @@ func (e *Encoder) appendTime(dst []byte, key string, t time.Time) []byte {
 	return append(dst, '"')
 }
 
-// seconds is how long the prediction ran, by the times of its record.
+// seconds returns how long the prediction ran, by the times of its record.
 func (rec *Record) seconds() float64 {
 	if rec.Started.IsZero() || rec.Completed.IsZero() {
 		return 0

@@ -16,7 +16,7 @@ func observed(o Options) *Prediction {
 	return New("a", &Request{ID: "a", Mode: Stream}, epoch, &runner{}, o)
 }
 
-// text is an event in a line.
+// text returns an event in a line.
 func text(e Event) string {
 	return fmt.Sprintf("%d %d %s %s", e.Kind, e.Index, e.Source, e.Data)
 }

@@ -21,7 +21,7 @@ type feed struct {
 	subs    []*Subscription
 }
 
-// size is the ring's capacity: the history of a late subscriber, and its buffer.
+// size returns the ring's capacity: the history of a late subscriber, and its buffer.
 func (f *feed) size() uint64 { return f.history + subscriberBuffer }
 
 // stored is an event in the ring. An output's data stays in the record, where it ends at end: the record's memory moves

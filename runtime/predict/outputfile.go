@@ -30,7 +30,7 @@ func (p *Prediction) SetFolder(f OutputFolder) {
 	p.mu.Unlock()
 }
 
-// Folder is where the output files are; the zero OutputFolder: there is none.
+// Folder returns where the output files are; the zero OutputFolder: there is none.
 func (p *Prediction) Folder() OutputFolder {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,7 +40,7 @@ func (p *Prediction) Folder() OutputFolder {
 	return *p.folder
 }
 
-// File is the output where it is one file; nil means the record has the output.
+// File returns the output where it is one file; nil means the record has the output.
 func (p *Prediction) File() *OutputFile {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -125,7 +125,7 @@ func (p *Prediction) Start() {
 	}()
 }
 
-// Done is closed when the prediction has ended.
+// Done returns a channel that is closed when the prediction has ended.
 func (p *Prediction) Done() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()

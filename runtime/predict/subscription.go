@@ -103,7 +103,7 @@ func (s *Subscription) Next(dst []Event, stop <-chan struct{}) ([]Event, error) 
 	}
 }
 
-// Position is how many events are before the one that Next returns next.
+// Position returns how many events are before the one that Next returns next.
 func (s *Subscription) Position() uint64 {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()

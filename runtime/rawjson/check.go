@@ -21,7 +21,8 @@ func Check(b []byte) error {
 	return &SyntaxError{Offset: at, Reason: explain(b, at, reason)}
 }
 
-// explain is the reason, or names what other writers of JSON, such as Python's, have for a number that is not finite.
+// explain returns the reason, or names what other writers of JSON, such as Python's, have for a number that is not
+// finite.
 func explain(b []byte, at int, reason string) string {
 	for _, word := range []string{"NaN", "Infinity"} {
 		if bytes.HasPrefix(b[at:], []byte(word)) && (reason == reasonChar || reason == reasonNumber) {

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// strict is what Check must say, by way of the standard library and plain loops.
+// strict returns what Check must say, by way of the standard library and plain loops.
 func strict(b []byte) bool {
 	return json.Valid(b) && utf8.Valid(b) && depth(b) <= MaxDepth && !unpairedSurrogate(b) && !outOfRange(b)
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// numbers is a list of n numbers of six bytes each, with the commas.
+// numbers returns a list of n numbers of six bytes each, with the commas.
 func numbers(n int) string { return "[" + strings.TrimSuffix(strings.Repeat("0.1e2,", n), ",") + "]" }
 
 func TestLists_AreRecorded(t *testing.T) {
@@ -113,7 +113,7 @@ func sameMembers(t *testing.T, doc []byte, lists *Lists) {
 	}
 }
 
-// within are those of l that end in the first n bytes.
+// within returns those of l that end in the first n bytes.
 func within(l Lists, n int) *Lists {
 	var in Lists
 	for _, at := range l.known[:l.count] {

@@ -9,7 +9,7 @@ import (
 	"pinion/runtime/slot"
 )
 
-// batchOptions are the model's batching options after the operator's overrides.
+// batchOptions returns the model's batching options after the operator's overrides.
 func batchOptions(b *ipc.Batching, v batch.Override) (*slot.BatchOptions, error) {
 	o := batch.Options{MaxSize: b.MaxSize}
 	if b.MaxWaitMS != nil {

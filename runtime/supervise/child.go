@@ -74,7 +74,7 @@ func (c *child) awaitEnd() (syscall.WaitStatus, error) {
 	return statusOf(&info), err
 }
 
-// statusOf is the status that wait4 would return.
+// statusOf returns the status that wait4 would return.
 func statusOf(info *unix.Siginfo) syscall.WaitStatus {
 	// siginfo_t of sigaction(2): signo, errno, code, on 64 bits a gap, pid, uid, status.
 	status := *(*int32)(unsafe.Pointer(uintptr(unsafe.Pointer(info)) + 24))

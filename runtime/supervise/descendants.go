@@ -40,8 +40,8 @@ func processes() (list []proc) {
 	return list
 }
 
-// descendants are the processes that c started, and those that they started, without c. Some have lost their parents,
-// and are children of this process now.
+// descendants returns the processes that c started, and those that they started, without c. Some have lost their
+// parents, and are children of this process now.
 func (c *child) descendants() (found []proc) {
 	procs := processes()
 	belongs := map[int]bool{c.pid: true}

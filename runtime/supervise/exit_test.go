@@ -18,7 +18,7 @@ import (
 	"pinion/tests/await"
 )
 
-// deaths are ways to end, and the words for them.
+// deaths returns ways to end, and the words for them.
 func deaths() map[string][]string {
 	return map[string][]string{
 		"SEGV": {"worker killed by SIGSEGV", "a memory fault in native code"},

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// failure is the body of a prediction that failed so.
+// failure returns the body of a prediction that failed so.
 func failure(t *testing.T, text string) []byte {
 	t.Helper()
 	quoted, err := json.Marshal(text)

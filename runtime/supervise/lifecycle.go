@@ -204,8 +204,8 @@ func (s *Supervisor) passTurn() {
 	}
 }
 
-// slotHooks are what the pool calls about this process, with its lock held or in a goroutine that carries answers: they
-// must not block.
+// slotHooks returns what the pool calls about this process, with its lock held or in a goroutine that carries answers:
+// they must not block.
 func (w *worker) slotHooks() slot.Hooks {
 	return slot.Hooks{
 		Worker: w.sup.o.Index, Device: w.sup.o.Device,

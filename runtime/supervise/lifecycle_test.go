@@ -21,7 +21,7 @@ func (s *stage) generation(name string) string {
 	return string(bytes.TrimSuffix(rest, []byte(`"}`)))
 }
 
-// settled is a worker that was renewed so often, and is alone.
+// settled returns a worker that was renewed so often, and is alone.
 func settled(restarts int) func(Status) bool {
 	return func(st Status) bool { return ready(st) && st.Restarts == restarts && st.Successor == nil }
 }

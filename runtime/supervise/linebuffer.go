@@ -152,7 +152,7 @@ func (b *lineBuffer) draw(r *recorder, key recordKey, line []byte) {
 	b.fresh = false
 }
 
-// emptied is the memory of a line for the next one, or nil if the line was long.
+// emptied returns the memory of a line for the next one, or nil if the line was long.
 func emptied(line []byte) []byte {
 	if cap(line) > reusedLine {
 		return nil
@@ -171,7 +171,7 @@ func (b *lineBuffer) flush(r *recorder, key recordKey) {
 	b.again = false
 }
 
-// visible is a line without the moves of the cursor around it; nil if nothing would be seen of it.
+// visible returns a line without the moves of the cursor around it; nil if nothing would be seen of it.
 func visible(line []byte) []byte {
 	line = withoutMoves(line)
 	if len(bytes.TrimLeft(line, " ")) == 0 {

@@ -65,7 +65,7 @@ func NewPreloader(o PreloaderOptions) *Preloader {
 	}
 }
 
-// Health is what the health document has of the preload process; nil if p is nil.
+// Health returns what the health document has of the preload process; nil if p is nil.
 func (p *Preloader) Health() *health.Preload {
 	if p == nil {
 		return nil

@@ -284,8 +284,8 @@ func (m *preloadProcess) endWithin(timeout time.Duration) {
 	m.channel.Close()
 }
 
-// differences are the variables to change to turn one environment into another. Of two entries with one name the last
-// counts.
+// differences returns the variables to change to turn one environment into another. Of two entries with one name the
+// last counts.
 func differences(from, to []string) map[string]*string {
 	old, now := variables(from), variables(to)
 	diff := make(map[string]*string)

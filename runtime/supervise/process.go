@@ -134,7 +134,7 @@ func (p *process) runs() string {
 	return ""
 }
 
-// pipeName is how /proc names a pipe.
+// pipeName returns how /proc names a pipe.
 func pipeName(f *os.File) string {
 	info, err := f.Stat()
 	if err != nil {

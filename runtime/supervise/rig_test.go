@@ -53,7 +53,7 @@ func (j *journal) lines() (lines []string) {
 	return lines
 }
 
-// mistakes are the supervisor's own complaints of itself.
+// mistakes returns the supervisor's own complaints of itself.
 func (j *journal) mistakes() (found []string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -27,7 +27,7 @@ type actor struct {
 	fds     []int
 }
 
-// scenes are the misbehaviours, by the first word of a spec's Ref; the rest is the argument.
+// scenes returns the misbehaviours, by the first word of a spec's Ref; the rest is the argument.
 func scenes() map[string]func(*actor) {
 	return map[string]func(*actor){
 		"says":           (*actor).says,
@@ -334,7 +334,7 @@ func (a *actor) mark(fd int, id uint64) {
 	a.send(fd, ipc.KindLogMark, id, fmt.Sprintf(`{"stdout":%d,"stderr":%d}`, a.written[0], a.written[1]))
 }
 
-// word is a word of a slot in the shared page; ipc/PROTOCOL.md draws it.
+// word returns a word of a slot in the shared page; ipc/PROTOCOL.md draws it.
 func (a *actor) word(slot, at int) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&a.mem[4096+1024*slot+at]))
 }

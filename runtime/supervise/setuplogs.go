@@ -20,7 +20,8 @@ func (l *logs) AddSetup(text []byte) {
 	l.setup.Add(text)
 }
 
-// SetupText is the setup's text, as JSON can hold it. If the setup runs, it includes what was read and not yet claimed.
+// SetupText returns the setup's text, as JSON can hold it. If the setup runs, it includes what was read and not yet
+// claimed.
 func (l *logs) SetupText(runs bool) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -18,7 +18,7 @@ const (
 	blockedStarts = 4
 )
 
-// StartDelay is how long to wait after so many failed starts in a row.
+// StartDelay returns how long to wait after so many failed starts in a row.
 func StartDelay(failed int) time.Duration {
 	delay := firstStartDelay
 	for i := 1; i < failed && delay < maxStartDelay; i++ {

@@ -74,7 +74,7 @@ func (w *worker) change(f func(*ProcessStatus)) {
 	w.sup.o.Hooks.OnChange()
 }
 
-// Health is what the health document has of the worker.
+// Health returns what the health document has of the worker.
 func (s *Supervisor) Health() health.Worker {
 	st := s.Status()
 	s.mu.Lock()
@@ -101,7 +101,7 @@ func (s *Supervisor) Health() health.Worker {
 	return h
 }
 
-// Setup is what the health document has of the newest setup, with the logs until now; nil if none has begun.
+// Setup returns what the health document has of the newest setup, with the logs until now; nil if none has begun.
 func (s *Supervisor) Setup() *health.Setup {
 	st := s.Status().Setup
 	if st.Started.IsZero() {

@@ -51,7 +51,7 @@ func (s *Supervisor) Stop() { s.stop.close() }
 // Kill ends the worker now, and returns at once.
 func (s *Supervisor) Kill() { s.kill.close() }
 
-// Done is closed when the worker has ended and no other will be started.
+// Done returns a channel that is closed when the worker has ended and no other will be started.
 func (s *Supervisor) Done() <-chan struct{} { return s.done.closed }
 
 // Reset sets what the next processes are started with.

@@ -38,7 +38,7 @@ var (
 	}
 )
 
-// next is the state after a line; noTraceback means that the line is not part of this traceback.
+// next returns the state after a line; noTraceback means that the line is not part of this traceback.
 func (t *traceback) next(line []byte) tracebackState {
 	line = bytes.TrimSuffix(line, []byte("\r"))
 	blank := len(line) == 0

@@ -68,7 +68,7 @@ func lowerHex(s string) bool {
 	return true
 }
 
-// Parent is the header traceparent, or "" for none.
+// Parent returns the header traceparent, or "" for none.
 func (c Context) Parent() string {
 	if !c.Valid() {
 		return ""
@@ -128,7 +128,7 @@ func pad(to []byte, text string) bool {
 	return err == nil
 }
 
-// Jaeger is the header uber-trace-id.
+// Jaeger returns the header uber-trace-id.
 func (c Context) Jaeger() string { return c.Trace.String() + ":" + c.Span.String() + ":0:0" + c.flag() }
 
 func newID() (id ID) {

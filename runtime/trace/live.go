@@ -36,7 +36,7 @@ func (t *Trace) Ended(model, id string, c *Context) {
 	}
 }
 
-// Live is the span of the model's running prediction with that id; zero for none.
+// Live returns the span of the model's running prediction with that id; zero for none.
 func (t *Tracer) Live(model, id string) (c Context) {
 	if t == nil {
 		return c

@@ -29,7 +29,7 @@ var headers = [...]Header{
 	{Name: StateHeader, Trace: true, Model: true, List: true},
 }
 
-// Values are the fields of the headers, in their order. HeaderOf has the header of each.
+// Values returns the fields of the headers, in their order. HeaderOf has the header of each.
 func (p *Propagation) Values() [len(headers)]*string {
 	return [...]*string{&p.RequestID, &p.TraceParent, &p.TraceState}
 }

@@ -101,7 +101,7 @@ func sized(b []byte, at int) []byte {
 	}
 }
 
-// flagsOf are the W3C flags of a context, and whether the parent of its span is another program's.
+// flagsOf returns the W3C flags of a context, and whether the parent of its span is another program's.
 func flagsOf(c Context, remote bool) (flags uint32) {
 	flags = flagsHasRemote
 	if remote {
@@ -147,7 +147,7 @@ func timeField(b []byte, field protowire.Number, at time.Time) []byte {
 	return binary.LittleEndian.AppendUint64(tag(b, field, protowire.Fixed64Type), uint64(at.UnixNano()))
 }
 
-// valid is a text as protobuf requires it: a collector refuses a whole batch for one wrong byte.
+// valid returns a text as protobuf requires it: a collector refuses a whole batch for one wrong byte.
 func valid(text string) string {
 	if utf8.ValidString(text) {
 		return text

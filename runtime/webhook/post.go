@@ -62,7 +62,7 @@ func (s *Sender) send(ctx context.Context, d *delivery, span *trace.Span, parts 
 	}
 }
 
-// messageID is the id of the event that is delivered, which is the same in each try.
+// messageID returns the id of the event that is delivered, which is the same in each try.
 func (d *delivery) messageID() string {
 	if d.stored {
 		return d.prediction.ID()
@@ -70,7 +70,7 @@ func (d *delivery) messageID() string {
 	return d.prediction.ID() + "." + strconv.Itoa(d.delivered)
 }
 
-// header is the headers of a delivery's requests.
+// header returns the headers of a delivery's requests.
 func (d *delivery) header(span *trace.Span) http.Header {
 	header := make(http.Header)
 	header.Set("Content-Type", "application/json")

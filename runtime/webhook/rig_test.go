@@ -63,7 +63,7 @@ func newReceiver(t *testing.T, answer http.HandlerFunc) *receiver {
 	return r
 }
 
-// next is the next request.
+// next returns the next request.
 func (r *receiver) next(t *testing.T) hook {
 	t.Helper()
 	select {
@@ -76,7 +76,7 @@ func (r *receiver) next(t *testing.T) hook {
 	return hook{}
 }
 
-// rest is every request that came and was not looked at. Nothing may be under way.
+// rest returns every request that came and was not looked at. Nothing may be under way.
 func (r *receiver) rest() (hooks []hook) {
 	for {
 		select {

@@ -141,7 +141,7 @@ func (s *Sender) target(webhook, id string) *url.URL {
 	return u
 }
 
-// Pending is how many ended predictions have events that are not delivered yet.
+// Pending returns how many ended predictions have events that are not delivered yet.
 func (s *Sender) Pending() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
