@@ -14,7 +14,8 @@ const (
 		headerRequestID + ", " + headerWarning
 	corsMaxAge = "600" // seconds for which a browser may cache a preflight's answer
 
-	// A preflight of Chrome's asks with them whether a page of the internet may call a server in a private network.
+	// headerAskPrivate is how a preflight of Chrome asks whether a page of the internet may call a server in a private
+	// network.
 	headerAskPrivate   = "Access-Control-Request-Private-Network"
 	headerAllowPrivate = "Access-Control-Allow-Private-Network"
 )

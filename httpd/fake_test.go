@@ -145,8 +145,7 @@ func (f *fake) end(p *predict.Prediction, r predict.Result) {
 
 func (f *fake) finish(p *predict.Prediction) { f.end(p, f.result) }
 
-// Cancel of a Runner and Cancel of a Service differ in their argument, so the runner is a type of its
-// own.
+// runner returns the service as a Runner: its Cancel has another argument than that of a Service.
 func (f *fake) runner() predict.Runner { return fakeRunner{f} }
 
 type fakeRunner struct{ f *fake }

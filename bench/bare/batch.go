@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The baseline of batches: the model that sleeps, within the handler's process, and batches as only somebody can make
-// them who knows how many clients there are and that each comes back at once.
+// The baseline of batches: the model that sleeps, within the handler's process. It knows how many clients there are and
+// that each sends its next request at once, so its batches are the best possible ones.
 const (
 	batchMost = 32
 	batchWait = 20 * time.Millisecond // for clients that do not come back after all
@@ -43,7 +43,7 @@ func newBatcher() *batcher {
 	return b
 }
 
-// count has fasthttp tell of connections.
+// count counts connections; fasthttp calls it when one changes its state.
 func (b *batcher) count(_ net.Conn, state fasthttp.ConnState) {
 	switch state {
 	case fasthttp.StateNew:
@@ -71,7 +71,7 @@ func (b *batcher) run() {
 	}
 }
 
-// collect returns when all who can come are there.
+// collect returns when a request of every client is there.
 func (b *batcher) collect() []item {
 	batch := []item{<-b.items}
 	late := time.NewTimer(batchWait)

@@ -35,7 +35,7 @@ func main() {
 	fmt.Printf("RESULT requests=%d us=%d wrong=%d\n", calls.Load(), time.Since(begin).Microseconds(), wrong.Load())
 }
 
-// ask calls until that time.
+// ask sends calls until end.
 func ask(end time.Time, client pb.GRPCInferenceServiceClient, calls, wrong *atomic.Int64) {
 	values := []float32{1, 2, 3, 4}
 	request := &pb.ModelInferRequest{ModelName: "bench", Inputs: []*pb.ModelInferRequest_InferInputTensor{{

@@ -15,7 +15,7 @@ const (
 	balanceSleep   = 20 * time.Millisecond
 )
 
-// balanceLoads are the loads, as parts of what the places could do if nothing came between two jobs.
+// balanceLoads are the loads, as parts of what the places could do without pauses between jobs.
 var balanceLoads = []float64{0.7, 0.9}
 
 // balanced compares two ways in which synchronous requests reach servers whose model sleeps: by the job queue, and each

@@ -16,9 +16,9 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// The bare client makes the writes of the job queue and nothing else: no model, no Python, no schema, no checks. What
-// it reaches is what NATS and this machine allow. Its processes are a front that accepts, and two agents that claim,
-// end and acknowledge.
+// The bare client makes the writes of the job queue and nothing else: no model, no Python, no schema, no checks. Its
+// rate is what NATS and this machine allow. Its processes are a front that accepts, and two agents that claim, end and
+// acknowledge.
 
 // envBare makes this program one of them: its value is a bareClient in JSON.
 const envBare = "BENCH_JOBS_BARE"
@@ -123,7 +123,7 @@ func (b *bareClient) agent() error {
 	}
 }
 
-// run ends the jobs of a batch, beside the caller. It returns how many there are.
+// run ends the jobs of a batch, concurrently with the caller. It returns how many there are.
 func (b *bareClient) run(batch jetstream.MessageBatch, taken chan struct{}) (n int) {
 	for m := range batch.Messages() {
 		n++

@@ -17,7 +17,7 @@ import (
 // envNATS makes this program the NATS server of a measurement: its value is the folder.
 const envNATS = "BENCH_JOBS_NATS"
 
-// natsPort is where NATS listens; 0 would have to be found out.
+// natsPort is where NATS listens. It is fixed, because a port that NATS chose would have to be found out.
 const natsPort = 42219
 
 var natsURL = fmt.Sprintf("nats://127.0.0.1:%d", natsPort)
@@ -48,7 +48,7 @@ func main() {
 	}
 }
 
-// serveNATS is NATS, until its parent ends it.
+// serveNATS runs NATS until its parent ends it.
 func serveNATS(dir string) {
 	s, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: natsPort, JetStream: true, StoreDir: dir,
@@ -140,7 +140,7 @@ func (b *bench) run(only string) (err error) {
 	return nil
 }
 
-// model gives back, sleeps, or yields the time.
+// model returns its input, sleeps, or yields the time.
 const model = `import asyncio
 import time
 from collections.abc import AsyncIterator

@@ -38,7 +38,7 @@ func do(method, url, body string, headers ...string) (int, []byte, error) {
 	return answer.StatusCode(), bytes.Clone(answer.Body()), nil
 }
 
-// accept has a prediction accepted, and returns its id.
+// accept creates an asynchronous prediction, and returns its id.
 func accept(p *process, body string) (string, error) {
 	code, text, err := do(http.MethodPost, p.url+"/predictions", body, "Prefer", "respond-async")
 	if err != nil || code != http.StatusAccepted {

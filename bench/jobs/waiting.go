@@ -14,7 +14,7 @@ import (
 // waitingDir is NATS' folder for waiting.
 const waitingDir = "waiting"
 
-// waiting measures what jobs of 1 KB that no server takes cost a NATS that has done nothing before.
+// waiting measures the memory and disk that waiting jobs of 1 KB cost a NATS that has just started.
 func (b *bench) waiting() error {
 	nats, err := b.startNATS(waitingDir)
 	if err != nil {

@@ -5,6 +5,6 @@
 // for the one that was on its way ("coordinated omission"). Without a rate it is a closed loop: each connection asks
 // when it was answered.
 //
-// The result is one JSON object on standard output. Every answer is looked at: what has not the expected text in it is
-// wrong; 409, 429 and 503 are refusals, and their times do not count.
+// The result is one JSON object on standard output. Every answer is checked: one without the expected text is wrong;
+// 409, 429 and 503 are refusals, and their times do not count.
 package main

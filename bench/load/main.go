@@ -16,7 +16,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// load is the request, the server, and how often it is asked.
+// load is the request, the server, and the rate of requests.
 type load struct {
 	client      *fasthttp.HostClient
 	url         string
@@ -28,7 +28,7 @@ type load struct {
 	drainLimit  time.Duration // how long after that what was due may still be sent
 }
 
-// tally is what came of it, of one connection and then of all.
+// tally is the result, of one connection and then of all.
 type tally struct {
 	times                  []time.Duration
 	refused, wrong, failed int
@@ -63,8 +63,8 @@ func main() {
 	}
 }
 
-// run has every connection ask until the time is up. What was due by then and could not be sent soon after is given up:
-// the count of answers tells that the server did not keep up.
+// run sends requests on every connection until the time is up. Requests that were due by then and could not be sent
+// soon after are given up: the count of answers shows that the server did not keep up.
 func (l *load) run(begin time.Time) *tally {
 	schedule := make(chan time.Time, int(l.rate*l.length.Seconds())+1)
 	if l.rate > 0 {
@@ -86,8 +86,8 @@ func (l *load) run(begin time.Time) *tally {
 	return total
 }
 
-// tick tells when requests are due. Go's own timers would be up to a millisecond late on an idle machine, for they end
-// with the poller's wait; a thread's sleep is not.
+// tick sends the times at which requests are due. Go's own timers would be up to a millisecond late on an idle machine,
+// because they end with the poller's wait; a thread's sleep is not.
 func (l *load) tick(begin time.Time, schedule chan<- time.Time) {
 	defer close(schedule)
 	runtime.LockOSThread()
@@ -104,7 +104,7 @@ func (l *load) tick(begin time.Time, schedule chan<- time.Time) {
 	}
 }
 
-// connection asks, one after the other.
+// connection sends requests, one after the other.
 func (l *load) connection(begin time.Time, schedule <-chan time.Time, t *tally) {
 	if l.rate == 0 {
 		for time.Since(begin) < l.length {
@@ -120,7 +120,7 @@ func (l *load) connection(begin time.Time, schedule <-chan time.Time, t *tally) 
 	}
 }
 
-// ask asks once.
+// ask sends one request.
 func (l *load) ask(t *tally, due time.Time) {
 	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(request)

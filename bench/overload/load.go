@@ -10,8 +10,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// load asks. What it spends itself is measured with the server's time, so it spends little: connections and requests
-// are used again, and nothing is collected while it asks.
+// load sends requests. The time that it spends itself is measured with the server's, so it spends little: connections
+// and requests are reused, and no garbage is collected meanwhile.
 type load struct {
 	client  *fasthttp.HostClient
 	url     string
@@ -31,10 +31,10 @@ func newLoad(s setting) *load {
 	return l
 }
 
-// never: what fails is to be seen.
+// never disables retries: failures are to be counted.
 func never(*fasthttp.Request, int, error) (resetTimeout, retry bool) { return false, false }
 
-// ready waits until every worker is.
+// ready waits until every worker is ready.
 func (l *load) ready() error {
 	ctx, giveUp := context.WithTimeout(context.Background(), time.Minute)
 	defer giveUp()
@@ -69,7 +69,7 @@ func (l *load) allReady() bool {
 	return true
 }
 
-// ask asks once. Answers that come after the end of the part do not count for its rate.
+// ask sends one request. Answers that come after the end of the part do not count for its rate.
 func (l *load) ask(t *tally, end time.Time) {
 	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(request)
@@ -92,7 +92,7 @@ func (l *load) ask(t *tally, end time.Time) {
 	}
 }
 
-// closed has n clients ask, each when it was answered.
+// closed makes n clients send requests, each after its last answer.
 func (l *load) closed(n int, length time.Duration) *tally {
 	t := &tally{length: length}
 	end := time.Now().Add(length)
@@ -108,7 +108,7 @@ func (l *load) closed(n int, length time.Duration) *tally {
 	return t
 }
 
-// open asks by the clock, so often a second.
+// open sends rate requests a second by the clock.
 func (l *load) open(rate float64, length time.Duration) *tally {
 	t := &tally{length: length}
 	begin := time.Now()

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// tally is what came of a part.
+// tally is the result of a part.
 type tally struct {
 	mu       sync.Mutex
 	length   time.Duration
@@ -23,7 +23,7 @@ type tally struct {
 
 func (t *tally) rate() float64 { return float64(len(t.accepted)) / t.length.Seconds() }
 
-// add takes another part in.
+// add adds another part.
 func (t *tally) add(other *tally) {
 	t.length += other.length
 	t.asked += other.asked
@@ -41,16 +41,17 @@ func at(times []time.Duration, part float64) time.Duration {
 	return times[min(len(times)-1, int(part*float64(len(times))))]
 }
 
-// What is promised: accepted work keeps its latency, except for this much more; what is refused is refused by then; the
-// throughput keeps this much of its peak.
+// The promises: the latency of accepted work grows by no more than this; refusals come within this time; the throughput
+// keeps this part of its peak.
 const (
 	latencyBound    = 1.1
 	refusedWithin   = time.Millisecond
 	throughputBound = 0.95
 )
 
-// stolenTooMuch means that a machine whose host gave more of its CPU time than this to others was stopped for
-// milliseconds again and again, and the slowest hundredth of the answers tells of that and not of the server.
+// stolenTooMuch is the part of the CPU time beyond which a run shows nothing: a host that gives more than this to
+// others stops the machine for milliseconds again and again, and the slowest hundredth of the answers shows that and
+// not the server.
 const stolenTooMuch = 0.005
 
 // outcome is the result of a run, and the exit code.

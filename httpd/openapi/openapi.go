@@ -25,7 +25,7 @@ var protocolsPart []byte
 type Server struct {
 	// Title is the model's name; "" means the document's title does not change.
 	Title string
-	// Docs, Metrics, Reload and Shutdown: the route exists. Models: the server has several.
+	// Docs, Metrics, Reload and Shutdown mean that the route exists, Models that the server has several models.
 	Docs, Metrics, Reload, Shutdown, Models bool
 	// Prefix is where the paths are: "/models/NAME"; "" means at the root.
 	Prefix string

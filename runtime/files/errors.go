@@ -21,7 +21,7 @@ var (
 	ErrTooLarge = errors.New("the file is too large")
 	// ErrStalled means that a server sent nothing for Options.Stall.
 	ErrStalled = errors.New("the server stopped sending")
-	// ErrSlow means that a server sent, or took, fewer bytes than Options.LeastRate allows.
+	// ErrSlow means that a server sent, or took, fewer bytes than Options.MinRate allows.
 	ErrSlow = errors.New("the transfer was too slow")
 	// ErrTimeout means that a download took longer than Options.Timeout.
 	ErrTimeout = errors.New("the download took too long")

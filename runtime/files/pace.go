@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// pace ends a transfer when its server is silent for Options.Stall, or slower than Options.LeastRate over that time. A nil
-// *pace does nothing.
+// pace ends a transfer when its server is silent for Options.Stall, or slower than Options.MinRate over that time. A
+// nil *pace does nothing.
 type pace struct {
 	stall  time.Duration
 	least  int64 // bytes in stall

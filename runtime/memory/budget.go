@@ -18,7 +18,7 @@ const (
 	Small = 64 << 10
 	// MinBudget is the smallest budget, in bytes.
 	MinBudget = 16 << 20
-	// Large is how many bytes must be freed at once for OnFree to be called.
+	// Large is how many bytes must be freed at once for the function of SetOnFree to be called.
 	Large = 1 << 20
 )
 

@@ -23,6 +23,6 @@
 //
 // # GPUs
 //
-// gpu_memory_used_bytes and gpu_utilization_ratio are written if Options.GPUs is set: cmd/pinion reads them from NVML,
-// because this package is free of cgo.
+// pinion_gpu_memory_used_bytes and pinion_gpu_utilization_ratio are written if Options.GPUs is set: cmd/pinion reads
+// them from NVML, because this package is free of cgo.
 package metrics

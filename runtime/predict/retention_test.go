@@ -109,7 +109,6 @@ func TestRetention_AnonymousOnesAreFew(t *testing.T) {
 	}
 }
 
-// TestRetention_KindsHaveTheirOwnIDs.
 func TestRetention_KindsHaveTheirOwnIDs(t *testing.T) {
 	r := NewRegistry(Retention{TTL: -1})
 	p, q := enter(t, r, KindPrediction, "a"), enter(t, r, KindTraining, "a")

@@ -31,7 +31,7 @@ var (
 		"cog.prediction", "cog.prediction.validate", "cog.prediction.execute", "cog.prediction.invoke",
 		"cog.prediction.prepare_input",
 	}
-	// as with Cog
+	// trainingNames are the names that Cog gives to the spans of trainings.
 	trainingNames = names{
 		whole: "cog.train", execute: "cog.train.execute", invoke: "cog.train.invoke",
 		prepare: "cog.train.prepare_input",

@@ -101,7 +101,7 @@ func TestLeader_NextLeaderIsStolen(t *testing.T) {
 	empty(t, p)
 }
 
-// TestNextLeaderLosesItsWorker: the same with a worker that dies.
+// TestLeader_NextLeaderAndWorkerExit is the same with a worker that dies.
 func TestLeader_NextLeaderAndWorkerExit(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	l, leader, deep, other := leaderAndFollowers(t, p)

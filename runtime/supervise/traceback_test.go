@@ -88,7 +88,6 @@ func TestTraceback_IsOneRecord(t *testing.T) {
 	}
 }
 
-// TestTraceback_LineOfNoTracebackNeedsNoMemory.
 func TestTraceback_LineOfNoTracebackNeedsNoMemory(t *testing.T) {
 	r := recorder{note: func(source, string, []byte) {}}
 	line := []byte("a line as models print them")

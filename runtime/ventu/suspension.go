@@ -7,10 +7,10 @@ import (
 	"pinion/runtime/batch"
 )
 
-// Each wrong answer of a worker costs a job its second try. After mostFaults faulty batches in a row, with an
-// unanswered job or a broken protocol, the worker is suspended: it gets no batch for a time that doubles until a batch
-// is answered right. The last worker in service is never suspended, and all return when no other is in service. A local
-// process keeps its record when it reconnects; one on another machine starts again.
+// Each wrong answer of a worker costs a job its second try. After maxFaults faulty batches in a row, with an unanswered
+// job or a broken protocol, the worker is suspended: it gets no batch for a time that doubles until a batch is answered
+// right. The last worker in service is never suspended, and all return when no other is in service. A local process
+// keeps its record when it reconnects; one on another machine starts again.
 const (
 	maxFaults         = 3
 	firstSuspension   = time.Second

@@ -181,7 +181,7 @@ func drain(t *testing.T, s *Sender) {
 	}
 }
 
-// gone waits until p let go of what it held.
+// wantReleased waits until p has released what it held.
 func (p *testDelivery) wantReleased(t *testing.T) {
 	t.Helper()
 	select {

@@ -111,7 +111,6 @@ func TestCallsSlow_CancelEndsAPause(t *testing.T) {
 	}
 }
 
-// TestCallsSlow_TimeoutEndsAPause.
 func TestCallsSlow_TimeoutEndsAPause(t *testing.T) {
 	t.Parallel()
 	s, dir := slowPair(t, ", predict-timeout: 2s")

@@ -169,7 +169,6 @@ func outputText(t testing.TB, a harness.Answer) string {
 	return string(bytes.TrimSpace(a.Output))
 }
 
-// TestCalls_OneModelCallsNone.
 func TestCalls_OneModelCallsNone(t *testing.T) {
 	t.Parallel()
 	dir := harness.NewFolder(t, "run.py", callingModel)
@@ -218,7 +217,6 @@ func TestCall_EndsWithItsCaller(t *testing.T) {
 	isCanceled("its caller has died")
 }
 
-// TestCalls_CancelReachesQueuedCall.
 func TestCalls_CancelReachesQueuedCall(t *testing.T) {
 	t.Parallel()
 	s, dir := callingPair(t, "--queue", "4")

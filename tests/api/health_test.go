@@ -27,7 +27,6 @@ class Runner:
         return "served"
 `
 
-// TestHealth_HealthcheckThatHangsOnceIsNotEndOfLaterOnes.
 func TestHealth_HealthcheckThatHangsOnceIsNotEndOfLaterOnes(t *testing.T) {
 	t.Parallel()
 	c := harness.NewFolder(t, "run.py", moody)

@@ -13,7 +13,7 @@ import (
 	"pinion/tests/harness"
 )
 
-// loadingModel is severalModel, whose setup waits for a file that is there to be read.
+// loadingModel is harness.SeveralModel, except that its setup waits for a file that is there to be read.
 const loadingModel = harness.SeveralModel + `
 class Waiting(Runner):
     def setup(self) -> None:

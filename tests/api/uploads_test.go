@@ -82,7 +82,6 @@ func TestUploads_OfOneNameKeepOrderInWhichTheyWereYielded(t *testing.T) {
 	}
 }
 
-// TestUploads_OfOneNameInListHaveURLsOfTheirOwn.
 func TestUploads_OfOneNameInListHaveURLsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	store := newUploadStore(t, nil)
@@ -98,7 +97,6 @@ func TestUploads_OfOneNameInListHaveURLsOfTheirOwn(t *testing.T) {
 	harness.Equal(t, "the uploads", fmt.Sprint(got), "[/step-1.png 1 /step-2.png 2 /step.png 0]")
 }
 
-// TestUploads_LocationThatIsNoWebURLIsNotOutput.
 func TestUploads_LocationThatIsNoWebURLIsNotOutput(t *testing.T) {
 	t.Parallel()
 	store := newUploadStore(t, func(w http.ResponseWriter) {

@@ -36,7 +36,7 @@ const (
 type attack struct {
 	name   string
 	strike func(t *testing.T, s *harness.Server)
-	// after is called when all attacks have struck: it waits for what becomes of this one. It may be nil.
+	// after is called when all attacks have begun: it waits for the outcome of this one. It may be nil.
 	after func(t *testing.T, s *harness.Server)
 }
 
@@ -94,7 +94,7 @@ func half(request string) func(*testing.T, *harness.Server) {
 	return func(t *testing.T, s *harness.Server) { dialed(t, s, attackers, request) }
 }
 
-// dialed returns so many connections of hostile clients, on which this was sent.
+// dialed returns n connections of hostile clients, on which text was sent.
 func dialed(t *testing.T, s *harness.Server, n int, text string) (conns []net.Conn) {
 	from := net.Dialer{LocalAddr: rawgrpc.Address()}
 	for range n {

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 // defaultSeed is for runs without PINION_CHAOS_SEED.
 const defaultSeed = 6
 
-// roundSize is how many faults lie between two looks of the checker.
+// roundSize is how many faults lie between two runs of the checker.
 const roundSize = 60
 
 func TestChaos_NothingIsLost(t *testing.T) {

@@ -16,13 +16,13 @@ import (
 	"pinion/tests/harness"
 )
 
-// patience is when a client gives up: what it waits for will never come.
+// timeout is how long a client waits before it gives up.
 const timeout = 60 * time.Second
 
-// pause lies between two looks.
+// pause is the time between two checks.
 const pause = 5 * time.Millisecond
 
-// carryOut sends one and follows it to its end, or to where its client leaves.
+// carryOut sends a request and follows it to its end, or until its client leaves.
 func (g *rig) carryOut(q request, waitsForHook bool) {
 	g.journal.note(q.asked())
 	if q.hook {
@@ -52,7 +52,7 @@ func (g *rig) carryOut(q request, waitsForHook bool) {
 	g.await(q.id)
 }
 
-// send sends one and notes the answer.
+// send sends a request and notes the answer.
 func (g *rig) send(q request) harness.Answer {
 	method, path := http.MethodPost, "/predictions"
 	var header []string
@@ -90,7 +90,7 @@ func completed(stream []byte) (p harness.Prediction, err error) {
 	return p, json.Unmarshal(line, &p)
 }
 
-// sendAndLeave sends one on its own connection, and disconnects.
+// sendAndLeave sends a request on its own connection, and disconnects.
 func (g *rig) sendAndLeave(q request) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(g.s.Address, "http://"))
 	if err != nil {
@@ -110,8 +110,8 @@ func (g *rig) sendAndLeave(q request) {
 	conn.Close()
 }
 
-// lookBack looks at one whose client has left; it may not have come to the server at all, and then is looked for again
-// when all is over.
+// lookBack reads the state of a prediction whose client has left. The request may not have reached the server at all:
+// then the state is read again at the end.
 func (g *rig) lookBack(id string) {
 	if a := g.s.Do(http.MethodGet, "/predictions/"+id, nil); a.Err == nil && a.Code == http.StatusOK {
 		g.await(id)

@@ -8,14 +8,14 @@ import (
 	"pinion/tests/harness"
 )
 
-// day is what somebody sets a clock wrong by.
+// day is by how much a clock may be set wrong.
 const day = 24 * time.Hour
 
 // leaps are how far a clock may jump.
 var leaps = []time.Duration{time.Second, time.Minute, time.Hour, day, 30 * day, 366 * day, 20 * 366 * day}
 
-// setClock has the server and its workers see another time of day, and sometimes the true one again. A worker that is
-// stopped keeps what it sees, and one that is born later sees the true time: no two need agree.
+// setClock makes the server and its workers see another time of day, and sometimes the true one again. A stopped worker
+// keeps the time that it sees, and one that starts later sees the true time: no two need agree.
 func (g *rig) setClock(r *rand.Rand, _ string) {
 	leap := leaps[r.IntN(len(leaps))]
 	by := time.Duration(r.Int64N(int64(2*leap))) - leap
@@ -25,7 +25,7 @@ func (g *rig) setClock(r *rand.Rand, _ string) {
 	g.jump(by)
 }
 
-// jump sets the clocks so far from the true time.
+// jump sets the clocks by that much from the true time.
 func (g *rig) jump(by time.Duration) {
 	err := g.s.Jump(by, func(pid int) bool {
 		g.mu.Lock()
@@ -37,7 +37,7 @@ func (g *rig) jump(by time.Duration) {
 	}
 }
 
-// clocks finds out whether there are any that can be set.
+// clocks reports whether clocks can be set here.
 func (g *rig) clocks() bool {
 	err := g.s.Jump(0, nil)
 	if err != nil && !errors.Is(err, harness.ErrNoClock) {

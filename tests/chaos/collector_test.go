@@ -102,7 +102,7 @@ type collectorSample struct {
 	resident, descriptors, goroutines, dropped, lines int
 }
 
-// load asks for predictions at a steady rate for a while, and looks at the server each minute.
+// load sends predictions at a steady rate for a while, and measures the server each minute.
 func (c *collectorScene) load(state string, lasting time.Duration) {
 	c.t.Helper()
 	lasting = max(lasting, 3*time.Second)
@@ -186,7 +186,7 @@ func freeAddress(t *testing.T) string {
 	return ln.Addr().String()
 }
 
-// collectorPort is an address at which something else listens at each time.
+// collectorPort is an address at which different servers listen, one at a time.
 type collectorPort struct {
 	t       *testing.T
 	address string
@@ -206,7 +206,7 @@ func (p *collectorPort) listen() {
 	p.ln = ln
 }
 
-// each has every connection served until the port is closed.
+// each serves every connection until the port is closed.
 func (p *collectorPort) each(serve func(net.Conn)) {
 	p.listen()
 	go func(ln net.Listener) {
@@ -258,7 +258,7 @@ func (p *collectorPort) unavailable(protocol string) {
 	p.stop = func() { server.Close() }
 }
 
-// close has nothing listen any more.
+// close stops listening.
 func (p *collectorPort) close() {
 	if p.ln == nil {
 		return

@@ -13,8 +13,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// crowd is clients of a job queue. Each has jobs with odd ids accepted at one server, and follows each at another one
-// to its end, which must be its own.
+// crowd is clients of a job queue. Each sends jobs with odd ids to one server, and follows each at another one to its
+// end, which must be its own.
 type crowd struct {
 	clients
 	servers []*harness.Server
@@ -30,14 +30,14 @@ var oddIDs = []string{
 	"UTF-8''%s", `"%s"`, "p%s=", "€%s·€",
 }
 
-// beginCrowd lets clients have jobs run until the end.
+// beginCrowd starts clients that run jobs until the end.
 func beginCrowd(t *testing.T, refused string, servers ...*harness.Server) *crowd {
 	c := &crowd{servers: servers, refused: refused}
 	c.begin(t, c.job)
 	return c
 }
 
-// job has one job run.
+// job runs one job.
 func (c *crowd) job(client, n int) {
 	token := fmt.Sprintf("c%dn%d", client, n)
 	id := fmt.Sprintf(oddIDs[n%len(oddIDs)], token)
@@ -83,7 +83,7 @@ func (c *crowd) job(client, n int) {
 	c.done.Add(1)
 }
 
-// accepted has a job accepted, and repeats what a server could not answer; false means it is none.
+// accepted sends a job, and repeats a request that a server could not answer; false means that it was refused.
 func (c *crowd) accepted(at *harness.Server, path string, body any, token string) bool {
 	for !c.t.Failed() {
 		a := at.Do(http.MethodPut, path, body, "Prefer", "respond-async")
@@ -113,7 +113,7 @@ func (c *crowd) await(at *harness.Server, path string) (a harness.Answer) {
 	return a
 }
 
-// end waits for the last jobs, and looks how often the models ran each.
+// end waits for the last jobs, and checks how often the models ran each.
 func (c *crowd) end() {
 	c.t.Helper()
 	c.quit()

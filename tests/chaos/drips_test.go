@@ -22,7 +22,7 @@ const (
 	dripPause, dripSize = 200 * time.Millisecond, 1000
 )
 
-// part is a message of a gRPC call that never becomes whole.
+// part is a message of a gRPC call that is never completed.
 type part struct {
 	client *rawgrpc.Client
 	call   uint32
@@ -92,7 +92,7 @@ func unread(t *testing.T, s *harness.Server) {
 	}
 }
 
-// foreignPages lets browsers send what a page of another site may have them send.
+// foreignPages sends what a page of another site can make browsers send.
 func foreignPages(t *testing.T, s *harness.Server) {
 	for _, path := range []string{
 		"/models/b/openapi.json", "/models/b/docs", "/models/b", "/models/b/health-check", "/models/b/readyz",

@@ -22,7 +22,7 @@ type fault struct {
 	strike func(g *rig, r *rand.Rand, id string)
 }
 
-// faults returns all that can be had here.
+// faults returns the faults that can be caused here.
 func (g *rig) faults() []fault {
 	list := []fault{
 		{"kill from outside", 16, func(g *rig, r *rand.Rand, _ string) { g.signal(r, syscall.SIGKILL) }},
@@ -73,7 +73,7 @@ func (g *rig) signal(r *rand.Rand, how syscall.Signal) {
 	}
 }
 
-// stop stops a worker for good: it is to be replaced.
+// stop stops a worker for good: the server must replace it.
 func (g *rig) stop(r *rand.Rand, _ string) {
 	pid := g.halt(r)
 	if pid == 0 {
@@ -101,8 +101,8 @@ func (g *rig) pauseWorker(r *rand.Rand, _ string) {
 	})
 }
 
-// halt stops a worker, and returns it, or 0. One that is stopped already is let alone: answers of it that come late
-// make it look sound, and if it were stopped for good, the end of a pause would set it going again.
+// halt stops a worker, and returns it, or 0. A worker that is stopped already is left alone: late answers make it look
+// sound, and if it were stopped for good, the end of a pause would resume it.
 func (g *rig) halt(r *rand.Rand) int {
 	pid := g.victim(r)
 	if pid == 0 {
@@ -123,7 +123,7 @@ func (g *rig) halt(r *rand.Rand) int {
 	return pid
 }
 
-// mend notes that what was stopped goes on, or has been replaced.
+// resume notes that a stopped process goes on, or has been replaced.
 func (g *rig) resume(pid int) {
 	g.journal.note(entry{What: "mended", PID: pid})
 	g.mu.Lock()
@@ -164,7 +164,7 @@ func (g *rig) stickHooks(r *rand.Rand, _ string) {
 	g.hooks.loose()
 }
 
-// commit has the model do it.
+// commit makes the model cause a fault.
 func (g *rig) commit(r *rand.Rand, id, how string) {
 	q := request{id: id, token: fmt.Sprintf("%016x", r.Uint64()), mode: "sync", do: how, salt: r.Uint32(), items: -1}
 	if g.streams {
@@ -181,7 +181,7 @@ func (g *rig) victim(r *rand.Rand) int {
 		return 0
 	}
 	pid := pids[r.IntN(len(pids))]
-	// Between the server's word and the blow it may have ended, and its number may be another's.
+	// It may have ended since the server reported it, and its process ID may have been reused.
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, after, _ := strings.Cut(string(stat), ") ")
 	if f := strings.Fields(after); err != nil || len(f) < 2 || f[1] != fmt.Sprint(g.s.PID) {

@@ -42,9 +42,9 @@ type fleet struct {
 	hooked   sync.Map     // ids
 }
 
-// TestFleet_LosesNoJob has jobs accepted while servers are killed and frozen and NATS is killed and frozen.
-// PINION_CHAOS_JOBS says how many. What they were told, and what the models wrote down, is judged by the program in the
-// folder fleetchecker.
+// TestFleet_LosesNoJob sends jobs while servers are killed and frozen and NATS is killed and frozen. PINION_CHAOS_JOBS
+// says how many. What they were told, and what the models wrote down, is judged by the program in the folder
+// fleetchecker.
 func TestFleet_LosesNoJob(t *testing.T) {
 	harness.Full(t)
 	seed := uint64(setting(t, "PINION_CHAOS_SEED", defaultSeed))
@@ -114,7 +114,7 @@ func (f *fleet) serve() *harness.Server {
 	}})
 }
 
-// faults brings about one after another; at the end all is well again.
+// faults causes one fault after another; at the end nothing is broken any more.
 func (f *fleet) faults(planned int) {
 	for range planned {
 		time.Sleep(time.Duration(1+f.source.IntN(3)) * time.Second)
@@ -158,7 +158,7 @@ type answer struct {
 	Error  *string `json:"error"`
 }
 
-// do sends a request to some server; code 0: there was no answer.
+// do sends a request to some server; code 0 means that there was no answer.
 func (f *fleet) do(source *rand.Rand, method, path string, body any) (code int, a answer) {
 	f.mu.Lock()
 	address := f.servers[source.IntN(len(f.servers))].Address
@@ -186,7 +186,7 @@ func (f *fleet) do(source *rand.Rand, method, path string, body any) (code int, 
 	return got.StatusCode, a
 }
 
-// ask has a prediction accepted, at whichever server takes it, and cancels some.
+// ask sends a prediction to any server that accepts it, and cancels some.
 func (f *fleet) ask(source *rand.Rand, id, hook string) {
 	body := map[string]any{
 		"input": map[string]any{"token": id, "seconds": source.Float64() / 2}, "webhook": hook,
@@ -251,7 +251,7 @@ func (f *fleet) note(n map[string]string) {
 	}
 }
 
-// calm is how long it waits for an end without a fault, and fleetPause lies between two looks.
+// calm is how long check waits for an end once the faults are over, and fleetPause is the time between two requests.
 const (
 	calm       = 5 * time.Minute
 	fleetPause = 50 * time.Millisecond
@@ -284,7 +284,7 @@ func (f *fleet) check(jobs int) {
 	}
 }
 
-// judge has the checker decide.
+// judge runs the checker.
 func (f *fleet) judge() {
 	out, err := exec.Command(fleetChecker, "-attempts", fmt.Sprint(fleetAttempts), f.journal.Name(),
 		filepath.Join(f.dir, "ledger.txt")).CombinedOutput()

@@ -43,7 +43,7 @@ func newHooks(t testing.TB, seed uint64, note func(entry)) *hooks {
 
 func (h *hooks) url() string { return h.server.URL }
 
-// ServeHTTP takes one in.
+// ServeHTTP receives a webhook.
 func (h *hooks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -107,7 +107,7 @@ func (h *hooks) has(id string) bool {
 	}
 }
 
-// wait waits until a prediction's completed was taken in. Where it never comes the checker will say so.
+// wait waits until the event completed of a prediction was accepted. If it never comes, the checker says so.
 func (h *hooks) wait(id string) { _ = until(func() bool { return h.has(id) }) }
 
 // forget drops what is known of a round.
@@ -118,7 +118,7 @@ func (h *hooks) forget() {
 	clear(h.ended)
 }
 
-// stick lets every webhook wait, until loose is called.
+// stick makes every webhook wait until loose is called.
 func (h *hooks) stick() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -41,7 +41,7 @@ type entry struct {
 	How    string          `json:"how,omitempty"`
 }
 
-// longOutput is from how many bytes on an output is not kept, except for its head.
+// longOutput is the size in bytes from which only the head of an output is kept.
 const longOutput, headLength = 4096, 200
 
 // observed makes an entry of what the server said of a prediction.
@@ -61,7 +61,7 @@ func observed(what, id string, code int, p harness.Prediction) entry {
 	return e
 }
 
-// journal is where everybody writes what they see, one after the other.
+// journal is the file in which all clients write what they see, one entry after the other.
 type journal struct {
 	name string
 

@@ -17,7 +17,7 @@ import (
 	"pinion/tests/harness"
 )
 
-// measures are what must not grow.
+// measures is what must not grow.
 type measures struct {
 	descriptors, threads, goroutines, pages int // of the front; pages: shared with workers
 	// its threads that wait for something else than work: in which system calls
@@ -65,7 +65,7 @@ func (g *rig) threads() (total int, waiting []string) {
 	return len(tasks), waiting
 }
 
-// measure looks at the server, which rests.
+// measure measures the server, which is idle.
 func (g *rig) measure() (m measures) {
 	g.t.Helper()
 	g.s.CloseIdle()
@@ -101,7 +101,8 @@ const (
 	extraWaiting     = 2 // the thread that asks for events, and the one that has just answered
 )
 
-// slackMemory is how much the front may have grown: what it keeps of ended predictions, and its collector's breathing.
+// extraMemory is how much the front may have grown: by ended predictions that it retains, and by garbage that is not
+// collected yet.
 const extraMemory = 192 << 20
 
 // nothingIsLeft fails unless the server is as it was.

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// honest is how many clients a load has, and honestPause lies between two requests of one.
+	// honest is how many clients a load has, and honestPause is the time between two requests of one.
 	honest, honestPause = 4, 20 * time.Millisecond
 	// ballast is what a large body has more, in bytes.
 	ballast = 300_000
 )
 
-// clients ask again and again beside what a scene does to a server.
+// clients send requests again and again while a scene does something to a server.
 type clients struct {
 	t       *testing.T
 	stop    chan struct{}
@@ -34,7 +34,7 @@ type clients struct {
 	excuses bool // what they ask for may be refused, lost, or fail with its worker
 }
 
-// begin lets honest clients ask until they quit. n counts the requests of one.
+// begin starts honest clients, which send requests until quit is called. n counts the requests of one.
 func (c *clients) begin(t *testing.T, ask func(client, n int)) {
 	c.t, c.stop = t, make(chan struct{})
 	t.Cleanup(c.quit)
@@ -68,7 +68,7 @@ func (c *clients) enter(during string, excuses bool) {
 	}
 }
 
-// more waits until so much more is done.
+// more waits until n more requests are done.
 func (c *clients) more(n int64) {
 	c.t.Helper()
 	_, during := c.scene()
@@ -125,7 +125,8 @@ func (l *load) end() {
 	l.t.Logf("%d own answers, %d excused", l.done.Load(), l.excused.Load())
 }
 
-// predict has a model of chaos.py run, by a body of that size and a little, and returns what is wrong with the answer.
+// predict runs a model of chaos.py, with a body of a little more than size bytes, and returns what is wrong with the
+// answer.
 func predict(s *harness.Server, token string, size int, headers ...string) (harness.Answer, error) {
 	body := map[string]any{"input": map[string]any{"token": token}}
 	if size > 0 {

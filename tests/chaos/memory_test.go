@@ -129,7 +129,7 @@ func TestMemory_GroupAtItsLimit(t *testing.T) {
 	})
 }
 
-// hoard makes one request, and looks at its answer.
+// hoard sends one request, and checks its answer.
 func hoard(t *testing.T, s *harness.Server, r *rand.Rand, id, hooks string) {
 	in := map[string]any{}
 	body := map[string]any{"id": id, "input": in}

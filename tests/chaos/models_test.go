@@ -27,7 +27,7 @@ models:
   second: {path: second, load: on-demand, memory: 6GiB}
 `
 
-// modelClient asks one model again and again.
+// modelClient sends requests to one model again and again.
 type modelClient struct {
 	model    string
 	excuse   string // what the error of an answer that may fail has in it; "" means none may
@@ -132,7 +132,7 @@ func TestModels_OfOneServer(t *testing.T) {
 	}
 }
 
-// broken has the server read a file with a mistake, which changes nothing.
+// broken makes the server read a file with a mistake, which changes nothing.
 func broken(t *testing.T, s *harness.Server, file string) {
 	t.Helper()
 	const refused = "the file of models has a mistake: nothing changes"

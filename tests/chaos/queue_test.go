@@ -11,7 +11,7 @@ import (
 	"pinion/tests/harness"
 )
 
-// waitingJobs are more than the servers of a scene run at once.
+// waitingJobs is more jobs than the servers of a scene run at once.
 const waitingJobs = 40
 
 // queueMember starts a server of a queue. Its model takes n up to most.
@@ -39,7 +39,7 @@ func TestQueue_Scenes(t *testing.T) {
 	}
 }
 
-// jumpingClocks has no job lost, or run twice.
+// jumpingClocks sets the clocks of two servers: no job is lost, or runs twice.
 func jumpingClocks(t *testing.T) {
 	nats := harness.StartNATS(t)
 	a, b := queueMember(t, nats.URL, "10"), queueMember(t, nats.URL, "10")
@@ -61,7 +61,7 @@ func jumpingClocks(t *testing.T) {
 	c.end()
 }
 
-// twoSchemas has each job end by one of them: the server that takes less refuses it, or ends it with the reason.
+// twoSchemas serves a model with two schemas: each job ends by one of them, or is refused with the reason.
 func twoSchemas(t *testing.T) {
 	nats := harness.StartNATS(t)
 	wide, narrow := queueMember(t, nats.URL, "10"), queueMember(t, nats.URL, "5")
@@ -71,7 +71,7 @@ func twoSchemas(t *testing.T) {
 	c.end()
 }
 
-// deletedStream has the jobs in it end as lost, and later ones run.
+// deletedStream deletes the stream of the jobs: those in it end as lost, and later ones run.
 func deletedStream(t *testing.T) {
 	nats := harness.StartNATS(t)
 	a, b := queueMember(t, nats.URL, "10"), queueMember(t, nats.URL, "10")
@@ -110,7 +110,7 @@ func deletedStream(t *testing.T) {
 	c.end()
 }
 
-// slowLink has 50 ms to NATS and back, and 1 Mbit/s.
+// slowLink runs jobs over a link to NATS with a round trip of 50 ms and 1 Mbit/s.
 func slowLink(t *testing.T) {
 	nats := harness.StartNATS(t)
 	link := harness.SlowLink{Delay: 25 * time.Millisecond, PerSecond: 1_000_000 / 8}

@@ -30,7 +30,7 @@ func source(seed uint64, part ...int) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, h))
 }
 
-// modes returns the ways to ask.
+// modes returns the modes of requests.
 func modes(streams bool) []string {
 	list := []string{"sync", "sync", "put", "async", "async", "wait"}
 	if streams {
@@ -39,7 +39,7 @@ func modes(streams bool) []string {
 	return list
 }
 
-// newRequest makes a client's n-th of a round.
+// newRequest makes a client's n-th request of a round.
 func (g *rig) newRequest(round, client, n int) request {
 	r := source(g.seed, round, client, n)
 	ways := modes(g.streams)
@@ -81,7 +81,7 @@ func (g *rig) newRequest(round, client, n int) request {
 	return q
 }
 
-// batched makes it one for a model that takes several together.
+// batched makes the request one for a model that takes batches.
 func (g *rig) batched(q *request, r *rand.Rand) {
 	ways := []string{"raise", "raise", "refuse"}
 	if g.around {

@@ -16,7 +16,7 @@ import (
 	"pinion/tests/harness"
 )
 
-// A scene is a server and what is to happen to it.
+// A scene is a server and the faults that it suffers.
 type scene struct {
 	name, model    string
 	slots, workers int
@@ -26,7 +26,7 @@ type scene struct {
 	faults         int
 }
 
-// rig is a scene while it is played.
+// rig is a scene while it runs.
 type rig struct {
 	scene
 	t       *testing.T
@@ -53,14 +53,14 @@ type rig struct {
 	complaints []string
 }
 
-// width is how many clients ask at once, and wide where they are to fill batches.
+// width is how many clients send requests at once, and wide how many if they are to fill batches.
 const width, wide = 8, 20
 
 // inNamespace makes the server's TMPDIR a small file system that goes with its last process.
 const inNamespace = `mount -t tmpfs -o size=12m none "$TMPDIR" && exec "$0" "$@"`
 
-// memory is what the server and its workers may have, where they can be given a limit: enough for all but a model that
-// takes without end.
+// memory is the limit of the server and its workers, if they can be given one: enough for all but a model that takes
+// memory without end.
 const memory = 768 << 20
 
 // newRig starts the server.
@@ -105,7 +105,7 @@ func newRig(t *testing.T, sc scene, seed uint64) *rig {
 	return g
 }
 
-// file is where the model is.
+// file returns the file of the model.
 func (sc scene) file() string {
 	if sc.batch > 0 {
 		return "batched.py"
@@ -190,7 +190,7 @@ func (g *rig) harm(pid int, how string) {
 	delete(g.good, pid)
 }
 
-// more waits until the clients got so many more answers.
+// more waits until the clients got n more answers.
 func (g *rig) more(n int) {
 	count := func() int { g.mu.Lock(); defer g.mu.Unlock(); return g.observed }
 	target := count() + n

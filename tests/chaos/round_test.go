@@ -12,7 +12,7 @@ import (
 	"pinion/tests/harness"
 )
 
-// round is so many faults under load, and what the checker says of them.
+// round causes the faults of a plan under load, and then runs the checker.
 func (g *rig) round(number int, plan []fault) {
 	g.t.Helper()
 	g.open(number)
@@ -45,7 +45,7 @@ func (g *rig) round(number int, plan []fault) {
 // lookBackAfter is how many requests later a client looks at one that it left: long before the server forgets it.
 const lookBackAfter = 20
 
-// client asks again and again.
+// client sends requests again and again.
 func (g *rig) client(round, client int, stop <-chan struct{}) {
 	var left []string // by request; "" means it was not left
 	for n := 0; ; n++ {
@@ -74,7 +74,7 @@ func (g *rig) client(round, client int, stop <-chan struct{}) {
 	}
 }
 
-// settle waits until the server rests, and asks for predictions whose end is unknown.
+// settle waits until the server is idle, and reads the predictions whose end is unknown.
 func (g *rig) settle() {
 	g.t.Helper()
 	var h harness.Health
@@ -92,7 +92,7 @@ func (g *rig) settle() {
 	}
 }
 
-// rests reports whether nothing is going on.
+// rests reports whether the server is idle.
 func (g *rig) rests(h harness.Health) bool {
 	for _, w := range h.Workers {
 		if w.State != "ready" || w.Successor != "" || w.Busy > 0 {
@@ -131,7 +131,7 @@ func (g *rig) check(round int) {
 	_ = os.Remove(g.journal.name) // the test's folder goes in any case
 }
 
-// keep copies what the checker saw to where somebody can look at it.
+// keep copies the checker's input to the folder of PINION_CHAOS_KEEP.
 func (g *rig) keep(round int) {
 	folder := os.Getenv("PINION_CHAOS_KEEP")
 	if folder == "" {

@@ -18,7 +18,7 @@ const mostAtRest = 4 << 20
 // shortage is something that keeps a server from having a worker, for a while.
 type shortage struct {
 	name string
-	// begin brings it about. end is nil if it passes by itself.
+	// begin causes the shortage. end is nil if it ends by itself.
 	begin func(t *testing.T, s *harness.Server) (end func())
 	wrap  []string // a command that becomes the server
 	alone bool     // no other client is served while begin runs
@@ -60,7 +60,7 @@ func setLimit(t *testing.T, file, value string) {
 	}
 }
 
-// crashes has one client crash workers, until the server starts none for a while. Nobody else has a success meanwhile.
+// crashes crashes workers until the server starts none for a while. No other client has a success meanwhile.
 func crashes(t *testing.T, s *harness.Server) func() {
 	const tripped = "workers die too often: the server takes no predictions until a worker is tried again"
 	harness.Eventually(t, "the server starts no worker", func() bool {

@@ -33,7 +33,7 @@ func (g *rig) stopReading(r *rand.Rand, _ string) {
 	g.more(10 + r.IntN(30))
 }
 
-// replaceBinary puts another program in the place of the server's, or none. Workers are born all the same.
+// replaceBinary replaces the server's program by another one, or removes it. Workers start all the same.
 func (g *rig) replaceBinary(r *rand.Rand, _ string) {
 	other := g.binary + ".new"
 	err := os.WriteFile(other, []byte("#!/bin/sh\nexit 99\n"), 0o755)
@@ -68,7 +68,7 @@ func (g *rig) removeRunFolder(*rand.Rand, string) {
 	g.journal.note(entry{What: "remade"})
 }
 
-// freeze has a worker outlive SIGKILL: it is to be given up and replaced.
+// freeze makes a worker survive SIGKILL: the server must give it up and replace it.
 func (g *rig) freeze(r *rand.Rand, _ string) {
 	pid := g.victim(r)
 	if pid == 0 {

@@ -40,7 +40,6 @@ func TestAccessLog_TerminalShowsRequests(t *testing.T) {
 	}
 }
 
-// TestAccessLog_JSONLogHasNoRequestsByDefault.
 func TestAccessLog_JSONLogHasNoRequestsByDefault(t *testing.T) {
 	t.Parallel()
 	for wanted, args := range map[int][]string{0: nil, 1: {"--access-log"}} {

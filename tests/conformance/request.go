@@ -177,7 +177,7 @@ func (s *script) compare(header http.Header, body string, args []string) error {
 	return nil
 }
 
-// open makes the connection of that name, or finds it.
+// channel makes the connection of that name, or finds it.
 func (s *script) channel(name string) (*channel, error) {
 	if c := s.channels[name]; c != nil {
 		return c, nil

@@ -89,7 +89,7 @@ func WantAnswer(t testing.TB, what string, a Answer, code int, text string) {
 	}
 }
 
-// AnyCode is an exit code for refused: any that says that it went wrong.
+// AnyCode stands for any exit code but 0, for WantRefused.
 const AnyCode = -1
 
 // WantRefused fails unless a server ends before it listens, with this exit code, and says this text. It returns all
@@ -103,7 +103,7 @@ func WantRefused(t testing.TB, o Options, code int, text string) string {
 	return says
 }
 
-// NeedModule skips a test where a Python lacks a package.
+// NeedModule skips a test if a Python lacks a package.
 func NeedModule(t testing.TB, python Python, module string) {
 	t.Helper()
 	if !Has(python, module) {
@@ -121,7 +121,7 @@ func NeedMemoryGroup(t testing.TB, limit int64) (enter []string) {
 	return enter
 }
 
-// Equal fails unless got is what is wanted.
+// Equal fails unless got equals want.
 func Equal[T comparable](t testing.TB, what string, got, want T) {
 	t.Helper()
 	if got != want {
@@ -129,8 +129,8 @@ func Equal[T comparable](t testing.TB, what string, got, want T) {
 	}
 }
 
-// BeginAtGate begins a prediction of a model that waits at its gate and logs so, and returns what opens it and the
-// answer. The input's token is the prediction's id.
+// BeginAtGate begins a prediction of a model that waits at its gate and logs so. It returns a function that opens the
+// gate, and the answer. The input's token is the prediction's id.
 func BeginAtGate(t testing.TB, s *Server, in Input) (open func(), answer <-chan Answer) {
 	t.Helper()
 	open = MakeFIFO(t, s.Dir, "gate")

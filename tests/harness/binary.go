@@ -24,7 +24,7 @@ const (
 	envCache = "PINION_TEST_CACHE" // of this run alone, from Main to BareEnv
 )
 
-// Main is for TestMain: it builds the binary where no PINION_BIN names one, runs the tests in a folder, and returns the
+// Main is for TestMain: it builds the binary if no PINION_BIN names one, runs the tests in a folder, and returns the
 // exit code. Relative paths, also those in this package, begin there: packages of tests/ name their parent.
 func Main(m *testing.M, dir string) int {
 	if settings := os.Getenv(envNATS); settings != "" {
@@ -115,7 +115,7 @@ func Tool(t testing.TB, made string, programs ...string) string {
 	return ""
 }
 
-// Soak is full where the long runs are asked for, else quick.
+// Soak returns full if the long runs are asked for, else quick.
 func Soak(full, quick int) int {
 	if os.Getenv(envSoak) == "1" {
 		return full

@@ -36,12 +36,12 @@ func (s *Server) Jump(by time.Duration, except func(pid int) bool) error {
 	return nil
 }
 
-// setClock sets that of one process, which has this text in its environment.
+// setClock sets the clock of one process, which has marker in its environment.
 func setClock(pid int, marker string, seconds int64) error {
 	if runtime.GOARCH != "amd64" {
 		return fmt.Errorf("%w: on amd64 only", ErrNoClock)
 	}
-	// From here on the number may become another's, and these two do not.
+	// From here on the process ID may be reused. The handle and the open file still belong to this process.
 	handle, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func setClock(pid int, marker string, seconds int64) error {
 	return v.set(memory, seconds)
 }
 
-// change writes the other code while nothing runs.
+// change writes the other code while all threads are stopped.
 func (v *vdso) change(pid, handle int, memory *os.File) (err error) {
 	if err := unix.PidfdSendSignal(handle, unix.SIGSTOP, nil, 0); err != nil {
 		return err
@@ -105,7 +105,8 @@ func (v *vdso) change(pid, handle int, memory *os.File) (err error) {
 	return fmt.Errorf("it does not stop within %s", timeout)
 }
 
-// read reports whether every thread stands still, and whether one of them does so within what is to be written over.
+// read reports whether every thread is stopped, and whether one of them is stopped within the code that will be
+// overwritten.
 func (v *vdso) read(pid int) (stopped, within bool, err error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
 	if err != nil || len(threads) == 0 {

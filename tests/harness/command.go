@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// CommandResult is what became of a command.
+// CommandResult is the result of a command.
 type CommandResult struct {
 	Code           int
 	Stdout, Stderr string
@@ -25,7 +25,7 @@ type CLI struct {
 	Stdin  string
 }
 
-// CliTimeout is when a command is given up.
+// CliTimeout is how long a command may take.
 const CliTimeout = 2 * time.Minute
 
 // Start prepares a command, which the test starts, and where its output goes.
@@ -67,7 +67,7 @@ func (c CLI) Run(t testing.TB, args ...string) CommandResult {
 	return CommandResult{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// Good runs a command that is to end well, and returns its output.
+// Good runs a command that must succeed, and returns its output.
 func (c CLI) Good(t testing.TB, args ...string) string {
 	t.Helper()
 	got := c.Run(t, args...)
@@ -109,7 +109,7 @@ func StartCommand(t testing.TB, cmd *exec.Cmd) {
 	}
 }
 
-// RunBeside runs a program until the test's end, and shows what it says where the test failed.
+// RunBeside runs a program until the test's end, and shows its output if the test failed.
 func RunBeside(t testing.TB, name string, cmd *exec.Cmd) *Log {
 	t.Helper()
 	says := &Log{}

@@ -31,7 +31,8 @@ def returned(size: int = 1, text: str = "") -> str:
     return "x" * size
 `
 
-// StartConfined starts a server in a control group with so much memory, in MiB, and returns what its front has then.
+// StartConfined starts a server in a control group with limit MiB of memory, and returns the resident memory of its
+// front.
 func StartConfined(t *testing.T, model string, limit int64, args ...string) (s *Server, resident int) {
 	t.Helper()
 	enter := NeedMemoryGroup(t, limit<<20)

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// EndDescriptors leaves a server only those descriptors that it opened before its worker's, and returns how to end
-// that. An open connection goes on.
+// EndDescriptors lowers a server's limit of descriptors to those that it opened before its worker's, and returns a
+// function that ends that. An open connection goes on.
 func EndDescriptors(t *testing.T, pid int) (end func()) {
 	t.Helper()
 	folder := fmt.Sprintf("/proc/%d/fd", pid)
@@ -34,7 +34,7 @@ func EndDescriptors(t *testing.T, pid int) (end func()) {
 	return LimitDescriptors(t, pid, page)
 }
 
-// LimitDescriptors lets a process open descriptors below that number alone, and returns how to end that.
+// LimitDescriptors lets a process open only descriptors below most, and returns a function that ends that.
 func LimitDescriptors(t *testing.T, pid, most int) (end func()) {
 	t.Helper()
 	var old unix.Rlimit

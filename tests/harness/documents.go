@@ -30,7 +30,7 @@ func RunProgram(t *testing.T, document, comment, interpreter string, addresses .
 	Equal(t, "what "+name+" prints", RunTool(t, dir, nil, interpreter, name), prints)
 }
 
-// documents returns the texts for users whose commands are held to. Those of the other examples have their own tests.
+// documents returns the texts for users whose commands are tested. Those of the other examples have their own tests.
 func documents(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob("../docs/*/*.md")

@@ -9,14 +9,13 @@ import (
 	"pinion/tests/await"
 )
 
-// timeout is when a state that does not come is given up: far beyond what an emulated processor on a busy machine
-// needs.
+// timeout is how long a state is waited for: far longer than an emulated processor on a busy machine needs.
 const timeout = 3 * time.Minute
 
-// pause lies between two looks at a state.
+// pause is the time between two checks of a state.
 const pause = 5 * time.Millisecond
 
-// Eventually waits until a state has come, and fails the test where it never does.
+// Eventually waits until reached returns true, and fails the test if it never does.
 func Eventually(t testing.TB, what string, reached func() bool) {
 	t.Helper()
 	if err := until(reached); err != nil {

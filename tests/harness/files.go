@@ -48,12 +48,12 @@ func MakeFIFO(t testing.TB, dir, name string) (open func()) {
 	}
 	return func() {
 		t.Helper()
-		// To open it fails until somebody reads it; to close it is what ends the reading.
+		// Opening it fails until a process reads it; closing it ends that read.
 		Eventually(t, "the model waits at "+name, func() bool { return OpenFIFO(path) })
 	}
 }
 
-// OpenFIFO lets those pass who read a named pipe now; false means there is no reader.
+// OpenFIFO ends the reads of a named pipe that are waiting now; false means there is no reader.
 func OpenFIFO(path string) bool {
 	file, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
 	if err == nil {

@@ -10,8 +10,8 @@ import (
 // createdBy is the line of a goroutine's dump that says what made it.
 var createdBy = regexp.MustCompile(`(?m)^created by ([^\n]+?)( in goroutine \d+)?$`)
 
-// Goroutines starts a server, does something with it, and counts the front's goroutines by what made them: they stand
-// in what Go writes on SIGQUIT, which ends it.
+// Goroutines starts a server, does something with it, and counts the front's goroutines by what made them: Go writes
+// them on SIGQUIT, which ends the process.
 func Goroutines(t *testing.T, o Options, do func(*Server)) map[string]int {
 	t.Helper()
 	o.Tmp = ShortTempDir(t)

@@ -18,7 +18,7 @@ func StartMember(t testing.TB, nats string, o Options) *Server {
 	return Ready(t, o)
 }
 
-// Enqueue has a prediction accepted.
+// Enqueue creates an asynchronous prediction.
 func Enqueue(t testing.TB, s *Server, id string, in any, headers ...string) {
 	t.Helper()
 	a := s.Create(map[string]any{"id": id, "input": in}, append([]string{"Prefer", "respond-async"}, headers...)...)
@@ -32,7 +32,7 @@ func StateOf(s *Server, id string) Answer {
 	return s.Do(http.MethodGet, "/predictions/"+id, nil)
 }
 
-// WaitStatus waits until a server tells a state of a prediction.
+// WaitStatus waits until a server reports a status of a prediction.
 func WaitStatus(t testing.TB, s *Server, id, status string) (a Answer) {
 	t.Helper()
 	Eventually(t, id+" is "+status, func() bool {
@@ -83,25 +83,25 @@ type Gateway struct {
 	Log *Log
 }
 
-// StartGateway starts one. It has no Python.
+// StartGateway starts a gateway. It has no Python.
 func StartGateway(t *testing.T, nats string, args ...string) Gateway {
 	t.Helper()
 	return StartGatewayIn(t, nil, nats, args...)
 }
 
-// StartGatewayIn starts one by a command that becomes it, as MemoryGroup makes one; nil means at once.
+// StartGatewayIn starts a gateway by a command that executes it, such as MemoryGroup's; nil means directly.
 func StartGatewayIn(t *testing.T, enter []string, nats string, args ...string) Gateway {
 	t.Helper()
 	return startGateway(t, enter, nats, append([]string{"--model", "m"}, args...))
 }
 
-// StartGatewayOf starts one of another model.
+// StartGatewayOf starts a gateway of another model.
 func StartGatewayOf(t *testing.T, nats, model string, args ...string) Gateway {
 	t.Helper()
 	return startGateway(t, nil, nats, append([]string{"--model", model}, args...))
 }
 
-// StartGatewayWith starts one with these flags, for several models.
+// StartGatewayWith starts a gateway with these flags, for several models.
 func StartGatewayWith(t *testing.T, nats string, args ...string) Gateway {
 	t.Helper()
 	return startGateway(t, nil, nats, args)

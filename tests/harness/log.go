@@ -18,10 +18,10 @@ type Line struct {
 	Stream         string `json:"stream"`
 	Cause          string `json:"cause"`
 	Raw            string `json:"-"`
-	broken         bool   // no JSON: the front itself wrote what no log line is
+	broken         bool   // not JSON: the front wrote something that is not a log line
 }
 
-// Log takes in what a server writes to stderr and stdout.
+// Log collects what a server writes to stderr and stdout.
 type Log struct {
 	mu      sync.Mutex
 	partial []byte
@@ -47,7 +47,7 @@ func (l *Log) Write(p []byte) (int, error) {
 func (l *Log) add(text string) {
 	line := Line{Raw: text}
 	line.broken = json.Unmarshal([]byte(text), &line) != nil
-	line.Text = strings.TrimSuffix(line.Text, "\n") // whether it should be there is for one test to say
+	line.Text = strings.TrimSuffix(line.Text, "\n") // one test checks whether it should be there
 	// a model that floods its log is to fill this process's memory once, not twice
 	if len(text) > longRaw {
 		line.Raw = strings.Clone(text[:longRaw]) + "…"
@@ -106,8 +106,8 @@ func (l *Log) String() string {
 	return out.String()
 }
 
-// defect returns a line that only a defect of the server writes, or "". interrupted: it was not let finish; garbled:
-// its workers may have said what the front does not understand.
+// defect returns a line that only a defect of the server writes, or "". interrupted means that the server was not
+// allowed to finish, garbled that its workers may have sent what the front does not understand.
 func (l *Log) defect(interrupted, garbled bool) string {
 	for _, line := range l.Lines() {
 		if line.broken {

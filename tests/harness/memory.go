@@ -12,10 +12,11 @@ import (
 	"testing"
 )
 
-// MemoryGroup makes a control group with a memory limit, and a command that enters it before it becomes another, and a
-// bystander in it: while the kernel takes back the memory of a process that it has ended, it may end a second, and
-// where that would be the front (docs/how-to/production.md tells how to exempt it, which takes rights that few have),
-// it is the bystander. Where no group can be made, as by most users and in most containers, ok is false.
+// MemoryGroup makes a control group with a memory limit, a command that enters the group and then executes another
+// command, and a bystander process in it. While the kernel reclaims the memory of a process that it has killed, it may
+// kill a second one. That would be the front (docs/how-to/production.md says how to exempt it, which takes rights that
+// few have), and is the bystander instead. If no group can be made, as by most users and in most containers, ok is
+// false.
 func MemoryGroup(t testing.TB, limit int64) (folder string, enter []string, ok bool) {
 	t.Helper()
 	folder, enter, ok = group(t, strconv.FormatInt(limit, 10),
@@ -63,11 +64,11 @@ func group(t testing.TB, value string, hierarchies ...[2]string) (folder string,
 	return "", nil, false
 }
 
-// stand starts the bystander: it looks larger than a front, and smaller than a worker.
+// stand starts the bystander: to the kernel it looks larger than a front, and smaller than a worker.
 func stand(t testing.TB, folder string) { repeat(t, folder, 299, "sleep 3600") }
 
-// FillMemory takes all memory that a group may have, again and again: what takes it is what the kernel ends first. full
-// is how often the group was at its limit.
+// FillMemory takes all memory that a group may have, again and again, by processes that the kernel kills first. full
+// returns how often the group was at its limit.
 func FillMemory(t testing.TB, folder string) (full func() int, end func()) {
 	t.Helper()
 	full = func() int {
@@ -86,7 +87,7 @@ func FillMemory(t testing.TB, folder string) (full func() int, end func()) {
 	return full, repeat(t, folder, 1000, "tail /dev/zero") // it waits for the end of a line
 }
 
-// repeat runs a command in a control group, again when it has ended, until the end.
+// repeat runs a command in a control group, and again whenever it has ended, until end is called.
 func repeat(t testing.TB, folder string, score int, command string) (end func()) {
 	t.Helper()
 	const script = `echo $$ >"$0"/cgroup.procs &&

@@ -39,8 +39,8 @@ type natsSettings struct {
 	Key     string
 	CA      string // of the certificates that clients must have
 	Conf    string // deploy/nats/nats.conf
-	// Models are those whose members' permissions of deploy/nats hold for who gives no password; nil means all may do
-	// all.
+	// Models are the models whose members' permissions of deploy/nats apply to clients without a password; nil means
+	// that clients may do everything.
 	Models []string
 }
 
@@ -164,7 +164,7 @@ func (n *NATS) Start() {
 	})
 }
 
-// Operator returns the URL of a user who may do all.
+// Operator returns the URL of a user who may do everything.
 func (n *NATS) Operator() string { return strings.Replace(n.URL, "//", "//operator:secret@", 1) }
 
 // Kill ends the server at once. Its folder stays.
@@ -181,7 +181,8 @@ func (n *NATS) Signal(sig syscall.Signal) {
 	}
 }
 
-// givenPorts are the ports that freePorts has returned: that of a NATS that is killed is free, and still its own.
+// givenPorts are the ports that freePorts has returned: the port of a NATS that was killed is free, and still reserved
+// for it.
 var givenPorts sync.Map
 
 // freePorts returns ports that were free a moment ago, and that no other test of this process has.

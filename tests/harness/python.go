@@ -23,7 +23,7 @@ type Python struct {
 	FreeThreaded bool `json:"free_threaded"`
 }
 
-// Name is how a test of this Python is called.
+// Name returns the name of a test with this Python.
 func (p Python) Name() string {
 	switch {
 	case p.FreeThreaded:
@@ -59,8 +59,8 @@ func Pythons(t testing.TB) []Python {
 	return found
 }
 
-// AnyPython returns the interpreter for tests where its version does not matter. Such a test is skipped in a run for
-// the sake of further Pythons.
+// AnyPython returns the interpreter for tests where its version does not matter. Such a test is skipped in a run that
+// only adds further Pythons.
 func AnyPython(t testing.TB) Python {
 	t.Helper()
 	if os.Getenv(envEachOnly) == "1" {
@@ -69,10 +69,10 @@ func AnyPython(t testing.TB) Python {
 	return Pythons(t)[0]
 }
 
-// OldestPython and NewestPython are the ends of what there is.
+// OldestPython returns the oldest of Pythons.
 func OldestPython(t testing.TB) Python { t.Helper(); return slices.MinFunc(Pythons(t), byVersion) }
 
-// NewestPython is the other end.
+// NewestPython returns the newest.
 func NewestPython(t testing.TB) Python { t.Helper(); return slices.MaxFunc(Pythons(t), byVersion) }
 
 // SmokePythons returns the interpreters that serve only one model of each kind: those that PINION_TEST_SMOKE_PYTHONS

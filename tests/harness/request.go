@@ -19,8 +19,8 @@ type Request struct {
 // Leave closes the connection without waiting for the answer.
 func (v *Request) Leave() { v.conn.Close() }
 
-// Request makes a prediction and returns once the server has it. To know that it has, the same request is sent twice:
-// the one that is refused, because its id is in flight, says that the other one is.
+// Request makes a prediction and returns once the server has it. To know that, it sends the same request twice: when
+// one is refused because its id is in flight, the server has the other.
 func (s *Server) Request(id string, input any) *Request {
 	s.t.Helper()
 	requests := [2]*Request{s.request(id, input), s.request(id, input)}

@@ -70,7 +70,7 @@ func labelled(m *dto.Metric, pairs []string) bool {
 	return true
 }
 
-// Ends returns how many predictions of that mode ended so.
+// Ends returns how many predictions of that mode ended with a status and a reason.
 func (f MetricFamilies) Ends(mode, status, reason string) float64 {
 	return f.Value("pinion_predictions_total", "mode", mode, "status", status, "reason", reason)
 }

@@ -24,23 +24,24 @@ type Options struct {
 	Model  string   // --predictor, of the folder Dir
 	Dir    string   // the model's folder; default: a copy of tests/models
 	Args   []string // more arguments of `pinion serve`
-	// Models are arguments NAME=DIR, in place of Dir; empty and not nil: no folder is named. Each model then has the
-	// Python of its folder, unless Python is given.
+	// Models are arguments NAME=DIR, in place of Dir; empty and not nil means that no folder is named. Each model then
+	// has the Python of its folder, unless Python is given.
 	Models []string
 	Env    []string // added to BareEnv
 	Tmp    string   // TMPDIR, to be looked through by the test itself; default: a new folder
 	Host   string   // default 127.0.0.1
 	Wrap   []string // a command, with arguments, that becomes the server's
-	// Output is the server's stdout and stderr, where the test reads them by itself: Log stays empty then. Host must
-	// be unix:/path, for only the log would tell a port.
+	// Output is the server's stdout and stderr, if the test reads them itself: Log then stays empty. Host must be
+	// unix:/path, because only the log has the port.
 	Output *os.File
 	// StopsReading lets the test stop the reader of the log (Server.StopReading).
 	StopsReading bool
 	// Binary is the program; default: Binary's.
 	Binary string
-	// Garbles says that the model writes rubbish to the server, whose complaint of that is not a defect.
+	// Garbles means that the model writes rubbish to the server, whose error about that is not a defect.
 	Garbles bool
-	// CutsOff says that clients keep the server from finishing their requests, whose complaint of that is not a defect.
+	// CutsOff means that clients keep the server from finishing their requests, and its error about that is not a
+	// defect.
 	CutsOff bool
 	// PortFromEnv leaves --port away.
 	PortFromEnv bool
@@ -66,7 +67,7 @@ type Server struct {
 	lenient bool     // Options.Garbles
 	cut     bool     // Options.CutsOff
 	pipe    *logPipe // of Options.StopsReading
-	ended   bool     // it was waited for and looked at
+	ended   bool     // it was waited for and checked
 }
 
 // Start starts a server and waits until it listens.
@@ -103,7 +104,7 @@ func Ready(t testing.TB, o Options) *Server {
 	return s
 }
 
-// Refused starts a server that is to end by itself before it listens, and returns its exit code and what it wrote.
+// Refused starts a server that must end by itself before it listens, and returns its exit code and what it wrote.
 func Refused(t testing.TB, o Options) (code int, text string) {
 	t.Helper()
 	s := Launch(t, o)
@@ -117,7 +118,7 @@ func Refused(t testing.TB, o Options) (code int, text string) {
 	return s.cmd.ProcessState.ExitCode(), s.Log.String()
 }
 
-// Launch starts a server, and waits for nothing.
+// Launch starts a server, and does not wait.
 func Launch(t testing.TB, o Options) *Server {
 	t.Helper()
 	s := &Server{
@@ -196,7 +197,7 @@ func Launch(t testing.TB, o Options) *Server {
 	return s
 }
 
-// At returns a server that the test started otherwise: requests can be sent to it.
+// At returns a server that the test started in another way: requests can be sent to it.
 func At(address string) *Server {
 	s := &Server{Address: address}
 	s.connect()
@@ -242,14 +243,14 @@ func (s *Server) Signal(sig syscall.Signal) {
 	}
 }
 
-// Stop ends the server by SIGTERM, and checks how it leaves.
+// Stop ends the server by SIGTERM, and checks its exit code and what it left.
 func (s *Server) Stop() {
 	s.t.Helper()
 	s.Signal(syscall.SIGTERM)
 	s.Ended(0)
 }
 
-// Ended waits for the end of a server that is to end, and checks its exit code and what it left.
+// Ended waits for the end of a server, and checks its exit code and what it left.
 func (s *Server) Ended(code int) {
 	s.t.Helper()
 	s.ended = true
@@ -314,10 +315,10 @@ func (s *Server) leave() {
 	}
 }
 
-// exitInterrupted is the exit code of a server that was not let finish.
+// exitInterrupted is the exit code of a server that was not allowed to finish.
 const exitInterrupted = 130
 
-// shownLog is how much of a log's begin and end a failed test shows.
+// shownLog is how many bytes of a log's beginning and end a failed test shows.
 const shownLog = 4000
 
 // sweep ends what is left of a server, and shows its log where the test failed.
@@ -361,10 +362,10 @@ func Models(t testing.TB) string {
 	return folder
 }
 
-// withoutCorpus leaves out the folder whose many models have a test that copies them one by one.
+// withoutCorpus leaves out the folder corpus: a test copies its many models one by one.
 type withoutCorpus struct{ fs.ReadDirFS }
 
-// ReadDir returns what walking through the folder asks for.
+// ReadDir implements fs.ReadDirFS.
 func (w withoutCorpus) ReadDir(name string) ([]fs.DirEntry, error) {
 	entries, err := w.ReadDirFS.ReadDir(name)
 	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool {

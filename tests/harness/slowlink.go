@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// SlowLink is a proxy on whose way everything takes the delay, and that passes so many bytes a second each way.
+// SlowLink is a proxy that delays everything, and passes PerSecond bytes a second in each direction.
 type SlowLink struct {
 	Delay     time.Duration
 	PerSecond int // bytes
 }
 
-// onTheWay are bytes that arrive when they are due.
+// onTheWay is bytes in transit, which arrive when they are due.
 type onTheWay struct {
 	data []byte
 	due  time.Time

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Address waits until a server on a terminal says where it is.
+// Address waits until a server on a terminal prints its address.
 func (term *Terminal) Address(t *testing.T) string {
 	t.Helper()
 	var found []string

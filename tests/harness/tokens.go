@@ -15,7 +15,7 @@ func TokenFile(t *testing.T, lines ...string) string {
 	return path
 }
 
-// WriteTokens replaces the file at path as a careful operator does: at once.
+// WriteTokens replaces the file at path atomically, as a careful operator does.
 func WriteTokens(t *testing.T, path string, lines ...string) {
 	t.Helper()
 	WriteFile(t, path+".new", strings.Join(lines, "\n"))

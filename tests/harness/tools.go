@@ -58,7 +58,7 @@ func Example(t *testing.T, name string) string {
 	return folder
 }
 
-// SilentServer returns the URL of a server that accepts connections, and never answers.
+// SilentServer returns the URL of a server that accepts connections and never answers.
 func SilentServer(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, and no process reads

@@ -3,5 +3,5 @@ package harness
 // ClientTrace is the trace of a client's request.
 const ClientTrace = "0af7651916cd43dd8448eb211c80319c"
 
-// ClientParent is its span.
+// ClientParent is the span of a client's request.
 const ClientParent = "b7ad6b7169203331"

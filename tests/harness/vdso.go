@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// vdso is the code that the kernel gives each process to read the clock with. It is a private mapping, which a process
-// that may trace the process can write, and where it is written the process has its own pages. The other code goes to
-// the end of the last page, where nothing is, and the functions begin with a jump there.
+// vdso is the code that the kernel gives each process to read the clock with. It is a private mapping, which a tracer
+// of the process can write; written pages become the process's own. The other code goes to the unused end of the last
+// page, and the functions begin with a jump there.
 type vdso struct {
 	entries [3]uint64 // of the functions, in the order of clockCode
 	room    uint64    // where the other code goes
 	changed bool      // it is there
 }
 
-// roomSize is how much is needed at the end; the word with the seconds is the first of it.
+// roomSize is how many bytes are needed at the end; the word with the seconds comes first.
 const roomSize = 128
 
 // jumpSize is how long a jump is.
@@ -28,8 +28,8 @@ const jumpSize = 5
 // clockNames are the functions that return the time of day.
 var clockNames = [3]string{"__vdso_clock_gettime", "__vdso_gettimeofday", "__vdso_time"}
 
-// clockCode does the same by a call of the system, and adds the seconds. Where it says 0, 0, 0, 0 comes how far off
-// these are.
+// clockCode does the same by a system call, and adds the seconds. 0, 0, 0, 0 is replaced by the offset of the word with
+// the seconds.
 var clockCode = [3][]byte{
 	{ // clock_gettime(edi, rsi)
 		0xb8, 228, 0, 0, 0, 0x0f, 0x05, // mov eax, 228; syscall
@@ -107,7 +107,7 @@ func findVDSO(pid int, memory io.ReaderAt) (*vdso, error) {
 	return v, nil
 }
 
-// code returns what goes to the end, with the seconds at 0, and where in it each function begins.
+// code returns the code for the end, with 0 seconds, and where in it each function begins.
 func (v *vdso) code() (text []byte, starts [3]uint64) {
 	text = make([]byte, 8, roomSize)
 	for i, function := range clockCode {
@@ -120,7 +120,7 @@ func (v *vdso) code() (text []byte, starts [3]uint64) {
 	return text[:roomSize], starts
 }
 
-// within reports whether what stands there will be written over.
+// within reports whether the code at an address will be overwritten.
 func (v *vdso) within(at uint64) bool {
 	for _, entry := range v.entries {
 		if entry < at && at < entry+jumpSize {
@@ -130,7 +130,7 @@ func (v *vdso) within(at uint64) bool {
 	return false
 }
 
-// write writes the code, while nothing runs.
+// write writes the code, while all threads are stopped.
 func (v *vdso) write(memory io.WriterAt) error {
 	text, starts := v.code()
 	if _, err := memory.WriteAt(text, int64(v.room)); err != nil {

@@ -67,7 +67,7 @@ func (s *store) podmanCommand(args ...string) *exec.Cmd {
 	return s.isolated(append([]string{"podman", cgroupManager}, args...)...)
 }
 
-// run are the options that containers have here: read-only except for /tmp. The limits are such as every machine
+// runOptions are the options that containers have here: read-only except for /tmp. The limits are such as every machine
 // allows; cgroups and a separate network are not, everywhere.
 func runOptions(name string, port int) []string {
 	return []string{

@@ -270,7 +270,7 @@ func (w *wireWorker) run() {
 	}()
 }
 
-// dismissed waits until the server has ended a worker's connection.
+// disconnected waits until the server has ended a worker's connection.
 func (w *wireWorker) disconnected() {
 	w.b.t.Helper()
 	_ = w.conn.SetReadDeadline(time.Now().Add(time.Minute))

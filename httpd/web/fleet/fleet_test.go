@@ -24,7 +24,6 @@ func TestPage_FetchesNothingFromElsewhere(t *testing.T) {
 	}
 }
 
-// TestPage_HasEachScriptOnce.
 func TestPage_HasEachScriptOnce(t *testing.T) {
 	entries, err := scripts.ReadDir("scripts")
 	if err != nil {

@@ -94,7 +94,6 @@ func TestExchanges_StartOfShortJobIsNotTold(t *testing.T) {
 	}
 }
 
-// TestExchanges_CanceledJobIsNotRunByWhatItCarries.
 func TestExchanges_CanceledJobIsNotRunByWhatItCarries(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// call is one time that the model had predictions together.
+// call is one call of the model with several predictions.
 type call struct {
 	number, pid   int
 	at            int64
@@ -65,7 +65,7 @@ func (c *call) end(well bool) {
 	}
 }
 
-// begin notes a call, and of which batch it is.
+// begin notes a call, and to which batch it belongs.
 func (r *record) begin(c *call) {
 	r.calls = append(r.calls, c)
 	c.first = c
@@ -80,7 +80,7 @@ func (r *record) begin(c *call) {
 	c.first.items = append(c.first.items, c)
 }
 
-// lastCall returns the last call in which the model had it, or nil.
+// lastCall returns the last call that had the prediction, or nil.
 func (p *prediction) lastCall() *call {
 	if len(p.calls) == 0 {
 		return nil
@@ -156,7 +156,8 @@ func (v *findings) batches() {
 	}
 }
 
-// halves: what raised is tried again in its worker, with half as many at most, all of them from the call that raised.
+// halves checks that a batch that raised is tried again in its worker, by calls with at most half as many items, all of
+// them from the call that raised.
 func (v *findings) halves(p *prediction) {
 	for i := 1; i < len(p.calls); i++ {
 		c, before := p.calls[i], p.calls[i-1]
@@ -175,7 +176,7 @@ func (v *findings) halves(p *prediction) {
 	}
 }
 
-// again: an item of a batch whose worker died is tried once more, in another worker, alone.
+// again checks that an item of a batch whose worker died is tried once more, in another worker, alone.
 func (v *findings) again(p *prediction) {
 	first, second := p.runs[0], p.runs[1]
 	switch {
@@ -190,7 +191,7 @@ func (v *findings) again(p *prediction) {
 	}
 }
 
-// raisedAlone: no prediction fails with the exception of another one.
+// raisedAlone checks that no prediction fails with the exception of another one.
 func (v *findings) raisedAlone(p *prediction) {
 	switch c := p.lastCall(); {
 	case p.asked.Do == "raise" && c != nil && len(c.members) > 1:

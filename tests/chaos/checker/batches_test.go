@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// batchStory is a journal and a ledger with batches, and all is well: a and b succeed; c raises, and d and e do not; f
+// batchJournal and its ledger have batches in which all promises hold: a and b succeed; c raises, and d and e do not; f
 // ends its worker twice and g, who is with it, the first time only; of h and i, whose key is another, h is refused in
 // the result.
 const (
@@ -228,7 +228,6 @@ func TestBatches_ExcusesOfBatches(t *testing.T) {
 	}
 }
 
-// TestBatches_CallsThatCannotBeChecked.
 func TestBatches_CallsThatCannotBeChecked(t *testing.T) {
 	for name, line := range map[string]string{
 		"an empty batch":  "batch 9 7 400 0",

@@ -19,11 +19,11 @@ const (
 	outOfMemory    = "out of memory: the kernel ended it"
 )
 
-// haste is how long after a worker died of taking all memory the kernel may end another, in nanoseconds: it does so
-// where the one that it has ended is on its way out, and what that had is not free yet.
+// haste is how long, in nanoseconds, after a worker was killed for taking all memory the kernel may kill another
+// process: it does so while the first one is still exiting and its memory is not free yet.
 const haste = int64(5e9)
 
-// failure looks at one that failed.
+// failure checks a prediction that failed.
 func (v *findings) failure(p *prediction, end *entry) {
 	pid := p.last().pid
 	if pid != 0 && v.harmed[pid] == nil && strings.Contains(end.Error, outOfMemory) &&
@@ -67,7 +67,7 @@ func (v *findings) failure(p *prediction, end *entry) {
 	}
 }
 
-// wherever returns the processes that had it, or were harmed by it.
+// wherever returns the processes that had the prediction, or were harmed by it.
 func (p *prediction) wherever() []int {
 	pids := slices.Clone(p.harms)
 	for _, run := range p.runs {
@@ -76,7 +76,7 @@ func (p *prediction) wherever() []int {
 	return pids
 }
 
-// casualties: a death costs those that ran, and no others.
+// casualties checks that the death of a worker costs those predictions that ran there, and no others.
 func (v *findings) casualties() {
 	begun, finished := map[int]int{}, map[int]int{} // by worker
 	nowhere, unseen := 0, 0
@@ -89,7 +89,7 @@ func (v *findings) casualties() {
 		if harms := p.asked.Do != "" && !fails(p.asked.Do); diedWith || harms {
 			for _, pid := range p.wherever() {
 				if h := v.harmed[pid]; h != nil {
-					h.until = max(h.until, end.At) // the answer of one that closed its sockets is had from its memory, at the end
+					h.until = max(h.until, end.At) // the answer of one that closed its sockets is read from memory, at the end
 				}
 			}
 		}
@@ -138,7 +138,7 @@ func (v *findings) casualties() {
 			v.complain("worker %d (%+v): %d failed with it, %d of them done; no more than %d may", pid, *h, diedWith,
 				finished[pid], allowed)
 		}
-		// Two at once cannot have been begun and not done in one slot.
+		// One slot cannot have two predictions that were begun and not done.
 		if begun[pid] > v.limits.slots {
 			v.complain("worker %d: %d were begun and not done, in %d slots", pid, begun[pid], v.limits.slots)
 		}
@@ -149,9 +149,9 @@ func (v *findings) casualties() {
 	}
 }
 
-// line: first come, first served. A prediction that was taken in, as its client has read, before another was asked for,
-// begins before that other; except for those that lie ahead in the sockets of several workers, one of which may get no
-// processor for a moment.
+// line checks that predictions run first come, first served: one that was accepted, as its client has read, before
+// another was sent, begins before it. An exception are those that wait in the sockets of several workers, one of which
+// may get no CPU for a moment.
 func (v *findings) line() {
 	idle := slices.Clone(v.stopped) // spans in which what lay with a worker did not move
 	for _, h := range v.harmed {
@@ -198,7 +198,7 @@ func compare(a, b int64) int {
 	return 0
 }
 
-// takenIn returns when the client knew that the server has it, before it was over; 0 means it never did.
+// takenIn returns when the client knew that the server had the prediction, before it ended; 0 means it never did.
 func (p *prediction) takenIn() int64 {
 	for _, e := range p.observed {
 		if e.What == "answer" && e.Code == 202 {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// limits are how much is allowed of what cannot be none.
+// limits bounds what cannot be ruled out.
 type limits struct {
 	slots             int // predictions, or batches of them, at once in a worker
 	batch             int // predictions in a batch; 0 means there are no batches
@@ -21,7 +21,7 @@ type limits struct {
 	late              time.Duration
 }
 
-// findings are what is wrong, and counts.
+// findings is what is wrong, and counts.
 type findings struct {
 	broken []string
 	counts map[string]int
@@ -33,7 +33,7 @@ func (v *findings) complain(format string, args ...any) {
 	v.broken = append(v.broken, fmt.Sprintf(format, args...))
 }
 
-// check looks at everything.
+// check checks everything.
 func check(r *record, l limits) *findings {
 	v := &findings{record: r, limits: l, counts: map[string]int{"harmed workers": len(r.harmed)}}
 	for _, token := range r.foreign {
@@ -77,7 +77,7 @@ func (p *prediction) end() *entry {
 	return nil
 }
 
-// refusal returns the answer that says it was not taken, or nil.
+// refusal returns the answer that refused the prediction, or nil.
 func (p *prediction) refusal() *entry {
 	for _, e := range p.observed {
 		if e.What == "answer" && e.Code != 200 && e.Code != 202 {
@@ -87,7 +87,7 @@ func (p *prediction) refusal() *entry {
 	return nil
 }
 
-// prediction looks at one.
+// prediction checks one prediction.
 func (v *findings) prediction(p *prediction) {
 	v.counts["predictions"]++
 	if len(p.runs) > 1 && v.limits.batch == 0 {
@@ -138,7 +138,7 @@ func describe(observed []*entry) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// refused looks at one that was not taken in.
+// refused checks a prediction that was refused.
 func (v *findings) refused(p *prediction, refusal *entry) {
 	if v.overlaps(v.full, p.asked.At, refusal.At) && p.asked.File && refusal.Code >= 500 {
 		v.counts["refused: no disk"]++
@@ -155,7 +155,7 @@ func (v *findings) notRun(p *prediction, why string) {
 	}
 }
 
-// agreement: all who learned of its end learned the same.
+// agreement checks that the answer, the webhooks and every look tell the same end.
 func (v *findings) agreement(p *prediction, end *entry) {
 	for _, e := range p.observed {
 		if e.What != "hook" && e.Code != 200 && e.Code != 202 {
@@ -180,7 +180,7 @@ func (v *findings) agreement(p *prediction, end *entry) {
 	}
 }
 
-// webhook: completed is taken in once, as the last.
+// webhook checks that the event completed was accepted once, and last.
 func (v *findings) webhook(p *prediction) {
 	if !p.asked.Hook {
 		return
@@ -203,7 +203,8 @@ func (v *findings) webhook(p *prediction) {
 	}
 }
 
-// success: it ran to its end, once or, where a worker died, at last, and what it was answered is its own.
+// success checks that the prediction ran to its end, once or, if a worker died, in its last run, and that its answer is
+// its own.
 func (v *findings) success(p *prediction) {
 	if c := p.lastCall(); c != nil && !c.ended || c == nil && (len(p.runs) != 1 || len(p.done) != 1) {
 		v.complain("%s: it succeeded, was begun %d times and done %d times", p.id, len(p.runs), len(p.done))
@@ -213,8 +214,8 @@ func (v *findings) success(p *prediction) {
 		v.complain("%s: it raised, and succeeded", p.id)
 	}
 	h := v.harmed[p.last().pid]
-	// asyncio, whose sockets were spoiled too, may have complained; and while a thread that is not Python's writes what
-	// Python did at a signal, a prediction may end.
+	// asyncio, whose sockets were damaged too, may have written errors; and while a thread that is not Python's writes
+	// Python's stacks at a signal, a prediction may end.
 	sound := func(e *entry) bool { return h == nil || !h.rubbish && (h.dumped == 0 || e.At < h.dumped) }
 	for _, e := range p.observed {
 		if e.Status == "succeeded" {
@@ -235,7 +236,7 @@ func (v *findings) mayTalk(p *prediction) bool {
 	return len(p.runs) > 1 && h != nil && (h.rubbish || h.cries || h.dumped != 0)
 }
 
-// fails reports whether a prediction is to fail by itself.
+// fails reports whether the model must fail a prediction.
 func fails(do string) bool {
 	switch do {
 	case "raise", "refuse", "before", "after":

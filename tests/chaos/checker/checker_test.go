@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// story is a journal and a ledger in which all is well: one prediction by an async request with a webhook, one that
+// The journal and the ledger in which all promises hold: one prediction by an async request with a webhook, one that
 // was lost with its worker, one that came after, one that was refused, and one whose client left too early.
 const (
 	storyJournal = `{"at":10,"what":"ask","id":"a","token":"ta","mode":"async","items":-1,"says":true,"hook":true}
@@ -194,7 +194,6 @@ func TestChecker_EveryBrokenPromiseIsFound(t *testing.T) {
 	}
 }
 
-// TestChecker_WhatCannotBeCheckedIsNoSuccess.
 func TestChecker_WhatCannotBeCheckedIsNoSuccess(t *testing.T) {
 	for name, texts := range map[string][2]string{
 		"nothing":          {"", ""},

@@ -3,8 +3,8 @@ package main
 // rounding is how far off a duration may be, in seconds: sleep and answers round it.
 const rounding = 20e-6
 
-// durations: for as long as the server says that the model had a prediction, the model did have it, at least as long as
-// it slept where it came to its end, and that is part of what its client waited.
+// durations checks the time that the server reports for a prediction in the model: it is at least as long as the model
+// slept, if it came to its end, and no longer than its client waited.
 func (v *findings) durations(p *prediction) {
 	for _, e := range p.observed {
 		if e.Took == nil {

@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// hardTimes is a journal and a ledger in which much goes wrong, each time with an excuse: f raises, g and i find no
-// room on the disk, h is canceled, j waits in a stopped worker while another comes first, k spoils the sockets of its
-// worker and l is lost behind that, m finds its descriptors closed, n takes too long in a harmed worker, o is lost
-// before its first line, p has a long output, q has another's warning in its logs, r is overtaken while its worker
-// dies, the cancel of v is lost, w ends while its worker writes how it dies, y has its worker ended with x's, which
-// took all memory, and the file of z is removed.
+// hardJournal and its ledger have many failures, each with an excuse: f raises, g and i find no room on the disk, h is
+// canceled, j waits in a stopped worker while another comes first, k spoils the sockets of its worker and l is lost
+// behind that, m finds its descriptors closed, n takes too long in a harmed worker, o is lost before its first line, p
+// has a long output, q has another's warning in its logs, r is overtaken while its worker dies, the cancel of v is
+// lost, w ends while its worker writes how it dies, y has its worker ended with x's, which took all memory, and the
+// file of z is removed.
 const (
 	hardJournal = `{"at":10,"what":"ask","id":"f","token":"tf","mode":"sync","items":-1,"do":"raise"}
 {"at":20,"what":"answer","id":"f","code":200,"status":"failed","error":"ValueError: tf"}

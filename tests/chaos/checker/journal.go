@@ -18,11 +18,11 @@ import (
 //	left    the client closes its connection, and wants no answer
 //	cancel  the client asks for the end
 //	hook    a webhook came: as answer, and taken where the receiver took it in
-//	look    somebody asked for the prediction by its id: as answer
+//	look    a client asked for the prediction by its id: as answer
 //	harm    a process is about to be harmed from outside: pid, how
 //	mended  what was stopped goes on, or has been replaced: pid
 //	full    the disk is full from now on; until empty
-//	removed somebody removes the folder of temporary files; until remade
+//	removed the folder of temporary files is removed; until remade
 type entry struct {
 	At     int64           `json:"at"` // nanoseconds of the monotonic clock, which all processes share
 	What   string          `json:"what"`
@@ -51,7 +51,7 @@ type entry struct {
 	How    string          `json:"how"`
 }
 
-// prediction is all that is known of one.
+// prediction is all that is known of one prediction.
 type prediction struct {
 	id       string
 	asked    *entry
@@ -65,13 +65,13 @@ type prediction struct {
 	calls    []*call // in which the model had it together with others
 }
 
-// run is one time that the model began it.
+// run is one run of a prediction by the model.
 type run struct {
 	pid int
 	at  int64
 }
 
-// last returns the last time that the model began it; pid 0: it never did.
+// last returns the last run of the prediction; pid 0 means that it never ran.
 func (p *prediction) last() run {
 	if len(p.runs) == 0 {
 		return run{}
@@ -79,13 +79,13 @@ func (p *prediction) last() run {
 	return p.runs[len(p.runs)-1]
 }
 
-// span is a stretch of time.
+// span is a period of time.
 type span struct{ from, to int64 }
 
-// far is the end of what did not end.
+// far is the end of a span that did not end.
 const far = int64(1) << 62
 
-// harms is what befell a process.
+// harms is what was done to a process.
 type harms struct {
 	outside bool  // a signal, as the journal has it
 	rubbish bool  // it may have written what hides its answers
@@ -171,7 +171,7 @@ func eachLine(name string, take func(line []byte) error) error {
 	}
 }
 
-// journal returns what takes its lines.
+// journal returns the function that reads a line of the journal.
 func (r *record) journal() func([]byte) error {
 	stops := map[int][]int{} // by process: indices in stopped
 	return func(line []byte) error {
@@ -237,7 +237,7 @@ func (r *record) journal() func([]byte) error {
 	}
 }
 
-// ledger takes a line of the model's.
+// ledger reads a line of the model's ledger.
 func (r *record) ledger(line []byte) error {
 	f := strings.Fields(string(line))
 	if len(f) < 3 {
@@ -284,7 +284,7 @@ func (r *record) ledger(line []byte) error {
 	return nil
 }
 
-// cries reports whether a harm leaves words of others than the model in the logs.
+// cries reports whether a harm leaves text in the logs that is not the model's.
 func cries(how string) bool {
 	switch how {
 	case "segv", "abort", "exhaust", "close_all":

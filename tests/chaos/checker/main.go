@@ -12,10 +12,10 @@ import (
 
 func main() { os.Exit(command(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// shown is how many complaints are written.
+// shown is how many findings are printed.
 const shown = 40
 
-// command is main, for tests as well.
+// command is main, so that tests can call it.
 func command(arguments []string, out, complaints io.Writer) int {
 	var l limits
 	flags := flag.NewFlagSet("checker", flag.ContinueOnError)

@@ -19,8 +19,8 @@ var (
 	errIgnored          = errors.New("its cancel was lost in a callback")
 )
 
-// own fails unless what was answered is the prediction's own, to the last byte that is known; the logs as well, where
-// their worker was sound. Before those of a second batch may stand some of the first, and with talk anything.
+// own returns an error unless the answer is the prediction's own, to the last byte that is known, and its logs as well
+// if their worker was sound. The logs of a second batch may follow some of the first, and with talk any text.
 func own(p *prediction, e *entry, sound, talk bool) error {
 	text := fmt.Sprintf("%s %d ", p.asked.Token, p.last().pid)
 	if p.asked.Items < 0 {

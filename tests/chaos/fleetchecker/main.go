@@ -20,7 +20,7 @@ type note struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// end is how a prediction ended, as one of those who looked saw it.
+// end is how a prediction ended, as one answer or webhook says it.
 type end struct{ status, output, err string }
 
 // record is all that is known of a prediction.

@@ -17,8 +17,8 @@ const (
 	users     = 65536 // are mapped
 )
 
-// programs of ELF for arm64, by their first bytes and a mask for those. With F the kernel opens QEMU at once, so that
-// it need not be in the root file system of the program.
+// arm64 describes ELF programs for arm64, by their first bytes and a mask for those. With F the kernel opens QEMU at
+// once, so that it need not be in the root file system of the program.
 const arm64 = `:emulate-arm64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:` +
 	`\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:` + qemu + `:F`
 

@@ -28,7 +28,8 @@ func cogYAMLFindings(t *testing.T, text string) []string {
 	return found
 }
 
-// Mistakes in a cog.yaml: its text, and of each finding the beginning and the end.
+// TestCogyaml_MistakesInCogYAML has the text of a cog.yaml with mistakes, and of each finding the beginning and the
+// end.
 func TestCogyaml_MistakesInCogYAML(t *testing.T) {
 	cases := []struct{ name, text, begin, end string }{
 		{
@@ -235,7 +236,7 @@ func TestCogyaml_MistakesInCogYAML(t *testing.T) {
 	}
 }
 
-// What Cog accepts, in this version or an older one, is accepted.
+// TestCogyaml_GoodCogYAML accepts what Cog accepts, in this version or an older one.
 func TestCogyaml_GoodCogYAML(t *testing.T) {
 	for name, text := range map[string]string{
 		"nothing":              "",

@@ -12,8 +12,8 @@ import (
 	"pinion/runtime/schema"
 )
 
-// CompareSchemas says how the inputs and outputs of a stored document differ from those of one made from the source:
-// a sentence for each difference, at most mostDifferences of them.
+// CompareSchemas says how the inputs and outputs of a stored document differ from those of one made from the source: a
+// sentence for each difference, at most maxDifferences of them.
 func CompareSchemas(stored, made []byte) []string {
 	c := &comparison{}
 	if !c.stored.read(stored) || !c.made.read(made) {

@@ -159,7 +159,7 @@ func (q noQueue) AttachDirect(predict.Kind, string) *predict.Prediction { return
 
 func (q noQueue) Cancel(predict.Kind, string) (bool, error) { return false, q.refusal() }
 
-// A gateway has no workers for the following.
+// noVersions returns empty versions, because a gateway has no workers.
 func noVersions() (python, cog string) { return "", "" }
 func noLoad() metrics.Load             { return metrics.Load{} }
 func noTrainings() int                 { return 0 }
