@@ -2,11 +2,14 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"pinion/tests/harness"
@@ -32,7 +35,7 @@ func TestServers_AreListedAndStopped(t *testing.T) {
 	t.Parallel()
 	tmp := harness.ShortTempDir(t)
 	c := harness.CLI{Dir: t.TempDir(), Env: []string{"TMPDIR=" + tmp}}
-	harness.Equal(t, "nothing runs", c.Good(t, "ps"), "no server runs\n")
+	harness.Equal(t, "nothing runs", c.Good(t, "ps"), "no server of yours runs\n")
 	harness.Equal(t, "nothing runs, as JSON", c.Good(t, "ps", "--json"), "[]\n")
 	harness.WantText(t, "nothing to stop", c.Bad(t, 2, "stop"), "no server of yours runs here", tmp)
 	model := "def run() -> int: return 1\n"
@@ -51,7 +54,7 @@ func TestServers_AreListedAndStopped(t *testing.T) {
 	}
 	harness.WantText(t, "the table", c.Good(t, "ps"), "STATUS", servers[1].Address, "READY", servers[2].Dir)
 	harness.WantText(t, "which one", c.Bad(t, 2, "stop"), "name one server by its process id", servers[1].Address)
-	harness.WantText(t, "no such one", c.Bad(t, 2, "stop", "nothing"), `no server is called "nothing"`, servers[0].Address)
+	harness.WantText(t, "no such one", c.Bad(t, 2, "stop", "nothing"), `no server of yours is called "nothing"`, servers[0].Address)
 	harness.WantText(t, "two", c.Bad(t, 2, "stop", "a", "b"), "takes one server, not a, b")
 	offered := c.Good(t, "__complete", "stop", "")
 	for _, s := range servers {
@@ -65,23 +68,23 @@ func TestServers_AreListedAndStopped(t *testing.T) {
 	for _, s := range servers {
 		s.Ended(0)
 	}
-	harness.Equal(t, "nothing runs now", c.Good(t, "ps"), "no server runs\n")
+	harness.Equal(t, "nothing runs now", c.Good(t, "ps"), "no server of yours runs\n")
 }
 
-// TestServers_UnixSocket is asked for its health too.
+// TestServers_UnixSocket is asked for its health too, and has the name of --model.
 func TestServers_UnixSocket(t *testing.T) {
 	t.Parallel()
 	tmp := harness.ShortTempDir(t)
 	c := harness.CLI{
 		Dir: harness.NewFolder(t, "run.py", "def run() -> int: return 1\n"), Env: []string{"TMPDIR=" + tmp},
 	}
-	server, _, _ := c.Start(t, "serve", "--host", "unix:"+filepath.Join(tmp, "s.sock"))
+	server, _, _ := c.Start(t, "serve", "--host", "unix:"+filepath.Join(tmp, "s.sock"), "--model", "painter")
 	harness.StartCommand(t, server)
 	harness.Eventually(t, "it is ready", func() bool {
 		listed := listServers(t, c)
 		return len(listed) == 1 && listed[0].Status == "READY"
 	})
-	harness.WantText(t, "to stop", c.Good(t, "stop", c.Dir), "unix:"+filepath.Join(tmp, "s.sock"))
+	harness.WantText(t, "to stop", c.Good(t, "stop", "painter"), "unix:"+filepath.Join(tmp, "s.sock"))
 	endWell(t, server)
 }
 
@@ -126,8 +129,35 @@ func TestServers_LeftoversAreNotListed(t *testing.T) {
 		}
 	}
 	c := harness.CLI{Env: []string{"TMPDIR=" + tmp}}
-	harness.Equal(t, "the list", c.Good(t, "ps"), "no server runs\n")
-	harness.WantText(t, "to stop", c.Bad(t, 2, "stop", fmt.Sprint(os.Getpid())), "no server of yours runs here")
+	harness.Equal(t, "the list", c.Good(t, "ps"), "no server of yours runs\n")
+	harness.WantText(t, "to stop", c.Bad(t, 2, "stop", fmt.Sprint(os.Getpid())), "no server of yours runs here",
+		fmt.Sprintf("it is process %d (", os.Getpid()), "another TMPDIR or in a container")
+}
+
+// TestServers_OfAnotherUser: stop and logs say whose it is.
+func TestServers_OfAnotherUser(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("only root has another user's processes")
+	}
+	s := harness.Ready(t, harness.Options{Model: "echo.py:run"})
+	port := s.Address[strings.LastIndex(s.Address, ":")+1:]
+	c := harness.CLI{Env: []string{"TMPDIR=" + harness.ShortTempDir(t)}}
+	harness.WantText(t, "another TMPDIR", c.Bad(t, 2, "stop", port), fmt.Sprintf("it is process %d (", s.PID))
+	for what, word := range map[string]string{"port": port, "process": fmt.Sprint(s.PID)} {
+		for _, command := range []string{"stop", "logs"} {
+			cmd, _, stderr := c.Start(t, command, word)
+			cmd.SysProcAttr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
+			err := cmd.Run()
+			if errors.Is(err, fs.ErrPermission) {
+				t.Skipf("another user cannot run %s", cmd.Path)
+			}
+			if cmd.ProcessState.ExitCode() != 2 {
+				t.Errorf("%s by its %s ended with %v, want 2", command, what, err)
+			}
+			harness.WantText(t, command+" by its "+what, stderr.String(), "of user root; run this as that user")
+		}
+	}
 }
 
 // TestServers_Logs prints the end of a log in a file, follows it until the server ends, and says where another log

@@ -53,7 +53,7 @@ type serverRow struct {
 
 func printServers(w io.Writer, rows []serverRow, now time.Time) error {
 	if len(rows) == 0 {
-		_, err := fmt.Fprintln(w, "no server runs")
+		_, err := fmt.Fprintln(w, "no server of yours runs")
 		return err
 	}
 	t := newTable(w)
@@ -143,15 +143,39 @@ func findServer(running []process.ServerInfo, args []string) (process.ServerInfo
 			found = append(found, s)
 		}
 	}
+	why := ""
+	if len(args) > 0 && len(found) == 0 {
+		why = whyNotFound(args[0])
+	}
 	switch {
 	case len(running) == 0:
-		return process.ServerInfo{}, fmt.Errorf("no server of yours runs here, by the run folders in %s", os.TempDir())
+		return process.ServerInfo{}, fmt.Errorf("no server of yours runs here, by the run folders in %s%s", os.TempDir(), why)
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) == 0:
-		return process.ServerInfo{}, fmt.Errorf("no server is called %q; the servers are%s", args[0], listed(running))
+		return process.ServerInfo{}, fmt.Errorf("no server of yours is called %q%s; your servers are%s", args[0], why,
+			listed(running))
 	}
 	return process.ServerInfo{}, errors.New("name one server by its process id: there are" + listed(found))
+}
+
+// whyNotFound says which process a word means that is not a server in the list, and how to stop it; "" means none.
+func whyNotFound(word string) string {
+	n, err := strconv.Atoi(word)
+	if err != nil {
+		return ""
+	}
+	owner, ok := process.OwnerOf(n)
+	if !ok {
+		owner, ok = process.PortOwner(n)
+	}
+	switch {
+	case !ok:
+		return ""
+	case !owner.IsOurs():
+		return fmt.Sprintf(": it is %s; run this as that user", owner)
+	}
+	return fmt.Sprintf(": it is %s; if that is a server with another TMPDIR or in a container, run this there", owner)
 }
 
 // isMeant reports whether a word is the process id, port, address, model or model folder of a server.

@@ -101,7 +101,7 @@ func New(s *config.Server, models []config.Named, read Reader, log *slog.Logger,
 func (f *Server) describe() {
 	models := []process.ModelInfo{}
 	for _, m := range f.all() {
-		models = append(models, process.ModelInfo{Name: m.title(), Folder: m.of.Found.Dir})
+		models = append(models, process.ModelInfo{Name: m.Name, Folder: m.of.Found.Dir})
 	}
 	address, _ := reachable(f.endpoints.address)
 	if err := f.dir.Describe(address, models); err != nil {
