@@ -94,6 +94,7 @@ def late(look: Look) -> None:
     look.run()
     look.ends("succeeded")
     expect(look.output).to_have_text("here at last")
+    assert look.page.locator("#side").bounding_box()["height"] < 500, "below a short output there is an empty area"
 
 
 def unset(look: Look) -> None:
@@ -117,13 +118,13 @@ def token(look: Look) -> None:
     ask.get_by_role("button", name="Cancel").click()
     expect(ask).to_have_count(0)
     expect(look.page.locator("#state")).to_be_empty()
-    look.page.get_by_role("button", name="Give a token").click()
+    look.page.get_by_role("button", name="Enter a token").click()
     expect(ask).to_contain_text("requires a token")
     ask.locator("input").fill("another token")
-    ask.get_by_role("button", name="Use it").click()
+    ask.get_by_role("button", name="Continue").click()
     expect(ask).to_contain_text("rejected that token")
     ask.locator("input").fill("the-token-of-the-page")
-    ask.get_by_role("button", name="Use it").click()
+    ask.get_by_role("button", name="Continue").click()
     expect(look.input("prompt")).to_be_visible()
     look.input("prompt").fill("x")
     look.run()
@@ -339,7 +340,7 @@ def completions(look: Look) -> None:
     look.load()
     ask = look.page.locator("#token-dialog")
     ask.locator("input").fill("the-token-of-the-page")
-    ask.get_by_role("button", name="Use it").click()
+    ask.get_by_role("button", name="Continue").click()
     look.input("prompt").fill("thrice")
     look.run()
     look.ends("succeeded")

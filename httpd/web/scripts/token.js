@@ -25,11 +25,12 @@ async function fetchWithToken(url, options = {}) {
 function askForToken(wasWrong) {
   tokenAsked ??= new Promise((done) => {
     const input = make("input", { id: "token", type: "password", autocomplete: "off", required: true });
-    const label = make("label", {}, wasWrong ? "The server rejected that token. Token: " : "This server requires a token: ", input);
-    const send = make("button", { value: "given" }, "Use it");
+    const why = make("p", { id: "token-why" }, wasWrong ? "The server rejected that token." : "This server requires a token.");
+    const label = make("label", { for: input.id }, "Token");
+    const send = make("button", { value: "given" }, "Continue");
     const leave = make("button", { type: "button", className: "plain" }, "Cancel");
-    const form = make("form", { method: "dialog" }, label, make("p", { className: "choices" }, send, leave));
-    const dialog = make("dialog", { id: "token-dialog" }, form);
+    const form = make("form", { method: "dialog" }, why, label, input, make("p", { className: "choices" }, send, leave));
+    const dialog = make("dialog", { id: "token-dialog", "aria-labelledby": why.id }, form);
     leave.addEventListener("click", () => dialog.close());
     dialog.addEventListener("close", () => {
       const token = dialog.returnValue === "given" ? input.value.trim() : "";

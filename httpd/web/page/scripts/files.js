@@ -36,7 +36,7 @@ function fileControl(id, name, schema, many) {
   if (typeof schema.default === "string") url.value = schema.default;
   const pick = make("input", { type: "file", multiple: many, "aria-label": `${name}: choose a file` });
   if (schema["x-cog-accept"]) pick.accept = schema["x-cog-accept"];
-  const remove = make("button", { type: "button", className: "plain", "aria-label": `${name}: remove` }, "Remove");
+  const remove = make("button", { type: "button", className: "plain" });
   const shown = make("div", { className: "chosen" });
   const take = async (list) => {
     if (!list.length) return;
@@ -49,6 +49,8 @@ function fileControl(id, name, schema, many) {
   const show = (list) => {
     files = list;
     shown.replaceChildren(...files.map(preview), ...(files.length ? [remove] : []));
+    remove.textContent = files.length > 1 ? "Remove all" : "Remove";
+    remove.setAttribute("aria-label", `${name}: ${remove.textContent.toLowerCase()}`);
   };
   remove.addEventListener("click", () => {
     pick.value = "";
@@ -98,6 +100,6 @@ function preview(file) {
 }
 
 function sizeText(bytes) {
-  if (bytes < 1000) return `${bytes} bytes`;
+  if (bytes < 1000) return plural(bytes, "byte");
   return bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }

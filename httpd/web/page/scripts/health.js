@@ -31,7 +31,7 @@ let tokenWithheld = false; // the user was asked for a token and gave none: no u
 
 function withholdToken(health) {
   tokenWithheld = true;
-  const button = make("button", { type: "button", className: "plain" }, "Give a token");
+  const button = make("button", { type: "button", className: "plain" }, "Enter a token");
   button.addEventListener("click", () => {
     tokenWithheld = false;
     openForm(health);
@@ -47,7 +47,7 @@ let shownSetup; // when the setup began of the model that the form is of
 // openForm shows the form, if the model is set up.
 async function openForm(health) {
   if (!isSetUp(health)) {
-    $("fields").textContent = "The model is being set up. The form will be here once that is done.";
+    $("fields").textContent = "The model is being set up. Its inputs appear here when it is ready.";
     if (health.status === "STARTING") showSetup(health.setup);
     return;
   }

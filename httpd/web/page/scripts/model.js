@@ -60,7 +60,7 @@ function typeOf(schema) {
   if (isFileList(schema)) return "files";
   if (schema.format === "password") return "secret";
   if (schema.enum) return "choice";
-  if (schema.type === "array") return "list";
+  if (schema.type === "array") return isRowList(schema) && !resolve(schema.items).enum ? `list of ${resolve(schema.items).type}s` : "list";
   if (schema.type === "object" || !schema.type) return isTable(schema) ? "keys and values" : "JSON";
   const { minimum: low, maximum: high } = schema;
   if (low !== undefined && high !== undefined) return `${schema.type}, ${low} to ${high}`;

@@ -21,6 +21,7 @@ function showResult({ result, seconds, asText }) {
   $("state").replaceChildren(make("span", { className: `chip ${ENDS[result.status] ?? ""}` }, result.status), seconds === null ? "" : ` in ${timeText(seconds)}`);
   $("announced").textContent = $("state").textContent;
   showOutput(result.output, asText);
+  if (result.status === "succeeded" && result.output === null) $("output").append(make("p", { className: "help" }, "The output is null."));
   if (result.error) showFailure(result.error, result.logs ?? "");
   showLogs(result.logs ?? "");
   const json = JSON.stringify(result, cutText, 2);
