@@ -19,7 +19,7 @@ const (
 type breaker struct {
 	mu      sync.Mutex
 	open    bool
-	pauses  int           // in a row, without a success in between
+	pauses  int           // consecutive, without a success in between
 	due     time.Time     // the end of the pause
 	tried   *Supervisor   // whose worker is tried, or nil
 	changed chan struct{} // closed and replaced at each change
@@ -32,14 +32,14 @@ func (b *breaker) trip(s *Supervisor, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.open && b.tried != s {
-		return // another worker of the fleet has opened it
+		return // another worker of the fleet has opened the breaker
 	}
 	b.open, b.tried, b.due = true, nil, now.Add(pauseAfter(b.pauses))
 	b.pauses++
 	b.wake()
 }
 
-// pauseAfter returns the length of a pause that follows so many others in a row.
+// pauseAfter returns the length of the pause that follows that many consecutive ones.
 func pauseAfter(pauses int) time.Duration {
 	pause := firstPause
 	for i := 0; i < pauses && pause < maxPause; i++ {
@@ -76,7 +76,7 @@ func (b *breaker) ready(s *Supervisor) {
 	}
 }
 
-// close lets all workers be started: an operator wants it.
+// close allows all workers to be started, because an operator asked for it.
 func (b *breaker) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -94,14 +94,14 @@ func (b *breaker) leave(s *Supervisor) {
 	}
 }
 
-// served notes that a worker has had a success: the next pause is the shortest again.
+// served records that a worker has had a success, so that the next pause is the shortest again.
 func (b *breaker) served() {
 	b.mu.Lock()
 	b.pauses = 0
 	b.mu.Unlock()
 }
 
-// wake lets those who wait ask again. Called with the lock held.
+// wake makes waiting supervisors ask again. Called with the lock held.
 func (b *breaker) wake() {
 	close(b.changed)
 	b.changed = make(chan struct{})

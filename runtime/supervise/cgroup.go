@@ -11,7 +11,7 @@ import (
 
 // group is a control group that limits this process.
 type group struct {
-	folder string // of the group; "" means there is none
+	folder string // of the group; "" if there is none
 	root   string // of the hierarchy, as far as it is mounted here
 	v2     bool
 }

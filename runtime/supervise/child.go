@@ -19,18 +19,18 @@ import (
 
 // child is a process of this binary, in the role of a worker or of a preload process, that this front waits for.
 type child struct {
-	cmd     *exec.Cmd // nil means it was forked from a preload process
+	cmd     *exec.Cmd // nil if it was forked from a preload process
 	pid     int
-	orphans *Orphans      // knows of it; may be nil
-	score   int           // its oom_score_adj, if no other child has that; 0 means none
-	pipes   []string      // its stdout and stderr, as /proc names them
+	orphans *Orphans      // has the child in its list; may be nil
+	score   int           // its oom_score_adj, if no other child has the same; otherwise 0
+	pipes   []string      // its stdout and stderr, by their names in /proc
 	exited  chan struct{} // closed once it has ended and exit is set
-	cleared chan struct{} // closed once what it started has ended too, and it is reaped
+	cleared chan struct{} // closed once its descendants have ended too, and it is reaped
 	givenUp latch         // closed once its end is no longer waited for
 	urgent  urgency
 
 	mu    sync.Mutex
-	ended bool // no signal reaches it any more
+	ended bool // it must not be signalled any more
 	exit  Exit
 }
 
@@ -60,8 +60,8 @@ func roleCommand(role, exe string, t task, files ...*os.File) (*exec.Cmd, error)
 	}, nil
 }
 
-// awaitEnd waits for the end of the child, and returns its status. It is not reaped, so no other process is given its
-// number.
+// awaitEnd waits for the end of the child, and returns its status. It does not reap the child, so no other process gets
+// its pid.
 func (c *child) awaitEnd() (syscall.WaitStatus, error) {
 	var info unix.Siginfo
 	err := error(unix.EINTR)
@@ -97,7 +97,7 @@ func (c *child) clear() {
 	c.orphans.Waited(c.pid)
 }
 
-// reap takes the exit status, which is known.
+// reap reaps the child, whose exit status is known.
 func (c *child) reap() {
 	if c.cmd != nil {
 		_ = c.cmd.Wait() // repeats the status
@@ -110,7 +110,7 @@ func (c *child) reap() {
 	}
 }
 
-// signal calls send with the child's number, unless the child has ended.
+// signal calls send with the child's pid, unless the child has ended.
 func (c *child) signal(send func(pid int)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,7 +120,7 @@ func (c *child) signal(send func(pid int)) {
 }
 
 // dying reports whether the child is exiting, which takes seconds if a driver has much to free. Its exit status is
-// decided then, and must not be taken for this server's doing.
+// fixed by then and not due to this server.
 func (c *child) dying() bool {
 	exiting, known := c.exiting()
 	return known && exiting
@@ -142,9 +142,9 @@ func (c *child) exiting() (exiting, known bool) {
 	return flags&flag != 0, err == nil
 }
 
-// usedUpCPU returns the RLIMIT_CPU of a child that has ended and is not reaped, and what it used, if that is most of
-// the limit; else 0. The kernel ends a process at the hard limit by SIGKILL. It goes by a sample at each tick, which on
-// a busy machine differs from the exact time that /proc shows.
+// usedUpCPU returns the RLIMIT_CPU of a child that has ended and is not reaped, and the time that it used, if that is
+// most of the limit; otherwise 0. The kernel kills a process at the hard limit with SIGKILL. It samples the time at
+// each tick, which on a busy machine differs from the exact time in /proc.
 func (c *child) usedUpCPU() (limit, used time.Duration) {
 	var r unix.Rlimit
 	fields := statOf(c.pid)

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// proc is what /proc says of a process.
+// proc is what /proc says about a process.
 type proc struct {
 	pid, parent, group int
-	ended              bool // it only waits to be reaped
+	ended              bool // it waits to be reaped
 }
 
 // processes lists all processes that this one may see.
@@ -73,8 +73,8 @@ func (c *child) killTree() {
 	}
 }
 
-// A worker is told from others by its oom_score_adj, which everything that it starts inherits. A session, a
-// group, a parent or an environment of its own does not change that. Each has its own value, as long as there are some.
+// A worker is identified by its oom_score_adj, which all its descendants inherit, even in another session or group and
+// with another parent or environment. Each worker has its own value, as long as there are some left.
 
 // takeScore finds an oom_score_adj that no other child has; 0 means there is none.
 func (o *Orphans) takeScore() int {
@@ -110,14 +110,14 @@ func (o *Orphans) belongsTo(c *child, p proc) bool {
 		return false
 	case c.score != 0:
 		return scoreOf(strconv.Itoa(p.pid)) == c.score
-	case p.ended: // nothing tells whose it was
+	case p.ended: // its worker is unknown
 		return false
-	default: // the scores are used up, or cannot be set
+	default: // no score is left, or none can be set
 		return c.hasPipe(p.pid) || alone && !isContained(p.pid)
 	}
 }
 
-// isOwn reports whether this process waits for a process elsewhere.
+// isOwn reports whether other code of this process waits for pid.
 func (o *Orphans) isOwn(pid int) bool {
 	if o == nil {
 		return false
@@ -139,13 +139,13 @@ func (c *child) hasPipe(pid int) bool {
 	return false
 }
 
-// isContained reports whether a process is one that this process has started to contain a program.
+// isContained reports whether this process started pid to contain a program.
 func isContained(pid int) bool {
 	line, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline")) // it has ended
 	return bytes.Contains(line, []byte("\x00--contain-program\x00"))
 }
 
-// KillLeft kills the orphans that no child's end has ended, at the end of this process.
+// KillLeft kills the remaining orphans, at the end of this process.
 func (o *Orphans) KillLeft() {
 	if o == nil {
 		return

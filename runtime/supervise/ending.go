@@ -11,26 +11,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a worker started ends with it, but not all at once. Some helpers do their work when their parent has ended,
-// because only then is there nothing more to come: the resource trackers of multiprocessing and joblib remove shared
-// memory and semaphores, PyTorch's manager does the same, a profiler writes its file. They see the end by a pipe or
-// socket that every process of the model holds. So they come last.
+// The descendants of a worker are ended with it, but not all at once. Some helpers do their work after their parent has
+// ended: the resource trackers of multiprocessing and joblib remove shared memory and semaphores, PyTorch's manager
+// does the same, a profiler writes its file. They notice the end by a pipe or socket that every process of the model
+// holds. So they are ended last.
 const (
-	// endGrace is for those that end by themselves.
+	// endGrace is for descendants that end by themselves.
 	endGrace = 500 * time.Millisecond
-	// helperGrace is then for those that ignore or handle SIGTERM, as all these helpers do.
+	// helperGrace is for those that ignore or handle SIGTERM, as all these helpers do.
 	helperGrace = 2 * time.Second
-	// urgentGrace replaces both if the server is to end at once.
+	// urgentGrace replaces both if the server must end at once.
 	urgentGrace = 300 * time.Millisecond
-	// endTimeout is how long killed processes are waited for: one may wait in a driver.
+	// endTimeout is how long the front waits for killed processes: one may wait in a driver.
 	endTimeout = time.Second
 )
 
-// urgency tells a wait for the end of descendants that the server is to end at once.
+// urgency shortens the wait for the end of descendants if the server must end at once.
 type urgency struct{ atomic.Bool }
 
-// endDescendants ends what c started, and returns when it has ended, or cannot be ended. c itself has ended, and is not
-// reaped: no other process group can have its number.
+// endDescendants ends the descendants of c, and returns when they have ended, or cannot be ended. c itself has ended
+// and is not reaped, so no other process group can have its number.
 func (c *child) endDescendants() {
 	procs := c.descendants()
 	if len(procs) == 0 {
@@ -59,8 +59,8 @@ func (c *child) endDescendants() {
 	}
 }
 
-// killForks kills copies of the worker, as multiprocessing starts them: none of them is a helper, and what they hold
-// open keeps the helpers from ending.
+// killForks kills copies of the worker, as multiprocessing starts them. None of them is a helper, and their open
+// descriptors keep the helpers from ending.
 func killForks(procs []proc) {
 	binary, err := os.Readlink("/proc/self/exe")
 	if err != nil {
@@ -73,8 +73,8 @@ func killForks(procs []proc) {
 	}
 }
 
-// await waits until c has no descendants any more, and reaps the orphans among them; false means some are left after
-// that time.
+// await waits until c has no descendants any more, and reaps the orphans among them. It returns false if some are left
+// after that time.
 func (c *child) await(grace time.Duration) bool {
 	began := time.Now()
 	for {
@@ -114,7 +114,7 @@ func awaitOne(pids []int, limit time.Duration) {
 	if len(fds) < len(pids) { // one has ended, or descriptors are short, or the kernel is old
 		limit = min(limit, 5*time.Millisecond)
 	}
-	_, _ = unix.Poll(fds, int(max(limit.Milliseconds(), 1))) // the caller looks in any case
+	_, _ = unix.Poll(fds, int(max(limit.Milliseconds(), 1))) // the caller checks in any case
 }
 
 // askToEnd ends a process that has not ended by itself. One that ignores SIGTERM is a tracker, which waits until all
@@ -125,7 +125,7 @@ func askToEnd(pid int) {
 	switch {
 	case ignored&term != 0:
 	case caught&term != 0:
-		_ = unix.Kill(pid, unix.SIGTERM) // fails only if it has ended, as the next ones
+		_ = unix.Kill(pid, unix.SIGTERM) // fails only if it has ended, as do the next ones
 	case isHelper(pid):
 	default:
 		_ = unix.Kill(pid, unix.SIGKILL)
@@ -135,13 +135,13 @@ func askToEnd(pid int) {
 // isHelper reports whether a process is the helper that cleans up after its parent's end and does not ignore SIGTERM:
 // PyTorch's, for shared memory.
 func isHelper(pid int) bool {
-	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)) // it has ended
+	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)) // fails if it has ended
 	return strings.HasPrefix(string(name), "torch_shm_manag")
 }
 
 // signalSets reads which signals a process ignores and which it handles; proc_pid_status(5).
 func signalSets(pid int) (ignored, caught uint64) {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // it has ended
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // fails if it has ended
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(line, ":")
 		switch name {

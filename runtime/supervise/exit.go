@@ -12,15 +12,15 @@ import (
 type Exit struct {
 	Signal   syscall.Signal // 0 means it exited by itself
 	Code     int            // its exit code, if it did
-	Killed   string         // why this server killed it; "" means it did not
+	Killed   string         // why this server killed it; "" if it did not
 	Fault    ExitCause      // the same, classified
 	Shortage Shortage       // whether a SIGKILL by another was for lack of memory
-	Limit    int64          // of memory, in bytes; 0 means none is known
-	CPULimit time.Duration  // RLIMIT_CPU, if the process has used most of it; 0 means it has not
+	Limit    int64          // of memory, in bytes; 0 if none is known
+	CPULimit time.Duration  // RLIMIT_CPU, if the process has used most of it; otherwise 0
 	CPUUsed  time.Duration
-	Lowered  string        // its limits that are below the server's; "" means none
-	Stuck    time.Duration // how long after its end began it was given up; 0 means it has ended
-	Lacked   string        // what the system was short of before any code of the model ran; "" means nothing
+	Lowered  string        // its limits that are below the server's, or ""
+	Stuck    time.Duration // how long after its end began it was given up; 0 if it has ended
+	Lacked   string        // what the system was short of before any code of the model ran, or ""
 	Unknown  error         // why its exit status could not be read
 }
 
@@ -73,7 +73,7 @@ func (e Exit) Describe(during string) string {
 	}
 }
 
-// limits names the limits that may be why a process ended.
+// limits names the limits that may have ended the process.
 func (e Exit) limits() string {
 	if e.Lowered == "" {
 		return ""

@@ -2,20 +2,20 @@ package supervise
 
 import "syscall"
 
-// ExitCause is why a process ended, as metrics count it. Exit.Describe is for people.
+// ExitCause is why a process ended, as metrics count it. Exit.Describe explains it to people.
 type ExitCause string
 
 const (
-	CauseLeft        ExitCause = "left"   // it was asked to leave: for a successor, or with the server
+	CauseLeft        ExitCause = "left"   // as requested: for a successor, or with the server
 	CauseSetupFailed ExitCause = "setup"  // the model's setup raised an exception, or took too long
 	CauseExited      ExitCause = "exit"   // it ended itself
 	CauseSignaled    ExitCause = "signal" // a signal other than SIGKILL
 	// SIGKILL by the model's code, another process or a limit, or by the kernel where it does not say why
 	CauseKilled        ExitCause = "kill"
 	CauseOutOfMemory   ExitCause = "oom"        // SIGKILL by the kernel, for lack of memory
-	CauseHung          ExitCause = "hang"       // it gave no sign of life
+	CauseHung          ExitCause = "hang"       // it answered no pings
 	CauseCancelTimeout ExitCause = "cancel"     // a canceled prediction did not end in time
-	CauseProtocol      ExitCause = "protocol"   // it sent what cannot be understood, or closed a channel
+	CauseProtocol      ExitCause = "protocol"   // it sent an invalid frame, or closed a channel
 	CauseUnkillable    ExitCause = "unkillable" // it was killed and did not end
 	CauseGPULost       ExitCause = "gpu"        // its GPU context was lost
 	CauseUnknown       ExitCause = "unknown"    // its exit status could not be read

@@ -1,9 +1,9 @@
 package supervise
 
-// Fleet is what the workers of one server share.
+// Fleet is the state that the workers of one server share.
 type Fleet struct {
 	turn     chan struct{} // holds a token while a worker is being renewed
-	provenBy latch         // closed once any worker was ready: the model can be set up
+	provenBy latch         // closed once any worker was ready, so the model can be set up
 	orphans  *Orphans      // may be nil
 	memory   memoryGroup
 	pids     pidsGroup
@@ -11,7 +11,7 @@ type Fleet struct {
 	breaker  *breaker
 }
 
-// NewFleet makes a fleet without workers. orphans, if not nil, learns which processes are waited for.
+// NewFleet returns a fleet without workers. orphans, if not nil, is told which processes this one waits for.
 func NewFleet(orphans *Orphans) *Fleet {
 	return &Fleet{
 		turn: make(chan struct{}, 1), provenBy: newLatch(), orphans: orphans, memory: findMemoryGroup("/"),

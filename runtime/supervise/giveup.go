@@ -2,20 +2,20 @@ package supervise
 
 import "time"
 
-// A process may outlive SIGKILL: its control group is frozen, or one of its threads waits in a driver. It runs nothing
-// of the model's any more, but its end may never come. So it is given up: its predictions fail, another process
-// replaces it, and the server ends without it.
+// A process may outlive SIGKILL: its control group is frozen, or one of its threads waits in a driver. It does not run
+// the model any more, but it may never end. So it is given up: its predictions fail, another process replaces it, and
+// the server ends without it.
 const (
 	// killTimeout is how long a killed process may take to end before it is given up.
 	killTimeout = 3 * time.Second
 	// exitTimeout is the same for one that is exiting: a driver takes seconds to free a GPU's memory.
 	exitTimeout = 30 * time.Second
-	// lastTimeout is the same if the server is to end at once.
+	// lastTimeout is the same if the server must end at once.
 	lastTimeout = time.Second
 )
 
 // giveUp gives up a process whose end began that long ago. It returns false if the process has ended, or is exiting and
-// has time left; urgent means that an exiting one has none left, because the server is to end at once.
+// has time left. urgent means that an exiting one has none left, because the server must end at once.
 func (w *worker) giveUp(after time.Duration, urgent bool) bool {
 	p := w.process
 	if !urgent && after < exitTimeout && p.child.dying() {
@@ -34,7 +34,7 @@ func (w *worker) giveUp(after time.Duration, urgent bool) bool {
 	return true
 }
 
-// giveUp treats the process as ended; false means it has ended, and its exit is known at once.
+// giveUp treats the process as ended. It returns false if the process has ended, so that its exit is known at once.
 func (p *process) giveUp(after time.Duration) bool {
 	p.child.mu.Lock()
 	defer p.child.mu.Unlock()
@@ -47,7 +47,7 @@ func (p *process) giveUp(after time.Duration) bool {
 	return true
 }
 
-// givenUp reports whether the process counts as ended though it has not.
+// givenUp reports whether the process counts as ended although it has not.
 func (p *process) givenUp() bool {
 	p.child.mu.Lock()
 	defer p.child.mu.Unlock()

@@ -72,7 +72,7 @@ func (g *gpuErrors) fatal(body []byte) bool {
 	return false
 }
 
-// says reports whether a message is how the library reports that error.
+// says reports whether a message has the form in which the library reports that error.
 func (l gpuLibrary) says(message string, e gpuError) bool {
 	return slices.ContainsFunc(e.names[:], func(name string) bool {
 		form := strings.NewReplacer("{text}", e.text, "{name}", name).Replace(l.form)

@@ -6,18 +6,17 @@ import (
 	"pinion/ipc"
 )
 
-// A thread of the worker answers pings on its control channel without Python, so a model deep in C code cannot keep it
-// from that. A worker that does not answer is stopped (SIGSTOP, a debugger, a frozen group), or its channel is broken.
+// A thread of the worker answers pings on its control channel without Python, even if the model is deep in C code. A
+// worker that does not answer is stopped (SIGSTOP, a debugger, a frozen group), or its channel is broken.
 //
-// That thread answers even if Python's event loop is stuck, so a free slot that takes no call counts as well.
-//
-// Time is counted in pings: if this server itself was stopped, at most one ping is due, and the answers that lie in the
-// channel are read before the next.
+// That thread answers even if Python's event loop is stuck, so a free slot that takes no call counts as well. Time is
+// counted in pings: if this server itself was stopped, at most one ping is due, and the answers in the channel are read
+// before the next.
 const hangPings = 4 // sent within Timeouts.Hang
 
 type pings struct {
 	serial     uint64 // of the newest
-	unanswered int    // in a row
+	unanswered int    // consecutive
 }
 
 func (w *worker) pingTimes() (due <-chan time.Time, stop func()) {
@@ -28,10 +27,10 @@ func (w *worker) pingTimes() (due <-chan time.Time, stop func()) {
 	return ticker.C, ticker.Stop
 }
 
-// ping asks the worker for a sign of life, and terminates it if it has left too many pings unanswered.
+// ping sends the worker a ping, and terminates it if it has not answered too many of them.
 func (w *worker) ping() {
 	if !w.setup.hello || w.terminated {
-		return // nothing answers before its hello; the setup has its own timeout
+		return // it answers no ping before its hello; the setup has its own timeout
 	}
 	limit := w.sup.o.Timeouts.Hang.String()
 	if w.pings.unanswered >= hangPings {

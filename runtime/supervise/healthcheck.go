@@ -62,14 +62,14 @@ func (c *checks) forget(id uint64) {
 	c.mu.Unlock()
 }
 
-// open sets which worker is asked. Checks of an earlier one succeed: its end says more than they could.
+// open sets which worker is asked. Checks of an earlier one succeed, because its exit is reported anyway.
 func (c *checks) open(conn *ipc.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.turn(conn)
 }
 
-// close ends the checks of a worker, unless another is asked already.
+// close ends the checks of a worker, unless another worker is asked already.
 func (c *checks) close(conn *ipc.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +78,7 @@ func (c *checks) close(conn *ipc.Conn) {
 	}
 }
 
-// turn sets which worker is asked, and ends all checks of the one before. Called with the lock held.
+// turn sets which worker is asked, and ends all checks of the previous one. Called with the lock held.
 func (c *checks) turn(conn *ipc.Conn) {
 	c.conn = conn
 	for id, answer := range c.asked {
@@ -97,7 +97,7 @@ func (c *checks) answered(id uint64, body []byte) error {
 	answer := c.asked[id]
 	delete(c.asked, id)
 	switch {
-	case answer == nil: // forgotten
+	case answer == nil: // nothing waits for it any more
 	case report.OK:
 		answer <- nil
 	default:

@@ -13,7 +13,7 @@ type renewal struct {
 }
 
 // Renew replaces the worker by a new process, which takes over when it is ready; why is for the log. No prediction is
-// lost, and one worker of a fleet is renewed at a time. It returns at once; of several requests that wait one is kept.
+// lost, and one worker of a fleet is renewed at a time. It returns at once; of several waiting requests one is kept.
 func (s *Supervisor) Renew(why string) { s.request(renewal{why: why}) }
 
 // RenewOnce is Renew for a model that has changed. A successor that fails is not tried again, because the model must
@@ -27,7 +27,7 @@ func (s *Supervisor) request(r renewal) {
 	}
 }
 
-// runProcess starts a process and returns when it has ended, or when the last of those that took over from it has.
+// runProcess starts a process and returns when it has ended, or when the last of its successors has.
 func (s *Supervisor) runProcess() outcome {
 	l := lifecycle{sup: s, current: s.launch(false), renewals: s.renewals, keepsTurn: s.turn}
 	for {
@@ -42,19 +42,19 @@ func (s *Supervisor) runProcess() outcome {
 type lifecycle struct {
 	sup       *Supervisor
 	current   *worker
-	successor *worker // nil means none
+	successor *worker // or nil
 	back      backoff // of successors that fail
 
-	renewals  <-chan renewal   // nil means one is being carried out
-	renewal   renewal          // that one
-	newer     *renewal         // replaces it, once its successor has left, or nil
-	turn      chan struct{}    // the fleet's turn, while it is waited for; nil means it is not
-	keepsTurn bool             // the process before has left it the turn
+	renewals  <-chan renewal   // nil during a renewal
+	renewal   renewal          // the one in progress
+	newer     *renewal         // or nil; replaces renewal once its successor has left
+	turn      chan struct{}    // the fleet's turn; nil unless the renewal waits for it
+	keepsTurn bool             // the previous process has passed on the turn
 	retired   <-chan struct{}  // closed when the process that was replaced has ended
 	retry     <-chan time.Time // fires when the renewal is tried again
 }
 
-// step waits for one event and acts on it. true means no process is left.
+// step waits for one event and handles it. It returns true if no process is left.
 func (l *lifecycle) step() (outcome, bool) {
 	var successorReady <-chan struct{}
 	var successorEnded <-chan outcome
@@ -112,20 +112,20 @@ func (l *lifecycle) renew() {
 	l.sup.o.Logger.Info("worker is being renewed", "worker", l.sup.o.Index, "reason", l.renewal.why)
 	if l.sup.o.Policy.Renewal == StopFirst {
 		l.current.requestRetirement(retirement{why: l.renewal.why})
-		return // currentEnded goes on
+		return // currentEnded continues
 	}
 	l.successor = l.sup.launch(true)
 	l.sup.o.Hooks.OnChange()
 }
 
-// renewed ends the renewal: the next request may come.
+// renewed ends the renewal and allows the next request.
 func (l *lifecycle) renewed() {
 	l.sup.passTurn()
 	l.renewals = l.sup.renewals
 }
 
-// takeOver makes the successor, which has calls already, the current process. The old one shows it once it has left the
-// pool, so a client that sees the new worker is not answered by the old one.
+// takeOver makes the successor, which has calls already, the current process. Status shows it once the old process has
+// left the pool, so a client that sees the new worker is not answered by the old one.
 func (l *lifecycle) takeOver() {
 	old := l.current
 	l.current, l.successor = l.successor, nil
@@ -181,8 +181,8 @@ func (l *lifecycle) currentEnded(ended outcome) (outcome, bool) {
 	return outcome{}, false
 }
 
-// promote shows a successor in the place of the process before it. It does nothing for a worker that is not a successor
-// any more.
+// promote makes Status show a successor instead of its predecessor. It does nothing for a worker that is not a
+// successor any more.
 func (s *Supervisor) promote(successor *worker) {
 	s.mu.Lock()
 	if s.successor != successor {
@@ -204,8 +204,8 @@ func (s *Supervisor) passTurn() {
 	}
 }
 
-// slotHooks returns what the pool calls about this process, with its lock held or in a goroutine that carries answers:
-// they must not block.
+// slotHooks returns the hooks that the pool calls for this process. The pool calls them with its lock held, or in a
+// goroutine that reads answers, so they must not block.
 func (w *worker) slotHooks() slot.Hooks {
 	return slot.Hooks{
 		Worker: w.sup.o.Index, Device: w.sup.o.Device,

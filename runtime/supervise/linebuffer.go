@@ -22,7 +22,7 @@ var (
 	eraseLine      = []byte("\x1b[K")
 )
 
-// lineBuffer cuts a text into lines. "\n" ends a line. "\r" ends one that the next is written over, such as a progress
+// lineBuffer cuts a text into lines. "\n" ends a line. "\r" ends one that the next line overwrites, such as a progress
 // bar's: the log has at most one of those in lineDelay. Text without an end is logged after lineDelay. The zero value
 // is empty.
 type lineBuffer struct {
@@ -30,12 +30,12 @@ type lineBuffer struct {
 	bar    []byte    // the last line that "\r" ended, unless it was logged
 	since  time.Time // when the first of text, or the last of bar, came
 	logged time.Time // when a line without its end, or a rewritten one, was last logged
-	again  bool      // something of this line was logged, so its end alone is not a record
+	again  bool      // a part of this line was logged, so its end alone is not a record
 	fresh  bool      // it has changed since it was last drawn
 	limit  int       // the longest line; 0 means logtext.MaxLine
 }
 
-// add takes in text, and logs the lines that it ends.
+// add adds text, and logs the lines that it ends.
 func (b *lineBuffer) add(r *recorder, key recordKey, text []byte) {
 	for len(text) > 0 {
 		line, rest, ended := bytes.Cut(text, newline)
@@ -45,7 +45,7 @@ func (b *lineBuffer) add(r *recorder, key recordKey, text []byte) {
 				break
 			}
 			b.rewrite(before)
-			if len(after) > 0 { // else "\n" may follow, and is the end then
+			if len(after) > 0 { // otherwise "\n" may follow, which is the end then
 				b.logBar(r, key, time.Now())
 			}
 			line = after
@@ -59,7 +59,7 @@ func (b *lineBuffer) add(r *recorder, key recordKey, text []byte) {
 	}
 }
 
-// rewrite takes in the rest of a line that is written over.
+// rewrite adds the rest of a line that the next one overwrites.
 func (b *lineBuffer) rewrite(rest []byte) {
 	b.text = append(b.text, rest...)
 	if line := visible(b.text); len(line) > 0 {
@@ -68,7 +68,7 @@ func (b *lineBuffer) rewrite(rest []byte) {
 	b.text = emptied(b.text)
 }
 
-// end takes in the rest of a line and logs it.
+// end adds the rest of a line and logs it.
 func (b *lineBuffer) end(r *recorder, key recordKey, line []byte) {
 	if len(b.text) > 0 {
 		b.text = append(b.text, line...)
@@ -89,7 +89,7 @@ func (b *lineBuffer) end(r *recorder, key recordKey, line []byte) {
 	b.text, b.bar, b.again, b.fresh = emptied(b.text), emptied(b.bar), false, false
 }
 
-// extend takes in more of a line. One that is too long is logged in pieces.
+// extend adds more of a line. A line that is too long is logged in pieces.
 func (b *lineBuffer) extend(r *recorder, key recordKey, more []byte) {
 	if len(b.text) == 0 {
 		b.since = time.Now()
@@ -103,7 +103,7 @@ func (b *lineBuffer) extend(r *recorder, key recordKey, more []byte) {
 	}
 }
 
-// logText logs what there is of a line, up to its last whole character.
+// logText logs an unfinished line, up to its last whole character.
 func (b *lineBuffer) logText(r *recorder, key recordKey) {
 	whole := logtext.Complete(b.text)
 	r.line(key.source, key.prediction, withoutMoves(whole))
@@ -163,7 +163,7 @@ func emptied(line []byte) []byte {
 // holds reports whether something is held back.
 func (b *lineBuffer) holds() bool { return len(b.text)+len(b.bar) > 0 }
 
-// flush logs what is held back: no more comes.
+// flush logs what is held back, at the end of the text.
 func (b *lineBuffer) flush(r *recorder, key recordKey) {
 	if b.holds() {
 		b.end(r, key, nil)
@@ -171,7 +171,7 @@ func (b *lineBuffer) flush(r *recorder, key recordKey) {
 	b.again = false
 }
 
-// visible returns a line without the moves of the cursor around it; nil if nothing would be seen of it.
+// visible returns a line without the cursor movements around it, or nil if it shows nothing.
 func visible(line []byte) []byte {
 	line = withoutMoves(line)
 	if len(bytes.TrimLeft(line, " ")) == 0 {

@@ -11,7 +11,7 @@ type lines struct {
 	key     recordKey
 	records recorder
 	buffer  lineBuffer
-	timer   *time.Timer // nil means no text waits
+	timer   *time.Timer // nil if no text waits
 	ended   bool
 }
 
@@ -23,7 +23,7 @@ func (l *lines) Write(text []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.buffer.add(&l.records, l.key, text)
-	l.records.complete() // an idle process writes nothing more that would end a traceback
+	l.records.complete() // an idle process writes no line that would end a traceback
 	l.settleSoon()
 	return len(text), nil
 }

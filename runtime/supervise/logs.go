@@ -41,7 +41,7 @@ const (
 type logs struct {
 	mu           sync.Mutex
 	page         *ipc.Page
-	pipes        [sources]*pipe // nil means the running prediction has no pipes
+	pipes        [sources]*pipe // nil if the running prediction has no pipes
 	unattributed unattributed
 	text         []chunk // unclaimed, in order of arrival
 	retained     int     // bytes in text
@@ -52,7 +52,7 @@ type logs struct {
 
 type pipe struct {
 	source       source
-	unattributed *lines // not nil: its text belongs to no prediction
+	unattributed *lines // if not nil, the text belongs to no prediction
 	file         *os.File
 	raw          syscall.RawConn
 	counter      ipc.Consumed
@@ -65,10 +65,10 @@ type pipe struct {
 type chunk struct {
 	source     source
 	begin, end uint64
-	text       []byte // nil means it was dropped
+	text       []byte // nil if it was dropped
 }
 
-// newLogs starts to read. It owns the files, which must be non-blocking.
+// newLogs starts reading. It owns the files, which must be non-blocking.
 func newLogs(files [inherited]*os.File, page *ipc.Page, records recorder, running func() string) (*logs, error) {
 	l := &logs{page: page, unattributed: newUnattributed(), server: serverLog{records: records, running: running}}
 	counters := [inherited]ipc.Consumed{page.Stdout(), page.Stderr()}
@@ -146,8 +146,8 @@ func (l *logs) read(p *pipe, fd int) (n int, again bool) {
 	}
 }
 
-// readCounted brackets a read by the pipe's counter, from which the worker works out how much it ever wrote. The
-// counter of an unattributed pipe is the next prediction's.
+// readCounted surrounds a read with updates of the pipe's counter, from which the worker computes how much it ever
+// wrote. The counter of an unattributed pipe belongs to the next prediction.
 func (p *pipe) readCounted(fd int, buf []byte) (int, error) {
 	if p.unattributed != nil {
 		return unix.Read(fd, buf)
@@ -169,12 +169,12 @@ func (l *logs) readTo(p *pipe, position uint64) {
 	}
 }
 
-// retain keeps what was just read, if there is room, and notes in any case that it was written.
+// retain keeps what was just read, if there is room, and always records that it was written.
 func (l *logs) retain(p *pipe, text []byte) {
 	s := p.source
 	c := chunk{source: s, begin: p.position - uint64(len(text)), end: p.position}
 	fits := l.retained+len(text) <= logtext.Max
-	if !fits { // the server's log has it nevertheless
+	if !fits { // only the server's log has it
 		l.logRetained()
 		l.server.add(s, l.server.running(), c.end, text)
 	}
@@ -190,7 +190,7 @@ func (l *logs) retain(p *pipe, text []byte) {
 	l.text = append(l.text, c)
 }
 
-// Take claims all text up to these positions for a prediction ("" means none), and reads what still lies in the pipes.
+// Take claims all text up to these positions for a prediction ("" means none), and reads the rest of it from the pipes.
 // traceback means that a traceback in it, with all that follows, is one record of the server's log.
 func (l *logs) Take(prediction string, to [sources]uint64, traceback bool) []slot.Text {
 	l.mu.Lock()
@@ -202,7 +202,7 @@ func (l *logs) Take(prediction string, to [sources]uint64, traceback bool) []slo
 func (l *logs) take(prediction string, to [sources]uint64, traceback bool) []slot.Text {
 	for s, p := range l.pipes {
 		if p != nil {
-			l.readTo(p, to[s]) // all of it lies there: a position is sent after the text was written
+			l.readTo(p, to[s]) // all of it is there, because a position is sent after the text was written
 		}
 	}
 	l.server.records.whole = traceback
@@ -232,7 +232,7 @@ func (l *logs) claim(prediction string, to [sources]uint64) []slot.Text {
 		}
 	}
 	l.server.records.complete()
-	clear(l.text[len(rest):]) // claimed text must not be kept alive from here
+	clear(l.text[len(rest):]) // so that the slice does not keep claimed text alive
 	l.text = rest
 	if dropped > 0 {
 		claimed = append(claimed, slot.Text{Source: sourceNames[stderr], Text: logtext.AppendNotice(nil, int(dropped))})
@@ -240,8 +240,8 @@ func (l *logs) claim(prediction string, to [sources]uint64) []slot.Text {
 	return claimed
 }
 
-// TakeAll reads what an exited worker has left in its pipes and claims it. It does not wait for children that still
-// hold an end, nor read what they go on writing.
+// TakeAll reads what an exited worker has left in its pipes and claims it. It neither waits for children that still
+// hold an end, nor reads what they write later.
 func (l *logs) TakeAll() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()

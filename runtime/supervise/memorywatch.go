@@ -2,14 +2,14 @@ package supervise
 
 import "fmt"
 
-// memoryWatch looks at the memory of one process.
+// memoryWatch checks the memory of one process.
 type memoryWatch struct {
 	oom      *oomWatch
 	looks    int
-	exceeded bool // it was found to have more than its limit
+	exceeded bool // the process had more than its limit
 }
 
-// oomLooks is the least number of looks for which a memory kill by the kernel is remembered.
+// oomLooks is the least number of checks for which an out-of-memory kill is remembered.
 const oomLooks = 5
 
 // checkMemory renews a worker that has more memory than its limit.

@@ -28,7 +28,7 @@ func (w *worker) expects(kind ipc.Kind) bool {
 	}
 }
 
-// handle acts on one message of the control channel. An error ends the worker.
+// handle handles one message of the control channel. An error ends the worker.
 func (w *worker) handle(m message) error {
 	switch {
 	case w.terminated:
@@ -88,7 +88,7 @@ func (w *worker) hello(body []byte) error {
 	return nil
 }
 
-// load takes in the model that the worker has imported, and begins its setup.
+// load handles the Loaded frame: it records the imported model, and begins the setup.
 func (w *worker) load(body []byte) error {
 	loaded, err := ipc.ParseLoaded(body)
 	if err != nil {
@@ -107,7 +107,7 @@ func (w *worker) load(body []byte) error {
 	w.sup.mu.Lock()
 	successor := w.successor
 	w.sup.mu.Unlock()
-	if !successor { // else the old worker still serves the old model
+	if !successor { // otherwise the old worker still serves the old model
 		w.announce()
 	}
 	w.setup.stage, w.activity = Setup, duringSetup
@@ -173,7 +173,7 @@ func (w *worker) ready(body []byte) error {
 	return nil
 }
 
-// logMark takes what was written until now during setup. Marks keep the two streams in order.
+// logMark claims what the setup has written until now. Marks keep the two streams in order.
 func (w *worker) logMark(body []byte) error {
 	at, err := ipc.ParseLogMark(body)
 	if err != nil {
@@ -185,7 +185,7 @@ func (w *worker) logMark(body []byte) error {
 	return nil
 }
 
-// cuda takes in the report of CUDA's start in the worker.
+// cuda handles the report about CUDA's start in the worker.
 func (w *worker) cuda(body []byte) error {
 	report, err := ipc.ParseCUDA(body)
 	if err != nil {

@@ -16,13 +16,13 @@ const (
 	ShortageYes                     // it has
 )
 
-// oomWatch tells by the kernel's counter whether it ended processes of this control group recently. The counter is the
+// oomWatch finds by the kernel's counter whether it ended processes of this control group recently. The counter is the
 // group's, so a kill is attributed to the worker that died by SIGKILL within some seconds of it.
 type oomWatch struct {
 	group        memoryGroup
 	limit        int64
 	known        bool
-	older, newer uint64 // the counter at the look before the last, and at the last
+	older, newer uint64 // the counter at the check before the last, and at the last
 }
 
 func newOOMWatch(g memoryGroup) *oomWatch {
@@ -52,8 +52,8 @@ func (w *oomWatch) killed() Shortage {
 	}
 }
 
-// oomScoreAdjust is what a worker's oom_score_adj exceeds the front's by, in thousandths of the memory. Browsers give
-// the same to their pages.
+// oomScoreAdjust is by how much a worker's oom_score_adj exceeds the front's, in thousandths of the memory. Browsers
+// use the same for their pages.
 const oomScoreAdjust, oomScoreMost = 300, 1000
 
 // preferForOOM makes the kernel end a worker before the front when memory is short: without the front, all workers end.

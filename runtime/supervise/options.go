@@ -41,7 +41,7 @@ type Options struct {
 	Hooks    Hooks
 	Pool     *slot.Pool
 	Logger   *slog.Logger
-	// Fleet is what this worker shares with others; nil means it is the only one.
+	// Fleet is the state shared with other workers; nil means that this is the only one.
 	Fleet *Fleet
 	// Preloader, if not nil, forks the workers while it can. The first worker waits for its import.
 	Preloader *Preloader
@@ -76,7 +76,7 @@ type Timeouts struct {
 
 // Hooks are called by a supervisor; all but OnLoaded and OnChange may be nil.
 type Hooks struct {
-	// Prepare is called before each start, to provide what the worker needs; an error is a failed start.
+	// Prepare is called before each start, to provide what the worker needs; an error makes the start fail.
 	Prepare func(*ipc.WorkerConfig) error
 	// OnLoaded is called when a worker has loaded the model, before its setup; for a successor, when it takes over.
 	OnLoaded func(ipc.Loaded)

@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Orphans knows the processes that this one waits for, tells whose orphans the other children are, and reaps these.
+// Orphans lists the processes that this one waits for, finds out whose orphans the other children are, and reaps those.
 // Every descendant that loses its parent becomes this process's child.
 type Orphans struct {
 	self, group int
 	score       int // this process's oom_score_adj
 
 	mu   sync.Mutex
-	own  map[int]*child    // processes that are waited for elsewhere; nil means one that leaves no orphans
+	own  map[int]*child    // processes that other code waits for; nil for one that leaves no orphans
 	seen map[int]time.Time // ended processes that are not in own: when they were first seen
 }
 
@@ -35,7 +35,7 @@ func (o *Orphans) Start(cmd *exec.Cmd) error {
 	if o == nil {
 		return cmd.Start()
 	}
-	o.mu.Lock() // so that Reap finds no child whose number is not known yet
+	o.mu.Lock() // so that Reap finds no child whose pid is not known yet
 	defer o.mu.Unlock()
 	err := cmd.Start()
 	if err == nil {
@@ -69,7 +69,7 @@ func (o *Orphans) adopt(c *child, fork func(score int) (pid int, err error)) err
 	return err
 }
 
-// add notes a child. Called with the lock held.
+// add adds a child. Called with the lock held.
 func (o *Orphans) add(c *child, pid, score int) {
 	c.pid = pid
 	if preferForOOM(pid, score) {
@@ -87,11 +87,11 @@ func (o *Orphans) Waited(pid int) {
 	o.mu.Lock()
 	delete(o.own, pid)
 	o.mu.Unlock()
-	o.Reap() // an orphan may have had its number
+	o.Reap() // an orphan may have had its pid
 }
 
-// reapDelay is how long an ended process must have been there: one that other code of this program started, and waits
-// for, is gone by then.
+// reapDelay is how long an ended process must have existed before it is reaped. By then, other code of this program has
+// reaped those that it started.
 const reapDelay = time.Second
 
 // Reap reaps the orphans that have ended, and returns how many there were, and whether some are left for later. Call it

@@ -8,15 +8,15 @@ import (
 	"pinion/ipc"
 )
 
-// A prediction that makes children has two pipes, as long as it runs; pyembed/px_pipes.c makes them. Its children may
-// outlive it. What they write then is unattributed output: it belongs to no prediction. So each such pipe is followed
-// until its last writer closes it.
+// A prediction that starts children has two pipes while it runs; pyembed/px_pipes.c makes them. Its children may
+// outlive it. What they write then is unattributed output: it belongs to no prediction. So each such pipe is read until
+// its last writer closes it.
 
 // unattributed are the pipes of predictions that have ended. Guarded by the lock of logs.
 type unattributed struct {
 	pipes map[*pipe]struct{}
-	buf   []byte // all share one: there may be many pipes, and they are read under the lock
-	// most is how many are followed: 1024, or a quarter of the descriptors that the front may open. Above that, the
+	buf   []byte // shared by all, which are read under the lock
+	// most is how many are read: 1024, or a quarter of the descriptors that the front may open. Above that, the
 	// children of a prediction share the worker's pipes.
 	most int
 }
@@ -29,7 +29,7 @@ func newUnattributed() unattributed {
 
 func (u *unattributed) full() bool { return len(u.pipes) > u.most }
 
-// add follows another pipe, and takes over its descriptor. orphaned means that its prediction has ended already.
+// add starts reading another pipe, and takes over its descriptor. orphaned means that its prediction has ended already.
 func (l *logs) add(s source, fd int, orphaned bool) {
 	if fd < 0 {
 		return
@@ -57,7 +57,7 @@ func (l *logs) add(s source, fd int, orphaned bool) {
 	go l.follow(p)
 }
 
-// orphan makes what comes through a pipe unattributed. Called with the lock held.
+// orphan makes further output of a pipe unattributed. Called with the lock held.
 func (l *logs) orphan(p *pipe) {
 	p.unattributed = newLines(p.source%inherited, recorder{note: l.server.records.note, draft: l.server.records.draft})
 	p.buf = nil
@@ -112,7 +112,7 @@ func (l *logs) forget(p *pipe) {
 	p.unattributed.end()
 	p.file.Close()
 	delete(u.pipes, p)
-	if !l.server.stopped { // else the page may be unmapped
+	if !l.server.stopped { // otherwise the page may be unmapped
 		l.page.SetPredictionPipesFull(u.full())
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"pinion/runtime/health"
 )
 
-// Preloader keeps a preload process: it has imported the model's modules, and workers are forked from it. While there
-// is none, because it was refused, has exited or is still importing, workers are started the ordinary way.
+// Preloader keeps a preload process, which has imported the model's modules and forks workers. While there is none,
+// because it was refused, has exited or is still importing, workers are started the ordinary way.
 //
 // The front must be a child subreaper (prctl) and have Orphans: that makes it the parent of forked workers.
 // A nil *Preloader never has a process.
@@ -27,12 +27,12 @@ type Preloader struct {
 
 	mu      sync.Mutex
 	closed  bool
-	current *preloadProcess // nil means none
+	current *preloadProcess // or nil
 	next    *preloadProcess // the one that is importing the model, or nil
 	status  health.Preload
 	back    backoff
-	pauses  int   // after too many exits in a row, without a fork in between
-	failed  int   // starts in a row that failed
+	pauses  int   // after too many consecutive exits, without a fork in between
+	failed  int   // consecutive failed starts
 	settled latch // closed once the first process is ready or refused
 }
 
@@ -57,7 +57,7 @@ const (
 	PreloaderExited    = "gone"    // it exited or could not be started; another follows after a delay
 )
 
-// NewPreloader makes a Preloader; Start begins its work.
+// NewPreloader returns a Preloader; Start begins its work.
 func NewPreloader(o PreloaderOptions) *Preloader {
 	return &Preloader{
 		o: o, pids: pidsGroup(findGroup("/", "pids")), settled: newLatch(),
@@ -65,7 +65,7 @@ func NewPreloader(o PreloaderOptions) *Preloader {
 	}
 }
 
-// Health returns what the health document has of the preload process; nil if p is nil.
+// Health returns the preload process's part of the health document, or nil if p is nil.
 func (p *Preloader) Health() *health.Preload {
 	if p == nil {
 		return nil
@@ -124,7 +124,7 @@ func (p *Preloader) Renew(spec ipc.WorkerConfig, env []string) {
 	go p.watch(next)
 }
 
-// startError is why this server could not start a preload process, which may pass.
+// startError means that this server could not start a preload process, for a reason that may be temporary.
 type startError struct{ error }
 
 func (e *startError) Unwrap() error { return e.error }
@@ -198,7 +198,7 @@ func (p *Preloader) watch(m *preloadProcess) {
 	time.AfterFunc(delay, func() { p.follow(spec, env) })
 }
 
-// follow starts a process as Renew does, unless there is one again.
+// follow starts a process as Renew does, unless there is one already.
 func (p *Preloader) follow(spec ipc.WorkerConfig, env []string) {
 	p.mu.Lock()
 	needed := !p.closed && p.current == nil && p.status.State == PreloaderExited
@@ -260,15 +260,15 @@ func (p *Preloader) fork(c *child, t task, files [handles]*os.File) bool {
 	return true
 }
 
-// Wait returns when everything that preload processes have started has ended, after these processes and their workers.
+// Wait returns when the preload processes, their workers and all their descendants have ended.
 func (p *Preloader) Wait() {
 	if p != nil {
 		p.clearing.Wait()
 	}
 }
 
-// note logs a line that the model's modules wrote during their import. The name of the field, template, is documented
-// and must stay.
+// note logs a line that the model's modules wrote during their import. The field is named template, as documented, and
+// must not change.
 func (p *Preloader) note(level slog.Level, stream source, _ string, line []byte) {
 	p.o.Logger.Log(context.Background(), level, string(line), "template", true, "stream", sourceNames[stream])
 }

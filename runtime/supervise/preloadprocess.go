@@ -27,22 +27,22 @@ const forkTimeout = 10 * time.Second
 // errNotForked means that the preload process answered that it forked no worker.
 var errNotForked = errors.New("the preload process forked no worker")
 
-// preloadProcess is one preload process. To end a nil one does nothing.
+// preloadProcess is one preload process. Ending a nil one does nothing.
 type preloadProcess struct {
 	child   child
 	channel *ipc.Conn
 	task    task
-	took    time.Duration // by its start and the import
+	took    time.Duration // for its start and the import
 	ready   chan error    // gets one value: nil, or why no worker can be forked
 	answers chan ipc.Forked
-	gaveUp  latch // closed once it was killed and its end is no longer waited for
+	gaveUp  latch // closed once it was killed and given up
 	forks   atomic.Int64
 	mu      sync.Mutex
-	workers []*child // that were forked and may live
-	flush   func()   // logs what its last line without a newline has
+	workers []*child // forked workers that may be alive
+	flush   func()   // logs its last line, if that has no newline
 }
 
-// startPreloadProcess starts a process; its ready tells when it can fork.
+// startPreloadProcess starts a process; its channel ready says when it can fork.
 func startPreloadProcess(exe string, t task, orphans *Orphans, records recorder) (*preloadProcess, error) {
 	m := &preloadProcess{
 		child: newChild(orphans), task: t,
@@ -96,8 +96,8 @@ func (m *preloadProcess) run(started chan<- error) {
 	m.flush()
 }
 
-// awaitWorkers waits until the forked workers have ended: helpers that the import started, such as a resource tracker,
-// are theirs too.
+// awaitWorkers waits until the forked workers have ended, because they use helpers that the import started, such as a
+// resource tracker.
 func (m *preloadProcess) awaitWorkers() {
 	m.mu.Lock()
 	workers := m.workers
@@ -110,7 +110,7 @@ func (m *preloadProcess) awaitWorkers() {
 	}
 }
 
-// awaitCleared waits until the process and all that it started have ended, or it was given up.
+// awaitCleared waits until the process and all its descendants have ended, or it was given up.
 func (m *preloadProcess) awaitCleared() {
 	select {
 	case <-m.child.cleared:
@@ -137,7 +137,7 @@ func (m *preloadProcess) listen(began time.Time) {
 				}
 				select {
 				case m.answers <- a:
-				default: // fork has stopped waiting for it
+				default: // fork does not wait for it any more
 				}
 			}
 		})
@@ -284,8 +284,8 @@ func (m *preloadProcess) endWithin(timeout time.Duration) {
 	m.channel.Close()
 }
 
-// differences returns the variables to change to turn one environment into another. Of two entries with one name the
-// last counts.
+// differences returns the variables that differ between two environments. Of two entries with the same name the last
+// counts.
 func differences(from, to []string) map[string]*string {
 	old, now := variables(from), variables(to)
 	diff := make(map[string]*string)

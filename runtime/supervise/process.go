@@ -20,7 +20,7 @@ const (
 )
 
 // EnvName is the environment variable that makes the binary a worker. It holds an ipc.WorkerConfig as JSON, and is
-// removed before the model could see it.
+// removed before the model can see it.
 const EnvName = "PINION_WORKER"
 
 // CollectorOff keeps Go's garbage collector off in a process of another role, which only starts Python. Go code could
@@ -42,15 +42,15 @@ type process struct {
 	ending  latch // closed once the process is to end: it was killed, or has closed a channel
 
 	// Guarded by the child's lock.
-	killed string    // why this server killed it; "" means it did not
+	killed string    // why this server killed it; "" if it did not
 	fault  ExitCause // the same, classified
-	closed bool      // it closed a channel and lived on
-	gaveUp bool      // its end is no longer waited for; child.exit is set
+	closed bool      // it closed a channel and kept running
+	gaveUp bool      // it was given up; child.exit is set
 
-	shortage atomic.Bool                   // it was killed because this server was short of what it needs to serve it
-	stuck    chan string                   // gets one value: why it is to be replaced
+	shortage atomic.Bool                   // it was killed because this server lacked descriptors or memory to serve it
+	stuck    chan string                   // gets one value: why it must be replaced
 	threads  atomic.Bool                   // its slots have threads
-	stacks   stacks                        // what its predictions do, for those who ask
+	stacks   stacks                        // answers to requests for the stacks of its predictions
 	running  atomic.Pointer[func() string] // names the prediction that the worker runs, for the server's log
 }
 
@@ -117,7 +117,7 @@ func logPipe(name string) (read, write *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), name), os.NewFile(uintptr(fds[1]), name), nil
 }
 
-// discard frees what a worker that was not started would have had.
+// discard frees the resources of a worker that was not started.
 func (p *process) discard(pipes [inherited]*os.File) {
 	p.control.Close()
 	p.page.Close()
@@ -166,7 +166,7 @@ func (p *process) wait() {
 		p.child.exit.CPULimit, p.child.exit.CPUUsed = p.child.usedUpCPU()
 		p.child.exit.Lowered = p.child.lowered()
 	} else {
-		p.child.exit = Exit{Unknown: err} // another has reaped it
+		p.child.exit = Exit{Unknown: err} // other code has reaped it
 	}
 }
 
@@ -192,7 +192,7 @@ func (p *process) Kill(fault slot.Fault, why string) {
 	}
 }
 
-// terminate kills the worker; what it started ends after it. The first cause counts.
+// terminate kills the worker; its descendants are ended afterwards. The first cause counts.
 func (p *process) terminate(cause ExitCause, why string) {
 	p.child.signal(func(pid int) {
 		if p.killed == "" {
@@ -204,7 +204,7 @@ func (p *process) terminate(cause ExitCause, why string) {
 }
 
 const (
-	// closedGrace is how long a worker may live on after it closed a channel.
+	// closedGrace is how long a worker may keep running after it closed a channel.
 	closedGrace = time.Second
 	// closeTimeout is how long after that a process that has died is certainly seen to exit.
 	closeTimeout = 20 * time.Millisecond
@@ -214,8 +214,8 @@ const (
 	lostControlReason = "the model's code closed the worker's control channel to the server"
 )
 
-// Closed ends a worker that has closed a channel. Most have died, and their wait status says how; one that lives on has
-// closed descriptors that are not its own.
+// Closed ends a worker that has closed a channel. Most such workers have died, and their wait status says how; in one
+// that keeps running, the model has closed descriptors that are not its own.
 func (p *process) Closed() {
 	p.ending.close()
 	go func() {
@@ -260,7 +260,7 @@ func (p *process) addPipe(fd int, isStderr, unattributed bool) {
 	p.logs.add(s, fd, unattributed)
 }
 
-// LogPipesEnd makes what else comes through the running prediction's pipes unattributed.
+// LogPipesEnd makes further output of the running prediction's pipes unattributed.
 func (p *process) LogPipesEnd() { p.logs.endOwn() }
 
 func (p *process) Logged(stream, prediction string, text []byte, traceback bool) {

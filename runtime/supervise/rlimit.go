@@ -21,8 +21,8 @@ var lowerable = [...]struct {
 	{"RLIMIT_FSIZE", unix.RLIMIT_FSIZE},
 }
 
-// leastFiles is the limit of descriptors from which it explains no failure: Go raises its own limit above that of its
-// children.
+// leastFiles is a limit of descriptors that is high enough not to explain a failure. Go raises its own limit above that
+// of its children.
 const leastFiles = 1024
 
 // lowered names the limits of a child that has ended and is not reaped, or runs, that are below this process's.

@@ -2,7 +2,7 @@ package supervise
 
 import "time"
 
-// noteFunc writes a line of a worker's to the server's log, with its prediction or "".
+// noteFunc writes a worker's line to the server's log, with its prediction or "".
 type noteFunc func(s source, prediction string, line []byte)
 
 // logDelay is how long text waits for the mark that says whose it is. A prediction that has just ended may have written
@@ -18,9 +18,9 @@ type serverLog struct {
 	logged  [sources]uint64     // positions up to which it has the text
 	buffers [sources]lineBuffer // the lines of the pipes that have not ended
 	owner   [sources]string     // the prediction that wrote them
-	// attributed are such lines of predictions of which several run at once.
+	// attributed holds such lines of predictions that run at the same time.
 	attributed map[recordKey]*lineBuffer
-	timer      *time.Timer // nil means no text waits
+	timer      *time.Timer // nil if no text waits
 	stopped    bool
 }
 
@@ -65,7 +65,7 @@ func (g *serverLog) attribute(key recordKey, text []byte) {
 	g.attributed[key] = &kept
 }
 
-// add logs what is new of a text that ends at a position.
+// add logs the new part of a text that ends at a position.
 func (g *serverLog) add(s source, prediction string, end uint64, text []byte) {
 	if end <= g.logged[s] {
 		return

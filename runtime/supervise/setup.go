@@ -11,15 +11,15 @@ import (
 
 type setup struct {
 	late      <-chan time.Time // fires when it takes too long
-	stage     State            // by the worker's messages; Exited: its setup has failed
-	hello     bool             // it has come
+	stage     State            // by the worker's messages; Exited if its setup has failed
+	hello     bool             // received
 	model     ipc.Loaded
-	batch     *slot.BatchOptions // nil means the model is not batched
+	batch     *slot.BatchOptions // nil if the model is not batched
 	announced bool               // OnLoaded was called
 	failure   string             // why it failed, in the worker's words
 }
 
-// addSetupLogs adds what a setup that runs has written until now.
+// addSetupLogs adds what a running setup has written until now.
 func (s *Supervisor) addSetupLogs(st *SetupStatus) {
 	s.mu.Lock()
 	w := s.current
@@ -62,7 +62,7 @@ func (w *worker) setupFailed(body []byte) error {
 		about := []any{"worker", w.sup.o.Index, "error", failed.Error}
 		if p := failed.Problem; p != nil {
 			w.sup.note(slog.LevelInfo, stderr, "", []byte(p.Text()))
-			if p.Traceback != "" && p.Fix != "" { // else the error has it
+			if p.Traceback != "" && p.Fix != "" { // otherwise the error has it
 				about = append(about, "fix", p.Fix)
 			}
 		}
@@ -71,7 +71,7 @@ func (w *worker) setupFailed(body []byte) error {
 	return nil
 }
 
-// failSetup shows the setup of a process that ended before it was ready as failed; rest is what else it wrote.
+// failSetup marks the setup of a process that ended before it was ready as failed; rest is what else it wrote.
 func (w *worker) failSetup(cause string, rest []byte) {
 	w.process.logs.AddSetup(rest)
 	text := w.process.logs.SetupText(false)

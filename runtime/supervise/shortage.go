@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// A worker that this server cannot start says nothing about the model: descriptors, processes, memory or disk space are
-// short. Nor does one that lacks threads or memory before its hello. Such a start is tried again for as long as it
-// takes.
+// If this server cannot start a worker, it lacks descriptors, processes, memory or disk space, which says nothing about
+// the model. The same holds for a worker that lacks threads or memory before its hello. Such a start is tried again
+// without limit.
 const (
 	firstStartDelay = 500 * time.Millisecond
-	maxStartDelay   = 5 * time.Second // a try is cheap, and a shortage that has ended costs little more
-	// blockedStarts is after how many failed starts in a row predictions are refused instead of queued.
+	maxStartDelay   = 5 * time.Second // a try is cheap
+	// blockedStarts is the number of consecutive failed starts after which predictions are refused instead of queued.
 	blockedStarts = 4
 )
 
-// StartDelay returns how long to wait after so many failed starts in a row.
+// StartDelay returns how long to wait after that many consecutive failed starts.
 func StartDelay(failed int) time.Duration {
 	delay := firstStartDelay
 	for i := 1; i < failed && delay < maxStartDelay; i++ {
@@ -27,7 +27,7 @@ func StartDelay(failed int) time.Duration {
 	return min(delay, maxStartDelay)
 }
 
-// IsShortage reports whether an error of the system may pass by itself.
+// IsShortage reports whether an error of the system may be temporary.
 func IsShortage(err error) bool {
 	return slices.ContainsFunc([]error{
 		syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOSPC, syscall.EDQUOT,
@@ -50,7 +50,7 @@ func lackOf(text string) string {
 }
 
 // startsAgain reports whether a failed start is tried again. A first start whose failure ends the server is tried again
-// only after a shortage: waiting repairs no missing folder or program.
+// only after a shortage, because waiting does not help if a folder or program is missing.
 func (s *Supervisor) startsAgain(err error) bool {
 	switch {
 	case s.o.Policy.Restart == Never:

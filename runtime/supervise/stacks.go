@@ -10,8 +10,8 @@ import (
 	"pinion/ipc"
 )
 
-// The fault handler writes the stack of the thread that runs a prediction, whatever that thread does. What tasks and
-// other threads do, Python says, on the main thread: if that is deep in C code, it never does.
+// The fault handler writes the stack of the thread that runs a prediction, whatever that thread does. Python reports
+// the tasks and other threads, on its main thread. If that is deep in C code, there is no report.
 const (
 	stackTimeout  = 6 * time.Second
 	stacksTimeout = 2 * time.Second
@@ -19,7 +19,7 @@ const (
 
 var errNoStack = errors.New("the worker did not answer with a stack: its thread takes no signals, or the process is stopped")
 
-// stacks are the answers to the request for a stack that is in progress.
+// stacks receives the answers to the request for a stack that is in progress.
 type stacks struct {
 	turn    chan struct{} // holds a token while a request is in progress; its holder owns serial
 	serial  uint64
@@ -28,7 +28,7 @@ type stacks struct {
 
 type stackPart struct {
 	id   uint64 // of the request
-	rest bool   // what tasks and other threads do
+	rest bool   // about tasks and other threads
 	text string
 }
 
@@ -36,7 +36,7 @@ func newStacks() stacks {
 	return stacks{turn: make(chan struct{}, 1), answers: make(chan stackPart, 2)}
 }
 
-// Stack asks the worker what a slot runs. One request at a time: others wait for their turn.
+// Stack asks the worker what a slot runs. There is one request at a time; others wait for their turn.
 func (p *process) Stack(ctx context.Context, slot int) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, stackTimeout)
 	defer cancel()
@@ -58,7 +58,7 @@ func (p *process) Stack(ctx context.Context, slot int) (string, error) {
 	}
 	rest, stop := context.WithTimeout(ctx, stacksTimeout)
 	defer stop()
-	more, _ := p.stacks.await(rest, p, id, true) // the rest is shown only if Python says it
+	more, _ := p.stacks.await(rest, p, id, true) // without a report of Python there is no more
 	if strings.HasPrefix(more, "Task") {
 		return more + "\nEvent loop:\n" + modelLines(text), nil
 	}
@@ -102,7 +102,7 @@ func (s *stacks) await(ctx context.Context, p *process, id uint64, rest bool) (s
 	}
 }
 
-// answered takes in one part, unless no request waits for it any more.
+// answered accepts one part, unless no request waits for it any more.
 func (s *stacks) answered(part stackPart) {
 	select {
 	case s.answers <- part:

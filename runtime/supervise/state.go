@@ -31,8 +31,8 @@ func (s State) String() string {
 	return "unknown"
 }
 
-// move takes the worker to a state, and makes the change that belongs to it at the same moment; change may be nil. No
-// other code sets a state. A move that the table does not have is a defect in this package: it is logged and not made.
+// move changes the worker's state, and applies change, which may be nil, under the same lock. No other code sets a
+// state. A move that the table does not have is a bug in this package: it is logged and not made.
 func (w *worker) move(to State, change func(*ProcessStatus)) {
 	w.change(func(st *ProcessStatus) {
 		if !stateMoves.Allows(st.State, to) {

@@ -27,10 +27,10 @@ type ProcessStatus struct {
 	CUDA   map[string]any
 }
 
-// Status is what health says of one worker.
+// Status is what health says about one worker.
 type Status struct {
 	ProcessStatus
-	LastExit    string // how the last process ended that was not asked to, in words; "" means none did
+	LastExit    string // how the last process ended that was not asked to, in words, or ""
 	ExitedAt    time.Time
 	Restarts    int       // processes after the first
 	Successor   *State    // of the process that is to take over, or nil
@@ -38,7 +38,7 @@ type Status struct {
 	Hopeless    bool      // it is defunct, and the server does not recover by itself
 	Blocked     bool      // the server fails to start a process, again and again
 	SetupFailed bool      // it is defunct because its setup failed, and none ever worked
-	NextStart   time.Time // when the next process is tried after failures; zero means none is waited for
+	NextStart   time.Time // when the next process is tried after failures, or zero
 }
 
 func (st *Status) clearDefunct() {
@@ -74,7 +74,7 @@ func (w *worker) change(f func(*ProcessStatus)) {
 	w.sup.o.Hooks.OnChange()
 }
 
-// Health returns what the health document has of the worker.
+// Health returns the worker's part of the health document.
 func (s *Supervisor) Health() health.Worker {
 	st := s.Status()
 	s.mu.Lock()
@@ -101,7 +101,8 @@ func (s *Supervisor) Health() health.Worker {
 	return h
 }
 
-// Setup returns what the health document has of the newest setup, with the logs until now; nil if none has begun.
+// Setup returns the health document's description of the newest setup, with the logs until now, or nil if none has
+// begun.
 func (s *Supervisor) Setup() *health.Setup {
 	st := s.Status().Setup
 	if st.Started.IsZero() {
@@ -122,7 +123,7 @@ func (s *Supervisor) Setup() *health.Setup {
 	return h
 }
 
-// addProgress says how far a setup is that runs.
+// addProgress adds the progress of a running setup.
 func addProgress(h *health.Setup) {
 	h.Seconds = threeDigits(time.Since(h.StartedAt.Time).Seconds())
 	h.LastLine = logtext.LastLine(h.Logs)
@@ -131,7 +132,7 @@ func addProgress(h *health.Setup) {
 	}
 }
 
-// started shows, with the move to Ready, that a worker serves again.
+// started updates the status, with the move to Ready: a worker serves again.
 func (s *Supervisor) started() {
 	s.mu.Lock()
 	s.status.clearDefunct()

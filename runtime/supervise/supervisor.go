@@ -23,12 +23,12 @@ type Supervisor struct {
 
 	// Tests replace these.
 	after          func(time.Duration) <-chan time.Time
-	memoryInterval time.Duration // between two looks at a worker's memory
+	memoryInterval time.Duration // between two checks of a worker's memory
 
 	mu        sync.Mutex
 	status    Status  // except for its ProcessStatus, which each worker has
 	current   *worker // the one whose status is shown
-	successor *worker // the one that is to take over
+	successor *worker // the one that will take over
 	next      task
 }
 
@@ -37,7 +37,7 @@ type task struct {
 	env  []string
 }
 
-// New makes a supervisor; Run does its work.
+// New returns a supervisor; Run does its work.
 func New(o Options) *Supervisor {
 	return &Supervisor{
 		o: o.withDefaults(), stop: newLatch(), kill: newLatch(), done: newLatch(), renewals: make(chan renewal, 1),
@@ -93,16 +93,16 @@ func (s *Supervisor) Run() {
 	}
 }
 
-// history is what the next start of a supervisor depends on.
+// history is the state on which the next start of a supervisor depends.
 type history struct {
 	back     backoff
 	worked   bool // a process of this supervisor was ready
-	retries  int  // that the setup has left
-	unstarts int  // failed starts in a row
-	trial    bool // the breaker let one worker be tried
+	retries  int  // left for the setup
+	unstarts int  // consecutive failed starts
+	trial    bool // the breaker allowed one worker to be tried
 }
 
-// afterExit decides what follows a process: another one after a delay, or, false, none.
+// afterExit decides what follows a process: another one after a delay, or, if again is false, none.
 func (s *Supervisor) afterExit(h *history, ended outcome) (delay time.Duration, again bool) {
 	h.worked = h.worked || ended.worked
 	if ended.unstarted {
@@ -139,7 +139,7 @@ func (s *Supervisor) afterExit(h *history, ended outcome) (delay time.Duration, 
 	return delay, true
 }
 
-// afterUnstarted shows that a process could not be started, and returns when the next try follows.
+// afterUnstarted updates the status after a process could not be started, and returns the delay before the next try.
 func (s *Supervisor) afterUnstarted(h *history, cause string) time.Duration {
 	delay := StartDelay(h.unstarts)
 	s.o.Logger.Error("worker not started: the server tries again", "worker", s.o.Index, "error", cause, "failed_starts",
@@ -153,7 +153,7 @@ func (s *Supervisor) afterUnstarted(h *history, cause string) time.Duration {
 }
 
 // pause waits, after workers have died too often, until one may be tried. trial means that this worker is the one whose
-// result counts. again is false if the end came first.
+// result counts. again is false if the supervisor was stopped first.
 func (s *Supervisor) pause(cause string) (trial, again bool) {
 	b, now := s.o.Fleet.breaker, time.Now()
 	b.trip(s, now)
@@ -190,8 +190,8 @@ func (s *Supervisor) startOnRequest(r renewal) {
 	s.change(func(st *Status) { st.clearDefunct() })
 }
 
-// linger waits, when no worker is to be started any more, for a reason to start one after all; false means there is
-// none.
+// linger waits, when no worker is to be started any more, for a reason to start one after all. It returns false if
+// there is none.
 func (s *Supervisor) linger(cause string, setupFailed bool) bool {
 	if !setupFailed || !s.hidesSetupFailure() {
 		s.o.Logger.Error("no worker will be started in its place", "worker", s.o.Index, "cause", cause)
@@ -228,7 +228,7 @@ func (s *Supervisor) hidesSetupFailure() bool {
 func (s *Supervisor) launch(successor bool) *worker {
 	w := newWorker(s, successor)
 	select {
-	case <-s.renewals: // this start fulfils it
+	case <-s.renewals: // this start serves the request
 	default:
 	}
 	s.mu.Lock()

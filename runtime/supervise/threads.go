@@ -2,11 +2,11 @@ package supervise
 
 import "pinion/runtime/slot"
 
-// Stuck asks for a successor: a thread of the worker does not end its prediction.
+// Stuck requests a successor, because a thread of the worker does not end its prediction.
 func (p *process) Stuck(why string) {
 	select {
 	case p.stuck <- why:
-	default: // it was asked for already
+	default: // one was requested already
 	}
 }
 
@@ -25,7 +25,7 @@ func (w *worker) replaceStuck(why string) {
 	}
 }
 
-// exitForCalls says what the calls of a worker that has ended need to know.
+// exitForCalls returns what the calls of a worker that has ended need to know.
 func (w *worker) exitForCalls(cause string, logs func() []byte) slot.WorkerExit {
 	e := slot.WorkerExit{Cause: cause, Logs: logs}
 	if i := w.process.page.Crashed(); w.setup.model.Threads() && i > 0 && i <= len(w.slots) {

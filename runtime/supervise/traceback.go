@@ -45,7 +45,7 @@ func (t *traceback) next(line []byte) tracebackState {
 	indented := !blank && line[0] == ' '
 	switch t.state {
 	case noTraceback, tracebackLinkGap:
-		// An unfinished line may stand before it, such as a progress bar's.
+		// An unfinished line may precede it, such as a progress bar's.
 		if bytes.HasSuffix(line, exceptionGroup) {
 			return tracebackGroup
 		}
@@ -84,7 +84,7 @@ func (t *traceback) next(line []byte) tracebackState {
 	return noTraceback
 }
 
-// add takes in a line that leads to the state to.
+// add adds a line that leads to the state to.
 func (t *traceback) add(line []byte, to tracebackState) {
 	if t.state != noTraceback {
 		t.text = append(t.text, '\n')
@@ -104,15 +104,15 @@ type recordKey struct {
 // recorder makes records of lines: a traceback is one record, as is any other line.
 type recorder struct {
 	note noteFunc
-	// draft draws a line that has not ended, where the log is a terminal; nil means it is none.
+	// draft draws a line that has not ended; nil if the log is not a terminal.
 	draft noteFunc
-	// pending are the tracebacks whose end was not seen.
+	// pending holds the tracebacks whose end was not seen.
 	pending map[recordKey]*traceback
 	// whole means that a traceback ends with the text, so that an exception's message may have several lines.
 	whole bool
 }
 
-// newRecorder makes records by a function, with drafts where the log takes them.
+// newRecorder returns a recorder that passes records to note, and drafts to log if that draws lines.
 func newRecorder(log *slog.Logger, note func(level slog.Level, s source, prediction string, line []byte)) recorder {
 	r := recorder{note: func(s source, prediction string, line []byte) { note(slog.LevelInfo, s, prediction, line) }}
 	if log.Enabled(context.Background(), logtext.LevelDraft) {
@@ -135,7 +135,7 @@ func (r *recorder) line(s source, prediction string, line []byte) {
 		}
 		r.flush(key)
 	}
-	var none traceback // most lines begin none, and need no memory
+	var none traceback // most lines begin no traceback, and need no memory
 	to := none.next(line)
 	if to == noTraceback {
 		r.note(s, prediction, line)
@@ -149,7 +149,7 @@ func (r *recorder) line(s source, prediction string, line []byte) {
 	r.pending[key] = t
 }
 
-// flush logs what is pending of a key. Lines that are not certain to belong to the traceback are records.
+// flush logs the pending lines of a key. Lines that are not certain to belong to the traceback become records.
 func (r *recorder) flush(key recordKey) {
 	t := r.pending[key]
 	if t == nil {

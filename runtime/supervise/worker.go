@@ -9,7 +9,7 @@ import (
 	"pinion/runtime/slot"
 )
 
-// lastRead is how long the control channel of an exited worker is read. What it sent lies in the socket already; only a
+// lastRead is how long the control channel of an exited worker is read. What it sent is in the socket already; only a
 // descriptor that leaked to a grandchild can keep its other end open.
 const lastRead = time.Second
 
@@ -20,29 +20,29 @@ type worker struct {
 	setup    setup
 	memory   memoryWatch
 	pings    pings
-	refusals uint64 // of threads and processes, before it was started
-	activity string // what it does, for Exit.Describe
+	refusals uint64 // of threads and processes, by the kernel before it was started
+	activity string // what the worker does, for Exit.Describe
 
 	stopping   bool            // it was asked to leave, with the server
-	terminated bool            // it was killed: its messages do not count any more
-	readyAt    time.Time       // zero means it was never ready
-	retirement *retirement     // why it is to leave; nil means it may stay
-	drained    <-chan struct{} // closed when it has no calls any more; nil means it may get some
+	terminated bool            // it was killed, and its messages are ignored
+	readyAt    time.Time       // zero if it was never ready
+	retirement *retirement     // why it must leave; nil if it may stay
+	drained    <-chan struct{} // closed when it has no calls any more; nil if it may get some
 
 	// Guarded by the supervisor's lock.
 	status    ProcessStatus
 	slots     []*slot.Slot // nil until it is ready
-	successor bool         // it is to take over from another
+	successor bool         // it will take over from another
 
 	readied  latch           // closed when it has its slots
 	retiring chan retirement // requests to leave
 	ended    chan outcome    // gets one value
 }
 
-// retirement is why a process is to leave while the server goes on.
+// retirement is why a process must leave while the server keeps running.
 type retirement struct {
 	why       string
-	fault     ExitCause // why it can serve no more, which counts as a death; "" means it could
+	fault     ExitCause // why it cannot serve any more, which counts as a death; "" if it can
 	successor *worker   // takes over at once, or nil
 }
 
@@ -52,7 +52,7 @@ type outcome struct {
 	retired bool // it was asked to leave for another
 	served  bool // it had a success
 	worked  bool // it was ready
-	lasted  bool // it was ready for so long that its death counts as one of many
+	lasted  bool // it was ready for longer than deathWindow
 	// unstarted means that this server could not start it, and tries again.
 	unstarted bool
 }
@@ -143,7 +143,7 @@ func (w *worker) terminate(cause ExitCause, why string) {
 	w.process.terminate(cause, why)
 }
 
-// message is a frame of the control channel, or why no other will come.
+// message is a frame of the control channel, or the error that ended it.
 type message struct {
 	kind ipc.Kind
 	id   uint64
@@ -173,8 +173,8 @@ func (w *worker) listen(to chan<- message) {
 	}
 }
 
-// takeUnattributed takes in the frames of output that belongs to no prediction, and reports whether f was one. They
-// come by the control channel because slots are read only while there is a prediction.
+// takeUnattributed handles a frame of output that belongs to no prediction, and reports whether f was one. Such frames
+// use the control channel because slots are read only while there is a prediction.
 func (w *worker) takeUnattributed(f *ipc.Frame) bool {
 	switch f.Kind {
 	case ipc.KindLogPipe:
@@ -197,25 +197,25 @@ func (w *worker) leave() {
 	if w.retirement == nil {
 		w.move(Draining, nil)
 	}
-	if w.slots == nil { // it serves nothing yet, and may be deep in its setup
+	if w.slots == nil { // it serves nothing yet; it may be in its setup
 		w.terminate(CauseLeft, "the server is shutting down")
 		return
 	}
 	w.shutdown()
 }
 
-// requestRetirement asks the process to finish what it has and to leave. Any goroutine may call it; it does not block.
+// requestRetirement asks the process to finish its calls and to leave. Any goroutine may call it; it does not block.
 func (w *worker) requestRetirement(r retirement) {
 	select {
 	case w.retiring <- r:
-	default: // requests enough wait already
+	default: // enough requests wait already
 	}
 }
 
-// retire lets the process finish what it has begun, and then leave, while the server goes on.
+// retire lets the process finish what it has begun, and then leave, while the server keeps running.
 func (w *worker) retire(r retirement) {
 	if r.successor != nil {
-		defer w.sup.promote(r.successor) // only now: the pool gives this one nothing more
+		defer w.sup.promote(r.successor) // last, when the pool gives this process no more calls
 	}
 	if w.retirement != nil || w.stopping || w.terminated {
 		return
@@ -225,7 +225,7 @@ func (w *worker) retire(r retirement) {
 		w.terminate(CauseLeft, r.why)
 		return
 	}
-	if r.successor == nil { // else the successor's state is shown
+	if r.successor == nil { // otherwise the successor's state is shown
 		w.move(Draining, nil)
 	}
 	w.drained = w.sup.o.Pool.Retire(w.slots)
@@ -266,7 +266,8 @@ func (w *worker) finish() outcome {
 		unstarted = true
 		cause += refusedThreads
 	}
-	// Before Detach answers its calls: a client that asks again at once must find the worker exited, and why.
+	// This precedes Detach, which answers its calls: a client that asks at once must see that the worker has exited, and
+	// why.
 	if worked && !w.busy() {
 		w.exited(exit.Describe(duringIdle))
 	} else {
@@ -274,7 +275,7 @@ func (w *worker) finish() outcome {
 	}
 	logs := func() []byte { rest = append(rest, p.logs.TakeAll()...); return rest }
 	had := w.sup.o.Pool.Detach(w.slots, w.exitForCalls(cause, logs))
-	if had == 0 && worked { // its last answers lay in its sockets
+	if had == 0 && worked { // its last answers were in its sockets
 		cause = exit.Describe(duringIdle)
 		w.setLastExit(cause)
 	}
@@ -304,7 +305,7 @@ func (w *worker) finish() outcome {
 	}
 }
 
-// clear waits until what the worker started has ended, and closes its channels.
+// clear waits until the worker's descendants have ended, and closes its channels.
 func (w *worker) clear() {
 	p := w.process
 	kill, cleared := w.sup.kill.closed, p.child.cleared
@@ -330,13 +331,13 @@ func (w *worker) busy() bool {
 	return slices.ContainsFunc(w.slots, func(s *slot.Slot) bool { return s.Running() != "" })
 }
 
-// exited shows that the process has ended, and how if it was not asked to.
+// exited updates the status: the process has ended, and how if it was not asked to.
 func (w *worker) exited(cause string) {
 	w.move(Exited, func(st *ProcessStatus) { st.PID = 0 })
 	w.setLastExit(cause)
 }
 
-// setLastExit shows how the process ended, unless it was asked to.
+// setLastExit records how the process ended, unless it was asked to.
 func (w *worker) setLastExit(cause string) {
 	switch {
 	case w.stopping || w.retirement != nil && w.retirement.fault == "":
