@@ -43,7 +43,7 @@ func AppendPlaceholder(dst []byte, number int, name string) []byte {
 	dst = append(dst, ':')
 	from := len(dst)
 	dst = rawjson.AppendQuoted(dst, name)
-	return append(dst[:from], dst[from+1:]...) // without its first quote
+	return append(dst[:from], dst[from+1:]...) // drops its first quote
 }
 
 // ReadPlaceholder parses a placeholder; ok is false for every other value.

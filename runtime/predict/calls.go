@@ -27,12 +27,12 @@ type CallState struct {
 	Model   string  `json:"model"`
 	ID      string  `json:"id,omitempty"` // of its prediction; "" means it was refused
 	Status  string  `json:"status"`       // that of its prediction, or refused
-	Seconds float64 `json:"seconds"`      // since its begin, or that it took
+	Seconds float64 `json:"seconds"`      // since it began, or how long it took
 	Error   string  `json:"error,omitempty"`
 	Calls
 }
 
-// callRecord is what a prediction has of its calls.
+// callRecord holds the calls of a prediction.
 type callRecord struct {
 	mu      sync.Mutex
 	calls   []*Call
@@ -57,11 +57,11 @@ type Call struct {
 	begun   time.Time
 
 	mu    sync.Mutex
-	of    *Prediction // while it runs
-	state CallState   // without of
+	of    *Prediction // nil unless it runs
+	state CallState   // without what of knows
 }
 
-// BeginCall records a call that predictions make. Its caller ends it.
+// BeginCall records a call that predictions make. The caller ends it.
 func BeginCall(callers []*Prediction, model string, now time.Time) *Call {
 	c := &Call{begun: now, state: CallState{Model: model, Status: Starting.String()}}
 	for _, p := range callers {
@@ -101,7 +101,7 @@ func (c *Call) Refuse(reason string, now time.Time) {
 	c.mu.Unlock()
 }
 
-// End ends a call whose prediction has ended. After it the prediction is not read any more.
+// End ends a call whose prediction has ended. The prediction is not read afterwards.
 func (c *Call) End(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,7 +120,7 @@ func (c *Call) End(now time.Time) {
 	c.of = nil
 }
 
-// stateAt returns the state of the call, with at most that many further calls. Called with the lock held.
+// stateAt returns the state of the call, with at most *left further calls. Called with the lock held.
 func (c *Call) stateAt(now time.Time, left *int) CallState {
 	s := c.state
 	if c.of == nil {
@@ -143,7 +143,7 @@ func (c *Call) stateAt(now time.Time, left *int) CallState {
 	return s
 }
 
-// first returns the first calls, at most that many.
+// first returns the first calls, at most *left.
 func (c Calls) first(left *int) Calls {
 	out := Calls{Omitted: c.Omitted}
 	for i, s := range c.List {

@@ -3,24 +3,24 @@ package predict
 import "pinion/runtime/rawjson"
 
 const (
-	// recordCost is about how many bytes a retained prediction takes beside its input, output and logs: its fields, those
+	// recordCost is about how many bytes a retained prediction takes besides its input, output and logs: its fields, those
 	// of its request, and its registry entries.
 	recordCost = 1536
-	// startCost is what an observed prediction takes before it does anything: its record and its goroutine.
+	// startCost is about how many bytes an observed prediction takes at its start: its record and its goroutine.
 	startCost = 8 << 10
-	// webhookCost is what a webhook takes beside its URL: its delivery and that one's goroutine.
+	// webhookCost is about how many bytes a webhook takes besides its URL: its delivery and the delivery's goroutine.
 	webhookCost = 8 << 10
 	// chargeStep is the least growth of a charge in bytes, so that not every item of a stream touches the shared budget.
 	chargeStep = 16 << 10
 )
 
-// Reserve charges what the prediction takes from its start, and takes over its request's charge. It returns false where
+// Reserve charges what the prediction takes at its start, and takes over its request's charge. It returns false if
 // there is no room; the caller then keeps the request's charge. It is called once, before Submit and Run.
 func (p *Prediction) Reserve() bool {
 	if p.observed {
 		cost := int64(startCost)
 		if url := p.Request.Webhook; url != "" {
-			cost += webhookCost + 2*int64(len(url)) // the request's, and what a try makes of it
+			cost += webhookCost + 2*int64(len(url)) // the request's copy, and that of a try
 		}
 		if !p.charge.Grow(cost) {
 			return false
@@ -44,7 +44,7 @@ func (p *Prediction) Charge(n int) bool {
 	return p.chargeLocked(n)
 }
 
-// chargeLocked is Charge. Called with the lock held.
+// chargeLocked is Charge with the lock held.
 func (p *Prediction) chargeLocked(n int) bool {
 	missing := p.usage.bytes + int64(n) - p.charge.Bytes()
 	if missing > 0 && !p.charge.Grow(max(missing, chargeStep)) && !p.charge.Grow(missing) {
@@ -96,8 +96,8 @@ func (p *Prediction) grow(part *[]byte, n int) (fits bool) {
 }
 
 // compact reduces an ended, observed prediction to what GET shows, in one allocation, and returns its size in bytes. It
-// returns 0 for predictions that it does not compact. first: it was not compacted before. Called with the lock held,
-// after the last use of the record.
+// returns 0 for predictions that it does not compact. first means that it was not compacted before. Called with the
+// lock held, after the last use of the record.
 func (p *Prediction) compact() (bytes int64, first bool) {
 	rec, req := &p.record, &p.Request
 	if p.usage.compacted > 0 || !p.observed || !rec.Status.Terminal() {

@@ -7,7 +7,7 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// Encoder writes records as the prediction object of the HTTP contract. The zero value is ready. It is safe for
+// Encoder writes records as the prediction object of the HTTP contract. The zero value is ready to use. It is safe for
 // concurrent use.
 //
 // The object has three parts: the head, the output's own bytes, and the tail. So an output is never encoded again.

@@ -21,7 +21,7 @@ type End struct {
 	Status Status // Succeeded, Failed or Canceled
 	Reason string // of a failure
 	Times
-	// Metrics is a JSON object: predict_time and what the model recorded. Its receiver does not keep it.
+	// Metrics is a JSON object: predict_time and what the model recorded. The receiver must not keep it.
 	Metrics []byte
 	// Trace is the prediction's span; nil means it has none, or its trace is not sampled.
 	Trace *trace.Context

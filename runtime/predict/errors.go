@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Refusals: why a prediction was not accepted. Nothing of it remains.
+// Reasons why a prediction was not accepted. Nothing of it remains.
 var (
 	// ErrInFlight means that a prediction of that id is in flight.
 	ErrInFlight = errors.New("a prediction with this ID is already in flight")
@@ -47,7 +47,7 @@ var ErrTrainingStream = errors.New("Training endpoints do not support streaming 
 
 var ErrNoTraining = errors.New("this model has no training interface")
 
-// Why a prediction cannot be followed.
+// Reasons why a prediction cannot be followed.
 var (
 	// ErrTooManySubscribers means that it has MaxSubscribers already.
 	ErrTooManySubscribers = errors.New("too many subscribers follow this prediction")

@@ -12,7 +12,7 @@ const (
 // eventCost is about how many bytes the ring needs for an event besides its data.
 const eventCost = 128
 
-// feed is the last events of one prediction, and its subscribers. Guarded by the prediction's lock.
+// feed holds the last events of one prediction, and its subscribers. Guarded by the prediction's lock.
 type feed struct {
 	history uint64   // how many past events a late subscriber receives
 	ring    []stored // the last events; event n is at index n % size() once the ring is full

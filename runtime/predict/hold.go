@@ -9,14 +9,14 @@ func (p *Prediction) OnRelease(f func()) {
 	p.mu.Unlock()
 }
 
-// Hold adds a hold: one more Release is then due.
+// Hold adds a hold, for which one more Release is due.
 func (p *Prediction) Hold() {
 	p.mu.Lock()
 	p.hold()
 	p.mu.Unlock()
 }
 
-// hold is Hold. Called with the lock held.
+// hold is Hold with the lock held.
 func (p *Prediction) hold() {
 	if p.holds++; p.holds == 1 { // it was retained, and is being read
 		p.charge.Hold()
@@ -34,7 +34,7 @@ func (p *Prediction) TryHold() bool {
 	return !p.usage.dropped
 }
 
-// Release ends one hold; its caller does not read the Record any more. The last Release frees what the prediction
+// Release ends one hold; the caller must not read the Record afterwards. The last Release frees what the prediction
 // holds.
 func (p *Prediction) Release() {
 	p.mu.Lock()

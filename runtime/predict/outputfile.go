@@ -19,18 +19,18 @@ func (p *Prediction) SetFile(f *OutputFile) {
 	p.mu.Unlock()
 }
 
-// OutputFolder is where the files of an output are: Path/n/name. The output has "pinion-file:Token:n/name" in its
-// place.
+// OutputFolder is the folder of an output's files: Path/n/name. The output has "pinion-file:Token:n/name" in place of
+// each.
 type OutputFolder struct{ Path, Token string }
 
-// SetFolder tells where the output files are, until the prediction's last Release. It is called before the model runs.
+// SetFolder sets where the output files are, until the prediction's last Release. It is called before the model runs.
 func (p *Prediction) SetFolder(f OutputFolder) {
 	p.mu.Lock()
 	p.folder = &f
 	p.mu.Unlock()
 }
 
-// Folder returns where the output files are; the zero OutputFolder: there is none.
+// Folder returns where the output files are, or the zero OutputFolder.
 func (p *Prediction) Folder() OutputFolder {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,7 +40,7 @@ func (p *Prediction) Folder() OutputFolder {
 	return *p.folder
 }
 
-// File returns the output where it is one file; nil means the record has the output.
+// File returns the output if it is one file; nil means the record has the output.
 func (p *Prediction) File() *OutputFile {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -2,7 +2,7 @@ package predict
 
 import "time"
 
-// A model can yield faster than the scheduler runs a client's goroutine, which is not the client's fault. So Output
+// A model can yield faster than the scheduler runs the goroutine of a client that is fast enough. So Output
 // waits briefly for a subscriber that lags by more than half of its buffer. Meanwhile items gather in the socket and
 // the worker, and the model continues. A client that does not catch up within paceLimit is slow: Output never waits for
 // it again, and it misses what its buffer cannot hold.
@@ -44,7 +44,7 @@ func (p *Prediction) pace(lagging []*Subscription) {
 	}
 }
 
-// caughtUp lets pace continue if s lags no more. Called with the lock held.
+// caughtUp lets pace continue if s does not lag any more. Called with the lock held.
 func (s *Subscription) caughtUp() {
 	if s.paced && (s.closed || s.feed.next-max(s.next, s.joined) <= paceAbove) {
 		s.paced = false

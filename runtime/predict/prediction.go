@@ -11,11 +11,11 @@ import (
 
 // Runner executes a prediction; the service supplies it.
 type Runner interface {
-	// Submit enters p in the queue, unless something must be done first; Run then finds it there.
+	// Submit puts p in the queue, unless something must be done first. Run expects it there.
 	Submit(p *Prediction)
 	// Run blocks until p has ended or was refused.
 	Run(p *Prediction) error
-	// Cancel asks for the end of p; it does not wait.
+	// Cancel requests the end of p and does not wait for it.
 	Cancel(p *Prediction)
 }
 
@@ -23,13 +23,13 @@ type Runner interface {
 // set before the prediction is shared.
 type Prediction struct {
 	Request  Request  // after the last Release only what GET shows remains; see compact
-	Warnings []string // about its input, for its client
+	Warnings []string // about its input, for the client
 	id       string
 	version  string // of the model
 	registry *Registry
 	charge   memory.Charge              // safe for concurrent use
-	observed bool                       // its events may be wanted before its end
-	calls    atomic.Pointer[callRecord] // nil means it has called no other model
+	observed bool                       // its events may be requested before its end
+	calls    atomic.Pointer[callRecord] // nil if it has called no other model
 	finished bool                       // guarded by the registry's lock: it is retained, and no longer in flight
 
 	mu       sync.Mutex
@@ -38,15 +38,15 @@ type Prediction struct {
 	runner   Runner // nil after the last Release
 	record   Progress
 	file     *OutputFile   // nil means the record has the output
-	folder   *OutputFolder // nil means there is none
+	folder   *OutputFolder // nil if there is none
 	logsCut  int           // bytes of its logs that were dropped
-	done     chan struct{} // made by the first call of Done
+	done     chan struct{} // made by the first call to Done
 	events   events
-	holds    int      // calls of Release that are due
+	holds    int      // calls to Release that are due
 	release  []func() // run by the last Release
 }
 
-// usage is what a prediction uses of its charge.
+// usage says how a prediction uses its charge.
 type usage struct {
 	bytes      int64
 	compacted  int64 // size after compact; 0 means not compacted
@@ -62,13 +62,13 @@ type events struct {
 
 // Options are the server's settings for each prediction.
 type Options struct {
-	// History is how many past events a late subscriber receives. Negative: none; 0 means the default.
+	// History is how many past events a late subscriber receives. Negative means none; 0 means DefaultHistory.
 	History int
 	// Memory bounds the memory of predictions; nil means no bound.
 	Memory *memory.Budget
 }
 
-// New returns a prediction in Starting with one hold, of a copy of the request. id must not be empty.
+// New returns a prediction of a copy of the request, in the state Starting and with one hold. id must not be empty.
 func New(id string, req *Request, now time.Time, runner Runner, o Options) *Prediction {
 	p := &Prediction{Request: *req, id: id, version: req.Version, runner: runner, holds: 1}
 	if p.Request.Created.IsZero() {
@@ -103,7 +103,7 @@ func (p *Prediction) Watch(o Observer) {
 	p.mu.Unlock()
 }
 
-// Submit enters the prediction in the queue at its position by arrival, unless its files must be fetched first. Its
+// Submit puts the prediction in the queue at its position by arrival, unless its files must be fetched first. The
 // caller calls Run next.
 func (p *Prediction) Submit() {
 	if runner := p.Runner(); runner != nil {
@@ -115,7 +115,7 @@ func (p *Prediction) Submit() {
 // NotReadyError). Exactly one goroutine calls it, once: that goroutine moves the bytes.
 func (p *Prediction) Run() error { return p.Runner().Run(p) }
 
-// Start is Submit and, in a goroutine of its own, Run.
+// Start calls Submit and then, in a new goroutine, Run.
 func (p *Prediction) Start() {
 	p.Hold()
 	p.Submit()
@@ -138,8 +138,8 @@ func (p *Prediction) Done() <-chan struct{} {
 	return p.done
 }
 
-// Cancel asks for the prediction's end and does not wait for it. Safe at any time, from any goroutine, any number of
-// times.
+// Cancel requests the prediction's end and does not wait for it. It may be called at any time, from any goroutine, any
+// number of times.
 func (p *Prediction) Cancel() {
 	p.mu.Lock()
 	first := !p.canceled && !p.record.Status.Terminal()
@@ -247,7 +247,7 @@ func (p *Prediction) Log(source string, text []byte) {
 	}
 }
 
-// appendLogs adds text to the record, as far as there is room. Called with the lock held.
+// appendLogs adds as much of the text to the record as there is room for. Called with the lock held.
 func (p *Prediction) appendLogs(text []byte) {
 	room := min(len(text), logtext.Max-len(p.record.Logs))
 	if room > 0 && !p.grow(&p.record.Logs, room) {
@@ -333,7 +333,7 @@ func (p *Prediction) finishOutput(r *Result) {
 		rec.Output = []byte("[]")
 	case r.Output != nil:
 		rec.Output, rec.Tensors = r.Output, r.Tensors
-		// webhooks send a returned output too
+		// Webhooks send a returned output too.
 		if r.Status == Succeeded && len(p.events.observers) > 0 && string(r.Output) != "null" {
 			p.emit(Event{Kind: EventOutput, Index: 0, Data: r.Output})
 		}

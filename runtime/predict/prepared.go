@@ -4,11 +4,12 @@ package predict
 type Prepared struct {
 	// Input is the JSON object for the model. It may be the client's bytes.
 	Input []byte
-	// Unknown are the dropped keys in order, each once. Long keys are clipped, and of very many only the first are listed.
+	// Unknown holds the dropped keys in order, each once. Long keys are clipped, and of very many only the first are
+	// listed.
 	Unknown []string
-	// Warnings tell the client about Unknown, and which input may have been meant. They are printable ASCII.
+	// Warnings name the Unknown keys, and the inputs that may have been meant. They are printable ASCII.
 	Warnings []string
-	// Files are the values that name files, in the order of Input.
+	// Files holds the values that name files, in the order of Input.
 	Files []File
 }
 
@@ -17,6 +18,6 @@ type File struct {
 	Field      string // "image", "images/0"
 	Start, End int    // offsets of the string, with its quotes, in Prepared.Input
 	URL        string // an http, https or data URL; may alias Prepared.Input; "" for an attached file
-	Attached   int    // the attached file's number, where URL is ""
+	Attached   int    // the attached file's number, if URL is ""
 	Path       string // where the file is; "" means it must be fetched
 }

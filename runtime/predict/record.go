@@ -21,18 +21,18 @@ type Progress struct {
 	Status Status
 	// Open means that Output is a list in progress, which lacks its closing bracket.
 	Open   bool
-	Output []byte // JSON; nil while there is none
-	// Tensors are arrays for which Output has placeholders: of a prediction that ended, with Request.WantTensors; nil
-	// means none.
+	Output []byte // JSON; nil if there is none yet
+	// Tensors are arrays for which Output has placeholders, or nil. Only a prediction that ended, with
+	// Request.WantTensors, has some.
 	Tensors       []Tensor
 	Error         string
 	Logs          []byte      // as written by the model; may contain invalid UTF-8
 	Metrics       []byte      // a JSON object; nil until it has ended
-	live          liveMetrics // recorded so far, while it runs
+	live          liveMetrics // recorded so far, while the prediction runs
 	Started       time.Time   // zero while not started
 	Completed     time.Time   // zero while not ended
-	QueuePosition int         // in the queue, from 1; 0 means not queued, or not known
-	Times         Times       // once it has ended
+	QueuePosition int         // from 1; 0 means not queued, or not known
+	Times         Times       // of a prediction that has ended
 }
 
 // Result is how a prediction ended.
@@ -47,7 +47,7 @@ type Result struct {
 	Version string // of the model that ran it, if it was not known before
 	Metrics []byte
 	Logs    []byte // text that is not in the record yet
-	// Elapsed is how long the model ran. Where Begin was not called, it gives Record.Started.
+	// Elapsed is how long the model ran. If Begin was not called, Record.Started is derived from it.
 	Elapsed time.Duration
 	Times   Times
 }

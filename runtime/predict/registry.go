@@ -12,11 +12,11 @@ import (
 type Retention struct {
 	TTL   time.Duration // default 10 min; negative means none is retained
 	Count int           // default 10 000
-	// Anonymous is how many predictions are retained besides whose id no client knew before they ended: clients rarely
-	// ask for them again. Default 500.
+	// Anonymous is how many predictions are retained, besides Count, whose id no client knew before they ended. Clients
+	// rarely ask for those again. Default 500.
 	Anonymous int
 	Bytes     int // of all retained predictions; default: a quarter of Memory
-	// Quiet is how long the server must be idle (no prediction, no look at one) before only QuietBytes of the newest are
+	// Quiet is how long the server must be idle (no prediction, no GET of one) before only QuietBytes of the newest are
 	// retained. Default 30 s.
 	Quiet      time.Duration
 	QuietBytes int // default 4 MiB
@@ -46,12 +46,12 @@ type Registry struct {
 	mu       sync.Mutex
 	by       map[key]*Prediction
 	inFlight int
-	idle     chan struct{}   // closed when none is in flight; nil means no caller waits
+	idle     chan struct{}   // closed when none is in flight; nil if no caller waits
 	retained [2]retainedList // ended predictions: anonymous ones, and all others
 	bytes    int             // of both lists
-	timer    *time.Timer     // expires old predictions; nil while none is retained
-	active   time.Time       // when a prediction last ended or was looked at
-	quiet    *time.Timer     // see becameQuiet; nil means idle since its last run
+	timer    *time.Timer     // expires old predictions; nil if none is retained
+	active   time.Time       // when a prediction last ended or was read
+	quiet    *time.Timer     // see becameQuiet; nil if idle since its last run
 	closed   bool
 }
 
@@ -66,7 +66,8 @@ type retainedList struct {
 	head    int
 }
 
-// retained is an ended prediction. key repeats the prediction's: forget would otherwise wait for a cold cache line.
+// retained is an ended prediction. key is a copy of the prediction's, so that forget does not wait for a cold cache
+// line.
 type retained struct {
 	p     *Prediction
 	key   key
@@ -99,7 +100,7 @@ func NewRegistry(retention Retention) *Registry {
 	return r
 }
 
-// Add enters p, or returns ErrInFlight where its id is in flight. It replaces an ended prediction of that id.
+// Add adds p, or returns ErrInFlight if its id is in flight. It replaces an ended prediction of that id.
 func (r *Registry) Add(p *Prediction) error {
 	k := key{p.Request.Kind, p.id}
 	r.mu.Lock()
@@ -146,8 +147,8 @@ func (r *Registry) Idle() <-chan struct{} {
 	return r.idle
 }
 
-// Finish takes p out of flight and retains it for later requests. An observed prediction is retained after its last
-// Release, any other from now on: its bytes must then be no memory that Release frees.
+// Finish removes p from those in flight and retains it for later requests. An observed prediction is retained after its
+// last Release. Any other is retained from now on, so Release must not free its bytes.
 func (r *Registry) Finish(p *Prediction, bytes int, now time.Time) {
 	fits := p.observed
 	if !fits {
@@ -231,8 +232,8 @@ func (r *Registry) becameQuiet() {
 	r.retention.OnQuiet()
 }
 
-// evict removes the oldest until that many bytes are free, and reports whether it removed any. Where all of them
-// together are smaller it removes none.
+// evict removes the oldest until that many bytes are free, and reports whether it removed any. If all of them together
+// are smaller, it removes none.
 func (r *Registry) evict(bytes int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -248,7 +249,7 @@ func (r *Registry) evict(bytes int64) bool {
 	return n > 0
 }
 
-// oldest returns the list with the prediction that ended first; nil means none is retained. Called with the lock held.
+// oldest returns the list with the prediction that ended first, or nil if none is retained. Called with the lock held.
 func (r *Registry) oldest() (first *retainedList) {
 	for i := range r.retained {
 		l := &r.retained[i]
@@ -277,7 +278,7 @@ func (r *Registry) purge(now time.Time) {
 // forget removes the oldest of a list, and returns how many bytes that frees. Called with the lock held.
 func (r *Registry) forget(l *retainedList) int64 {
 	e := l.oldest()
-	if r.by[e.key] == e.p { // else a new one has its id
+	if r.by[e.key] == e.p { // otherwise a new one has its id
 		delete(r.by, e.key)
 	}
 	r.bytes -= e.bytes
@@ -324,7 +325,7 @@ func (r *Registry) All() []*Prediction {
 	return list
 }
 
-// Close drops the retained predictions, and retains no more.
+// Close drops the retained predictions. None is retained afterwards.
 func (r *Registry) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

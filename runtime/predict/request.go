@@ -51,12 +51,12 @@ type Request struct {
 	WantPaths bool
 	// WantTensors means that the output may have tensors, which are in Result.Tensors, and placeholders in their places.
 	WantTensors bool
-	// EmitsItems means that the items that the model yields are wanted one by one, though no client may ask for them:
-	// their files are uploaded as they come.
+	// EmitsItems means that the items that the model yields are needed one by one, although no client asks for them,
+	// because their files are uploaded as they come.
 	EmitsItems bool
-	// AnyStream means that a stream is wanted of a model without @cog.streaming too.
+	// AnyStream means that a model without @cog.streaming may stream too.
 	AnyStream bool
-	// Streams means that a stream may answer it. Create sets it.
+	// Streams means that a stream may answer the request. Create sets it.
 	Streams bool
 	Input   []byte        // a JSON object, strictly valid (package rawjson)
 	Lists   rawjson.Lists // offsets of long lists in Input, as the client sent it
@@ -75,9 +75,9 @@ type Request struct {
 	Charged int64
 	// Form are the fields that a form adds to Input, in order; the schema reads them.
 	Form []FormField
-	// Digest identifies the input of a request whose repetition gets the kept result; "" means none does.
+	// Digest identifies the input of a request that gets the stored result if it is repeated; "" means it does not.
 	Digest string
-	// UnknownKeys are those outside the input, or nil.
+	// UnknownKeys are the unknown keys outside the input, or nil.
 	UnknownKeys *UnknownKeys
 	// Attachments are the files of the request's body, or nil. Input, or Form, has a placeholder for each. The caller
 	// closes them, unless Create succeeded: then the prediction owns them.
@@ -89,15 +89,15 @@ type Request struct {
 	Created     time.Time
 	CreatedText string
 	// Items receives the items that the model yields, which the record then does not have. Tensors are in their places, as
-	// the worker sent them. It must not block, nor keep the item; pause has the model wait before its next item, or go on,
-	// and may be called at any time. Nil means the record has them.
+	// the worker sent them. It must not block or keep the item. pause makes the model wait before its next item, or go on,
+	// and may be called at any time. If nil, the record has the items.
 	Items func(item []byte, pause func(bool))
-	// Version of the model that runs it; "" means the model has no versions, or any may run it.
+	// Version is the version of the model that runs it; "" if the model has no versions, or any may run it.
 	Version string
-	// Callers are the models that called this one, in order: the first was called by a client; nil means a client called
+	// Callers are the models that called this one, in order, the first of them called by a client; nil if a client called
 	// this one.
 	Callers []string
-	// Members are further members of the prediction's object, each with a comma before it: of a protocol that has more.
+	// Members are further members of the prediction's object, for protocols that have more. Each begins with a comma.
 	Members []byte
 	// Webhook is the URL that receives WebhookEvents; "" means none.
 	Webhook       string
@@ -108,32 +108,33 @@ type Request struct {
 	trace.Propagation
 	// Trace records the request; nil means it is not traced.
 	Trace *trace.Trace
-	// Span adds to the prediction's span; nil means nothing.
+	// Span adds attributes to the prediction's span, or is nil.
 	Span *SpanAttrs
-	// Deadline is when it is too late to begin; zero means the server's default.
+	// Deadline is the time by which the prediction must begin; zero means the server's default.
 	Deadline time.Time
 	// Group is the request of another protocol whose rows are separate predictions, or nil.
 	Group *Group
-	// Attempt is which run of a job of the queue this is, counted from 1; 0 means the request did not come through the
-	// queue. Its place is claimed already.
+	// Attempt is the number of this run of a queued job, from 1; 0 means the request did not come through the queue. A run
+	// of a job has capacity already.
 	Attempt int
 }
 
 // SpanAttrs are attributes that a protocol adds to a prediction's span.
 type SpanAttrs struct {
 	Begin trace.Attrs
-	// End returns those of the end, or nil. output is JSON, or nil. It must not block, nor keep what it gets.
+	// End returns the attributes of the end, or nil. output is JSON, or nil. It must not block, or keep its arguments.
 	End func(status Status, output, metrics []byte) trace.Attrs
 }
 
-// Group is the predictions of one request. Together they take the place of one: the first is admitted, and the others
-// wait their turn. The zero value is ready.
+// Group is the predictions of one request. Together they take the capacity of one: the first is admitted, and the
+// others follow. The zero value is ready to use.
 type Group struct {
-	Live int // how many are admitted and have not ended; the slot pool's, guarded by its lock
+	Live int // how many are admitted and have not ended; guarded by the slot pool's lock
 }
 
 type DiskBody interface {
-	// Unmap frees the file. unused: no code refers to the body's bytes any more, so their addresses can be reused.
+	// Unmap frees the file. unused means that no code refers to the body's bytes any more, so their addresses can be
+	// reused.
 	Unmap(unused bool)
 }
 

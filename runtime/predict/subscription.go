@@ -7,16 +7,16 @@ import (
 	"pinion/runtime/memory"
 )
 
-// subscriberCost is about how many bytes a subscriber takes: its goroutine, its unwritten events, its buffers, and that
-// of its connection.
+// subscriberCost is about how many bytes a subscriber takes: its goroutine, its unwritten events, and the buffers of it
+// and its connection.
 const subscriberCost = 64 << 10
 
 // Subscription follows a prediction's events. One goroutine uses it.
 type Subscription struct {
 	p    *Prediction
 	feed *feed
-	wake chan struct{} // one token: there are new events
-	// One token: it has caught up; see pace.
+	wake chan struct{} // a token means that there are new events
+	// A token means that it has caught up; see pace.
 	resumed chan struct{}
 
 	// Guarded by p.mu.
@@ -33,7 +33,7 @@ type Subscription struct {
 // is ErrTooManySubscribers, memory.ErrFull or ErrNotObserved.
 func (p *Prediction) Subscribe() (*Subscription, error) { return p.SubscribeAfter(0) }
 
-// SubscribeAfter is Subscribe for one that has had so many of the events.
+// SubscribeAfter is Subscribe for a subscriber that has had that many of the events.
 func (p *Prediction) SubscribeAfter(had uint64) (*Subscription, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -41,7 +41,7 @@ func (p *Prediction) SubscribeAfter(had uint64) (*Subscription, error) {
 	switch {
 	case !p.observed:
 		return nil, ErrNotObserved
-	case f == nil: // it has ended, and only its record remains
+	case f == nil: // the prediction has ended, and only its record remains
 		f = &feed{history: DefaultHistory}
 		f.add(Event{Kind: EventEnd}, 0)
 	}
@@ -67,7 +67,7 @@ func (p *Prediction) SubscribeAfter(had uint64) (*Subscription, error) {
 	return s, nil
 }
 
-// Next appends new events to dst, up to its capacity, and waits where there are none. The error is io.EOF after the
+// Next appends new events to dst, up to its capacity, and waits if there are none. The error is io.EOF after the
 // last event, ErrStopped when stop is closed or has a token, and *MissedError when events were dropped: no event
 // follows it.
 func (s *Subscription) Next(dst []Event, stop <-chan struct{}) ([]Event, error) {

@@ -24,16 +24,17 @@ type Summary struct {
 	Record
 	Mode        Mode
 	TraceParent string // the W3C header of its request; "" means none
-	// Running is since when a worker runs it, at the earliest, and Worker which; zero means that none does.
+	// Running is the earliest time at which a worker began it, and Worker the worker's number; zero means that none runs
+	// it.
 	Running time.Time
 	Worker  int
 }
 
-// Overview is the predictions that monitoring shows.
+// Overview holds the predictions that monitoring shows.
 type Overview struct {
-	InFlight []Summary // those that have not ended, the oldest first
+	InFlight []Summary // not ended, the oldest first
 	Ended    []Summary // in every final state, the newest first, as Failed
-	Failed   []Summary // they stay longer than the others
+	Failed   []Summary // the newest first; retained for longer than the others
 }
 
 const (
@@ -41,7 +42,7 @@ const (
 	maxSummaryLogs  = 4 << 10 // bytes of the end of its logs
 )
 
-// Summary returns the state of the prediction. Its caller has a hold.
+// Summary returns the state of the prediction. The caller has a hold.
 func (p *Prediction) Summary() Summary {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -52,14 +53,14 @@ func (p *Prediction) Summary() Summary {
 	return s
 }
 
-// Ending is Summary without copies: its memory is the prediction's. Its caller has a hold.
+// Ending is Summary without copies: it shares the prediction's memory. The caller has a hold.
 func (p *Prediction) Ending() Summary {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return Summary{Record: p.recordNow(), Mode: p.Request.Mode, TraceParent: p.Request.TraceParent}
 }
 
-// Mentions reports whether the id, the error or the trace has a text, which is in lower case.
+// Mentions reports whether the id, the error or the trace contains text, which is in lower case.
 func (s *Summary) Mentions(text string) bool {
 	for _, part := range [...]string{s.ID, s.Error, s.TraceParent} {
 		if strings.Contains(strings.ToLower(part), text) {

@@ -19,7 +19,8 @@ type Tensor struct {
 const tensorHead = "\"\x01"
 
 // AppendTensor appends the placeholder of the request's or result's tensor with that number. text describes it to
-// readers of the input; it has no character that JSON escapes. As AppendPlaceholder's, the result is not valid JSON.
+// readers of the input; it has no character that JSON escapes. Like that of AppendPlaceholder, the result is not valid
+// JSON.
 func AppendTensor(dst []byte, number int, text string) []byte {
 	dst = strconv.AppendInt(append(dst, tensorHead...), int64(number), 10)
 	dst = append(append(dst, ':'), text...)
@@ -44,15 +45,16 @@ func CutTensor(input []byte) (before []byte, number int, after []byte, ok bool) 
 
 func HasTensor(raw []byte) bool { return bytes.Contains(raw, []byte(tensorHead)) }
 
-// The texts of tensors that are a number without JSON. Such a tensor has no dimensions, and the code 'd'.
+// The texts of tensors that stand for a number that JSON cannot express. Such a tensor has no dimensions, and the code
+// 'd'.
 const (
 	NaN         = "NaN"
 	Infinity    = "Infinity"
 	NegInfinity = "-Infinity"
 )
 
-// AppendNotFinite appends the placeholder of a number that is not finite, and adds its tensor to list if no other has
-// it.
+// AppendNotFinite appends the placeholder of a number that is not finite, and adds its tensor to list if it is not
+// there.
 func AppendNotFinite(dst []byte, v float64, list []Tensor) ([]byte, []Tensor) {
 	text, bits := NaN, math.Float64bits(v)
 	switch {
@@ -61,7 +63,7 @@ func AppendNotFinite(dst []byte, v float64, list []Tensor) ([]byte, []Tensor) {
 	case v < 0:
 		text = NegInfinity
 	default:
-		bits = math.Float64bits(math.NaN()) // one for all
+		bits = math.Float64bits(math.NaN()) // the same for every NaN
 	}
 	data := binary.LittleEndian.AppendUint64(nil, bits)
 	at := slices.IndexFunc(list, func(t Tensor) bool { return len(t.Shape) == 0 && bytes.Equal(t.Data, data) })
@@ -71,13 +73,13 @@ func AppendNotFinite(dst []byte, v float64, list []Tensor) ([]byte, []Tensor) {
 	return AppendTensor(dst, at, text), list
 }
 
-// Numbers that are beyond each bound that a schema has.
+// Numbers beyond every bound of a schema.
 const (
 	Above = "1e999999999"
 	Below = "-1e999999999"
 )
 
-// WithPlaceholders returns raw with JSON in the places of its tensors, to be checked against a schema: an empty list
+// WithPlaceholders returns raw with JSON in place of its tensors, to be checked against a schema: an empty list
 // for an array, Above and Below for an infinity, and nan for a NaN.
 func WithPlaceholders(raw []byte, nan string) []byte {
 	var out []byte

@@ -32,7 +32,7 @@ func explain(b []byte, at int, reason string) string {
 	return reason
 }
 
-// Reasons that several functions give.
+// Reasons that several functions return.
 const (
 	reasonEnd       = "unexpected end"
 	reasonChar      = "unexpected character"
@@ -48,7 +48,8 @@ const (
 	reasonTail      = "unexpected data after the value"
 )
 
-// nesting is the open containers of a document, as bits of a fixed stack (1: object), so deep nesting costs nothing.
+// nesting holds the open containers of a document, as bits of a fixed stack (1 is an object), so deep nesting costs
+// nothing.
 type nesting struct {
 	kinds [(MaxDepth + 63) / 64]uint64
 	depth int
@@ -65,11 +66,11 @@ func (n *nesting) push(object bool) {
 	n.depth++
 }
 
-// inObject reports whether the innermost container, of which there is one, is an object.
+// inObject reports whether the innermost container is an object. There must be one.
 func (n *nesting) inObject() bool { return n.kinds[(n.depth-1)>>6]>>((n.depth-1)&63)&1 == 1 }
 
-// scan is Check without the error value: it returns where it stopped, and why ("": valid). It records long lists in
-// lists, unless that is nil.
+// scan is Check without the error value: it returns where it stopped, and why, or "" if b is valid. It records long
+// lists in lists, unless that is nil.
 func scan(b []byte, lists *Lists) (i int, reason string) {
 	var in nesting
 	opened, first := 0, 0 // offsets of the container opened last and of its first value
@@ -273,8 +274,8 @@ func scanNumber(b []byte, i int) (int, string) {
 	return i, ""
 }
 
-// maxDigits is how many digits an integer may have. The worker's reader has the same bound: to read them takes the
-// square of their number.
+// maxDigits is how many digits an integer may have. The worker's reader has the same bound, because the time to read
+// them grows with the square of their number.
 const maxDigits = 100_000
 
 // nearDigits is how many digits before the point are surely in a double's range with an exponent of two digits.

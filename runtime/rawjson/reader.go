@@ -9,7 +9,7 @@ import (
 // Kind is the kind of a JSON value.
 type Kind uint8
 
-// The kinds of value. KindInvalid: the first byte begins no value.
+// The kinds of value. KindInvalid means that the first byte begins no value.
 const (
 	KindInvalid Kind = iota
 	KindNull

@@ -120,7 +120,7 @@ func scanString(b []byte, i int) (int, string) {
 	}
 }
 
-// scanned ends the scan of a string at i with reason, unless b[start:i] is invalid UTF-8.
+// scanned returns i and reason for the end of a string's scan, unless b[start:i] is invalid UTF-8.
 func scanned(b []byte, start, i int, foreign uint64, reason string) (int, string) {
 	if foreign&highs != 0 && !utf8.Valid(b[start:i]) {
 		for start < i {

@@ -29,8 +29,8 @@ func KeyText(key []byte) string {
 // maxName is how many bytes of a key Name reads.
 const maxName = 1024
 
-// Name is KeyText for a key that is looked for among known names: of a longer one than any it returns the beginning, so
-// that megabytes are not copied.
+// Name is KeyText for a key that is compared with known names. It returns only the beginning of a key that is longer
+// than any, so that megabytes are not copied.
 func Name(key []byte) string { return KeyText(key[:min(len(key), maxName)]) }
 
 // KeyIs reports whether the text of key is name.
