@@ -19,13 +19,13 @@ type WorkerConfig struct {
 	Weights     string `json:"weights,omitempty"`
 	NoCUDA      bool   `json:"no_cuda,omitempty"`
 	NoWarmUp    bool   `json:"no_warm_up,omitempty"` // the model's example is not run after its setup
-	// NoneDefaults is "optional" where inputs with the default None and a type without it may be null.
+	// NoneDefaults is "optional" if inputs with the default None and a type without it may be null.
 	NoneDefaults string `json:"none_defaults,omitempty"`
 	// Tracing says how the model's own spans are sent; nil means predictions are not traced.
 	Tracing *Tracing `json:"tracing,omitempty"`
 	// GPULost are words of errors after which a batch is not tried again in the same process.
 	GPULost []string `json:"gpu_lost,omitempty"`
-	// Calls is the folder for files of calls of other models; "" means the server has no other model.
+	// Calls is the folder for files of calls of other models; "" if the server has no other model.
 	Calls string `json:"calls,omitempty"`
 	// Preload means that the process imports the model and forks workers, and serves nothing itself.
 	Preload bool `json:"preload,omitempty"`
@@ -34,7 +34,7 @@ type WorkerConfig struct {
 // Tracing is how the model's own OpenTelemetry spans are sent.
 type Tracing struct {
 	Endpoint string `json:"endpoint"`
-	GRPC     bool   `json:"grpc"`    // else HTTP
+	GRPC     bool   `json:"grpc"`    // otherwise HTTP
 	Sampler  string `json:"sampler"` // OpenTelemetry's name
 	Service  string `json:"service"`
 	Setup    string `json:"setup,omitempty"` // traceparent of the setup
@@ -71,7 +71,7 @@ func (c *Conn) SendFork(r ForkRequest) error {
 	return c.Send(KindFork, 0, body)
 }
 
-// ParsePreloaded decodes the body of a Preloaded frame: why no worker can be forked, or "".
+// ParsePreloaded decodes the body of a Preloaded frame. It returns why no worker can be forked, or "".
 func ParsePreloaded(body []byte) (refused string, err error) {
 	m, err := parseOnce[struct{ Refused string }](body, "end of a preload")
 	return m.Refused, err
@@ -87,8 +87,8 @@ func ParseForked(body []byte) (Forked, error) {
 	return parseOnce[Forked](body, "answer to a fork request")
 }
 
-// parseOnce decodes a message that comes once in a process's life. It uses encoding/json: sonic makes machine code for
-// each type first, which costs a thousand times as much as such a message.
+// parseOnce decodes a message that is sent once in a process's life. It uses encoding/json, because sonic first
+// compiles machine code for each type, which costs a thousand times as much as such a message.
 func parseOnce[T any](body []byte, name string) (m T, err error) {
 	if err = json.Unmarshal(body, &m); err != nil {
 		err = fmt.Errorf("decode %s: %w", name, err)

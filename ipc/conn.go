@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// sendBuffer is the size, in bytes, that is asked for the socket buffer of each end. It holds frames that the other
-	// end has not read, so that a batch can wait there for a busy worker. Linux gives twice as much as is asked for, up to
+	// sendBuffer is the requested size, in bytes, of the socket buffer of each end. The buffer holds frames that the other
+	// end has not read, so that a batch can wait there for a busy worker. Linux gives twice the requested size, up to
 	// twice net.core.wmem_max. The worker's ends share that size, because the front may be slower than 100 streams of one
-	// worker, and what they have sent takes memory of the front's control group.
+	// worker, and unread bytes take memory of the front's control group.
 	sendBuffer = 1 << 20
-	// minSendBuffer is the size that an end has if it is not set.
+	// minSendBuffer is the size of an end's buffer if it is not set.
 	minSendBuffer = 104 << 10
 )
 
@@ -28,7 +28,7 @@ func Pair(name string, many int) (*Conn, *os.File, error) {
 	}
 	for i, size := range []int{sendBuffer, sendBuffer / many} {
 		if size > minSendBuffer {
-			_ = unix.SetsockoptInt(fds[i], unix.SOL_SOCKET, unix.SO_SNDBUF, size) // or as it is
+			_ = unix.SetsockoptInt(fds[i], unix.SOL_SOCKET, unix.SO_SNDBUF, size) // if it fails, the size stays
 		}
 	}
 	conn, err := NewConn(fds[0], name)
@@ -40,8 +40,8 @@ func Pair(name string, many int) (*Conn, *os.File, error) {
 	return conn, os.NewFile(uintptr(fds[1]), name), nil
 }
 
-// Conn is one end of a channel. Send may be called by many goroutines at once; Recv by one at a
-// time. Close may be called at any time.
+// Conn is one end of a channel. Send may be called by many goroutines at once, Recv by one at a time. Close may be
+// called at any time.
 type Conn struct {
 	file *os.File
 	raw  syscall.RawConn
@@ -74,8 +74,8 @@ func (c *Conn) Close() error {
 }
 
 // Send queues one frame whose body is the concatenation of parts, and writes what is queued unless another goroutine is
-// writing. It never waits for the other side. Parts of largePart bytes and more are sent from where they lie: they must
-// stay as they are until the other side has them, as its answer shows. The others are copied.
+// writing. It never waits for the other side. Parts of largePart bytes and more are not copied: they must not change
+// until the other side has read them, as its answer shows.
 func (c *Conn) Send(kind Kind, id uint64, parts ...[]byte) error {
 	if err := c.Queue(kind, id, parts...); err != nil {
 		return err
@@ -83,13 +83,13 @@ func (c *Conn) Send(kind Kind, id uint64, parts ...[]byte) error {
 	return c.Flush()
 }
 
-// Queue is Send without the write: the frame leaves with the next Flush or Send.
+// Queue is Send without the write: the frame is written by the next Flush or Send.
 func (c *Conn) Queue(kind Kind, id uint64, parts ...[]byte) error {
 	return c.QueueIn(nil, kind, 0, id, parts...)
 }
 
 // QueueIn is Queue of a frame with flags, and with a body above InlineMax in a file that create makes, given the body's
-// size in bytes. Without create, or where that makes none, the body goes to a memory file.
+// size in bytes. If create is nil or makes no file, the body goes to a memory file.
 func (c *Conn) QueueIn(create func(size int64) (*os.File, error), kind Kind, flags uint8, id uint64,
 	parts ...[]byte,
 ) error {
@@ -139,10 +139,10 @@ func (c *Conn) Recv(handle func(*Frame)) error {
 
 // Interrupt makes the Recv in progress return ErrInterrupted, or else the next one.
 func (c *Conn) Interrupt() {
-	_ = c.file.SetReadDeadline(time.Unix(1, 0)) // fails only once closed, and then Recv ends anyway
+	_ = c.file.SetReadDeadline(time.Unix(1, 0)) // fails only after Close, which ends Recv anyway
 }
 
-// bodyFile makes a file that holds parts, which have that size: by create, or else a memory file.
+// bodyFile makes a file that holds parts, which have that size, by create or as a memory file.
 func bodyFile(create func(size int64) (*os.File, error), size int, parts [][]byte) (int, error) {
 	if create != nil {
 		if file, err := create(int64(size)); err == nil && file != nil {
@@ -150,7 +150,7 @@ func bodyFile(create func(size int64) (*os.File, error), size int, parts [][]byt
 			if fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 3); err == nil {
 				if fd, err = fill(fd, parts); err == nil {
 					return fd, nil
-				} // else the disk is full
+				} // otherwise the disk is full
 			}
 		}
 	}

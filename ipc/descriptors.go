@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// descriptors are those that came in, in order, until their frames claim them. They have their own lock, because Close
-// may be called at any time and must leave none open.
+// descriptors holds the received descriptors, in order, until their frames claim them. It has its own lock, because
+// Close may be called at any time and must leave none open.
 type descriptors struct {
 	mu     sync.Mutex
 	fds    []int
@@ -47,7 +47,7 @@ func (in *descriptors) take(msg *unix.Msghdr, oob []byte) error {
 	return nil
 }
 
-// next takes out the oldest descriptor.
+// next removes and returns the oldest descriptor.
 func (in *descriptors) next() (fd int, ok bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -72,7 +72,7 @@ func (in *descriptors) close() {
 	in.closeAll()
 }
 
-// closeAll closes what was not claimed. Called with the lock held.
+// closeAll closes the unclaimed descriptors. Called with the lock held.
 func (in *descriptors) closeAll() {
 	for _, fd := range in.fds {
 		unix.Close(fd)

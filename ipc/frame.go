@@ -29,21 +29,21 @@ const (
 const (
 	// FlagFile means that the body is a memory file, passed with the header's first byte; length is 0.
 	FlagFile = 1 << 0
-	// FlagEvents, on a Predict: the worker reports what happens as it happens, and not only at the end.
+	// FlagEvents, on a Predict, makes the worker report events as they happen, and not only at the end.
 	FlagEvents = 1 << 1
-	// FlagTrain, on a Predict: the request is for the train function.
+	// FlagTrain, on a Predict, means that the request is for the train function.
 	FlagTrain = 1 << 2
-	// FlagBatchItem, on a Predict: it waits for the Batch that names it.
+	// FlagBatchItem, on a Predict, means that it waits for the Batch that names it.
 	FlagBatchItem = 1 << 3
-	// FlagTrace, on a Predict: its times are wanted for spans.
+	// FlagTrace, on a Predict, makes the worker report its times, for spans.
 	FlagTrace = 1 << 4
-	// FlagKept, on an answer: the model still uses the memory file of the request.
+	// FlagKept, on an answer, means that the model still uses the memory file of the request.
 	FlagKept = 1 << 5
 
 	flags = FlagFile | FlagEvents | FlagTrain | FlagBatchItem | FlagTrace | FlagKept
 )
 
-// Frame is one message. It is valid during the call that hands it on, and so is Body unless Own is called.
+// Frame is one message. It is valid during the call of the handler, and so is Body unless Own is called.
 type Frame struct {
 	Kind  Kind
 	Flags uint8
@@ -53,10 +53,11 @@ type Frame struct {
 
 	owned  bool // Body is separate memory
 	mapped bool // Body is a mapping
-	fd     int  // of a KindLogPipe or KindCalls, plus 1; 0 means there is none
+	fd     int  // of a KindLogPipe or KindCalls, plus 1; 0 if there is none
 }
 
-// Descriptor hands over the descriptor that came with the frame, or -1. Only a KindLogPipe and a KindCalls have one.
+// Descriptor hands over the descriptor that came with the frame, or returns -1. Only a KindLogPipe and a KindCalls have
+// one.
 func (f *Frame) Descriptor() int {
 	fd := f.fd - 1
 	f.fd = 0

@@ -13,7 +13,7 @@ const (
 
 	KindPredict Kind = 1 // {"input":{…},"context":{…},"files":{"folder":"…","token":"…"}}
 	KindBatch   Kind = 2 // {"ids":[…][,"context":{…}]}: run these together; id is the batch's own
-	KindDrop    Kind = 3 // {"ids":[…]}: these are not wanted any more
+	KindDrop    Kind = 3 // {"ids":[…]}: nothing waits for these any more
 
 	// Worker to front, on a slot's channel.
 
@@ -26,7 +26,7 @@ const (
 	KindStarted   Kind = 21 // no body: the model has it now; only with FlagEvents, like the next two
 	KindOutput    Kind = 22 // one item that the model yielded, any JSON value
 	KindMetric    Kind = 23 // {"name":"…","value":…,"mode":"replace"|"increment"|"append"}
-	KindPrepared  Kind = 24 // no body: what comes before its batch is done
+	KindPrepared  Kind = 24 // no body: it is ready for its batch
 	KindBatchDone Kind = 25 // {"runs":n,"size":n,"failed":…}: the function has ended; nanos is what it took
 
 	// no body: the read end of a pipe comes with it (FlagFile); nanos is 0 for stdout, 1 for stderr
@@ -62,10 +62,10 @@ const (
 	KindSlot     Kind = 48 // no body: id is the slot's index; the socket comes with it (FlagFile)
 	KindShutdown Kind = 49 // {}: finish what runs, then leave
 	KindHealth   Kind = 50 // {}: run the model's healthcheck; id is the front's serial number
-	KindPing     Kind = 51 // no body: a sign of life is asked for
+	KindPing     Kind = 51 // no body: asks for a Pong
 
 	KindInterrupt Kind = 54 // no body: look at the cancel words; for a worker whose slots have threads
-	KindAskStack  Kind = 55 // no body: the stack of what a slot runs is wanted; id is StackID
+	KindAskStack  Kind = 55 // no body: asks for the stack of what a slot runs; id is StackID
 
 	// Front to preload process, on its channel.
 

@@ -11,7 +11,7 @@ type MethodBatches struct {
 	Spans   []MethodSpan             `json:"spans"`   // of those with predictions whose traces are sampled
 }
 
-// MethodSamples has three numbers for each batch of a method: its size, for how long its oldest call waited, and what
+// MethodSamples has three numbers for each batch of a method: its size, how long its oldest call waited, and how long
 // it took, in nanoseconds.
 type MethodSamples []int64
 
@@ -38,7 +38,7 @@ type MethodSpan struct {
 	Took   int64    `json:"took"`   // nanoseconds
 	Parent string   `json:"parent"` // the batch's own traceparent, which is that of the model's spans in it
 	Links  []string `json:"links"`  // traceparents of its predictions
-	Error  string   `json:"error"`  // "" means it did not fail
+	Error  string   `json:"error"`  // "" if it did not fail
 }
 
 const maxMethodName = 128

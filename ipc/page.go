@@ -54,15 +54,15 @@ const (
 	PageSize = pageHeader + MaxSlots*(pageSlot+pageOut)
 )
 
-// Claim is the state of a request that was handed to a worker, in the low bits of its claim word;
-// the rest of the word is its id, so that a word that was used again never matches.
+// Claim is the state of a request that was handed to a worker, in the low bits of its claim word. The rest of the word
+// is the request's id, so that a reused word never matches.
 type Claim uint64
 
 const (
 	ClaimFree    Claim = 0
-	ClaimQueued  Claim = 1 // front: it lies in the socket
+	ClaimQueued  Claim = 1 // front: it is in the socket
 	ClaimRunning Claim = 2 // worker, from ClaimQueued: the model has it
-	ClaimRevoked Claim = 3 // front, from ClaimQueued: the worker is to skip it
+	ClaimRevoked Claim = 3 // front, from ClaimQueued: the worker skips it
 )
 
 // MakeID joins a serial number and the index of a claim word to the id that frames carry.
@@ -102,7 +102,7 @@ func NewPage() (*Page, error) {
 // File returns the page's memory file, to be inherited by the worker.
 func (p *Page) File() *os.File { return p.file }
 
-// Close unmaps the page: nothing of it may be used any more.
+// Close unmaps the page, which must not be used afterwards.
 func (p *Page) Close() {
 	_ = unix.Munmap(p.mem) // fails only for an address that was never mapped
 	p.mem = nil
@@ -113,25 +113,25 @@ func (p *Page) word(offset int) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&p.mem[offset]))
 }
 
-// Consumed is the front's counter of what it took from one of the worker's log pipes. The worker
-// adds what still lies in the pipe and so knows exactly how much was ever written; Begin and End
-// bracket each read, and let it see that one was under way.
+// Consumed is the front's counter of the bytes that it read from one of the worker's log pipes. The worker adds what is
+// still in the pipe, and so knows exactly how much was ever written. Begin and End surround each read, so that the
+// worker sees that one is in progress.
 type Consumed struct{ version, bytes *atomic.Uint64 }
 
-// Stdout and Stderr are the counters of the two pipes.
+// Stdout and Stderr return the counters of the two pipes.
 func (p *Page) Stdout() Consumed { return Consumed{p.word(offStdout), p.word(offStdout + 8)} }
 func (p *Page) Stderr() Consumed { return Consumed{p.word(offStderr), p.word(offStderr + 8)} }
 
 // LostControl reports whether the worker has ended itself because its control channel closed.
 func (p *Page) LostControl() bool { return p.word(offLost).Load() != 0 }
 
-// SetScore tells the worker which oom_score_adj it has that no other child of the front has; 0 means none.
+// SetScore tells the worker its oom_score_adj, if no other child of the front has the same; otherwise 0.
 func (p *Page) SetScore(score int) { p.word(offScore).Store(uint64(score)) }
 
 // Crashed returns 1 + the slot whose thread has crashed the worker, or 0.
 func (p *Page) Crashed() int { return int(p.word(offCrashed).Load() % (MaxSlots + 1)) }
 
-// BeginInterrupt reports whether a KindInterrupt is to be sent, because none is on its way. So interrupts never fill
+// BeginInterrupt reports whether a KindInterrupt must be sent, because none is on its way. So interrupts never fill
 // the socket of a worker that does not read.
 func (p *Page) BeginInterrupt() bool { return p.word(offInterrupt).Swap(1) == 0 }
 
@@ -147,7 +147,7 @@ func (p *Page) EndPredictionPipes() {
 	p.word(offOwnEnded).Add(1)
 }
 
-// SetPredictionPipesFull says whether the worker is to do without such pipes.
+// SetPredictionPipesFull says whether the worker must do without such pipes.
 func (p *Page) SetPredictionPipesFull(full bool) {
 	var word uint64
 	if full {
@@ -156,16 +156,16 @@ func (p *Page) SetPredictionPipesFull(full bool) {
 	p.word(offOwnFull).Store(word)
 }
 
-// Begin says that a read of the pipe begins.
+// Begin marks the begin of a read.
 func (c Consumed) Begin() { c.version.Add(1) }
 
-// End says that it took n bytes.
+// End marks the end of a read of n bytes.
 func (c Consumed) End(n int) {
 	c.bytes.Add(uint64(n))
 	c.version.Add(1)
 }
 
-// Bytes returns how much was taken so far.
+// Bytes returns how much was read so far.
 func (c Consumed) Bytes() uint64 { return c.bytes.Load() }
 
 // Slot is the part of a page that belongs to one slot.
@@ -201,7 +201,7 @@ func (s Slot) GiveUp(id uint64) { s.page.word(s.base + offGivenUp).Store(id) }
 // cancelAgain is the bit of a cancel word that tells a second cancellation of the same id from the first.
 const cancelAgain = 1 << 63
 
-// SetCancel names the id that the worker's signal handler is to cancel: once for each value of again, however often the
+// SetCancel sets the id that the worker's signal handler cancels: once for each value of again, however often the
 // signal comes.
 func (s Slot) SetCancel(id uint64, again bool) {
 	if again {
@@ -210,7 +210,7 @@ func (s Slot) SetCancel(id uint64, again bool) {
 	s.page.word(s.base + offCancel).Store(id)
 }
 
-// Pause has the model that runs id wait before it yields its next item.
+// Pause makes the model that runs id wait before it yields its next item.
 func (s Slot) Pause(id uint64) { s.page.word(s.base + offPaused).Store(id) }
 
 // Resume ends the pause.
@@ -225,15 +225,15 @@ func (s Slot) claim(id uint64) *atomic.Uint64 {
 	return s.page.word(s.base + offClaims + 8*ClaimIndex(id))
 }
 
-// Queue marks id as handed over; do so before its frame is sent.
+// Queue marks id as handed over. It must be called before the id's frame is sent.
 func (s Slot) Queue(id uint64) { s.claim(id).Store(id<<claimShift | uint64(ClaimQueued)) }
 
-// Revoke takes id back; false means the worker has begun it (or the word is not its own any more).
+// Revoke takes id back. It returns false if the worker has begun it, or if the word belongs to another id.
 func (s Slot) Revoke(id uint64) bool {
 	return s.claim(id).CompareAndSwap(id<<claimShift|uint64(ClaimQueued), id<<claimShift|uint64(ClaimRevoked))
 }
 
-// Claim returns the state of id, or ClaimFree where the word is another's.
+// Claim returns the state of id, or ClaimFree if the word belongs to another id.
 func (s Slot) Claim(id uint64) Claim {
 	w := s.claim(id).Load()
 	if w>>claimShift != id&(1<<claimIDBits-1) {

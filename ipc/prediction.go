@@ -23,9 +23,9 @@ var (
 	closeBrace  = []byte(`}`)
 )
 
-// QueuePredict queues a Predict frame. input, in parts, and context are JSON objects, files is FilesMember's; nil means
-// there is none. They must stay as they are until the other side has them: see Send. create makes the file of a large
-// body: see QueueIn. shared, if not nil, goes with the frame: large tensors of input that lie there are not sent.
+// QueuePredict queues a Predict frame. input, in parts, and context are JSON objects; files is the result of
+// FilesMember, or nil. They must not change until the other side has read them: see Send. create makes the file of a
+// large body: see QueueIn. shared, if not nil, goes with the frame; large tensors of input that are in it are not sent.
 func (c *Conn) QueuePredict(
 	id uint64, flags uint8, create func(size int64) (*os.File, error), shared *SharedFile, context, files []byte,
 	input ...[]byte,
@@ -50,10 +50,10 @@ func (c *Conn) QueuePredict(
 	return c.QueueIn(create, KindPredict, flags, id, parts...)
 }
 
-// FilesMember returns the member "files" of a request whose output files the front takes from that folder. tensors
+// FilesMember returns the member "files" of a request whose output files the front reads from that folder. tensors
 // means that the output may have arrays in binary.
 func FilesMember(folder, token string, tensors bool) []byte {
-	member, _ := json.Marshal(struct { // it always can be encoded
+	member, _ := json.Marshal(struct { // never fails
 		Folder  string `json:"folder"`
 		Token   string `json:"token"`
 		Tensors bool   `json:"tensors,omitempty"`
@@ -87,7 +87,7 @@ func BatchOf(context []byte, ids ...uint64) []byte {
 }
 
 // LogMark is the body of a LogMark frame: how much was ever written to a worker's log pipes, and to those of the
-// running prediction. Everything up to there belongs to the frame's prediction.
+// running prediction. All output up to there belongs to the frame's prediction.
 type LogMark struct {
 	Stdout    uint64 `json:"stdout"`
 	Stderr    uint64 `json:"stderr"`

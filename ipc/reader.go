@@ -134,7 +134,7 @@ func (rd *reader) took(handle func(*Frame)) error {
 	return nil
 }
 
-// grow goes on with a body that has separate memory.
+// grow continues a body that has separate memory.
 func (rd *reader) grow(handle func(*Frame)) error {
 	rd.bigHas += rd.n
 	if rd.files.len() > 0 {
@@ -150,13 +150,13 @@ func (rd *reader) grow(handle func(*Frame)) error {
 	return nil
 }
 
-// begin makes the reader's one frame, which is kept because it would escape to the heap with every call.
+// begin fills the reader's one frame, which is reused because it would escape to the heap with every call.
 func (rd *reader) begin(h header) *Frame {
 	rd.frame = Frame{Kind: h.kind, Flags: h.flags, ID: h.id, Nanos: h.nanos}
 	return &rd.frame
 }
 
-// hand hands the frame on. Nothing of it stays here: its body may be large.
+// hand passes the frame to handle. The reader keeps nothing of it, because its body may be large.
 func (rd *reader) hand(handle func(*Frame)) {
 	handle(&rd.frame)
 	switch {
@@ -170,7 +170,7 @@ func (rd *reader) hand(handle func(*Frame)) {
 	rd.frame = Frame{}
 }
 
-// frames hands on what is complete in the buffer.
+// frames passes the complete frames in the buffer to handle.
 func (rd *reader) frames(handle func(*Frame)) error {
 	for rd.w-rd.r >= HeaderSize {
 		h, err := parseHeader(rd.buf[rd.r:])
@@ -207,7 +207,7 @@ func (rd *reader) frames(handle func(*Frame)) error {
 	return nil
 }
 
-// makeRoom sees to it that a frame of that size, which begins at r, fits.
+// makeRoom makes room for a frame of that size, which begins at r.
 func (rd *reader) makeRoom(size int) {
 	if rd.r+size <= len(rd.buf) {
 		return
@@ -221,7 +221,7 @@ func (rd *reader) makeRoom(size int) {
 	rd.buf = buf
 }
 
-// attach gives a frame the descriptor that came with it: a memory file becomes its body, a log pipe and the socket of a
+// attach adds the descriptor that came with a frame: a memory file becomes its body, a log pipe and the socket of a
 // call stay descriptors.
 func (rd *reader) attach(f *Frame) error {
 	fd, ok := rd.files.next()

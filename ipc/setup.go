@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Messages of the control channel, in the order in which they come in a worker's life.
+// Messages of the control channel, in the order in which a worker sends them.
 
 // protocol is the version of the protocol that both sides speak.
 const protocol = 1
@@ -17,7 +17,7 @@ type Hello struct {
 	Python, Executable string
 }
 
-// ParseHello decodes the body of a Hello frame. Another version of the protocol is ErrProtocol.
+// ParseHello decodes the body of a Hello frame. The error is ErrProtocol for another version of the protocol.
 func ParseHello(body []byte) (Hello, error) {
 	m, err := parseOnce[Hello](body, "hello")
 	if err == nil && m.Protocol != protocol {
@@ -26,14 +26,14 @@ func ParseHello(body []byte) (Hello, error) {
 	return m, err
 }
 
-// Loaded is the body of a Loaded frame: what a worker reports of its model.
+// Loaded is the body of a Loaded frame: what a worker reports about its model.
 type Loaded struct {
 	Cog   string `json:"cog"`
 	Slots int    `json:"slots"`
 	Async bool   `json:"async"`
-	// Streaming means that the predict function returns an iterator. Train: there is a train function; Predict: a predict
-	// function beside it. Healthcheck: the model has its own check. Excused: its types are faulty, and the schema document
-	// that it brings replaces them.
+	// Streaming means that the predict function returns an iterator, Train that there is a train function, Predict that
+	// there is a predict function too, and Healthcheck that the model has its own check. Excused means that its types are
+	// faulty, but its own schema document replaces them.
 	Streaming   bool            `json:"streaming"`
 	Function    string          `json:"function,omitempty"` // the name of the predict function, as "Runner.run"
 	Train       bool            `json:"train"`
@@ -42,7 +42,7 @@ type Loaded struct {
 	Excused     bool            `json:"excused"`
 	NoGIL       bool            `json:"no_gil"`  // Python runs threads at once
 	Isolate     bool            `json:"isolate"` // with threads: after a crash the other predictions run once more, alone
-	Batch       *Batching       `json:"batch"`   // nil means each prediction runs by itself
+	Batch       *Batching       `json:"batch"`   // nil if predictions are not batched
 	Schema      json.RawMessage `json:"schema"`
 	Example     json.RawMessage `json:"example"` // inputs, as a client sends them; nil means the model gives none
 	Python      string          `json:"-"`       // its version, from the worker's Hello
@@ -57,7 +57,7 @@ type Batching struct {
 	MaxSize   int      `json:"max_size"`
 	MaxWaitMS *float64 `json:"max_wait_ms"` // nil means adaptive
 	Isolate   bool     `json:"isolate"`
-	Keys      []string `json:"keys"`    // the inputs in which all of a batch are equal
+	Keys      []string `json:"keys"`    // the inputs that are equal within a batch
 	Prepare   bool     `json:"prepare"` // it has a preprocess
 }
 
@@ -71,7 +71,7 @@ func ParseLoaded(body []byte) (Loaded, error) {
 
 // Ready is the body of a Ready frame.
 type Ready struct {
-	Seconds float64 // that setup took
+	Seconds float64 // how long setup took
 	LogMark
 }
 
@@ -93,11 +93,11 @@ type Problem struct {
 	File      string `json:"file"` // below the model's folder; "" means it is about no file
 	Line      int    `json:"line"`
 	What      string `json:"what"`
-	Fix       string `json:"fix"`       // what to do about it; "" means unknown
+	Fix       string `json:"fix"`       // what to do about it; "" if unknown
 	Traceback string `json:"traceback"` // of an exception of the model's own; "" means there is none
 }
 
-// Text returns the problem as the setup's logs have it, without a newline at its end.
+// Text returns the problem as it is in the setup's logs, without a newline at its end.
 func (p *Problem) Text() string {
 	if p.Traceback != "" {
 		return strings.TrimSuffix(p.Traceback, "\n")
@@ -139,7 +139,7 @@ type Healthy struct {
 
 func ParseHealthy(body []byte) (Healthy, error) { return parseOnce[Healthy](body, "health") }
 
-// SendShutdown asks the worker to finish what its slots hold, and to leave.
+// SendShutdown asks the worker to finish its predictions, and to exit.
 func (c *Conn) SendShutdown() error { return c.Send(KindShutdown, 0, emptyObject) }
 
 var emptyObject = []byte("{}")

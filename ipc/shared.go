@@ -9,20 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SharedFile is a memory file by which tensors get to a worker and back without passing its socket.
+// SharedFile is a memory file that carries tensors to a worker and back, instead of its socket.
 type SharedFile struct {
 	FD   int
 	Data []byte // the file, mapped
 	Room int    // from this offset on the worker may write tensors of its answer
 }
 
-// sharedLeast is the size in bytes from which a tensor stays in the file: for a smaller one the socket is faster.
+// sharedLeast is the size in bytes from which a tensor stays in the file. For smaller ones the socket is faster.
 const sharedLeast = 64 << 10
 
 // elsewhere is added to a tensor's number of dimensions if its elements are in the file of the request.
 const elsewhere = 0x80
 
-// Offset returns where in the file a part begins; negative means it does not lie there.
+// Offset returns where in the file a part begins, or a negative number if it is not in the file.
 func (f *SharedFile) Offset(part []byte) int {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(part))) - uintptr(unsafe.Pointer(unsafe.SliceData(f.Data)))
 	if at >= uintptr(len(f.Data)) {
@@ -31,8 +31,8 @@ func (f *SharedFile) Offset(part []byte) int {
 	return int(at)
 }
 
-// refer returns parts with offsets in the places of large tensors that lie in the file. The part before a tensor's
-// elements is its head.
+// refer returns parts with offsets in place of large tensors that are in the file. The part before a tensor's elements
+// is its head.
 func (f *SharedFile) refer(parts [][]byte) [][]byte {
 	parts = slices.Clone(parts)
 	for i := 1; i < len(parts); i++ {
@@ -46,8 +46,8 @@ func (f *SharedFile) refer(parts [][]byte) [][]byte {
 	return f.copied(parts)
 }
 
-// copied returns parts with copies of those that lie in the file: if the worker does not read, the file may serve
-// another request before the frame is written.
+// copied returns parts with copies of those that are in the file: if the worker does not read, the file may be reused
+// for another request before the frame is written.
 func (f *SharedFile) copied(parts [][]byte) [][]byte {
 	for i, part := range parts {
 		if f.Offset(part) >= 0 {

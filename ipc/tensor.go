@@ -17,7 +17,7 @@ type Tensor struct {
 // tensorMark begins a tensor in the body of a frame. No JSON has this byte: strings escape it.
 const tensorMark = 1
 
-// AppendTensorHead appends what stands before the elements of a tensor, which have that size in bytes.
+// AppendTensorHead appends the head of a tensor, which precedes its elements. size is that of the elements in bytes.
 func AppendTensorHead(dst []byte, code byte, shape []int64, size int) []byte {
 	dst = append(dst, tensorMark, code, byte(len(shape)))
 	for _, length := range shape {
@@ -44,8 +44,8 @@ func elementSize(code byte) int {
 	return 0
 }
 
-// CutTensor splits body around its first tensor, whose Data has the size of its shape, and lies in body or in shared,
-// which may be nil; false means there is none, or it cannot be read.
+// CutTensor splits body around its first tensor, whose Data has the size of its shape, and is in body or in shared,
+// which may be nil. It returns false if there is none, or if it cannot be read.
 func CutTensor(body []byte, shared *SharedFile) (before []byte, t Tensor, after []byte, ok bool) {
 	at := bytes.IndexByte(body, tensorMark)
 	if at < 0 || len(body)-at < 3 {
@@ -81,8 +81,8 @@ func CutTensor(body []byte, shared *SharedFile) (before []byte, t Tensor, after 
 	return before, t, after, true
 }
 
-// cut reads an offset in the file. It returns the size bytes of the file from there on, and what follows the offset;
-// false means the file has no such bytes.
+// cut reads an offset in the file. It returns the size bytes of the file from there on, and what follows the offset, or
+// false if the file has no such bytes.
 func (f *SharedFile) cut(from []byte, size uint64) (data, after []byte, ok bool) {
 	if f == nil || len(from) < 8 {
 		return nil, nil, false

@@ -1,6 +1,6 @@
 package ipc
 
-// RecvUnsent hands on the frames that a dead worker had queued in this channel and not sent: they lie in the
+// RecvUnsent passes the frames that a dead worker had queued in this channel and not sent to handle. They are in the
 // shared page. Call it when Recv has returned ErrClosed, and before the page is closed.
 func (c *Conn) RecvUnsent(s Slot, handle func(*Frame)) error {
 	rest := s.unsent(c.read.total)

@@ -11,33 +11,34 @@ import (
 
 // writer is the sending half of a Conn: a combining writer. A goroutine that finds no write in progress writes its own
 // frame and all that others queue meanwhile. If the socket is full, a new goroutine finishes, so that no request waits
-// behind another's body.
+// for another's body.
 type writer struct {
 	raw syscall.RawConn
 
 	mu      sync.Mutex
 	pending batch
-	active  bool // a goroutine writes: cur, done and stop are its own
+	active  bool // a goroutine writes, and owns cur, done and stop
 	closed  bool
 	err     error
 
-	cur       batch    // being written; what is out of its parts is cut off
-	done      int      // bytes of its data that are out
-	partsDone int      // and how many of its parts
+	cur       batch    // being written; sent bytes of its parts are cut off
+	done      int      // bytes of its data that are sent
+	partsDone int      // parts of it that are sent
 	stop      error    // why cur cannot be finished
-	out       [][]byte // what a write is given, to be used again
+	out       [][]byte // the argument of a write, reused
 	once      func(fd uintptr)
 	wait      func(fd uintptr) bool
 }
 
-// largePart is the size in bytes from which a part of a body is not copied: a copy costs as much time as the socket's
+// largePart is the size in bytes from which a part of a body is not copied. A copy costs as much time as the socket's
 // own, and its memory as much again.
 const largePart = 4 << 10
 
-// maxVector is how many pieces go out with one system call. The kernel takes 1024.
+// maxVector is how many pieces one system call sends. The kernel accepts 1024.
 const maxVector = 64
 
-// batch is bytes to send, with descriptors that go with the byte at their offset, and large parts that come before it.
+// batch holds bytes to send, descriptors that go with the byte at their offset, and large parts that come before that
+// byte.
 type batch struct {
 	data  []byte
 	files []attachment
@@ -54,7 +55,7 @@ type part struct {
 	data   []byte
 }
 
-// keepBytes bounds what an idle batch holds on to: one large frame must not cost for ever.
+// keepBytes bounds the memory that an idle batch keeps after a large frame.
 const keepBytes = 128 << 10
 
 func (b *batch) reset() {
@@ -64,7 +65,7 @@ func (b *batch) reset() {
 	if cap(b.data) > keepBytes {
 		b.data = nil
 	}
-	clear(b.parts) // they are others', and large
+	clear(b.parts) // so that the callers' parts, which are large, can be freed
 	b.data, b.files, b.parts = b.data[:0], b.files[:0], b.parts[:0]
 }
 
@@ -92,13 +93,13 @@ func (w *writer) close() {
 	w.mu.Unlock()
 }
 
-// enqueue adds a frame for the next flush. The file fd goes with it, and is closed afterwards; noFile means there is
-// none. room is the size of the memory in that file that the worker may use.
+// enqueue adds a frame for the next flush. The file fd goes with it, and is closed afterwards; noFile means that there
+// is none. room is the size of the memory in that file that the worker may use.
 func (w *writer) enqueue(fd int, kind Kind, flags uint8, id, room uint64, size int, parts [][]byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.failed(); err != nil {
-		unix.Close(fd) // of noFile it does nothing
+		unix.Close(fd) // does nothing for noFile
 		return err
 	}
 	if fd != noFile {
@@ -153,7 +154,7 @@ func (w *writer) drain() error {
 	return err
 }
 
-// finish waits until the socket took the rest of cur, then goes on with what has come since.
+// finish waits until the socket has accepted the rest of cur, then writes what was queued since.
 func (w *writer) finish() {
 	if err := w.raw.Write(w.wait); err != nil {
 		w.stop = ErrClosed
@@ -161,7 +162,7 @@ func (w *writer) finish() {
 	w.mu.Lock()
 	w.retire()
 	w.active = false
-	_ = w.drain() // its error is kept for the next Send; the reader sees the end by itself
+	_ = w.drain() // its error is kept for the next Send; the reader notices the end itself
 }
 
 // retire ends the work on cur. Called with the lock held.
@@ -174,7 +175,7 @@ func (w *writer) retire() {
 
 func (w *writer) finished() bool { return w.done == len(w.cur.data) && w.partsDone == len(w.cur.parts) }
 
-// push writes cur from done on, until it or the socket's room ends.
+// push writes cur from done on, until it is sent or the socket is full.
 func (w *writer) push(fd int) {
 	for !w.finished() && w.stop == nil {
 		n, err := w.write(fd)
@@ -190,7 +191,7 @@ func (w *writer) push(fd int) {
 	}
 }
 
-// write writes what one system call can take: a descriptor goes out with what follows it, and with nothing before it.
+// write writes what one system call accepts: a descriptor is sent with what follows it, and with nothing before it.
 func (w *writer) write(fd int) (int, error) {
 	to := len(w.cur.data)
 	if files := w.cur.files; len(files) > 0 {
@@ -206,7 +207,7 @@ func (w *writer) write(fd int) (int, error) {
 	} else {
 		n, err = unix.Writev(fd, w.out)
 	}
-	clear(w.out) // they are others'
+	clear(w.out) // so that the callers' parts can be freed
 	return n, err
 }
 
@@ -221,7 +222,7 @@ func (w *writer) writeFile(fd int) (int, error) {
 	}
 	file := w.cur.files[0].fd
 	n, err := unix.SendmsgN(fd, w.cur.data[w.done:to], unix.UnixRights(file), nil, unix.MSG_NOSIGNAL)
-	if err == nil { // on its way with the first byte, however few were taken
+	if err == nil { // sent with the first byte, however few were accepted
 		unix.Close(file)
 		w.cur.files = w.cur.files[1:]
 	}
@@ -233,7 +234,7 @@ func (b *batch) hasPart(number, offset int) bool {
 	return number < len(b.parts) && b.parts[number].offset <= offset
 }
 
-// gather appends what goes out next to list: data[done:to], and the parts that belong between its bytes.
+// gather appends what is sent next to list: data[done:to], and the parts that belong between its bytes.
 func (b *batch) gather(list [][]byte, done, partsDone, to int) [][]byte {
 	for ; b.hasPart(partsDone, to) && len(list) < maxVector-2; partsDone++ {
 		p := b.parts[partsDone]
@@ -249,7 +250,7 @@ func (b *batch) gather(list [][]byte, done, partsDone, to int) [][]byte {
 	return list
 }
 
-// advance notes that n bytes more are out.
+// advance records that n more bytes are sent.
 func (w *writer) advance(n int) {
 	for n > 0 {
 		if w.partsDone == len(w.cur.parts) {

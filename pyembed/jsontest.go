@@ -38,7 +38,7 @@ type jsonBridge struct {
 }
 
 // startJSONBridge starts the interpreter of libpython, whose standard library
-// belongs to home, and imports the modules in testdata. Once in a process.
+// belongs to home, and imports the modules in testdata. It can be called once in a process.
 func startJSONBridge(libpython, home string) (*jsonBridge, error) {
 	// getpath would otherwise look for the standard library beside the "python3" of PATH.
 	if err := os.Setenv("PYTHONHOME", home); err != nil {

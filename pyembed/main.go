@@ -15,7 +15,7 @@ import (
 // Config is what Main needs to turn the process into a worker.
 type Config struct {
 	Python    string // the interpreter's path, unresolved, so that a venv is found by it
-	LibPython string // what to dlopen
+	LibPython string // the library to dlopen
 	SDK       string // the folder that holds the cog package
 	JSON      []byte // for cog._worker.main, as it is
 	ControlFD int
@@ -28,15 +28,15 @@ type Config struct {
 
 // Preloader is what a preload process needs in addition.
 type Preloader struct {
-	// Title is where the process's name lies, as ps shows it: os.Args[0]. Workers write theirs over it.
+	// Title is the memory of the process's name that ps shows: os.Args[0]. Workers overwrite it with theirs.
 	Title string
 	// CUDAStart and CUDAOptions are cuda.StartFunc's results: a worker calls the one with the other.
 	CUDAStart, CUDAOptions unsafe.Pointer
 }
 
-// bootstrap is the first Python that runs. It must stay one line: its frame is in tracebacks. The folder of the package
-// is ours, so its bytecode is always written there, even with PYTHONDONTWRITEBYTECODE: compiling takes longer than the
-// rest of the start.
+// bootstrap is the first Python code that runs. It must stay one line, because its frame is in tracebacks. Bytecode of
+// the package is always written to the package's folder, even with PYTHONDONTWRITEBYTECODE, because compiling takes
+// longer than the rest of the start.
 const bootstrap = "import sys; sys.path.insert(0, %q); keep = sys.dont_write_bytecode; " +
 	"sys.dont_write_bytecode = False; from cog._worker import main; " +
 	"main.preload(keep); sys.dont_write_bytecode = keep; main.main()"
