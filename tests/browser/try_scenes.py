@@ -122,6 +122,12 @@ def history(look: Look) -> None:
     expect(look.output.locator("img")).to_be_visible()
     look.tab("History")
     expect(look.page.locator("#history li")).to_have_count(1)
+    expect(look.page.locator("#history li")).to_contain_text("in.png")
+    expect(look.page.locator("#history li")).not_to_contain_text("sesame")
+    with look.page.expect_download() as download:
+        look.page.get_by_role("button", name="Save as an example").click()
+    saved = json.loads(pathlib.Path(download.value.path()).read_text())
+    assert "token" not in saved["input"] and saved["input"]["image"].startswith("data:image/png"), saved
     kept = look.page.evaluate(ALL_KEPT)
     assert "a cat" in kept and "sesame" not in kept and "base64" not in kept and "in.png" not in kept, kept
     look.page.reload()

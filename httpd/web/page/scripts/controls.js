@@ -12,6 +12,12 @@ class Secret {
   }
 }
 
+// replacer is a replacer of JSON.stringify that is given the value itself beside what its toJSON returned: replace(given, value).
+const replacer = (replace) =>
+  function (key, value) {
+    return replace(this[key], value);
+  };
+
 function makeControl(id, name, schema, required) {
   if (schema.enum) return choiceControl(id, schema, required);
   if (schema.type === "boolean") return (schema.nullable ? triState : switchControl)(id, schema, required);

@@ -98,7 +98,7 @@ function openExample({ input, result }) {
 
 // saveExample hands a prediction to the user as a file of that folder. Files of the input go with it; secrets do not.
 function saveExample({ input, result }) {
-  const shown = (key, value) => (value instanceof Secret ? undefined : value);
+  const shown = replacer((given, value) => (given instanceof Secret ? undefined : value));
   const { output, metrics } = result;
   save(new Blob([JSON.stringify({ input, output, metrics }, shown, 2)], { type: "application/json" }), "example.json");
 }

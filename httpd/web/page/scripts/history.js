@@ -28,11 +28,10 @@ function store(mode, action) {
   });
 }
 
-const keptPart = (key, value) => {
-  if (value instanceof Secret) return undefined;
-  if (value instanceof LocalFile || (typeof value === "string" && isDataURL(value))) return undefined;
+const keptPart = replacer((given, value) => {
+  if (given instanceof Secret || given instanceof LocalFile || (typeof value === "string" && isDataURL(value))) return undefined;
   return value;
-};
+});
 
 // keptEntry is an entry as JSON, without what is not to be kept.
 function keptEntry({ at, kind, result, seconds, asText, input }) {
@@ -79,8 +78,10 @@ function showHistory() {
   if (!visits.length) $("history").append(make("li", { className: "help" }, "Nothing yet."));
 }
 
+const shownPart = replacer((given, value) => (given instanceof Secret ? "**********" : given instanceof LocalFile ? given.name : value));
+
 function historyRow(entry) {
-  const words = JSON.stringify(entry.input, (key, v) => (v instanceof Secret ? "**********" : v instanceof LocalFile ? v.name : v));
+  const words = Object.entries(entry.input).map(([name, v]) => `${name}: ${typeof v === "string" ? v : JSON.stringify(v, shownPart)}`).join(", ") || "no inputs";
   const day = new Date(entry.at).toDateString() === new Date().toDateString() ? "" : new Date(entry.at).toLocaleDateString() + " ";
   const status = make("span", { className: `chip ${ENDS[entry.result.status] ?? ""}` }, entry.result.status);
   const open = make("button", { type: "button", className: "plain" }, words.length > 140 ? words.slice(0, 140) + "…" : words);
