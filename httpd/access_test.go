@@ -17,7 +17,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// pages is what a server logs, to be read while it logs.
+// pages collects a server's log, which can be read meanwhile.
 type pages struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -46,7 +46,7 @@ func (p *pages) requests(t *testing.T) (lines []map[string]any) {
 	return lines
 }
 
-// TestAccess_Lines: each request has one, which tells what it was and how it went, and nothing of what may be secret.
+// TestAccess_Lines: each request has a line with what it was and how it ended, and nothing that may be secret.
 func TestAccess_Lines(t *testing.T) {
 	log := &pages{}
 	c := serve(t, newFake(), Options{
@@ -87,7 +87,7 @@ func TestAccess_Lines(t *testing.T) {
 	}
 }
 
-// TestAccess_LinesForPeople say it in one phrase, and probes have none.
+// TestAccess_LinesForPeople: a line for people is one phrase, and probes have none.
 func TestAccess_LinesForPeople(t *testing.T) {
 	log := &pages{}
 	c := serve(t, newFake(), Options{
@@ -113,7 +113,7 @@ func TestAccess_LinesForPeople(t *testing.T) {
 	}
 }
 
-// TestAccess_TimesOfRequestsAreRounded to what a person reads.
+// TestAccess_TimesOfRequestsAreRounded to about three digits.
 func TestAccess_TimesOfRequestsAreRounded(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0s", 1499: "1µs", 123456: "123µs", 1234567: "1.23ms", 12345678: "12.3ms", 123456789: "123ms",
@@ -136,7 +136,8 @@ func TestAccess_NoAccessLines(t *testing.T) {
 	}
 }
 
-// TestAccess_Sample: of many requests as many lines are left as there may be, evenly spread, and all are accounted for.
+// TestAccess_Sample: of many requests as many lines are written as are allowed, evenly spread, and all requests are
+// counted.
 func TestAccess_Sample(t *testing.T) {
 	a := newAccess(Options{Logger: slog.New(slog.DiscardHandler), AccessLines: 10})
 	newcomer := newAccess(Options{Logger: slog.New(slog.DiscardHandler), AccessLines: 10})
@@ -177,7 +178,7 @@ func TestAccess_Sample(t *testing.T) {
 	}
 }
 
-// BenchmarkAccess is what a request pays whose line is left out, and one that has a line.
+// BenchmarkAccess measures a request whose line is left out, and one that has a line.
 func BenchmarkAccess(b *testing.B) {
 	for name, lines := range map[string]int{"left_out": 1, "written": 1e9} {
 		b.Run(name, func(b *testing.B) {

@@ -63,7 +63,7 @@ func TestArrivals_SlowClientsGiveTheirMemoryBack(t *testing.T) {
 				answer, err := http.ReadResponse(slow.br, nil)
 				return err == nil && answer.StatusCode == http.StatusOK
 			})
-			b.Free(f.request().Charged) // the service's to do
+			b.Free(f.request().Charged) // the service does that
 			if got := b.Stats().Cut; got == 0 {
 				t.Error("got none cut, want some")
 			}

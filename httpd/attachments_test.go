@@ -10,7 +10,7 @@ import (
 	"pinion/runtime/request"
 )
 
-// fakeAttachments is the fake's store: files in a folder of the test's.
+// fakeAttachments is the store of fake: files in a folder of the test.
 type fakeAttachments struct {
 	f      *fake
 	dir    string

@@ -38,7 +38,7 @@ func TestAuth_Tokens(t *testing.T) {
 		{"GET", "/openapi.json", "", 401},
 		{"GET", "/metrics", "", 401},
 		{"GET", "/predictions/a", "", 401},
-		{"GET", "/nothing", "", 401}, // clients without a token do not learn what there is
+		{"GET", "/nothing", "", 401}, // clients without a token do not learn which paths exist
 		{"GET", "/docs/", "", 303},   // to /docs
 		{"POST", "/docs/", "", 401},
 		{"GET", "/docs/about", "", 401},
@@ -118,7 +118,7 @@ func TestAuth_NoTokensNoAccess(t *testing.T) {
 	}
 }
 
-// TestAuth_Monitor: it has what those ask who watch, and nothing else.
+// TestAuth_Monitor: the monitor answers what monitoring needs, and nothing else.
 func TestAuth_Monitor(t *testing.T) {
 	var tokens Tokens
 	s := NewMonitor(Always(newFake()), Options{

@@ -15,7 +15,7 @@ import (
 	"pinion/runtime/request"
 )
 
-// still is a Service that costs nothing: each prediction is the same one, and it ended long ago.
+// still is a Service without any cost: each prediction is the same one, which has ended.
 type still struct {
 	*fake
 	p *predict.Prediction
@@ -74,7 +74,7 @@ func loopback(t testing.TB, s *Server, body string) *fasthttp.RequestCtx {
 	return ctx
 }
 
-// BenchmarkHandle is what this package adds to a request, without fasthttp and the socket.
+// BenchmarkHandle measures what this package adds to a request, without fasthttp and the socket.
 func BenchmarkHandle(b *testing.B) {
 	s := New(Always(newStill()), Options{})
 	ctx := loopback(b, s, `{"input":{"s":"world"}}`)
@@ -97,8 +97,8 @@ func BenchmarkEnvelope(b *testing.B) {
 	}
 }
 
-// BenchmarkLoopback is a whole request on one kept connection, against the least that fasthttp and
-// sonic can do: decode the request, encode the same answer.
+// BenchmarkLoopback measures a whole request on one kept connection, against the least that fasthttp and sonic can do:
+// decode the request, encode the same answer.
 func BenchmarkLoopback(b *testing.B) {
 	b.Run("pinion", func(b *testing.B) {
 		roundTrips(b, serve(b, newStill(), Options{}).addr)
@@ -191,8 +191,8 @@ func BenchmarkBigAnswer(b *testing.B) {
 	}
 }
 
-// BenchmarkStream is one event of a stream, from the model's yield to its client, who reads with as little
-// effort as it can. The model is at most 512 events ahead, or its client would miss some.
+// BenchmarkStream measures one event of a stream, from the model's yield to its client, which does as little as
+// possible. The model is at most 512 events ahead, or its client would miss some.
 func BenchmarkStream(b *testing.B) {
 	for name, ahead := range map[string]int{"alone": 1, "many": 512} {
 		b.Run(name, func(b *testing.B) {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// These clients send all they have before they read: without a lingering close the reset for what
-// the server left unread would take the answer from them.
+// These clients send everything before they read: without a lingering close, the reset for what the server left unread
+// would discard the answer.
 
 func TestBig_TooLargeBodyCanBeRead(t *testing.T) {
 	s := serve(t, newFake(), Options{})

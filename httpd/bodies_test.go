@@ -142,7 +142,7 @@ func TestBodies_FilesArriveWhole(t *testing.T) {
 	}
 }
 
-// TestBodies_NothingIsLeftOfWhatFails holds that each way in which a request with a file can end removes the file.
+// TestBodies_NothingIsLeftOfWhatFails checks that each way in which a request with a file can fail removes the file.
 func TestBodies_NothingIsLeftOfWhatFails(t *testing.T) {
 	file := []string{`name="f"; filename="a"`, strings.Repeat("x", 100_000)}
 	for name, c := range map[string]struct {
@@ -231,7 +231,7 @@ func (s *site) closed(t *testing.T) {
 	}
 }
 
-// TestBodies_UnreadBodiesAreNoRequests holds that what a handler leaves of a body is never read as a request.
+// TestBodies_UnreadBodiesAreNoRequests checks that the unread rest of a body is never read as a request.
 func TestBodies_UnreadBodiesAreNoRequests(t *testing.T) {
 	smuggled := "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
 	next := "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -290,8 +290,8 @@ func TestBodies_BigFilesAndPacksAreWhole(t *testing.T) {
 	}
 }
 
-// TestBodies_FilesOnDiskAreSent holds that an output file that lies on disk comes as it is, or as a data URL to who
-// does not take its type.
+// TestBodies_FilesOnDiskAreSent checks that an output file on disk is sent as it is, or as a data URL to a client that
+// does not accept its type.
 func TestBodies_FilesOnDiskAreSent(t *testing.T) {
 	path := t.TempDir() + "/x"
 	whole := strings.Repeat("RIFF", 1<<18)

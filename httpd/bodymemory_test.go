@@ -54,7 +54,7 @@ func TestBodymemory_BodiesAreCharged(t *testing.T) {
 			if during < 3*mib || during > 12*mib {
 				t.Errorf("%d bytes are charged while it runs, want %d to %d", during, 3*mib, 12*mib)
 			}
-			b.Free(f.request().Charged) // the service's to do
+			b.Free(f.request().Charged) // the service does that
 			if used := b.Stats().Used; used != 0 {
 				t.Errorf("%d bytes stay, want 0", used)
 			}
@@ -98,7 +98,7 @@ func TestBodymemory_BodiesAreCharged(t *testing.T) {
 	}
 }
 
-// TestBodymemory_AnswersAreCharged: what is made for an answer beside the record counts until it is sent, and where
+// TestBodymemory_AnswersAreCharged: what is made for an answer besides the record is charged until it is sent, and if
 // there is no room for it the answer is 503.
 func TestBodymemory_AnswersAreCharged(t *testing.T) {
 	b := memory.New(16 * mib)
@@ -112,7 +112,7 @@ func TestBodymemory_AnswersAreCharged(t *testing.T) {
 		t.Errorf("%v with %d bytes, want Content-Type application/msgpack and len(body) at least %d bytes", answer.Header,
 			len(body), 3*mib)
 	}
-	conn.send("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n") // by now the answer before it is through
+	conn.send("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n") // the answer before it has been sent by now
 	conn.want(200)
 	if used := b.Stats().Used; used != 0 {
 		t.Errorf("%d bytes stay, want 0", used)

@@ -32,7 +32,7 @@ func TestDisconnect_LeavingCancels(t *testing.T) {
 			c.post(`{"id":"never read"}`)
 			c.Close()
 		},
-		// More than the socket's buffers hold: the end of the connection waits behind it.
+		// More than the socket's buffers hold: the end of the connection comes after it.
 		"close behind much": func(c *client) {
 			c.send(strings.Repeat("x", 3<<20))
 			c.Close()

@@ -8,7 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// TestErrors_BothEncodersWriteSame: which of the two an answer takes is a matter of time alone.
+// TestErrors_BothEncodersWriteSame: the choice between the two must only be one of speed.
 func TestErrors_BothEncodersWriteSame(t *testing.T) {
 	s := &Server{}
 	for _, v := range []any{

@@ -16,10 +16,10 @@ import (
 	"pinion/runtime/predict"
 )
 
-// testTimeout is how long a test waits for what must come. It only bounds a failing test.
+// testTimeout is how long a test waits. It only bounds a failing test.
 const testTimeout = 60 * time.Second
 
-// epoch is when everything happens that a golden answer shows.
+// epoch is the time of all events in golden answers.
 var epoch = time.Date(2026, 11, 21, 9, 30, 0, 123456000, time.UTC)
 
 // fake is a Service without a model. Its predictions end at once as result says, or, with hold, when

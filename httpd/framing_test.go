@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestFraming_UnusualIsServed: what is unusual and clear.
+// TestFraming_UnusualIsServed: requests that are unusual but unambiguous are served.
 func TestFraming_UnusualIsServed(t *testing.T) {
 	s := serve(t, newFake(), Options{})
 	for _, raw := range []string{

@@ -66,7 +66,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// wellFormed reads got as a row of answers to raw.
+// wellFormed reads got as the answers to raw.
 func wellFormed(t *testing.T, raw, got []byte) {
 	br := bufio.NewReader(bytes.NewReader(got))
 	for {

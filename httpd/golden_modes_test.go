@@ -45,7 +45,7 @@ func holds(request string) func(t *testing.T, s *site, f *fake) {
 	}
 }
 
-// done carries out a prediction and reads its answer.
+// done runs a prediction and reads its answer.
 func done(request string) func(t *testing.T, s *site, f *fake) {
 	return func(t *testing.T, s *site, _ *fake) {
 		t.Helper()

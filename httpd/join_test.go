@@ -8,8 +8,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-// vanishing is a Service whose predictions are in flight when they are looked for and have ended, without a
-// trace, when they are to be joined: as often as left says.
+// vanishing is a Service whose predictions are in flight when they are looked up and have ended, and are not retained,
+// when they are to be joined: as often as left says.
 type vanishing struct {
 	*fake
 	left atomic.Int32
@@ -61,7 +61,7 @@ func (c subscribed) Create(req predict.Request) (*predict.Prediction, error) {
 	return p, err
 }
 
-// TestJoin_TooManySubscribers: a prediction that its maker cannot follow is ended, and its place given back.
+// TestJoin_TooManySubscribers: a prediction that its creator cannot follow is canceled, and its slot released.
 func TestJoin_TooManySubscribers(t *testing.T) {
 	f := newFake()
 	f.hold = true

@@ -97,7 +97,7 @@ func TestLeaving_WhichDisconnectCancels(t *testing.T) {
 			creator, joiner := s.dial(t), s.dial(t)
 			creator.send(c.request)
 			p := wait(t, f.started, "the prediction")
-			// One who joined has no say.
+			// A client that joined cancels nothing.
 			joiner.send(ask("PUT", "/predictions/a", asStream, `{}`))
 			joiner.follow().want("start", "")
 			if c.answered {

@@ -16,7 +16,7 @@ import (
 	"pinion/tests/await"
 )
 
-// lot starts a server that parks every connection that is idle for a moment.
+// lot starts a server that parks every connection soon after it has become idle.
 func lot(t *testing.T, f *fake, o Options) *site {
 	o.conns.ParkAbove = -1
 	o.conns.SweepInterval = cmp.Or(o.conns.SweepInterval, time.Millisecond)
@@ -161,7 +161,7 @@ func TestPark_ParkingLosesNoRequest(t *testing.T) {
 	clients.Wait()
 }
 
-// exchange sends a request and reads its answer, which is to be 200.
+// exchange sends a request and reads its answer, which must be 200.
 func exchange(c *client, request string) error {
 	if _, err := c.Conn.Write([]byte(request)); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// TestReload_FromThisMachineOnly: only who is on this machine is heard.
+// TestReload_FromThisMachineOnly: only clients on this machine may reload.
 func TestReload_FromThisMachineOnly(t *testing.T) {
 	asked := 0
 	var notice string

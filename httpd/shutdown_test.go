@@ -11,7 +11,7 @@ import (
 	"pinion/runtime/predict"
 )
 
-// shut begins a shutdown and returns where its result comes.
+// shut begins a shutdown and returns a channel for its result.
 func (s *site) shut(ctx context.Context) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- s.Shutdown(ctx) }()
@@ -77,7 +77,7 @@ func TestShutdown_GivesUpWithItsContext(t *testing.T) {
 	if err := wait(t, done, "the end of Shutdown"); !errors.Is(err, context.Canceled) {
 		t.Errorf("Shutdown: %v, want context.Canceled", err)
 	}
-	f.finish(p) // it was left alone
+	f.finish(p) // it was not canceled
 	c.want(200)
 }
 

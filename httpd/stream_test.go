@@ -224,7 +224,7 @@ func TestStream_SlowReaderMissesEvents(t *testing.T) {
 	c.want(200)
 }
 
-// TestStream_StalledStreamIsGivenUp: a client that takes nothing any more ends with the write's time.
+// TestStream_StalledStreamIsGivenUp: a stream whose client stops reading ends with the write timeout.
 func TestStream_StalledStreamIsGivenUp(t *testing.T) {
 	f := newFake()
 	f.hold = true

@@ -18,8 +18,8 @@ import (
 	"pinion/tests/await"
 )
 
-// TestMain gives the test's program the roles of the binary: it is the front of TestFootprint, which starts it as its
-// worker, and a front that counts its own start.
+// TestMain gives the test's program the roles of the binary: the worker of the front in TestFootprint_Requests, and a
+// front that counts its own start.
 func TestMain(m *testing.M) {
 	if spec, ok := os.LookupEnv(supervise.EnvName); ok {
 		os.Exit(workerMain(spec))
@@ -63,7 +63,7 @@ func plain(line, headers string) request {
 }
 
 // TestFootprint_Requests counts what the front allocates for a request, from the socket to the answer. A count that
-// exceeds the recorded one fails; PINION_RECORD=1 records the counts, and the commit says what they are spent for.
+// exceeds the recorded one fails; PINION_RECORD=1 records the counts, and the commit says why they changed.
 func TestFootprint_Requests(t *testing.T) {
 	python, _, _ := strings.Cut(os.Getenv("PINION_TEST_PYTHONS"), ":")
 	if python == "" {
@@ -138,7 +138,7 @@ func footprint(t *testing.T, python, model string, requests []request) (allocs, 
 		}
 	}
 	ask(warmUp)
-	allocs, size = math.MaxInt, math.MaxInt // of the least window: what else the machine does can only add
+	allocs, size = math.MaxInt, math.MaxInt // of the least window: other work of the machine can only add
 	for range windows {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

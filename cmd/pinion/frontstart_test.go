@@ -95,7 +95,7 @@ func TestFootprint_StartOfFront(t *testing.T) {
 	}
 	startFront(t, dir, python) // the first one may have to write the cog package
 	counts := startFront(t, dir, python)
-	for range 4 { // what else the machine does can only add: the least counts
+	for range 4 { // other work of the machine can only add: the least counts
 		for name, n := range startFront(t, dir, python) {
 			counts[name] = min(counts[name], n)
 		}

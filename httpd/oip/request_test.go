@@ -9,7 +9,7 @@ import (
 	"pinion/httpd/protocol"
 )
 
-// TestRequest_SizesAddUp: a body whose sizes do not add up is refused, and says what came.
+// TestRequest_SizesAddUp: a body whose sizes do not add up is refused, with the size that came.
 func TestRequest_SizesAddUp(t *testing.T) {
 	const head = `{"inputs":[{"name":"x","datatype":"FP32","shape":[2],"parameters":{"binary_data_size":8}}]}`
 	for rest, want := range map[string]string{
@@ -27,7 +27,7 @@ func TestRequest_SizesAddUp(t *testing.T) {
 	}
 }
 
-// TestRequest_Refusals: what a request must not have, in words.
+// TestRequest_Refusals compares the messages for invalid requests.
 func TestRequest_Refusals(t *testing.T) {
 	for body, want := range map[string]string{
 		``:               "the body is empty",

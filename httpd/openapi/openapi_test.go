@@ -54,7 +54,7 @@ func decode(t *testing.T, text []byte) map[string]any {
 	return v
 }
 
-// TestOpenapi_WhatModelSaysStays: who reads Cog's document finds everything of it in ours.
+// TestOpenapi_WhatModelSaysStays: a reader of Cog's document finds everything of it in ours.
 func TestOpenapi_WhatModelSaysStays(t *testing.T) {
 	for name, model := range documents(t) {
 		before, after := decode(t, model), decode(t, complete(t, model, fullServer))

@@ -187,7 +187,7 @@ func TestConn_ThoseThatDoNotReadMakeRoom(t *testing.T) {
 	})
 }
 
-// TestConn_CutBlockedLeavesWritesThatHaveEnded: it may be asked late.
+// TestConn_CutBlockedLeavesWritesThatHaveEnded: cutBlocked may be called late.
 func TestConn_CutBlockedLeavesWritesThatHaveEnded(t *testing.T) {
 	ours, theirs := net.Pipe()
 	c := newConn(New(Options{WriteTimeout: time.Minute, HeaderTimeout: time.Minute, IdleTimeout: time.Minute}), ours)

@@ -29,7 +29,7 @@ func TestWatch_Moves(t *testing.T) {
 	})
 }
 
-// target is a canceler that knows when it must not be called any more.
+// target is a Canceler that fails the test if it is called too late.
 type target struct {
 	removed  atomic.Bool
 	canceled atomic.Int32
@@ -116,8 +116,8 @@ func TestWatcher_LateEventsAreIgnored(t *testing.T) {
 	}
 }
 
-// TestWatcher_NoCancelAfterRemove lets clients leave at any moment while descriptors are closed and opened
-// again under the same numbers.
+// TestWatcher_NoCancelAfterRemove makes clients disconnect at any moment while descriptors are closed and opened again
+// under the same numbers.
 func TestWatcher_NoCancelAfterRemove(t *testing.T) {
 	w := newTestWatcher(t)
 	var wrong, seen atomic.Int32

@@ -56,7 +56,7 @@ func TestFraming_UnclearIsRefused(t *testing.T) {
 		{"GET /livez HTTP/1.1\r\nHost: x\r\nA B: c\r\n\r\n", errHeaderName},
 		{"GET /livez HTTP/1.1\r\nHost: x\r\n: c\r\n\r\n", errHeaderName},
 		{"GET /livez HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n", errHeaderName},
-		{"GET /livez HTTP/1.1\r\nHost: x\r\nA\x00: c\r\n\r\n", ""}, // fasthttp's to find
+		{"GET /livez HTTP/1.1\r\nHost: x\r\nA\x00: c\r\n\r\n", ""}, // fasthttp refuses it
 		{"GET /livez HTTP/1.1\r\nHost: x\r\nA(: c\r\n\r\n", ""},
 		{"GET /livez HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", ""},
 		{chunked + "2;" + strings.Repeat("e", maxChunkLine) + "\r\n{}\r\n0\r\n\r\n", errChunkLine},
@@ -170,7 +170,7 @@ func FuzzFraming(f *testing.F) {
 	})
 }
 
-// BenchmarkFraming is what following one request costs.
+// BenchmarkFraming measures what following one request costs.
 func BenchmarkFraming(b *testing.B) {
 	raw := []byte("POST /predictions HTTP/1.1\r\nHost: 127.0.0.1:5000\r\nUser-Agent: curl/8.0\r\nAccept: */*\r\n" +
 		"Content-Type: application/json\r\nContent-Length: 23\r\n\r\n" + `{"input":{"text":"hi"}}`)

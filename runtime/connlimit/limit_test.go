@@ -106,7 +106,7 @@ func TestLimit_ThoseThatDoNotReadMakeRoom(t *testing.T) {
 }
 
 // TestLimit_YoungOnesAreClosedLast: a client that has just connected has had no time to send, but those that send half
-// requests had.
+// a request have had it.
 func TestLimit_YoungOnesAreClosedLast(t *testing.T) {
 	l, cs := New(4), clients{}
 	l.Add(cs.idle)

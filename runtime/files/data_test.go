@@ -164,7 +164,7 @@ func FuzzSafeName(f *testing.F) {
 	})
 }
 
-// FuzzData holds that encoded content is decoded again, and that nothing else is accepted as base64.
+// FuzzData checks that encoded content is decoded again, and that nothing else is accepted as base64.
 func FuzzData(f *testing.F) {
 	f.Add([]byte("abc"), "image/png;x=y", true)
 	f.Add([]byte{0, 0xff, '%'}, ";charset=,", false)

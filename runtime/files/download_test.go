@@ -168,7 +168,7 @@ func TestDownload_Unreachable(t *testing.T) {
 	}
 }
 
-// TestDownload_Certificate holds that a server that can't prove its name is not believed.
+// TestDownload_Certificate checks that a server that can't prove its name is not believed.
 func TestDownload_Certificate(t *testing.T) {
 	server := httptest.NewUnstartedServer(nil)
 	server.Config.ErrorLog = log.New(t.Output(), "", 0)
@@ -199,7 +199,7 @@ func TestDownload_Timeout(t *testing.T) {
 	fetched(t, newStore(t, Options{Stall: -1, Timeout: -1}), "data:,x")
 }
 
-// TestDownload_Drip holds that a server that keeps sending, and never comes to an end, is given up too.
+// TestDownload_Drip checks that a server that keeps sending, and never comes to an end, is given up too.
 func TestDownload_Drip(t *testing.T) {
 	server := serve(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil {
@@ -230,7 +230,7 @@ func TestDownload_Slow(t *testing.T) {
 	}
 }
 
-// TestDownload_Silence holds that the limit on silence holds before the answer begins, and between redirects.
+// TestDownload_Silence checks that the limit on silence holds before the answer begins, and between redirects.
 func TestDownload_Silence(t *testing.T) {
 	server := serve(t, map[string]http.HandlerFunc{
 		"/": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "/to": redirect("/"),
@@ -263,7 +263,7 @@ func TestDownload_Length(t *testing.T) {
 	}
 }
 
-// TestDownload_CredentialsAndRedirects holds that the credentials of a URL go to no other host.
+// TestDownload_CredentialsAndRedirects checks that the credentials of a URL go to no other host.
 func TestDownload_CredentialsAndRedirects(t *testing.T) {
 	serveHost := func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, r.Header.Get("Authorization"), r.Referer())

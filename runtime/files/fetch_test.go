@@ -151,7 +151,7 @@ func TestFetch_Mixed(t *testing.T) {
 	}
 }
 
-// TestFetch_Places holds that only the URLs are replaced, wherever they stand and however they are
+// TestFetch_Places checks that only the URLs are replaced, wherever they stand and however they are
 // written.
 func TestFetch_Places(t *testing.T) {
 	s := newStore(t, Options{})
@@ -175,7 +175,7 @@ func TestFetch_Places(t *testing.T) {
 	}
 }
 
-// TestFetch_Folder holds that hostile ids stay in the store's folder, that folders are private and that
+// TestFetch_Folder checks that hostile ids stay in the store's folder, that folders are private and that
 // cleanup may be called again and again.
 func TestFetch_Folder(t *testing.T) {
 	s := newStore(t, Options{})
@@ -244,7 +244,7 @@ func TestFetch_TooMany(t *testing.T) {
 	fetched(t, newStore(t, Options{MaxFiles: -1}), "data:,1", "data:,2", "data:,3")
 }
 
-// TestFetch_Parallel holds that as many downloads as are allowed run at once, and no more.
+// TestFetch_Parallel checks that as many downloads as are allowed run at once, and no more.
 func TestFetch_Parallel(t *testing.T) {
 	const parallel, files = 4, 12
 	var mu sync.Mutex

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestFolder_Stale holds that a new store removes what dead ones left, and only that.
+// TestFolder_Stale checks that a new store removes what dead ones left, and only that.
 func TestFolder_Stale(t *testing.T) {
 	root := t.TempDir()
 	dead, err := makeFolder(root)

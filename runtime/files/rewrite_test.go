@@ -176,7 +176,7 @@ func TestRewrite_DistinctNames(t *testing.T) {
 	}
 }
 
-// TestRewrite_ResolveNothing holds that a chunk without marks is passed on as it is, without uploads too.
+// TestRewrite_ResolveNothing checks that a chunk without marks is passed on as it is, without uploads too.
 func TestRewrite_ResolveNothing(t *testing.T) {
 	s := newStore(t, Options{})
 	off, err := s.NewUploads("id", Destination{})
@@ -196,7 +196,7 @@ func TestRewrite_ResolveNothing(t *testing.T) {
 	}
 }
 
-// TestRewrite_ResolveForged holds that no mark leads out of the folder.
+// TestRewrite_ResolveForged checks that no mark leads out of the folder.
 func TestRewrite_ResolveForged(t *testing.T) {
 	target := newStorage(t, nil)
 	s := newStore(t, Options{})
@@ -228,7 +228,7 @@ func TestRewrite_ResolveForged(t *testing.T) {
 	}
 }
 
-// TestRewrite_ResolveFails holds that one failure ends the rest and is the error.
+// TestRewrite_ResolveFails checks that one failure ends the rest and is the error.
 func TestRewrite_ResolveFails(t *testing.T) {
 	entered := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -250,7 +250,7 @@ func TestRewrite_ResolveFails(t *testing.T) {
 	}
 }
 
-// TestRewrite_ResolveParallel holds that as many uploads as are allowed run at once, over all chunks, and no more.
+// TestRewrite_ResolveParallel checks that as many uploads as are allowed run at once, over all chunks, and no more.
 func TestRewrite_ResolveParallel(t *testing.T) {
 	const parallel, files = 3, 9
 	var mu sync.Mutex
@@ -298,7 +298,7 @@ func TestRewrite_ResolveParallel(t *testing.T) {
 	}
 }
 
-// TestRewrite_UploadsClose holds that the end of a prediction ends its uploads.
+// TestRewrite_UploadsClose checks that the end of a prediction ends its uploads.
 func TestRewrite_UploadsClose(t *testing.T) {
 	server, asked := hang(t)
 	s := newStore(t, Options{})
@@ -332,7 +332,7 @@ func TestRewrite_UploadsClose(t *testing.T) {
 	}
 }
 
-// FuzzMarks holds that findMarks finds exactly the strings that are marks and values, in any JSON.
+// FuzzMarks checks that findMarks finds exactly the strings that are marks and values, in any JSON.
 func FuzzMarks(f *testing.F) {
 	prefix := markOf("t")
 	for _, seed := range []string{

@@ -58,7 +58,7 @@ func TestUpload_Timeout(t *testing.T) {
 	}
 }
 
-// TestUpload_Canceled holds that the end of its context ends an upload, while it is sent and while it waits.
+// TestUpload_Canceled checks that the end of its context ends an upload, while it is sent and while it waits.
 func TestUpload_Canceled(t *testing.T) {
 	server, asked := hang(t)
 	reason := errors.New("the client left")

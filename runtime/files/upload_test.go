@@ -234,7 +234,7 @@ func TestUpload_FoundAt(t *testing.T) {
 	}
 }
 
-// TestUpload_CredentialsStayWithTheirHost holds that a redirect does not take those of the prefix along.
+// TestUpload_CredentialsStayWithTheirHost checks that a redirect does not take those of the prefix along.
 func TestUpload_CredentialsStayWithTheirHost(t *testing.T) {
 	there := newStorage(t, nil)
 	here := newStorage(t, map[string]http.HandlerFunc{"/f.txt": to(307, there.URL+"/x")})
@@ -335,7 +335,7 @@ func TestUpload_Refused(t *testing.T) {
 	}
 }
 
-// TestUpload_OfNoFile holds that only a file that is there is uploaded, and that no local path is shown.
+// TestUpload_OfNoFile checks that only a file that is there is uploaded, and that no local path is shown.
 func TestUpload_OfNoFile(t *testing.T) {
 	target := newStorage(t, nil)
 	s := newStore(t, Options{})

@@ -18,7 +18,7 @@ type slowVersion struct {
 	oneVersion
 
 	create <-chan struct{}
-	found  *atomic.Bool // one was asked for, and was there
+	found  *atomic.Bool // a prediction was looked up and found
 }
 
 func (l slowVersion) Find(kind predict.Kind, id string) *predict.Prediction {
@@ -155,7 +155,7 @@ func events(follow func(send func(store.Event) bool)) (all []store.Event) {
 	return all
 }
 
-// TestFollow_RunHasEnded: who asks too late is told so.
+// TestFollow_RunHasEnded: a request that comes too late gets the end.
 func TestFollow_RunHasEnded(t *testing.T) {
 	r := newRig(t)
 	m, s := r.serve("server")

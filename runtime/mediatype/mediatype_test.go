@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestMediaTypes_BothWays holds that the table goes both ways.
+// TestMediaTypes_BothWays checks that the table goes both ways.
 func TestMediaTypes_BothWays(t *testing.T) {
 	seen := map[string]bool{}
 	for _, m := range mediaTypes() {
@@ -23,7 +23,7 @@ func TestMediaTypes_BothWays(t *testing.T) {
 	}
 }
 
-// TestMediaTypes_AreWorkers holds that a file has the same type in an answer, where the worker's table says it, and
+// TestMediaTypes_AreWorkers checks that a file has the same type in an answer, where the worker's table says it, and
 // where it is sent to.
 func TestMediaTypes_AreWorkers(t *testing.T) {
 	source, err := os.ReadFile("../../pyembed/sdk/cog/_worker/values/mime.py")

@@ -132,7 +132,7 @@ func TestBudget_Evicts(t *testing.T) {
 	}
 }
 
-// TestBudget_NeverAbove holds that no number of goroutines gets past the limit, and that all comes back.
+// TestBudget_NeverAbove checks that no number of goroutines gets past the limit, and that all comes back.
 func TestBudget_NeverAbove(t *testing.T) {
 	const limit = MinBudget
 	b := New(limit)

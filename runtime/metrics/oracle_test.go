@@ -244,7 +244,7 @@ func TestOracle_PageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 
 // TestOracle_GoAndProcessGoByTheirUsualNames: dashboards for Go programs know these.
 func TestOracle_GoAndProcessGoByTheirUsualNames(t *testing.T) {
-	runtime.GC() // none shall come between the two looks
+	runtime.GC() // none must run between the two reads
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -277,7 +277,7 @@ func TestOracle_GoAndProcessGoByTheirUsualNames(t *testing.T) {
 	}
 }
 
-// near fails where one's value is nothing like the other's: a wrong unit, or the wrong field.
+// near fails if the two values differ by more than timing explains: a wrong unit, or the wrong field.
 func near(t *testing.T, name string, got, want *dto.MetricFamily) {
 	t.Helper()
 	value := func(f *dto.MetricFamily) float64 {

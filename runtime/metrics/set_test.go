@@ -250,7 +250,7 @@ func TestSet_WorkersAreLookedAtWhenPageIsWritten(t *testing.T) {
 		`pinion_workers{state="gone"} 0`)
 }
 
-// plain records everything that a plain prediction with a synchronous answer brings about.
+// plain records what a plain synchronous prediction records.
 func plain(s *Set, metrics []byte) {
 	s.Ended(predict.End{
 		Status: predict.Succeeded, Metrics: metrics,

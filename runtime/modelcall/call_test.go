@@ -174,7 +174,7 @@ func TestCall_Refuses(t *testing.T) {
 	}
 }
 
-// TestCall_WorkerDies: the caller learns of it, and goes on.
+// TestCall_WorkerDies: the caller gets the error, and goes on.
 func TestCall_WorkerDies(t *testing.T) {
 	r := newRig(t)
 	if kind, answer := r.call(`{"model":"callee","input":{"s":"die"}}`); kind != ipc.KindFailed || answer == "" {

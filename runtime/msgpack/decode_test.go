@@ -159,7 +159,7 @@ func TestDecode_ToJSONPassesErrorsOn(t *testing.T) {
 	}
 }
 
-// FuzzToJSON holds that what is read is strict JSON, comes back the same through FromJSON, and costs no more
+// FuzzToJSON checks that what is read is strict JSON, comes back the same through FromJSON, and costs no more
 // than its bytes allow.
 func FuzzToJSON(f *testing.F) {
 	for _, seed := range []string{

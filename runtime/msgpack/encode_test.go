@@ -72,7 +72,7 @@ func TestEncode_HeadersOfEverySize(t *testing.T) {
 	}
 }
 
-// FuzzFromJSON holds that every answer can be packed, and read again as one value.
+// FuzzFromJSON checks that every answer can be packed, and read again as one value.
 func FuzzFromJSON(f *testing.F) {
 	for _, seed := range []string{
 		`{"output":"data:;base64,AA=="}`, `[1e400,-0,18446744073709551616]`,

@@ -78,7 +78,7 @@ func TestEnvelope_IsRead(t *testing.T) {
 	}
 }
 
-// TestEnvelope_ListsOfLastInput: of equal keys the last counts, and what is known of its lists, not of another's.
+// TestEnvelope_ListsOfLastInput: of equal keys the last counts, and the lists that are known are those of that one.
 func TestEnvelope_ListsOfLastInput(t *testing.T) {
 	long := "[" + strings.Repeat("1.5,", 100) + "2]"
 	other := `[["]",` + long + `],{"x":` + long + `},"` + strings.Repeat("]", 300) + `"]`
@@ -302,7 +302,7 @@ func FuzzEnvelope(f *testing.F) {
 		if req.Context != nil {
 			var m map[string]string
 			if err := json.Unmarshal(req.Context, &m); err != nil {
-				// encoding/json judges each of equal keys, we the last.
+				// encoding/json checks each of equal keys, ReadJSON the last.
 				var loose map[string]any
 				if err := json.Unmarshal(req.Context, &loose); err != nil {
 					t.Fatalf("context taken: %v", err)

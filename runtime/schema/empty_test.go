@@ -2,7 +2,7 @@ package schema
 
 import "testing"
 
-// TestEmpty_Files holds that an empty text for a file is null where the schema takes null, absent where the field may
+// TestEmpty_Files checks that an empty text for a file is null where the schema takes null, absent where the field may
 // be that, and refused elsewhere.
 func TestEmpty_Files(t *testing.T) {
 	const file, files = `"type":"string","format":"uri"`, `"type":"array","items":{"type":"string","format":"uri"}`
@@ -43,7 +43,7 @@ func TestEmpty_Files(t *testing.T) {
 	}
 }
 
-// TestEmpty_FileBesideFault holds that the message is about the fault alone.
+// TestEmpty_FileBesideFault checks that the message is about the fault alone.
 func TestEmpty_FileBesideFault(t *testing.T) {
 	s := mustCompile(t, openapi(`{"properties":{"x":{"type":"string","format":"uri","nullable":true},"n":{"type":"integer"}}}`))
 	_, problems := prepare(t, s, `{"x":"","n":"a","u":1}`)

@@ -175,7 +175,7 @@ func TestForm_AttachedFilesElsewhereAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzForm holds that a form always becomes strict JSON, in which no text is a placeholder.
+// FuzzForm checks that a form always becomes strict JSON, in which no text is a placeholder.
 func FuzzForm(f *testing.F) {
 	f.Add("i", "3", "l", "[1]")
 	f.Add("fs", "data:,x", "fs", "\"\x000:x\"")

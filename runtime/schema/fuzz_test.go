@@ -90,14 +90,14 @@ func checkPrepare(t *testing.T, s *Schema, input []byte, secret string) {
 			t.Fatalf("Prepare(%s): file %+v: got %.300q, want %q", input, file, text, file.URL)
 		}
 	}
-	// What is fit for the model stays as it is.
+	// A prepared input does not change when it is prepared again.
 	again, err := s.Prepare(p.Input)
 	if err != nil || string(again.Input) != string(p.Input) || len(again.Unknown) > 0 || len(again.Files) != len(p.Files) {
 		t.Fatalf("Prepare(%s) = %s, then %s (%v), want the same", input, p.Input, again.Input, err)
 	}
 }
 
-// checkPrepareWith holds that an input of which lists are known comes to the same.
+// checkPrepareWith checks that an input of which lists are known comes to the same.
 func checkPrepareWith(t *testing.T, s *Schema, input []byte, want Prepared, wantErr error) {
 	t.Helper()
 	lists, err := rawjson.CheckLists(input)

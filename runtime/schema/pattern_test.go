@@ -109,7 +109,7 @@ func TestPattern_Refused(t *testing.T) {
 	}
 }
 
-// TestPattern_Endless holds that a pattern that backtracks forever is given up, and said so.
+// TestPattern_Endless checks that a pattern that backtracks forever is given up, with an error.
 func TestPattern_Endless(t *testing.T) {
 	const endless = `^(?=(a+)+$)(a+)+$`
 	p, err := compilePattern(endless)

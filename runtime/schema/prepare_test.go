@@ -19,7 +19,7 @@ func isObject(b []byte, into any) bool {
 	return rawjson.Check(b) == nil && rawjson.KindOf(b) == rawjson.KindObject && json.Unmarshal(b, into) == nil
 }
 
-// TestPrepare_KeepsInput holds that an input in order is handed on, not copied.
+// TestPrepare_KeepsInput checks that a valid input is passed on, not copied.
 func TestPrepare_KeepsInput(t *testing.T) {
 	s := mustCompile(t, openapi(`{"properties":{"a":{"type":"integer"},"f":{"type":"string","format":"uri"}}}`))
 	for _, text := range []string{`{"a":1}`, `{}`, ` { "f" : "data:,x" , "a" : 1 } `} {
@@ -52,7 +52,7 @@ func TestPrepare_NoObject(t *testing.T) {
 	}
 }
 
-// TestPrepare_Offsets holds that files stand where File says after keys were dropped and added.
+// TestPrepare_Offsets checks that files stand where File says after keys were dropped and added.
 func TestPrepare_Offsets(t *testing.T) {
 	s := mustCompile(t, openapi(`{"properties":{
 		"a":{"type":"array","items":{"type":"string","format":"uri"},"x-order":0},
@@ -155,7 +155,7 @@ func TestPrepare_CompileErrors(t *testing.T) {
 	}
 }
 
-// TestCompile_UnsupportedKeyword holds that no keyword of JSON Schema that restricts values is ignored.
+// TestCompile_UnsupportedKeyword checks that no keyword of JSON Schema that restricts values is ignored.
 func TestCompile_UnsupportedKeyword(t *testing.T) {
 	for _, keyword := range []string{
 		"not", "if", "then", "else", "contains", "minContains", "maxContains", "dependentRequired", "dependentSchemas",
@@ -168,7 +168,7 @@ func TestCompile_UnsupportedKeyword(t *testing.T) {
 	}
 }
 
-// TestPrepare_ModernReference holds that what stands beside a reference counts in OpenAPI 3.1 alone.
+// TestPrepare_ModernReference checks that what stands beside a reference counts in OpenAPI 3.1 alone.
 func TestPrepare_ModernReference(t *testing.T) {
 	const doc = `{"openapi":%q,"components":{"schemas":{"Base":{"type":"string"},"Input":{"$ref":"#/components/schemas/Real"},` +
 		`"Real":{"properties":{"x":{"$ref":"#/components/schemas/Base","minLength":2},"y":{"$ref":"#/components/schemas/Base","minLength":2,"pattern":"[^z]"}}}}}}`

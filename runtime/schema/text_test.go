@@ -45,7 +45,7 @@ func escaped(text string) string {
 	return b.String()
 }
 
-// TestText_Show holds that messages show 200 characters and no more, for any kind and however
+// TestText_Show checks that messages show 200 characters and no more, for any kind and however
 // large the value is.
 func TestText_Show(t *testing.T) {
 	for _, c := range []string{"a", "é", "😀", "\n", `\`} {

@@ -83,7 +83,7 @@ func (h *house) until(status string) {
 	await.Eventually(h.t, status, func() bool { return h.Health().Status == status })
 }
 
-// create takes a prediction in.
+// create creates a prediction.
 func (h *house) create(id, input string) *predict.Prediction {
 	h.t.Helper()
 	p, err := h.Create(predict.Request{ID: id, Input: []byte(input)})
@@ -112,7 +112,7 @@ func (h *house) ended(done <-chan error) error {
 	}
 }
 
-// run carries a prediction out and returns its record.
+// run runs a prediction and returns its record.
 func (h *house) run(id, input string) predict.Record {
 	h.t.Helper()
 	p := h.create(id, input)

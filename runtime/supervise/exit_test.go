@@ -282,7 +282,7 @@ func TestExit_UnknownEnd(t *testing.T) {
 		"no child processes")
 }
 
-// TestExit_InWords holds that each way to end says what happened, when, and why.
+// TestExit_InWords checks that each way to end says what happened, when, and why.
 func TestExit_InWords(t *testing.T) {
 	status := func(n int) syscall.WaitStatus { return syscall.WaitStatus(n) }
 	for name, c := range map[string]struct {

@@ -16,7 +16,7 @@ import (
 	"pinion/tests/await"
 )
 
-// timeout says when a state that does not come is given up.
+// timeout is how long a state is waited for.
 const timeout = 20 * time.Second
 
 // rig is a queue with a socket for workers.
@@ -51,7 +51,7 @@ func newRig(t testing.TB, network string, o Options) *rig {
 	return r
 }
 
-// witness remembers the calls of an Observer.
+// witness records the calls of an Observer.
 type witness struct {
 	mu                sync.Mutex
 	ends              []End
@@ -255,7 +255,7 @@ func pairs(kv ...string) []byte {
 	return b
 }
 
-// echo answers each with its own body behind a prefix.
+// echo answers each item with a prefix and its own body.
 func (w *program) echo(items []item) {
 	w.t.Helper()
 	var kv []string
@@ -265,7 +265,7 @@ func (w *program) echo(items []item) {
 	w.send(framed(pairs(kv...)))
 }
 
-// run has a worker echo until its connection ends.
+// run makes a worker echo until its connection ends.
 func (w *program) run() *program {
 	go func() {
 		for {

@@ -164,7 +164,7 @@ func TestQueue_CanceledIsNotSent(t *testing.T) {
 	p.job.Cancel() // too late to do anything
 }
 
-// TestQueue_CancelWhileHeld: who has left fills no batch.
+// TestQueue_CancelWhileHeld: a canceled job fills no batch.
 func TestQueue_CancelWhileHeld(t *testing.T) {
 	r := newRig(t, "unix", Options{Gather: time.Hour, Timeout: time.Hour, MaxSize: 2})
 	w := r.worker()

@@ -14,7 +14,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// talk is a connection on which a worker has said all that it says.
+// talk is a connection on which a worker has sent all that it sends.
 type talk struct{ io.Reader }
 
 func (talk) SetReadDeadline(time.Time) error { return nil }
@@ -105,7 +105,7 @@ func TestReader_ClaimsCostNoMemory(t *testing.T) {
 	}
 }
 
-// FuzzWorker has a worker send arbitrary bytes. An answer that is accepted must be what another library reads there.
+// FuzzWorker makes a worker send arbitrary bytes. An answer that is accepted must be what another library reads there.
 func FuzzWorker(f *testing.F) {
 	a, b := strings.Repeat("a", idLength), strings.Repeat("b", idLength)
 	f.Add(pairs(a, "1", b, "2"))
@@ -146,7 +146,7 @@ func FuzzWorker(f *testing.F) {
 	})
 }
 
-// oracle reads a message by msgp. ok: it is well-formed by the protocol.
+// oracle reads a message by msgp. ok means that it is well-formed by the protocol.
 func oracle(b []byte) (answers map[string]string, bad map[string]bool, ok bool) {
 	answers, bad = map[string]string{}, map[string]bool{}
 	text := func() (string, bool) {

@@ -159,7 +159,7 @@ func TestRequeue_StalledAnswer(t *testing.T) {
 	p.ends(200, "re: a")
 }
 
-// TestRequeue_UnreadBatch: nor may a worker leave a batch unread forever.
+// TestRequeue_UnreadBatch: a worker must not leave a batch unread forever.
 func TestRequeue_UnreadBatch(t *testing.T) {
 	r := newRig(t, "unix", Options{Timeout: time.Hour, StallTimeout: 20 * time.Millisecond})
 	unread := r.worker()

@@ -26,7 +26,7 @@ func equal(t *testing.T, got []hook, want ...string) {
 	}
 }
 
-// TestDelivery_Order holds that each event is sent with its state, in order, completed last.
+// TestDelivery_Order checks that each event is sent with its state, in order, completed last.
 func TestDelivery_Order(t *testing.T) {
 	r := newReceiver(t, nil)
 	s, _, outcomes := newSender(t, Options{})
@@ -67,7 +67,7 @@ func TestDelivery_Returned(t *testing.T) {
 	equal(t, r.rest(), `processing  ""`, `processing "done" ""`, `succeeded "done" ""`)
 }
 
-// TestDelivery_FallsBack holds that start comes once where a prediction begins again: its first worker died early.
+// TestDelivery_FallsBack checks that start comes once where a prediction begins again: its first worker died early.
 func TestDelivery_FallsBack(t *testing.T) {
 	r := newReceiver(t, nil)
 	s, _, _ := newSender(t, Options{})
@@ -115,7 +115,7 @@ func TestDelivery_Filters(t *testing.T) {
 	}
 }
 
-// TestDelivery_Throttle holds that logs come at most once in the interval, each with the newest state, and that the
+// TestDelivery_Throttle checks that logs come at most once in the interval, each with the newest state, and that the
 // last text is never lost, with completed and without.
 func TestDelivery_Throttle(t *testing.T) {
 	for _, last := range []predict.Events{0, predict.OnCompleted} {
@@ -150,7 +150,7 @@ func TestDelivery_Throttle(t *testing.T) {
 	}
 }
 
-// TestDelivery_LogsWithAnswer holds that text that comes only with the end is sent too.
+// TestDelivery_LogsWithAnswer checks that text that comes only with the end is sent too.
 func TestDelivery_LogsWithAnswer(t *testing.T) {
 	r := newReceiver(t, nil)
 	s, _, _ := newSender(t, Options{Throttle: -1})
@@ -179,7 +179,7 @@ func gate(t *testing.T) (handler http.HandlerFunc, entered chan struct{}, open f
 	return handler, entered, func() { close(pass) }
 }
 
-// TestDelivery_Supersede holds that logs that were not sent give way to any newer state.
+// TestDelivery_Supersede checks that logs that were not sent give way to any newer state.
 func TestDelivery_Supersede(t *testing.T) {
 	handler, entered, open := gate(t)
 	r := newReceiver(t, handler)
@@ -209,7 +209,7 @@ func TestDelivery_Supersede(t *testing.T) {
 	}
 }
 
-// TestDelivery_SupersededForGood holds that logs that gave way to an output do not come after it.
+// TestDelivery_SupersededForGood checks that logs that gave way to an output do not come after it.
 func TestDelivery_SupersededForGood(t *testing.T) {
 	handler, entered, open := gate(t)
 	r := newReceiver(t, handler)
@@ -225,7 +225,7 @@ func TestDelivery_SupersededForGood(t *testing.T) {
 	equal(t, r.rest(), `starting  "a"`, `starting [1] "ab"`)
 }
 
-// TestDelivery_BoundedQueue holds that outputs beyond MaxPending are merged into the newest.
+// TestDelivery_BoundedQueue checks that outputs beyond MaxPending are merged into the newest.
 func TestDelivery_BoundedQueue(t *testing.T) {
 	handler, entered, open := gate(t)
 	r := newReceiver(t, handler)
@@ -246,7 +246,7 @@ func TestDelivery_BoundedQueue(t *testing.T) {
 	}
 }
 
-// TestDelivery_GoroutineOnlyWhileNeeded holds that a prediction with nothing to deliver costs none.
+// TestDelivery_GoroutineOnlyWhileNeeded checks that a prediction with nothing to deliver costs none.
 func TestDelivery_GoroutineOnlyWhileNeeded(t *testing.T) {
 	r := newReceiver(t, nil)
 	s, _, _ := newSender(t, Options{Throttle: -1})
@@ -263,7 +263,7 @@ func TestDelivery_GoroutineOnlyWhileNeeded(t *testing.T) {
 	p.wantReleased(t)
 }
 
-// TestDelivery_NoWebhook holds that a prediction without one is left alone.
+// TestDelivery_NoWebhook checks that a prediction without one is left alone.
 func TestDelivery_NoWebhook(t *testing.T) {
 	s, log, _ := newSender(t, Options{})
 	for _, request := range []predict.Request{

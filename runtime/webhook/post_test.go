@@ -65,7 +65,7 @@ func TestPost_Headers(t *testing.T) {
 	}
 }
 
-// TestPost_Retries holds that completed is retried as the contract says, and what the waits are.
+// TestPost_Retries checks that completed is retried as the contract says, and what the waits are.
 func TestPost_Retries(t *testing.T) {
 	var tries atomic.Int32
 	statuses := []int{429, 500, 502, 503, 504, 429, 500, 502, 503, 504, 429, 500, 200}
@@ -113,7 +113,7 @@ func TestPost_GivesUp(t *testing.T) {
 	}
 }
 
-// TestPost_OthersAreTriedOnce holds that only completed is retried, and that a receiver that fails is complained of
+// TestPost_OthersAreTriedOnce checks that only completed is retried, and that a receiver that fails is complained of
 // once.
 func TestPost_OthersAreTriedOnce(t *testing.T) {
 	var tries atomic.Int32
@@ -247,7 +247,7 @@ func TestPost_Redirects(t *testing.T) {
 	}
 }
 
-// TestPost_HangingAnswer holds that an answer whose body never ends is an answer.
+// TestPost_HangingAnswer checks that an answer whose body never ends is an answer.
 func TestPost_HangingAnswer(t *testing.T) {
 	r := newReceiver(t, func(w http.ResponseWriter, q *http.Request) {
 		w.Header().Set("Content-Length", "10")
@@ -265,7 +265,7 @@ func TestPost_HangingAnswer(t *testing.T) {
 	}
 }
 
-// TestPost_ConnectionsAreReused holds that the deliveries of one prediction share a connection.
+// TestPost_ConnectionsAreReused checks that the deliveries of one prediction share a connection.
 func TestPost_ConnectionsAreReused(t *testing.T) {
 	var opened atomic.Int32
 	server := httptest.NewUnstartedServer(
@@ -290,7 +290,7 @@ func TestPost_ConnectionsAreReused(t *testing.T) {
 	}
 }
 
-// TestPost_PayloadIsDetached holds that no part is read after detach, by a reader that is still open.
+// TestPost_PayloadIsDetached checks that no part is read after detach, by a reader that is still open.
 func TestPost_PayloadIsDetached(t *testing.T) {
 	p := &payload{parts: [3][]byte{[]byte("ab"), nil, []byte("cd")}}
 	for range 2 { // it can be sent again
@@ -308,7 +308,7 @@ func TestPost_PayloadIsDetached(t *testing.T) {
 	}
 }
 
-// TestPost_LargeOutput holds that a body in parts arrives whole.
+// TestPost_LargeOutput checks that a body in parts arrives whole.
 func TestPost_LargeOutput(t *testing.T) {
 	r := newReceiver(t, nil)
 	s, _, _ := newSender(t, Options{})
@@ -322,7 +322,7 @@ func TestPost_LargeOutput(t *testing.T) {
 	}
 }
 
-// TestPost_HTTP2 holds that a receiver that speaks it is served alike, by TLS.
+// TestPost_HTTP2 checks that a receiver that speaks it is served alike, by TLS.
 func TestPost_HTTP2(t *testing.T) {
 	protocols := make(chan string, 10)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

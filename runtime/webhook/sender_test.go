@@ -16,7 +16,7 @@ import (
 	"pinion/tests/await"
 )
 
-// TestSender_HangingReceiver holds that a receiver that does not answer delays no other, not even at the same host.
+// TestSender_HangingReceiver checks that a receiver that does not answer delays no other, not even at the same host.
 func TestSender_HangingReceiver(t *testing.T) {
 	handler, entered, open := gate(t)
 	hanging := newReceiver(t, func(w http.ResponseWriter, r *http.Request) {
@@ -56,7 +56,7 @@ func TestSender_HangingReceiver(t *testing.T) {
 	}
 }
 
-// TestSender_AfterHang holds that the outputs that wait for a hanging receiver are merged, so that they do not hold up
+// TestSender_AfterHang checks that the outputs that wait for a hanging receiver are merged, so that they do not hold up
 // what follows.
 func TestSender_AfterHang(t *testing.T) {
 	handler, entered, _ := gate(t)
@@ -85,7 +85,7 @@ func TestSender_AfterHang(t *testing.T) {
 	}
 }
 
-// TestSender_SlowReceiverAfterEnd holds that completed supersedes what waits once Timeout has passed since the end.
+// TestSender_SlowReceiverAfterEnd checks that completed supersedes what waits once Timeout has passed since the end.
 func TestSender_SlowReceiverAfterEnd(t *testing.T) {
 	for _, last := range []predict.Events{0, completed} {
 		pass := make(chan struct{})
@@ -114,7 +114,7 @@ func TestSender_SlowReceiverAfterEnd(t *testing.T) {
 	}
 }
 
-// TestSender_RetryBudget holds that no more predictions than allowed wait for another try, in number and in bytes.
+// TestSender_RetryBudget checks that no more predictions than allowed wait for another try, in number and in bytes.
 func TestSender_RetryBudget(t *testing.T) {
 	s, _, _ := newSender(t, Options{MaxRetries: 3, MaxRetryBytes: 100})
 	if !s.reserveRetry(1000) {
@@ -213,7 +213,7 @@ func TestSender_DenyPrivate(t *testing.T) {
 	}
 }
 
-// TestSender_WhatWaitsIsBounded holds that outputs that wait are charged, with the memory that each state keeps, that
+// TestSender_WhatWaitsIsBounded checks that outputs that wait are charged, with the memory that each state keeps, that
 // they are merged where there is no room for them, and that of ended predictions beyond the bound nothing more is
 // delivered: their memory is free.
 func TestSender_WhatWaitsIsBounded(t *testing.T) {

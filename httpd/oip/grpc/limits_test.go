@@ -73,7 +73,7 @@ func (s *site) client(t *testing.T) *grpc.ClientConn {
 	return c
 }
 
-// healthy asks for the health, which is to be answered.
+// healthy fails unless a request for the health is answered.
 func (s *site) healthy(t *testing.T) {
 	t.Helper()
 	if _, err := grpc_health_v1.NewHealthClient(s.client(t)).Check(t.Context(),
@@ -121,7 +121,7 @@ func TestCalls_MetadataIsCharged(t *testing.T) {
 func TestCalls_SilentOnesEnd(t *testing.T) {
 	s := serve(t, Options{Memory: memory.New(16 * mib), Silence: 200 * time.Millisecond})
 	open := rawgrpc.Dial(t, s.address)
-	idle := open.Call(streaming) // it has sent no request, and may take its time
+	idle := open.Call(streaming) // it has sent no request, so it has no deadline
 	for what, c := range map[string]struct {
 		method string
 		size   int
@@ -289,7 +289,7 @@ func TestConnections_IdleOnesGiveTheirMemoryBack(t *testing.T) {
 	b.Free(4 * mib)
 }
 
-// TestWatch_IsBounded: so many of a connection, and others are not kept out.
+// TestWatch_IsBounded: a connection has a limited number of Watch calls, and other connections have theirs.
 func TestWatch_IsBounded(t *testing.T) {
 	s := serve(t, Options{Memory: memory.New(64 * mib)})
 	c := rawgrpc.Dial(t, s.address)

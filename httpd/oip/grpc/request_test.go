@@ -22,7 +22,7 @@ func tensor(datatype string, shape []int64, c *pb.InferTensorContents) *pb.Model
 	return &pb.ModelInferRequest_InferInputTensor{Name: "x", Datatype: datatype, Shape: shape, Contents: c}
 }
 
-// TestRequest_Refusals: what a request must not have, in words.
+// TestRequest_Refusals compares the messages for invalid requests.
 func TestRequest_Refusals(t *testing.T) {
 	ints := &pb.InferTensorContents{IntContents: []int32{300}}
 	sequence := map[string]*pb.InferParameter{

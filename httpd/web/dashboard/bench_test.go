@@ -8,7 +8,7 @@ import (
 	"pinion/runtime/predict"
 )
 
-// BenchmarkSample is what a view that no client follows costs, once a second.
+// BenchmarkSample measures what a view that no client follows costs, once a second.
 func BenchmarkSample(b *testing.B) {
 	set := metrics.New(metrics.Options{})
 	set.Ended(predict.End{Status: predict.Succeeded, Times: predict.Times{Total: 20 * time.Millisecond}})

@@ -40,7 +40,7 @@ func TestPage_HasEachScriptOnce(t *testing.T) {
 	}
 }
 
-// TestView_IsReadOnceASecond: however many look on.
+// TestView_IsReadOnceASecond, however many pages are open.
 func TestView_IsReadOnceASecond(t *testing.T) {
 	reads := 0
 	v := New(func() State {

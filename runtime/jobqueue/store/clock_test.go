@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestClock_BeforeFirstReading shows this process's time, and a question about a time has it read.
+// TestClock_BeforeFirstReading returns this process's time, and a conversion of a time reads the clock of NATS.
 func TestClock_BeforeFirstReading(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

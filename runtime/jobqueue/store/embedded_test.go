@@ -118,8 +118,8 @@ func TestEmbedded_ServerIsStartedAgain(t *testing.T) {
 	waits(t, q, "p1")
 }
 
-// TestEmbedded_SlowServerIsNotStartedAgain: that it did not answer in time says nothing of its store, and to start it
-// again would lose what is on its way.
+// TestEmbedded_SlowServerIsNotStartedAgain: that it did not answer in time says nothing about its store, and a restart
+// would lose messages in transit.
 func TestEmbedded_SlowServerIsNotStartedAgain(t *testing.T) {
 	t.Parallel()
 	s, q := embedded(t, EmbedOptions{Dir: t.TempDir()})

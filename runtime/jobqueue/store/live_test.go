@@ -129,7 +129,8 @@ func (r *rig) serveHeld(run Runner) (s *Server, release func()) {
 	return s, release
 }
 
-// TestServer_ClaimThatIsBeingWritten: who reads it may ask before this server learns that it is written.
+// TestServer_ClaimThatIsBeingWritten: a member that reads the claim may ask before this server learns that it is
+// written.
 func TestServer_ClaimThatIsBeingWritten(t *testing.T) {
 	t.Parallel()
 	begin := make(chan struct{})

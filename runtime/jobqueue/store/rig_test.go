@@ -30,7 +30,7 @@ type rig struct {
 func newRig(t *testing.T, change func(*Options)) *rig {
 	t.Helper()
 	server := startServer(t)
-	// Of a process that this one has not started, because it is this one.
+	// NATS runs in this process, which has not started it as a child.
 	o := Options{
 		Model: "m", Server: "a", AckWait: time.Second, Bytes: 64 << 20,
 		Embedded: &Embedded{o: EmbedOptions{Dir: server.dir}},
@@ -166,7 +166,7 @@ func (r *rig) messages(stream string) uint64 {
 	return info.State.Msgs
 }
 
-// eventually waits for a state of affairs.
+// eventually waits until a condition holds.
 func (r *rig) eventually(what string, reached func() bool) {
 	r.t.Helper()
 	await.Eventually(r.t, what, reached)
@@ -292,7 +292,7 @@ func (r *rig) serve(q *Queue, run Runner) (s *Server, drain, stop func()) {
 	return s, cancel, stop
 }
 
-// naive acknowledges a message as code without a fence would.
+// naive acknowledges a message as code that does not check its claim would.
 func naive(t *testing.T, m jetstream.Msg) {
 	t.Helper()
 	if err := m.Ack(); err != nil {

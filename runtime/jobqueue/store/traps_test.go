@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// What code falls into that takes JetStream as it comes.
+// Mistakes of code that uses JetStream with its defaults.
 
 // consumerInfo returns what JetStream says of a lane.
 func (r *rig) consumerInfo(name string) *jetstream.ConsumerInfo {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDoctorReport_Settings: what of cog.yaml and the requirements is another thing here. tests/cli/doctor_test.go has
-// the source, too.
+// TestDoctorReport_Settings: the keys of cog.yaml and the requirements that have another effect here.
+// tests/cli/doctor_test.go has the source, too.
 func TestDoctorReport_Settings(t *testing.T) {
 	const run = "run: run.py:Runner\n"
 	for _, c := range []struct{ name, config, want string }{

@@ -52,7 +52,7 @@ func newJobsRig(t *testing.T) *jobsRig {
 	return r
 }
 
-// secrets must stand in no output: of a body, of a webhook's URL, of NATS.
+// secrets must not be in any output: those of a body, of a webhook's URL, of NATS.
 var secrets = []string{"secret-of-the-body", "secret-of-the-hook", natsPassword}
 
 // accept stores a job whose input has a secret, which its object has not.

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestExposure_InContainer: any one trace of a container's is enough.
+// TestExposure_InContainer: any one sign of a container is enough.
 func TestExposure_InContainer(t *testing.T) {
 	for _, c := range []struct {
 		pid                int
@@ -30,7 +30,7 @@ func TestExposure_InContainer(t *testing.T) {
 	}
 }
 
-// TestExposure_PublicPaths: what --auth-public may name.
+// TestExposure_PublicPaths: the paths that --auth-public may name.
 func TestExposure_PublicPaths(t *testing.T) {
 	for _, c := range []struct {
 		names, paths []string

@@ -25,8 +25,8 @@ const (
 	wantedNotes      = "notes"
 )
 
-// TestDockerfile_Golden makes the Dockerfile of each folder in testdata. A case is an archive: a line that says what it
-// is about, options as "name: value", the files of the folder, and what is to come of them.
+// TestDockerfile_Golden makes the Dockerfile of each folder in testdata. A case is an archive: a line that describes
+// it, options as "name: value", the files of the folder, and the expected files.
 func TestDockerfile_Golden(t *testing.T) {
 	cases, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(cases) < 30 {
@@ -75,7 +75,7 @@ func TestDockerfile_Golden(t *testing.T) {
 	}
 }
 
-// made returns what comes of a folder, by the names of the files of a case.
+// made returns what is made of a folder, by the names of the files of a case.
 func made(t *testing.T, root, comment string) map[string]string {
 	t.Helper()
 	dir := root

@@ -74,7 +74,7 @@ func TestLoad_AnswersAreRead(t *testing.T) {
 	}
 }
 
-// TestLoad_ClosedLoop: at most so many are asked at once, and failures are counted by kind.
+// TestLoad_ClosedLoop: no more requests are in flight than there are connections, and failures are counted by kind.
 func TestLoad_ClosedLoop(t *testing.T) {
 	var asked, now, most atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -103,7 +103,7 @@ func TestLoad_ClosedLoop(t *testing.T) {
 	}
 }
 
-// TestLoad_StopEnds a run long before its length; TestLoad_NoServerThere tells of it.
+// TestLoad_StopEnds a run long before its length; TestLoad_NoServerThere reports the failures.
 func TestLoad_StopEnds(t *testing.T) {
 	stop := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -2,7 +2,7 @@ package model
 
 import "testing"
 
-// TestSource_TakesFilesByTheirPatterns: what include and exclude leave.
+// TestSource_TakesFilesByTheirPatterns: the files that include and exclude leave.
 func TestSource_TakesFilesByTheirPatterns(t *testing.T) {
 	for _, c := range []struct {
 		include, exclude []string

@@ -54,7 +54,8 @@ func TestEviction_NoRoomError(t *testing.T) {
 	}
 }
 
-// TestChooseEvicted_Fits: what is left and what comes fit into the bound; only idle models go, and none that need not.
+// TestChooseEvicted_Fits: the models that stay and the new one fit into the bound; only idle models are evicted, and no
+// more than necessary.
 func TestChooseEvicted_Fits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bound, need := rapid.Int64Range(1, 100).Draw(t, "bound"), rapid.Int64Range(0, 100).Draw(t, "need")

@@ -206,7 +206,7 @@ func TestModel_ReloadReplacesItsWorkers(t *testing.T) {
 	r.ask(m, input)
 }
 
-// TestHost_MakesRoom: the least recently used model that is idle goes, and none that works.
+// TestHost_MakesRoom: the least recently used idle model is evicted, and none that runs predictions.
 func TestHost_MakesRoom(t *testing.T) {
 	r := newRig(t, nil)
 	r.SetLimit(100)

@@ -39,7 +39,7 @@ func TestTurn_ChooseBusy(t *testing.T) {
 	}
 }
 
-// TestTurn_WaitInVain: a model that does not end what it runs takes requests again once the other waits no more.
+// TestTurn_WaitInVain: a model whose prediction does not end accepts requests again once the other no longer waits.
 func TestTurn_WaitInVain(t *testing.T) {
 	r := newRig(t, nil)
 	r.SetLimit(100)
@@ -121,7 +121,7 @@ func loads(m *Model) int {
 	return m.Lifecycle.loads
 }
 
-// TestTurn_IdleInIt: requests that can wait for the end of a turn do, although the model is idle.
+// TestTurn_IdleInIt: requests for another model that can wait for the end of a turn do so, although the model is idle.
 func TestTurn_IdleInIt(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -174,7 +174,7 @@ func TestTurn_IdleInIt(t *testing.T) {
 
 func loadByRequest(ctx context.Context, l *Lifecycle) error { return l.LoadByRequest(ctx, nil) }
 
-// endTurn has the turn of a model end so much later than now.
+// endTurn sets the end of a model's turn to a time after now.
 func endTurn(m *Model, in time.Duration) {
 	m.Lifecycle.mu.Lock()
 	defer m.Lifecycle.mu.Unlock()

@@ -80,7 +80,7 @@ func TestRundir_KeepTrustsNoFolderOfItsName(t *testing.T) {
 	}
 }
 
-// TestRunDir_Refresh: what the server uses looks used.
+// TestRunDir_Refresh: the files that the server uses have a new time.
 func TestRunDir_Refresh(t *testing.T) {
 	d := newRunDir(t)
 	store := filepath.Join(d.Files(), "pinion-files-1")

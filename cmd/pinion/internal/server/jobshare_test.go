@@ -27,8 +27,8 @@ func TestJobTurns_Shares(t *testing.T) {
 	}
 }
 
-// TestJobTurns_BusyVersion: jobs of a version without a free slot go to the one with the largest share. It makes up for
-// one job at most.
+// TestJobTurns_BusyVersion: jobs of a version without a free slot go to the one with the largest share. Later it gets
+// at most one job more for that.
 func TestJobTurns_BusyVersion(t *testing.T) {
 	turns := jobTurnsOf([]int{50, 40, 10}, []int{1000, 0, 1000})
 	for range 20 {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestListen_BoundsWhatIsUnsent to a client that reads nothing, and nothing of what a reading one gets.
+// TestListen_BoundsWhatIsUnsent to a client that reads nothing, and does not slow one that reads.
 func TestListen_BoundsWhatIsUnsent(t *testing.T) {
 	ln, address, err := listen("127.0.0.1", 0, portSetting{})
 	if err != nil {

@@ -18,7 +18,7 @@ func TestSample_ModelsOwnExampleIsItsSample(t *testing.T) {
 	}
 }
 
-// TestSamples_FitTheirSchema: what is made up for an input, or which input cannot be made up.
+// TestSamples_FitTheirSchema: the sample that is made for an input, or the input for which none can be made.
 func TestSamples_FitTheirSchema(t *testing.T) {
 	for _, c := range []struct{ name, schema, want string }{
 		{"text", `{"type":"string"}`, `{"x":"sample"}`},
