@@ -93,6 +93,21 @@ func TestHistory_RatesAndQuantiles(t *testing.T) {
 	}
 }
 
+// TestHistory_QuantilesOfFew: no quantile of a few times exceeds the longest of them, far below the bucket's bound.
+func TestHistory_QuantilesOfFew(t *testing.T) {
+	set, h, now := metrics.New(metrics.Options{}), history{}, time.Unix(1000, 0)
+	h.add(sample{now, set.Figures()}, metrics.Load{})
+	for range 5 {
+		set.Ended(predict.End{Status: predict.Succeeded, Times: predict.Times{Total: time.Millisecond}})
+	}
+	const longest = 12200 * time.Millisecond
+	set.Ended(predict.End{Status: predict.Canceled, Times: predict.Times{Total: longest}})
+	p, _ := h.add(sample{now.Add(time.Second), set.Figures()}, metrics.Load{})
+	if p.p50 > 0.001 || p.p99 < 10 || p.p99 > longest.Seconds()+0.01 {
+		t.Errorf("got p50 %v s and p99 %v s, want at most 1 ms, and 10 to 12.2 s", p.p50, p.p99)
+	}
+}
+
 // TestHistory_Usual: the usual time is that of predictions that succeeded, without their queue, and stays known while
 // none ends.
 func TestHistory_Usual(t *testing.T) {

@@ -134,8 +134,23 @@ func count(d metrics.Buckets) (n uint64) {
 // mean returns the mean value in the histogram's unit; NaN means there is none.
 func mean(d metrics.Buckets) float64 { return float64(d.Sum) / float64(count(d)) }
 
+// longest returns a bound of the times in the last bucket that has any, in seconds: what is left of the sum when all
+// others took as little as their buckets allow. Of a few times it is far less than the bucket's own bound.
+func longest(d metrics.Buckets) float64 {
+	left, low := time.Duration(d.Sum), time.Duration(0)
+	for i, c := range d.Counts {
+		if i > 0 {
+			left -= time.Duration(c) * d.Bounds[i-1]
+		}
+		if i > 0 && c > 0 {
+			low = d.Bounds[i-1]
+		}
+	}
+	return (left + low).Seconds()
+}
+
 // quantile returns a quantile of times, in seconds; NaN means there are none. It is interpolated within its bucket, as
-// Prometheus' histogram_quantile does it. Above the last bound it is that bound.
+// Prometheus' histogram_quantile does it, but exceeds no time that there can be. Above the last bound it is that bound.
 func quantile(d metrics.Buckets, q float64) float64 {
 	n := count(d)
 	if n == 0 {
@@ -154,7 +169,8 @@ func quantile(d metrics.Buckets, q float64) float64 {
 		if i > 0 {
 			low = d.Bounds[i-1].Seconds()
 		}
-		return low + (d.Bounds[i].Seconds()-low)*(rank-below)/float64(c)
+		high := max(low, min(d.Bounds[i].Seconds(), longest(d))) // the sum may be older than the counts
+		return low + (high-low)*(rank-below)/float64(c)
 	}
 	return d.Bounds[len(d.Bounds)-1].Seconds()
 }
