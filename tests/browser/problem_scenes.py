@@ -84,6 +84,47 @@ def live_stuck_again(look: Look) -> None:
         expect(problem).to_have_count(0)
 
 
+def live_stuck_token(look: Look) -> None:
+    """With tokens, a client without one neither sees nor cancels a stuck prediction; the page asks for one, and cancels it."""
+    page = look.page
+    look.refusals = [401]
+    token = {"Authorization": "Bearer the-token-of-the-page"}
+
+    def post(path: str, headers: dict[str, str], **data) -> int:
+        return page.request.post(look.url + path, headers=headers, data=data).status
+
+    for i in range(5):
+        assert post("/predictions", token, id=f"quick-{i}", input={}) == 200
+    assert post("/predictions", {**token, "Prefer": "respond-async"}, id="long", input={"gate": "never"}) == 202
+    look.load("/dashboard")
+    ask = page.locator("#token-dialog")
+
+    def give() -> None:
+        ask.locator("input").fill("the-token-of-the-page")
+        ask.get_by_role("button", name="Use it").click()
+
+    give()
+    problem = page.locator(".problem", has_text="seems stuck")
+    expect(problem).to_contain_text("It has run long for 10 s; p99 is")
+    stack = "/dashboard/stack?kind=prediction&id=long"
+    for wrong in ({}, {"Authorization": "Bearer another token"}):
+        for path in ("/predictions/long/cancel", stack):
+            assert post(path, wrong) == 401, (path, wrong)
+        assert page.request.get(look.url + "/dashboard/events", headers=wrong).status == 401, wrong
+    page.evaluate("sessionStorage.setItem('pinion-token', 'one that is no longer valid')")
+    cancel = problem.get_by_role("button", name="Cancel long")
+    cancel.click()
+    expect(ask).to_contain_text("rejected that token")
+    ask.get_by_role("button", name="Cancel").click()
+    expect(cancel).to_have_text("Not canceled: the server requires a token")
+    problem.get_by_role("button", name="Python stack of long").click()
+    give()
+    expect(problem.locator("pre")).to_contain_text("in run")
+    cancel.click()
+    expect(problem).to_have_count(0)
+    expect(row(look, "long").locator(".chip")).to_have_text("canceled")
+
+
 def live_groups(look: Look) -> None:
     """Failures are counted by their exception, and a count shows its predictions."""
     for i in range(3):
@@ -96,3 +137,9 @@ def live_groups(look: Look) -> None:
     look.audit("failures by exception")
     group.first.click()
     expect(look.page.locator("#list tbody tr")).to_have_count(3)
+    expect(group.first).to_have_attribute("aria-pressed", "true")
+    expect(group.first).to_be_focused()
+    look.audit("failures of one exception")
+    group.first.click()
+    expect(look.page.locator("#list tbody tr")).to_have_count(4)
+    expect(group.first).to_have_attribute("aria-pressed", "false")

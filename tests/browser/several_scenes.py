@@ -81,6 +81,7 @@ def live_calls(look: Look) -> None:
     """So does the live view, in the details of a prediction."""
     answer = look.page.request.put(look.url + "/models/a/predictions/x", data={"input": {"path": ["b", "c"], "gate": True}}, headers={"Prefer": "respond-async"})
     assert answer.status == 202, answer.text()
+    waits_in_queue(look)
     look.load("/models/a/dashboard")
     look.page.get_by_role("button", name="In flight").click()
     look.page.get_by_role("button", name="x", exact=True).click()
@@ -97,6 +98,26 @@ def live_calls(look: Look) -> None:
     expect(opened.value).to_have_url(re.compile(f"/models/c/dashboard#prediction={id}$"))
     expect(opened.value.locator(".detail")).to_contain_text(id)
     expect(opened.value.locator("#list tbody .chip")).to_have_text("succeeded")
+
+
+def waits_in_queue(look: Look) -> None:
+    """A prediction that waits for a slot has its place in the queue, which is not an error, and can be canceled."""
+    page = look.page
+    look.load("/models/c/dashboard")
+    page.get_by_role("button", name="In flight 1").click()
+    expect(page.locator("#list .chip")).to_have_text("processing")
+    headers = {"Prefer": "respond-async"}
+    assert page.request.put(look.url + "/models/c/predictions/w", data={"input": {}}, headers=headers).status == 202
+    page.locator("#list").evaluate("() => document.activeElement.blur()")
+    row = page.locator("#list tbody tr", has_text="place 1 in the queue")
+    expect(row.locator(".chip")).to_have_text("waiting")
+    expect(row.locator(".row-error")).to_be_empty()
+    expect(page.locator("#problems")).to_be_empty()
+    row.get_by_role("button", name="w", exact=True).click()
+    expect(page.locator(".detail")).to_contain_text("Place1 in the queue")
+    look.audit("a prediction that waits")
+    page.get_by_role("button", name="Cancel w").click()
+    expect(page.locator(".detail")).to_contain_text("Ended")
 
 
 def live_models(look: Look) -> None:

@@ -37,6 +37,7 @@ func TestLiveViewBrowser_LiveViewInBrowser(t *testing.T) {
 		{name: "link"},
 		{name: "stuck", audits: true},
 		{name: "stuck_again"},
+		{name: "stuck_token", tokens: true},
 		{name: "details", audits: true},
 		{name: "groups", audits: true},
 		{name: "search", audits: true},

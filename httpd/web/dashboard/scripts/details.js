@@ -88,13 +88,14 @@ function blocksOf(p) {
   if (p.error) block("error", "Error", p.error);
   if (p.logs) block("logs", p.cut ? `Logs, the last ${bytesText(p.logs.length)}` : "Logs", written(p.logs));
   else note("no logs", p.partial ? "The server no longer has its logs." : "It has written nothing to its logs.");
+  if (!p.ended && view.hello.docs) blocks.push(["cancel", () => make("div", {}, cancelButton(p)), () => {}]);
   if (!p.ended && !p.position && view.hello.docs) blocks.push(["stack", () => stackOfDetails(p), () => {}]);
   for (const name of ["input", "output"]) {
     const title = name.charAt(0).toUpperCase() + name.slice(1);
     if (p[name] !== undefined) block(name, title, JSON.stringify(p[name], null, 2));
     else if (p.omitted?.[name]) note(name, `${title}: ${bytesText(p.omitted[name])}, too large to be shown here`);
   }
-  if (!view.hello.content) note("content", "Inputs and outputs are shown with --dashboard-content.");
+  if (!view.hello.content) blocks.push(["content", () => make("p", { className: "help" }, "Inputs and outputs are shown with ", make("code", {}, "--dashboard-content"), "."), () => {}]);
   return blocks;
 }
 

@@ -50,15 +50,17 @@ function showGroups() {
     counts.set(name, (counts.get(name) ?? 0) + 1);
   }
   const found = [...counts].sort(([, a], [, b]) => b - a).slice(0, 8);
-  const text = JSON.stringify(found);
+  const wanted = $("search").value;
+  const text = JSON.stringify([found, wanted]);
   if ($("groups").shown === text) return;
   $("groups").shown = text;
   $("groups").hidden = !found.length;
   $("groups").replaceChildren(...found.map(([name, count]) => {
-    const button = make("button", { type: "button", className: "plain" }, `${groups(count)} × ${name}`);
+    const button = make("button", { type: "button", className: "plain", "aria-pressed": String(wanted === name) }, `${groups(count)} × ${name}`);
     button.addEventListener("click", () => {
-      $("search").value = $("search").value === name ? "" : name;
+      $("search").value = wanted === name ? "" : name;
       chooseList("failed");
+      [...$("groups").children].find((other) => other.textContent === button.textContent)?.focus();
     });
     return button;
   }));
@@ -121,11 +123,12 @@ function fillRow(row, p, at, longest) {
   status.firstChild.className = `chip ${LOOKS[p.status] ?? ""}`;
   set(id.firstChild, p.kind === "training" ? `${p.id} (training)` : p.id);
   set(when, whenText(p, at));
-  const spent = p.total ?? (at - p.created) / 1000;
   bar.replaceChildren(...(p.total ? [trackOf(p, longest)] : []));
-  set(total, p.ended && p.total === undefined ? NONE : timeText(spent));
+  set(total, totalText(p, at));
   set(error, p.error ?? "");
 }
+
+const totalText = (p, at) => (p.ended ? timeText(p.total) : timeText((at - p.created) / 1000));
 
 function whenText(p, at) {
   if (p.ended) return agoText(p.ended, at);
@@ -136,7 +139,9 @@ function whenText(p, at) {
 
 function showAges(at) {
   for (const row of $("list").querySelectorAll("tr")) {
-    if (row.prediction) set(row.cells[2], whenText(row.prediction, at));
+    if (!row.prediction) continue;
+    set(row.cells[2], whenText(row.prediction, at));
+    set(row.cells[4], totalText(row.prediction, at));
   }
 }
 

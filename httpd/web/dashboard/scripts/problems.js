@@ -67,7 +67,8 @@ function cancelButton({ kind, id }) {
   const button = make("button", { type: "button", className: "plain", "aria-label": `Cancel ${id}` }, "Cancel");
   button.addEventListener("click", async () => {
     const answer = await request(`/${kind}s/${encodeURIComponent(id)}/cancel`, { method: "POST" }).catch(() => null);
-    button.textContent = $("announced").textContent = answer?.ok ? "Canceled" : `Not canceled: ${answer?.status ?? "the server cannot be reached"}`;
+    const why = { 401: "the server requires a token", 404: "it has ended" }[answer?.status] ?? answer?.status ?? "the server cannot be reached";
+    button.textContent = $("announced").textContent = answer?.ok ? "Canceled" : `Not canceled: ${why}`;
   });
   return button;
 }
