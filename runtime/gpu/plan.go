@@ -12,15 +12,15 @@ import (
 	"sync"
 )
 
-// Plan is which GPUs each worker is given.
+// Plan says which GPUs each worker gets.
 type Plan struct {
-	// devices has an entry a worker: the value of its CUDA_VISIBLE_DEVICES. nil means the variable is left as it is.
+	// devices has an entry for each worker: the value of its CUDA_VISIBLE_DEVICES. If nil, the variable is not changed.
 	devices []string
 	Workers int
-	Warning string // what the operator should know, or "" for nothing
+	Warning string // a warning for the operator, or ""
 }
 
-// Device returns what worker i is given, and whether it is given anything.
+// Device returns the value for worker i, and whether it has one.
 func (p Plan) Device(i int) (string, bool) {
 	if p.devices == nil {
 		return "", false
@@ -28,8 +28,8 @@ func (p Plan) Device(i int) (string, bool) {
 	return p.devices[i], true
 }
 
-// MakePlan shares the GPUs out. gpus is the value of --gpus; workers that of --workers, 0 for auto; set
-// reports whether it was given; visible are the GPUs that there are.
+// MakePlan distributes the GPUs. gpus is the value of --gpus, and workers that of --workers, with 0 for auto. set
+// reports whether --workers was given; visible are the GPUs of the machine.
 func MakePlan(gpus string, workers int, set bool, visible []string) (Plan, error) {
 	switch gpus {
 	case "", "all":
@@ -54,7 +54,7 @@ func MakePlan(gpus string, workers int, set bool, visible []string) (Plan, error
 
 func planEach(workers int, set bool, visible []string) (Plan, error) {
 	switch {
-	case workers == 0 && len(visible) == 0: // a machine without a GPU, where a model may work all the same
+	case workers == 0 && len(visible) == 0: // a model may work without a GPU too
 		return Plan{Workers: 1, Warning: "no GPU is visible: starting one worker without a GPU"}, nil
 	case len(visible) == 0:
 		return Plan{}, fmt.Errorf("no GPU is visible: CUDA_VISIBLE_DEVICES, NVIDIA_VISIBLE_DEVICES and /dev/nvidia0 show none")
@@ -67,14 +67,14 @@ func planEach(workers int, set bool, visible []string) (Plan, error) {
 	return Plan{devices: visible[:workers], Workers: workers}, nil
 }
 
-// gpuName is how CUDA_VISIBLE_DEVICES names a device: by its number, or by (the beginning of) the identifier
-// of a GPU or of a part of one, "MIG-GPU-<uuid>/<gi>/<ci>" being the older form.
+// gpuName matches the names of devices in CUDA_VISIBLE_DEVICES: a number, or (the beginning of) the identifier of a GPU
+// or of a part of one, of which "MIG-GPU-<uuid>/<gi>/<ci>" is the older form.
 var gpuName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(
 		`^([0-9]+|GPU-[0-9a-fA-F-]+|MIG-[0-9a-zA-Z/-]+)$`)
 })
 
-// parseGPUs reads a list such as "0;1;2,3": workers are parted by semicolons, the GPUs of one by commas.
+// parseGPUs parses a list such as "0;1;2,3". Semicolons separate workers, commas the GPUs of one worker.
 func parseGPUs(list string) ([]string, error) {
 	var devices []string
 	for worker := range strings.SplitSeq(list, ";") {
@@ -94,8 +94,8 @@ func parseGPUs(list string) ([]string, error) {
 	return devices, nil
 }
 
-// unseen warns of numbers of GPUs that are not here: CUDA hides all that stand behind one. Identifiers may be cut, and
-// those of parts have several forms, so they are CUDA's business.
+// unseen returns a warning about numbers of GPUs that do not exist, because CUDA ignores all that follow one. It does
+// not check identifiers, which may be abbreviated and, for parts, have several forms.
 func unseen(devices, visible []string) string {
 	for _, name := range visible {
 		if _, err := strconv.Atoi(name); err != nil {
@@ -114,7 +114,7 @@ func unseen(devices, visible []string) string {
 }
 
 // visibleGPUs returns the GPUs that a process started here would see, as CUDA_VISIBLE_DEVICES names them. CUDA
-// itself is not asked: the front never loads it. root is "/", but in tests.
+// itself is not asked, because the front never loads it. root is "/", except in tests.
 func visibleGPUs(env func(string) (string, bool), root string) []string {
 	if list, set := env("CUDA_VISIBLE_DEVICES"); set {
 		return listed(list)
@@ -123,15 +123,15 @@ func visibleGPUs(env func(string) (string, bool), root string) []string {
 	if len(nodes) == 0 {
 		return nil
 	}
-	// In a container: the runtime has let in what this names. Identifiers mean the same here as there, and
-	// there is no other name for parts of GPUs; numbers are given anew.
+	// In a container, this names the GPUs that the runtime has passed in. Identifiers are the same inside, and parts of
+	// GPUs have no other name; numbers are assigned anew.
 	if list, _ := env("NVIDIA_VISIBLE_DEVICES"); strings.HasPrefix(list, "GPU-") || strings.HasPrefix(list, "MIG-") {
 		return listed(list)
 	}
 	return nodes
 }
 
-// listed reads CUDA_VISIBLE_DEVICES as CUDA does: what follows the first name that is none does not count.
+// listed parses CUDA_VISIBLE_DEVICES as CUDA does: it ignores everything from the first invalid name on.
 func listed(list string) (names []string) {
 	for name := range strings.SplitSeq(list, ",") {
 		if name = strings.TrimSpace(name); !gpuName().MatchString(name) {
@@ -146,7 +146,7 @@ func listed(list string) (names []string) {
 func gpuNodes(root string) (names []string) {
 	found, _ := filepath.Glob(filepath.Join(root, "dev/nvidia[0-9]*")) // a fixed pattern
 	if len(found) == 0 {
-		// no nodes yet: they are made by the first who asks
+		// There are no nodes yet: the first program that uses the driver makes them.
 		found, _ = filepath.Glob(filepath.Join(root, "proc/driver/nvidia/gpus/*"))
 	}
 	for i := range found {

@@ -33,14 +33,15 @@ type Document struct {
 	Models map[string]string `json:"models,omitempty"`
 }
 
-// Setup is how the model's setup went.
+// Setup describes the model's setup.
 type Setup struct {
 	StartedAt   Time   `json:"started_at,omitzero"`
 	CompletedAt Time   `json:"completed_at,omitzero"`
 	Status      string `json:"status"` // starting, succeeded or failed
 	Logs        string `json:"logs"`
 
-	// While it runs: for how many seconds already, the last line of its logs, and how far a bar in that line is.
+	// These are set while it runs: its seconds until now, the last line of its logs, and the percent of a progress bar in
+	// that line.
 	Seconds  float64 `json:"seconds,omitempty"`
 	LastLine string  `json:"last_line,omitempty"`
 	Percent  *int    `json:"percent,omitempty"`
@@ -72,7 +73,7 @@ type Worker struct {
 	State string `json:"state"` // starting, setup, ready, draining, gone
 	// CUDA is the worker's report about its GPUs.
 	CUDA map[string]any `json:"cuda,omitempty"`
-	// LastExit says how the previous process ended that was not asked to.
+	// LastExit says how the last process ended that was not asked to.
 	LastExit string `json:"last_exit,omitempty"`
 	ExitedAt Time   `json:"-"`
 	// NextStart is when the next process is tried after failures.
@@ -104,21 +105,21 @@ type Preload struct {
 	State  string `json:"state"` // importing, ready, refused or gone
 	PID    int    `json:"pid,omitempty"`
 	Reason string `json:"reason,omitempty"` // why it was refused, or how it ended
-	Forked int    `json:"forked"`           // workers, ever
+	Forked int    `json:"forked"`           // workers since its start
 }
 
 // Fleet is this server's part in the model's job queue.
 type Fleet struct {
 	Connected bool   `json:"connected"`
-	Servers   int    `json:"servers"`         // that take jobs, as heard in the last 15 s
-	Stored    uint64 `json:"stored"`          // jobs that wait or run, on all servers; 0 where NATS does not say
-	Waiting   uint64 `json:"waiting"`         // of them, those that wait
-	Running   int    `json:"running"`         // of them, those that run, as the servers said in the last 15 s
+	Servers   int    `json:"servers"`         // that take jobs, by reports of the last 15 s
+	Stored    uint64 `json:"stored"`          // jobs that wait or run, on all servers; 0 if NATS does not report it
+	Waiting   uint64 `json:"waiting"`         // the part of them that waits
+	Running   int    `json:"running"`         // the part of them that runs, by reports of the last 15 s
 	Error     string `json:"error,omitempty"` // why the queue cannot be used
 }
 
-// Time is a time that JSON has as RFC 3339 in UTC, with microseconds. The zone is +00:00 as in Cog's health, for Python
-// reads a Z only from 3.11 on.
+// Time is written to JSON as RFC 3339 in UTC, with microseconds. The zone is +00:00, as in Cog's document, because
+// Python parses a Z only since 3.11.
 type Time struct{ time.Time }
 
 func (t Time) MarshalJSON() ([]byte, error) {

@@ -1,5 +1,3 @@
-// Package moves is the table of a state machine: which state may follow which. It is small because every machine of the
-// server uses it and none owns it.
-//
-// A machine keeps its own states, names and guards; the table alone is here.
+// Package moves has the transition table of a state machine: which state may follow which. It is a separate package
+// because all state machines of the server use it. Each machine has its own states, names and guards.
 package moves

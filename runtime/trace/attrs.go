@@ -10,7 +10,7 @@ import (
 // AttrModel is the attribute that names a model, in a server with several.
 const AttrModel = "pinion.model"
 
-// Attrs are attributes of a span. Each is encoded as it is added. As with append, only the result of a method counts.
+// Attrs are attributes of a span, in their encoded form. As with append, callers must use the result of a method.
 type Attrs []byte
 
 func (a Attrs) Text(key, value string) Attrs { return textAttr(a, spanAttributes, key, value) }
@@ -41,7 +41,7 @@ func textAttr(b []byte, field protowire.Number, key, value string) []byte {
 	return text(tag(b, valueString, protowire.BytesType), value) // an empty text is a value too
 }
 
-// keyed begins an attribute whose value takes that many bytes.
+// keyed appends the beginning of an attribute whose value takes size bytes.
 func keyed(b []byte, field protowire.Number, key string, size int) []byte {
 	b = varint(tag(b, field, protowire.BytesType), uint64(2+protowire.SizeBytes(len(key))+protowire.SizeBytes(size)))
 	b = text(tag(b, keyValueKey, protowire.BytesType), key)

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// ID names a trace, SpanID a span in it. Zero names none.
+// ID identifies a trace, SpanID a span in it. Zero means none.
 type (
 	ID     [16]byte
 	SpanID [8]byte
@@ -18,7 +18,7 @@ type (
 func (id ID) String() string     { return hex.EncodeToString(id[:]) }
 func (id SpanID) String() string { return hex.EncodeToString(id[:]) }
 
-// Context names a span to other programs. The zero value names none.
+// Context identifies a span to other programs. The zero value identifies none.
 type Context struct {
 	Trace   ID
 	Span    SpanID
@@ -28,7 +28,7 @@ type Context struct {
 
 func (c Context) Valid() bool { return c.Trace != ID{} && c.Span != SpanID{} }
 
-// maxState is how much of a tracestate is passed on, in bytes: what the specification asks for.
+// maxState is how many bytes of a tracestate are passed on, as the specification requires.
 const maxState = 512
 
 // Parse reads the headers traceparent and tracestate. A malformed parent is not a context.
@@ -46,7 +46,7 @@ func Parse(parent, state string) (c Context, ok bool) {
 		if !lowerHex(f.text) {
 			return Context{}, false
 		}
-		_, _ = hex.Decode(f.to, []byte(f.text)) // it is checked
+		_, _ = hex.Decode(f.to, []byte(f.text)) // the text was checked
 	}
 	if version[0] == 0xff || version[0] == 0 && len(parent) > size || len(parent) > size && parent[size] != '-' ||
 		!c.Valid() {
@@ -139,8 +139,8 @@ func newID() (id ID) {
 	return id
 }
 
-// spanIDs makes the ids of a trace's spans from a random one on. A random number for each costs more, and none of them
-// is a secret.
+// spanIDs makes the ids of a trace's spans, starting from a random one. A random number for each would cost more, and
+// ids are not secrets.
 type spanIDs struct{ last atomic.Uint64 }
 
 func (s *spanIDs) next() (id SpanID) {

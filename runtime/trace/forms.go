@@ -12,7 +12,7 @@ const (
 	Jaeger       // uber-trace-id
 )
 
-// The W3C headers: that of a request's parent, and that of what tracing systems add.
+// The W3C headers: of a request's parent, and of what tracing systems add.
 const (
 	ParentHeader = "traceparent"
 	StateHeader  = "tracestate"
@@ -20,10 +20,10 @@ const (
 
 const jaegerHeader = "uber-trace-id"
 
-// read finds the context of a request in its headers. peek returns "" where there is none.
+// read finds the context of a request in its headers. peek returns "" for a header that is absent.
 func (f Form) read(peek func(name string) string) (c Context, ok bool) {
 	switch f {
-	case B3, B3Multi: // OpenTelemetry has both read by either
+	case B3, B3Multi: // in OpenTelemetry too, each reads both
 		if single := peek("b3"); single != "" {
 			if c, ok = parseB3(single); ok {
 				return c, ok

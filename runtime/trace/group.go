@@ -2,18 +2,18 @@ package trace
 
 import "time"
 
-// Group is spans of a trace that end together. They are encoded one after another, in memory that is used again.
+// Group holds spans of a trace that end together. They are encoded one after another, in memory that is reused.
 type Group struct {
 	trace         *Trace
-	span          Span // the last one, if it is not encoded yet
-	last          bool // there is one
+	span          Span // the last one, until it is encoded
+	last          bool // span is in use
 	full          bool // the spans will be dropped, so none is encoded
 	n             int
-	front, worker []byte // encoded spans: of the front, and those that stand for a worker
+	front, worker []byte // encoded spans of the front and of a worker
 	attrs         Attrs
 }
 
-// maxKept is how large a group's memory may be to be used again, in bytes.
+// maxKept is the largest size of a group's memory that is reused, in bytes.
 const maxKept = 64 << 10
 
 // Group returns an empty group, for a sampled trace. Send takes it back.
@@ -26,7 +26,7 @@ func (t *Trace) Group() *Group {
 	return g
 }
 
-// Add adds an ended span below another one; the zero parent stands for the client's. Its caller may change the span
+// Add adds an ended span below parent; the zero parent stands for the client's span. The caller may change the span
 // until the next call of a method.
 func (g *Group) Add(c Context, name string, parent SpanID, start, end time.Time, attrs Attrs) *Span {
 	g.encode()

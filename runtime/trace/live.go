@@ -2,7 +2,7 @@ package trace
 
 import "sync"
 
-// live is the contexts of running predictions. Models of one server may have predictions with the same id.
+// live holds the contexts of running predictions. Models of one server may have predictions with the same id.
 type live struct {
 	mu   sync.Mutex
 	byID map[liveKey]*Context
@@ -10,8 +10,8 @@ type live struct {
 
 type liveKey struct{ model, id string }
 
-// SetLive notes the span of a model's running prediction, by the prediction's id, for the lines that it logs. The first
-// one with an id counts. The model is "" in a server with one model.
+// SetLive records the span of a model's running prediction, by the prediction's id, for the lines that it logs. If
+// several have the same id, the first counts. The model is "" in a server with one model.
 func (t *Trace) SetLive(model, id string, c *Context) {
 	l := &t.tracer.live
 	l.mu.Lock()
@@ -36,7 +36,7 @@ func (t *Trace) Ended(model, id string, c *Context) {
 	}
 }
 
-// Live returns the span of the model's running prediction with that id; zero for none.
+// Live returns the span of the model's running prediction with that id, or zero.
 func (t *Tracer) Live(model, id string) (c Context) {
 	if t == nil {
 		return c

@@ -1,7 +1,7 @@
 package trace
 
-// Propagation is what a request's headers hand on to everything done for it: the model, the models that it calls,
-// webhooks, uploads, the log and the job queue. The zero value hands nothing on.
+// Propagation holds the values of a request's headers that are passed on to everything done for it: the model, the
+// models that it calls, webhooks, uploads, the log and the job queue. The zero value passes nothing on.
 type Propagation struct {
 	// RequestID is the client's X-Request-Id; "" if it sent none.
 	RequestID string `json:"request_id,omitempty"`
@@ -13,16 +13,16 @@ type Propagation struct {
 // MaxRequestID is the longest X-Request-Id in bytes.
 const MaxRequestID = 200
 
-// Header is one of the headers that are handed on.
+// Header is one of the headers that are passed on.
 type Header struct {
 	Name  string
-	Max   int  // the longest value in bytes; 0 means as long as a request's headers may be
-	List  bool // its values are joined by commas; of another header the first one counts
-	Trace bool // of a trace: a request with a Trace has those of its span
+	Max   int  // the longest value in bytes; 0 means no limit but that of a request's headers
+	List  bool // its values are joined by commas; otherwise the first one counts
+	Trace bool // it belongs to a trace: a request with a Trace has the values of its span
 	Model bool // the model gets it in its context
 }
 
-// headers are those that are handed on. All that reads, sends, stores or shows them goes by this list.
+// headers are those that are passed on. All code that reads, sends, stores or shows them uses this list.
 var headers = [...]Header{
 	{Name: "X-Request-Id", Max: MaxRequestID},
 	{Name: ParentHeader, Trace: true, Model: true},
@@ -34,7 +34,7 @@ func (p *Propagation) Values() [len(headers)]*string {
 	return [...]*string{&p.RequestID, &p.TraceParent, &p.TraceState}
 }
 
-// HeaderOf returns the header of a value by its place in Values. They are apart so that a Propagation need not be on
+// HeaderOf returns the header of a value by its index in Values. They are separate so that a Propagation need not be on
 // the heap to be read.
 func HeaderOf(i int) *Header { return &headers[i] }
 
@@ -58,17 +58,17 @@ func ReadPropagation[T string | []byte](traced bool, values func(name string) []
 	return p
 }
 
-// ValidRequestID reports whether a value of X-Request-Id is handed on.
+// ValidRequestID reports whether a value of X-Request-Id is passed on.
 func ValidRequestID[T string | []byte](id T) bool {
 	return len(id) > 0 && fits(id, MaxRequestID)
 }
 
-// fits reports whether a value is handed on. most is Header.Max.
+// fits reports whether a value is passed on. most is Header.Max.
 func fits[T string | []byte](value T, most int) bool {
 	return (most == 0 || len(value) <= most) && printable(value)
 }
 
-// list joins the values of a header that is a list; "" if one is not printable.
+// list joins the values of a header that is a list. It returns "" if one is not printable.
 func list[T string | []byte](values []T) (joined string) {
 	for i, value := range values {
 		if !printable(value) {

@@ -17,13 +17,13 @@ type Span struct {
 	Context    Context
 	Parent     SpanID
 	Remote     bool // the parent is another program's
-	Worker     bool // it stands for something that a worker did
+	Worker     bool // it stands for work of a worker
 	Start, End time.Time
 	Attrs      Attrs
 	Failed     bool
 	Message    string    // why it failed
-	Exception  string    // the type of the exception that says so too; "" means there is none
-	Raised     time.Time // when that was
+	Exception  string    // the type of the exception that ended it, or ""
+	Raised     time.Time // when the exception was raised
 	Links      []Context
 }
 

@@ -9,11 +9,11 @@ import (
 
 // Tracer begins traces. Its fields are set before use.
 type Tracer struct {
-	// Sample decides about a trace that no client's context decides about; parent reports whether there is one.
+	// Sample decides whether a trace is sampled if no client's context says so; parent is the client's context, or zero.
 	Sample func(id ID, parent Context) bool
 	// Export receives ended spans of sampled traces, as fields of OTLP's ScopeSpans: those of the front, those that stand
-	// for a worker, and how many they are, at most Most. It must not block, nor keep the memory. Where Full reports that
-	// it would drop them it receives the number alone.
+	// for a worker, and their number, at most Most. It must not block, or keep the memory. If Full reports that it would
+	// drop them, it receives only their number.
 	Export func(front, worker []byte, n int)
 	Full   func() bool
 	Most   int
@@ -22,7 +22,7 @@ type Tracer struct {
 	// Forms are how contexts of clients are read and passed on. If a request has several, the last one counts, as with
 	// OpenTelemetry's propagators. nil means W3C's alone.
 	Forms []Form
-	// Header is another header that carries the context, in Jaeger's form or W3C's, or "" for none.
+	// Header is another header that carries the context, in Jaeger's form or W3C's, or "".
 	Header string
 	Jaeger bool
 	// Files means that downloads and uploads carry the context too.
@@ -58,11 +58,11 @@ func (t *Tracer) read(peek func(name string) string) Context {
 	return c
 }
 
-// Begin starts the trace of a request whose headers peek returns. It is nil if the client sent no context and the
+// Begin starts the trace of a request whose headers peek returns. It returns nil if the client sent no context and the
 // request is not sampled.
 func (t *Tracer) Begin(peek func(name string) string) *Trace { return t.Continue(t.read(peek)) }
 
-// Continue is Begin for a client's context that was read already; zero means it sent none.
+// Continue is Begin for a client's context that was read already; zero if it sent none.
 func (t *Tracer) Continue(parent Context) *Trace {
 	if t == nil {
 		return nil
@@ -87,7 +87,7 @@ func (t *Tracer) Root() *Trace {
 	return t.newTrace(id, Context{}, t.Sample(id, Context{}))
 }
 
-// Linked starts a trace that is sampled if one of these contexts is. It returns nil if there are none.
+// Linked starts a trace that is sampled if one of these contexts is. It returns nil without contexts.
 func (t *Tracer) Linked(to []Context) *Trace {
 	if t == nil || len(to) == 0 {
 		return nil
@@ -114,18 +114,18 @@ func (t *Tracer) newTrace(id ID, parent Context, sampled bool) *Trace {
 	return of
 }
 
-// Trace is what one request, setup or batch leaves. Its fields do not change once it is shared.
+// Trace is the trace of one request, setup or batch. Its fields do not change once it is shared.
 type Trace struct {
 	tracer  *Tracer
 	ids     spanIDs // safe for concurrent use
 	ID      ID
-	Parent  Context // the client's; zero means none
+	Parent  Context // the client's, or zero
 	Sampled bool
-	// Server is the request's span, Prediction that of the prediction; zero means there is none.
+	// Server is the request's span, Prediction that of the prediction; either may be zero.
 	Server, Prediction SpanID
 }
 
-// Another returns the same trace for another prediction of the request. nil returns nil.
+// Another returns the same trace for another prediction of the request. For a nil Trace it returns nil.
 func (t *Trace) Another() *Trace {
 	if t == nil {
 		return nil
@@ -146,12 +146,12 @@ func (t *Trace) New() Context {
 	return Context{Trace: t.ID, Span: t.ids.next(), Sampled: t.Sampled, State: t.Parent.State}
 }
 
-// Span starts a span below another one; the zero parent stands for the client's.
+// Span starts a span below parent; the zero parent stands for the client's span.
 func (t *Trace) Span(name string, kind Kind, parent SpanID, start time.Time, attrs Attrs) *Span {
 	return t.At(t.New(), name, kind, parent, start, attrs)
 }
 
-// At is Span for a span that is named already.
+// At is Span for a span that has a context already.
 func (t *Trace) At(c Context, name string, kind Kind, parent SpanID, start time.Time, attrs Attrs) *Span {
 	s := &Span{Name: name, Kind: kind, Context: c, Parent: parent, Start: start, Attrs: attrs}
 	if parent == (SpanID{}) {
@@ -160,7 +160,7 @@ func (t *Trace) At(c Context, name string, kind Kind, parent SpanID, start time.
 	return s
 }
 
-// Passed returns the W3C headers of a context, for callers that keep them as text; "" means none are passed on.
+// Passed returns the W3C headers of a context, for callers that keep them as text, or "" if none are passed on.
 func (t *Trace) Passed(c Context) (parent, state string) {
 	if t == nil || t.tracer.Ignore || !c.Valid() {
 		return "", ""

@@ -28,8 +28,8 @@ const (
 	flagsHasRemote, flagsRemote = 1 << 8, 1 << 9
 )
 
-// fixed is the fields that each span has, but for their values. The parent's is last: a span without one ends before
-// it.
+// fixed has the fields of every span, without their values. The parent's is last, because a span without a parent ends
+// before it.
 var fixed = [...]byte{
 	0: spanTraceID<<3 | byte(protowire.BytesType), 1: 16,
 	18: spanID<<3 | byte(protowire.BytesType), 19: 8,
@@ -40,12 +40,12 @@ var fixed = [...]byte{
 	54: spanParent<<3 | byte(protowire.BytesType), 55: 8, 63: 0,
 }
 
-// appendTo adds the span in OTLP's wire format, as a field of ScopeSpans. The SDK builds a message of a dozen objects
-// for each span first, which costs more than all else that a trace does.
+// appendTo appends the span in OTLP's wire format, as a field of ScopeSpans. The SDK first builds a message of a dozen
+// objects for each span, which costs more than the rest of a trace.
 func (s *Span) appendTo(b []byte) []byte {
 	b = tag(b, scopeSpansSpans, protowire.BytesType)
 	size := len(b)
-	b = append(b, 0, 0) // sized sets them
+	b = append(b, 0, 0) // set by sized
 	f := fixed
 	*(*ID)(f[2:]), *(*SpanID)(f[20:]) = s.Context.Trace, s.Context.Span
 	f[29] = byte(s.Kind) + kindInternal
@@ -65,7 +65,7 @@ func (s *Span) appendTo(b []byte) []byte {
 	return sized(b, size)
 }
 
-// appendRest adds what most spans do not have.
+// appendRest appends the fields that most spans do not have.
 func (s *Span) appendRest(b []byte) []byte {
 	b = textField(b, spanState, s.Context.State)
 	if s.Exception != "" {
@@ -87,7 +87,7 @@ func (s *Span) appendRest(b []byte) []byte {
 	return b
 }
 
-// sized writes the size of the message that ends b, where two bytes are kept for it.
+// sized writes the size of the message at the end of b to the two bytes that are reserved for it.
 func sized(b []byte, at int) []byte {
 	switch size := len(b) - at - 2; {
 	case size < 1<<7:
@@ -113,8 +113,8 @@ func flagsOf(c Context, remote bool) (flags uint32) {
 	return flags
 }
 
-// tag begins a field with a number below 16, as all but one have: its tag is a byte. Unlike protowire's function it is
-// inlined, as is varint.
+// tag appends the tag of a field whose number is below 16, as all but one are: the tag is a byte. Unlike protowire's
+// function it is inlined, as is varint.
 func tag(b []byte, field protowire.Number, kind protowire.Type) []byte {
 	return append(b, byte(field)<<3|byte(kind))
 }
@@ -147,7 +147,7 @@ func timeField(b []byte, field protowire.Number, at time.Time) []byte {
 	return binary.LittleEndian.AppendUint64(tag(b, field, protowire.Fixed64Type), uint64(at.UnixNano()))
 }
 
-// valid returns a text as protobuf requires it: a collector refuses a whole batch for one wrong byte.
+// valid returns a text as protobuf requires it, because a collector refuses a whole batch for one invalid byte.
 func valid(text string) string {
 	if utf8.ValidString(text) {
 		return text
