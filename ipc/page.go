@@ -156,7 +156,7 @@ func (p *Page) SetPredictionPipesFull(full bool) {
 	p.word(offOwnFull).Store(word)
 }
 
-// Begin marks the begin of a read.
+// Begin marks the start of a read.
 func (c Consumed) Begin() { c.version.Add(1) }
 
 // End marks the end of a read of n bytes.

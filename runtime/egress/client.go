@@ -29,9 +29,9 @@ type Options struct {
 	ConnectTimeout time.Duration
 	// IdleTimeout is how long a connection waits for its next request.
 	IdleTimeout time.Duration
-	// Bounds of connections: to a host, idle ones to a host, idle ones. As in http.Transport.
+	// Bounds of connections, as in http.Transport: to a host, idle ones to a host, and all idle ones.
 	MaxPerHost, MaxIdlePerHost, MaxIdle int
-	// TLS is how servers are verified. Default: by the system's authorities.
+	// TLS configures how servers are verified. Default: by the system's authorities.
 	TLS *tls.Config
 }
 
@@ -48,7 +48,7 @@ func New(o Options) *Client {
 	if o.DenyPrivate {
 		dialer.Control, proxy = Deny, nil
 	}
-	// Not behind an http.Client, which would show targets of redirects in its errors.
+	// There is no http.Client, which would show targets of redirects in its errors.
 	return &Client{o, &http.Transport{
 		Proxy:                  proxy,
 		DialContext:            dialer.DialContext,
@@ -68,7 +68,7 @@ func New(o Options) *Client {
 // Close closes the idle connections.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// Request is what is sent to a URL, and again to where that redirects.
+// Request is sent to a URL, and again to each target of a redirect.
 type Request struct {
 	Method string
 	Header http.Header // Send adds the User-Agent and credentials
@@ -76,8 +76,8 @@ type Request struct {
 	// Body returns the body from its start, or nil. Each try on a connection opens it anew, because the
 	// transport may still read the last one.
 	Body func() io.ReadCloser
-	// Token is sent as `Authorization: Bearer` to the host of the first URL, instead of the credentials in a URL; "" means
-	// none.
+	// Token, if not "", is sent as `Authorization: Bearer` to the host of the first URL, instead of the credentials in a
+	// URL.
 	Token string
 	// SeeOther means that 303 is followed too; otherwise it is an answer.
 	SeeOther bool
@@ -108,7 +108,7 @@ func (c *Client) Send(ctx context.Context, r *Request, to *url.URL) (*http.Respo
 
 // request makes the request to target, to which the first URL led.
 func (c *Client) request(ctx context.Context, r *Request, first, target *url.URL) *http.Request {
-	// Not by http.NewRequest, which would copy the URL: it may be long, and there may be many tries at once.
+	// http.NewRequest would copy the URL, which may be long, and there may be many tries at once.
 	request := (&http.Request{
 		Method: r.Method, URL: target, Host: strings.TrimSuffix(target.Host, ":"), Proto: "HTTP/1.1", ProtoMajor: 1,
 		ProtoMinor: 1, Header: r.Header.Clone(), ContentLength: r.Size,
@@ -136,7 +136,7 @@ func IsRedirect(code int) bool {
 		code == http.StatusTemporaryRedirect || code == http.StatusPermanentRedirect
 }
 
-// Sendable reports whether something can be sent to u.
+// Sendable reports whether u is a URL to which a request can be sent.
 func Sendable(u *url.URL) bool {
 	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return false

@@ -12,7 +12,7 @@ import (
 // internal names resolve.
 var ErrPrivate = errors.New("the address is not public")
 
-// Deny is a net.Dialer.Control that refuses all but public addresses. It checks the resolved address of the connection,
+// Deny refuses all but public addresses. It is a net.Dialer.Control. It checks the resolved address of the connection,
 // so a second DNS answer cannot bypass it. Use it without proxies, which resolve names themselves.
 func Deny(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)

@@ -10,9 +10,9 @@ import (
 
 // StatusError is an answer that refused a request.
 type StatusError struct {
-	Peer       string // who answered, as the text names it
+	Peer       string // the name of the server in the error's text
 	Code       int
-	RetryAfter time.Duration // 0 means none
+	RetryAfter time.Duration // 0 if the answer has none
 }
 
 // NewStatusError returns the error of an answer.
@@ -20,7 +20,7 @@ func NewStatusError(peer string, response *http.Response, now time.Time) *Status
 	return &StatusError{peer, response.StatusCode, retryAfter(response.Header.Get("Retry-After"), now)}
 }
 
-// Error has the status's standard text, not the answer's.
+// Error returns the standard text of the status, not the answer's text.
 func (e *StatusError) Error() string {
 	text := "the " + e.Peer + " answered " + strconv.Itoa(e.Code)
 	if words := http.StatusText(e.Code); words != "" {
@@ -54,11 +54,11 @@ func Temporary(err error) bool {
 	return false
 }
 
-// Backoff is how long to wait between tries.
+// Backoff says how long to wait between tries.
 type Backoff struct {
 	// First is the wait after the first try. It doubles with each further one, up to Most.
 	First, Most time.Duration
-	// Random returns a number in [0, 1). Default: math/rand's.
+	// Random returns a number in [0, 1). Default: that of math/rand.
 	Random func() float64
 }
 

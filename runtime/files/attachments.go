@@ -16,7 +16,7 @@ import (
 // like those of predictions. It implements request.Attachments.
 type Attachments struct {
 	store  *Store
-	folder string // "" means there was no file yet
+	folder string // "" if there was no file yet
 	remove func()
 	paths  []string
 }
@@ -60,7 +60,7 @@ func (a *Attachments) Add(name, mediaType string, from io.Reader) (int, error) {
 			"The file %s is larger than %d bytes, the limit of --max-download", strconv.Quote(logtext.Clip(name)),
 			s.options.MaxFile)}
 	case source.err != nil:
-		return 0, source.err // and not as save tells it, in words for downloads
+		return 0, source.err // save's error has the words for downloads
 	case err != nil:
 		return 0, err
 	}
@@ -83,7 +83,7 @@ func (a *Attachments) Close() {
 	}
 }
 
-// sourceReader reads what a client sends and keeps why that ended.
+// sourceReader reads what a client sends and keeps its error.
 type sourceReader struct {
 	from io.Reader
 	err  error

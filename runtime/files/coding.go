@@ -53,7 +53,7 @@ func open(coding string, from *bufio.Reader) (io.Reader, error) {
 	return gzip.NewReader(from)
 }
 
-// openDeflate reads zlib's format, which "deflate" means, and bare DEFLATE, which some servers send.
+// openDeflate reads zlib's format, which "deflate" stands for, and bare DEFLATE, which some servers send.
 func openDeflate(from *bufio.Reader) (io.Reader, error) {
 	const method, window = 8, 7
 	head, err := from.Peek(2)

@@ -131,7 +131,7 @@ type base64Reader struct {
 	ready   []byte // decoded, not yet read
 	padding int
 	done    bool
-	odd     bool // the standard decoder cannot read it
+	odd     bool // the standard decoder cannot read the text
 }
 
 const chunk = 32 << 10 // a multiple of 4

@@ -16,8 +16,8 @@ import (
 	"pinion/runtime/trace"
 )
 
-// newClient returns a client of the store. Without an Accept-Encoding most servers send files as they are stored. Some
-// stored files are compressed anyway; decoded reads those.
+// newClient returns an HTTP client for the store. Without an Accept-Encoding most servers send files as they are
+// stored. Some stored files are compressed anyway; decoded reads those.
 func newClient(o Options, denied bool) *egress.Client {
 	return egress.New(egress.Options{
 		UserAgent: o.UserAgent, MaxRedirects: o.MaxRedirects, DenyPrivate: denied, ConnectTimeout: 30 * time.Second,

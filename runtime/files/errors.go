@@ -38,7 +38,7 @@ var (
 	ErrScheme = errors.New("not an http, https or data URL")
 )
 
-// Of uploads.
+// Errors of uploads.
 var (
 	// ErrPrefix means that the upload URL is not an http or https URL.
 	ErrPrefix = errors.New("the URL to upload to is not an http or https URL")

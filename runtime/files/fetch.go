@@ -29,7 +29,7 @@ func (s *Store) Fetch(ctx context.Context, id string, p predict.Prepared) (input
 		return p.Input, nothing, nil
 	}
 	if !slices.ContainsFunc(p.Files, func(f predict.File) bool { return f.Path == "" }) {
-		paths := make([]string, len(p.Files)) // all are attachments
+		paths := make([]string, len(p.Files)) // all files are attachments
 		for i := range paths {
 			paths[i] = p.Files[i].Path
 		}

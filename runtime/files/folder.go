@@ -124,7 +124,7 @@ func removeIfStale(path string) error {
 		return ignoreMissing(err)
 	}
 	if err := flock(lock); err != nil {
-		return lock.Close() // in use
+		return lock.Close() // the folder is in use
 	}
 	return errors.Join(removeAll(path), lock.Close())
 }

@@ -7,7 +7,7 @@ import (
 	"pinion/runtime/mediatype"
 )
 
-// typeOf returns the media type of a file, by its extension, else by its first bytes.
+// typeOf returns the media type of a file, by its extension or else by its first bytes.
 func typeOf(name string, content io.ReaderAt) string {
 	if known := mediatype.Of(extensionOf(name)); known != "" {
 		return known

@@ -28,8 +28,8 @@ func folderName(id string) string {
 	}, id[:min(len(id), maxFolderName)])
 }
 
-// safeName makes a safe file name: no separators, nothing that a terminal or a shell pattern would hide, and not too
-// long. "" means no character remains.
+// safeName returns a safe file name: without separators and characters that a terminal or a shell pattern would hide,
+// and not too long. It returns "" if no character remains.
 func safeName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || r == '/' || r == '\\' || !unicode.IsPrint(r) {

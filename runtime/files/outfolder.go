@@ -17,7 +17,7 @@ import (
 type outFolder struct {
 	path   string
 	token  string // 32 hexadecimal digits
-	mark   []byte // the begin of a mark in JSON, with its quote
+	mark   []byte // the beginning of a mark in JSON, with its quote
 	remove func() // may be called any number of times
 }
 
@@ -42,18 +42,18 @@ func newToken() string {
 	return hex.EncodeToString(secret[:])
 }
 
-// markOf returns the begin of a mark in JSON, with its quote.
+// markOf returns the beginning of a mark in JSON, with its quote.
 func markOf(token string) []byte { return []byte(`"` + markPrefix + token + ":") }
 
-// numbered splits "0/out.png" into the file's number and name; false means our workers never send such a name.
+// numbered returns the number in "0/out.png". ok is false for names that a worker never sends.
 func numbered(file string) (number string, ok bool) {
 	number, name, _ := strings.Cut(file, "/")
 	_, err := strconv.ParseUint(number, 10, 32)
 	return number, err == nil && name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00")
 }
 
-// open opens a file by its number and name, "0/out.png". It follows no link out of the folder and does not block. A
-// file that is not regular is ErrNoFile: a device may never end.
+// open opens a file by its number and name, "0/out.png". It follows no link out of the folder and does not block. For a
+// file that is not regular the error is ErrNoFile, because a device may never end.
 func (f *outFolder) open(file string) (*os.File, error) {
 	if _, ok := numbered(file); !ok {
 		return nil, ErrNoFile

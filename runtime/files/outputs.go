@@ -14,8 +14,8 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// Outputs are the output files of a prediction that its client gets as they are. The worker writes them like those of
-// Uploads.
+// Outputs are the output files of a prediction that its client receives as they are. The worker writes them like those
+// of Uploads.
 type Outputs struct{ outFolder }
 
 // NewOutputs makes the folder for the output files of the prediction with that id; Close removes it. The error is
@@ -37,7 +37,7 @@ func (o *Outputs) Token() string { return o.token }
 // Close removes the files. It may be called any number of times.
 func (o *Outputs) Close() { o.remove() }
 
-// Only opens the file that an output consists of, alone or alone in a list; nil means the output is anything else. The
+// Only opens the file of an output that is one file, or a list of one file. It returns nil for any other output. The
 // caller calls done after its last read.
 func (o *Outputs) Only(output []byte) (only *predict.OutputFile, done func()) {
 	marks := findMarks(output, o.mark)
@@ -80,7 +80,7 @@ func (o *Outputs) Inline(output []byte, room func(bytes int) bool) ([]byte, erro
 		if err != nil {
 			return nil, fmt.Errorf("read output file %s: %w", strconv.Quote(logtext.Clip(m.file)), diskError(err))
 		}
-		if info, err := file.Stat(); err == nil && !room(3*int(info.Size())) { // the content, and its growing text
+		if info, err := file.Stat(); err == nil && !room(3*int(info.Size())) { // the content and its text
 			file.Close()
 			return nil, ErrNoRoom
 		}

@@ -46,7 +46,7 @@ func (s *Store) limit(ctx context.Context, err *error) (limited context.Context,
 	return limited, p, func() { p.timer.Stop(); end() }
 }
 
-// begin begins to count anew: the content comes now.
+// begin restarts the count when the content begins.
 func (p *pace) begin() {
 	if p == nil {
 		return

@@ -16,8 +16,7 @@ const markPrefix = "pinion-file:"
 
 // Uploads are the output files of a prediction that are uploaded. The worker copies each to Folder()/<number>/<name>
 // and replaces it by a mark; Resolve replaces the mark by the file's URL.
-//
-// A nil *Uploads is for a prediction whose files are not uploaded. Safe for concurrent use.
+// A nil *Uploads is for a prediction whose files are not uploaded. Uploads is safe for concurrent use.
 type Uploads struct {
 	outFolder
 	store  *Store
@@ -78,7 +77,7 @@ func (u *Uploads) Close() {
 
 // Chunk is a part of an output, and the files that it names.
 type Chunk struct {
-	uploads *Uploads // nil means there are no files
+	uploads *Uploads // nil if there are no files
 	text    []byte
 	files   []chunkFile
 }
@@ -88,12 +87,12 @@ type chunkFile struct {
 	mark
 	name   string        // at the destination
 	before chan struct{} // closed when no file of that name is being uploaded any more, or nil
-	done   chan struct{} // closed when this one is not; nil means it was closed
+	done   chan struct{} // closed when this one is not being uploaded any more; nil if it was closed
 }
 
-// Chunk finds the files that chunk names. Files of one name have one URL: those of one chunk get names of their own,
-// "out.png" and "out-1.png", and those of different chunks are uploaded one after another, in the order of the calls of
-// Chunk. The caller calls Resolve, which may wait for chunks before. Chunk is valid JSON (package rawjson).
+// Chunk finds the files that chunk names. Files of the same name have the same URL. So those of one chunk get distinct
+// names, "out.png" and "out-1.png", and those of different chunks are uploaded one after another, in the order of the
+// calls to Chunk. The caller calls Resolve, which may wait for earlier chunks. chunk is valid JSON (package rawjson).
 func (u *Uploads) Chunk(chunk []byte) Chunk {
 	c := Chunk{text: chunk}
 	if u == nil {
@@ -149,7 +148,7 @@ func (c Chunk) Resolve(ctx context.Context) ([]byte, error) {
 	return append(out, c.text[from:]...), nil
 }
 
-// Resolve is Chunk and its Resolve.
+// Resolve calls Chunk and then its Resolve.
 func (u *Uploads) Resolve(ctx context.Context, chunk []byte) ([]byte, error) {
 	return u.Chunk(chunk).Resolve(ctx)
 }
@@ -173,7 +172,7 @@ func (u *Uploads) inTurn(ctx context.Context, f *chunkFile) (string, error) {
 	return u.upload(ctx, f)
 }
 
-// release lets the next file of the same name follow.
+// release allows the next file of the same name to be uploaded.
 func (u *Uploads) release(f *chunkFile) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -184,7 +183,7 @@ func (u *Uploads) release(f *chunkFile) {
 	f.done = nil
 }
 
-// release lets other chunks follow the files whose turn did not come.
+// release allows other chunks to continue, after files whose upload did not begin.
 func (c Chunk) release() {
 	for i := range c.files {
 		if f := &c.files[i]; f.done != nil {
@@ -203,7 +202,7 @@ func (u *Uploads) upload(ctx context.Context, f *chunkFile) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// Frees the disk early. The prediction's end removes the rest.
+	// This frees the disk early. The prediction's end removes the rest.
 	_ = os.RemoveAll(filepath.Join(u.path, number))
 	return found, nil
 }

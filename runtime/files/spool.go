@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// otherDisk is where request bodies go if the folder of temporary files lies in memory. By the File System Hierarchy
-// Standard it is kept over a restart of the machine, so it lies on a disk.
+// otherDisk is where request bodies go if the folder of temporary files is in memory. By the Filesystem Hierarchy
+// Standard it is preserved between reboots, so it is on a disk.
 const otherDisk = "/var/tmp"
 
 // diskReserve is how many bytes Spool leaves free of a file system.
@@ -21,7 +21,7 @@ var (
 	ErrNoDisk   = errors.New("the folder of temporary files lies in memory, and so does /var/tmp, or it cannot be written")
 )
 
-// SpoolToDisk is Spool; nil without an error if temporary files lie in memory.
+// SpoolToDisk is Spool, but returns nil without an error if temporary files are in memory.
 func (s *Store) SpoolToDisk(size int64) (*os.File, error) {
 	file, err := s.Spool(size)
 	if errors.Is(err, ErrNoDisk) {
@@ -30,9 +30,9 @@ func (s *Store) SpoolToDisk(size int64) (*os.File, error) {
 	return file, err
 }
 
-// Spool makes a file for a request body of that size in bytes (0: unknown), which memory has no room for. The file has
-// no name: its room is free once its descriptors and mappings are. The error is ErrDiskFull, ErrNoDisk, ErrClosed or
-// one of the disk.
+// Spool makes a file for a request body for which memory has no room. size is its size in bytes; 0 means unknown. The
+// file has no name, so its space is freed with its descriptors and mappings. The error is ErrDiskFull, ErrNoDisk,
+// ErrClosed or one of the disk.
 func (s *Store) Spool(size int64) (*os.File, error) {
 	if !s.enter() {
 		return nil, ErrClosed
@@ -56,7 +56,7 @@ func (s *Store) Spool(size int64) (*os.File, error) {
 	if err != nil {
 		return nil, diskError(err)
 	}
-	// Takes the room at once, where the file system can.
+	// This allocates the space at once, if the file system can.
 	if err := unix.Fallocate(int(file.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, max(size, 1)); err == unix.ENOSPC ||
 		err == unix.EDQUOT {
 		file.Close()
@@ -65,8 +65,8 @@ func (s *Store) Spool(size int64) (*os.File, error) {
 	return file, nil
 }
 
-// hasRoom reports whether folder lies on a disk. The error is ErrDiskFull where that has no room for size bytes, or one
-// of the disk.
+// hasRoom reports whether folder is on a disk. The error is ErrDiskFull if that has no room for size bytes, or one of
+// the disk.
 func hasRoom(folder string, size int64) (onDisk bool, err error) {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(folder, &disk); err != nil {
@@ -81,14 +81,14 @@ func hasRoom(folder string, size int64) (onDisk bool, err error) {
 	return true, nil
 }
 
-// spoolElsewhere makes a file without a name in folder. The error is ErrNoDisk if that cannot be.
+// spoolElsewhere makes a file without a name in folder. The error is ErrNoDisk if that is not possible.
 func spoolElsewhere(folder string, size int64) (*os.File, error) {
 	if onDisk, err := hasRoom(folder, size); errors.Is(err, ErrDiskFull) {
 		return nil, err
 	} else if err != nil || !onDisk {
 		return nil, ErrNoDisk
 	}
-	// Not every file system has it; then bodies do not go there, since a file with a name could stay.
+	// Not every file system supports this. Bodies do not go to others, because a file with a name could be left behind.
 	fd, err := unix.Open(folder, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, ErrNoDisk

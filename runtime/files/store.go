@@ -51,7 +51,7 @@ type Options struct {
 	// OnTransfer receives the end of each transfer: Download or Upload; Succeeded, Failed or Canceled; and the file's size
 	// in bytes, 0 unless it succeeded. It must not block. The default is none.
 	OnTransfer func(direction, outcome string, bytes int64)
-	// Logger logs what no caller gets as an error: for example, a folder that could not be removed. The default is none.
+	// Logger logs errors that are not returned, for example of a folder that could not be removed. The default is none.
 	Logger *slog.Logger
 }
 
@@ -72,7 +72,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Store makes the folders of predictions. Safe for concurrent use.
+// Store makes the folders of predictions. It is safe for concurrent use.
 type Store struct {
 	options Options
 	client  *egress.Client // of downloads
@@ -139,7 +139,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// enter counts a running call, unless the store is closed.
+// enter counts a running call, and returns false if the store is closed.
 func (s *Store) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,14 +15,14 @@ import (
 	"pinion/runtime/trace"
 )
 
-// Destination is where files are uploaded.
+// Destination says where files are uploaded.
 type Destination struct {
 	Prefix string // an http or https URL; a file goes to its path, a slash and the file's name
-	// Propagation is the headers that are sent.
+	// Propagation has the headers that are sent.
 	trace.Propagation
-	Prediction string // its id, sent as X-Prediction-Id; "" means it is not sent
-	// Trace records each file, below its prediction; nil means nothing is recorded. Where Trace.Files says so, the context
-	// of the file's span is sent instead of that of Propagation.
+	Prediction string // its id, sent as X-Prediction-Id, or ""
+	// Trace records each file, below its prediction; it may be nil. If Trace.Files is true, the context of the file's span
+	// is sent instead of that of Propagation.
 	Trace *trace.Trace
 	// Trusted means that the operator named the prefix, not a client.
 	Trusted bool
@@ -58,7 +58,7 @@ func (s *Store) upload(ctx context.Context, to Destination, name string,
 	}
 	defer file.close()
 	size = file.size
-	var traced *trace.Trace // whose span is sent
+	var traced *trace.Trace // its span is sent
 	var sent trace.Context
 	if t := to.Trace; t != nil {
 		span := t.Span("cog.prediction.upload_output", trace.Client, t.Prediction, time.Now(),
@@ -99,7 +99,7 @@ func (s *Store) upload(ctx context.Context, to Destination, name string,
 func fileURL(prefix, name string) (*url.URL, error) {
 	u, err := url.Parse(prefix)
 	if err != nil || !egress.Sendable(u) {
-		return nil, ErrPrefix // without the URL, which may have a secret
+		return nil, ErrPrefix // does not show the URL, which may have a secret
 	}
 	u.Fragment, u.RawFragment = "", ""
 	u.RawPath = strings.TrimSuffix(u.EscapedPath(), "/") + "/" + url.PathEscape(name)
@@ -120,7 +120,7 @@ type source struct {
 func openRegular(open func() (*os.File, error)) (*source, error) {
 	file, err := open()
 	if err != nil {
-		return nil, ErrNoFile // without the path, which clients must not see
+		return nil, ErrNoFile // does not show the path to clients
 	}
 	info, err := file.Stat()
 	if err != nil || !info.Mode().IsRegular() {
@@ -178,7 +178,7 @@ func passOn(header http.Header, name, value string) {
 // maxLocation bounds the Location of an answer, which becomes part of the output.
 const maxLocation = 8 << 10
 
-// foundAt returns the URL of a file that was PUT to target, where the answer had that Location.
+// foundAt returns the URL of a file that was PUT to target, by the Location of the answer.
 func foundAt(target *url.URL, location string) string {
 	at := target
 	if location != "" && len(location) <= maxLocation {

@@ -10,19 +10,19 @@ import (
 type Account struct {
 	sender   *Sender
 	ended    atomic.Int64 // deliveries whose prediction has ended
-	retrying atomic.Int64 // events that failed and are tried again
+	retrying atomic.Int64 // events that failed and are retried
 	losses   atomic.Uint64
-	// The last failure of an event that is tried again, and of one that is not; nil means none yet.
+	// The last failure of an event that is retried, and of one that is not; nil if there was none.
 	retried, lost atomic.Pointer[Failure]
 }
 
 // State is the state of an account's deliveries at one moment.
 type State struct {
 	Pending  int      // ended predictions with events that are not delivered yet
-	Retrying int      // events that failed and are tried again
+	Retrying int      // events that failed and are retried
 	Losses   uint64   // events that failed for good, and ends of predictions that were never sent
-	Retried  *Failure // the last one of an event that is tried again; nil means none since the start
-	Lost     *Failure // the last one of an event that is not
+	Retried  *Failure // the last failure of an event that is retried; nil if there was none
+	Lost     *Failure // the last failure of an event that is not retried
 }
 
 // Failure is why a try failed, in words that a log may show.
@@ -31,7 +31,7 @@ type Failure struct{ Receiver, Error string }
 // Account returns a new account.
 func (s *Sender) Account() *Account { return &Account{sender: s} }
 
-// State returns the state of this moment.
+// State returns the current state.
 func (a *Account) State() State {
 	return State{
 		Pending: int(a.ended.Load()), Retrying: int(a.retrying.Load()), Losses: a.losses.Load(),

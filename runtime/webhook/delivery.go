@@ -14,7 +14,7 @@ import (
 
 // item is an event to deliver.
 type item struct {
-	event  predict.Events // one of them
+	event  predict.Events // a single event
 	record predict.Record
 	cost   int64 // bytes charged for it
 }
@@ -41,12 +41,12 @@ type delivery struct {
 	account    *Account
 	prediction *predict.Prediction
 	target     *url.URL
-	wake       chan struct{} // one token: there is a new event
+	wake       chan struct{} // a token means that there is a new event
 
 	mu        sync.Mutex
 	queue     []item // start and outputs
-	logs      item   // the newest; event 0 means none
-	completed item   // event 0 means none
+	logs      item   // the newest; event 0 if there is none
+	completed item   // event 0 if there is none
 	logged    int    // bytes of logs in the record of the last EventLog
 	reserved  int64  // bytes reserved since the prediction's end
 	begun     bool   // start was queued
@@ -54,15 +54,15 @@ type delivery struct {
 	ended     time.Time
 	running   bool // run is running
 
-	stored bool // of a Stored event: nothing above is used
+	stored bool // for a Stored event, which uses none of the above
 
 	// Used only by run.
 	lastLogs  time.Time // when logs were last sent
 	warned    bool      // a failure was logged
-	delivered int       // how many events before this one
+	delivered int       // number of events before the current one
 }
 
-// Observe enters an event. It is called with the prediction's lock held.
+// Observe adds an event. It is called with the prediction's lock held.
 func (d *delivery) Observe(rec predict.Record, e predict.Event) {
 	rec.Input = nil // not sent in webhooks
 	want := d.prediction.Request.WebhookEvents
@@ -144,7 +144,7 @@ func (d *delivery) supersedeLogs() {
 	}
 }
 
-// end enters the last event. Called with the lock held.
+// end adds the last event. Called with the lock held.
 func (d *delivery) end(rec predict.Record, want predict.Events) {
 	d.isEnded, d.ended = true, d.sender.now()
 	d.sender.count(0, 1)
@@ -300,7 +300,7 @@ func (d *delivery) deliver(it item) {
 	d.report(it.event, Failed)
 }
 
-// first tries to deliver an event for the first time. When the server stops, completed goes first.
+// first tries to deliver an event for the first time. When the server stops, it gives way to a completed event.
 func (d *delivery) first(it item) error {
 	s := d.sender
 	if it.event == predict.OnCompleted {

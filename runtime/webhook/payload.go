@@ -6,7 +6,7 @@ import (
 )
 
 // payload is the body of one request, in parts. The transport may read after RoundTrip has returned, when the parts may
-// be unmapped: detach prevents that.
+// be unmapped; detach prevents that.
 type payload struct {
 	mu       sync.Mutex
 	parts    [3][]byte

@@ -12,7 +12,7 @@ import (
 	"pinion/runtime/trace"
 )
 
-// post tries once to deliver a record. It follows redirects, and takes Options.Timeout at most.
+// post tries once to deliver a record. It follows redirects, and takes at most Options.Timeout.
 func (s *Sender) post(ctx context.Context, d *delivery, rec *predict.Record) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.o.Timeout, ErrTimeout)
 	defer cancel()
@@ -35,7 +35,7 @@ func (s *Sender) render(rec *predict.Record) [3][]byte {
 	return [3][]byte{head, rec.Output, tail}
 }
 
-// send sends a body to the target, and to where that redirects.
+// send sends a body to the target, and to the targets of redirects.
 func (s *Sender) send(ctx context.Context, d *delivery, span *trace.Span, parts [3][]byte) error {
 	header := d.header(span)
 	if !s.o.Key.IsZero() && (!s.o.SignMembers || d.prediction.Request.Members != nil) {
@@ -55,7 +55,7 @@ func (s *Sender) send(ctx context.Context, d *delivery, span *trace.Span, parts 
 	switch code := response.StatusCode; {
 	case code >= 200 && code <= 299 || code == http.StatusSeeOther:
 		return nil
-	case egress.IsRedirect(code): // it names no target
+	case egress.IsRedirect(code): // the redirect has no target
 		return ErrRedirect
 	default:
 		return egress.NewStatusError("receiver", response, s.now())

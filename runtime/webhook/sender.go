@@ -21,9 +21,9 @@ import (
 type Options struct {
 	// AuthToken is sent as `Authorization: Bearer`. The default is none.
 	AuthToken string
-	// Key signs deliveries. Default: none is signed.
+	// Key signs deliveries. The default is no signature.
 	Key Key
-	// SignMembers means that only those of predictions with predict.Request.Members are signed.
+	// SignMembers means that only deliveries of predictions with predict.Request.Members are signed.
 	SignMembers bool
 	// UserAgent is the User-Agent of deliveries. Default: "pinion".
 	UserAgent string
@@ -89,7 +89,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Sender delivers webhooks. Safe for concurrent use.
+// Sender delivers webhooks. It is safe for concurrent use.
 type Sender struct {
 	o       Options
 	client  *egress.Client
@@ -97,7 +97,7 @@ type Sender struct {
 	encoder predict.Encoder
 	ctx     context.Context // ends with Close
 	cancel  context.CancelCauseFunc
-	waits   context.Context // ends with Hasten: nothing waits for a retry any more
+	waits   context.Context // ends with Hasten, when nothing waits for a retry any more
 	hasten  context.CancelFunc
 	// Tests replace these.
 	now   func() time.Time
@@ -107,11 +107,11 @@ type Sender struct {
 
 	mu         sync.Mutex
 	running    int           // deliveries with a goroutine
-	ended      int           // those whose prediction has ended
-	retries    int           // those that may be retried
+	ended      int           // deliveries whose prediction has ended
+	retries    int           // deliveries that may be retried
 	retryBytes int64         // of retries
 	reserved   int64         // bytes of ended
-	changed    chan struct{} // closed when running or ended falls; nil means no caller waits
+	changed    chan struct{} // closed when running or ended falls; nil if no caller waits
 }
 
 // New returns a sender.
@@ -131,10 +131,10 @@ func New(o Options) *Sender {
 	return s
 }
 
-// target reads the URL of a prediction's webhook; nil means nothing can be sent there.
+// target parses the URL of a prediction's webhook. It returns nil if nothing can be sent there.
 func (s *Sender) target(webhook, id string) *url.URL {
 	u, err := url.Parse(webhook)
-	if err != nil || !egress.Sendable(u) { // httpd has checked it; the log must not show it
+	if err != nil || !egress.Sendable(u) { // httpd has checked the URL, and the log must not show it
 		s.o.Logger.Warn("cannot deliver webhook events", "prediction_id", logtext.Clip(id), "error", ErrURL)
 		return nil
 	}
@@ -156,9 +156,9 @@ func (s *Sender) Drain(ctx context.Context) error {
 	return nil
 }
 
-// Hasten cuts all waits between deliveries short, because the server stops: an event that waits for a retry is tried
-// once more, at once, and an event that is delivered later is tried once. Outputs that wait are dropped where a newer
-// event follows.
+// Hasten ends all waits between deliveries, because the server stops: an event that waits for a retry is tried once
+// more, at once, and an event that is delivered later is tried once. Waiting outputs are dropped if a newer event
+// follows.
 func (s *Sender) Hasten() { s.hasten() }
 
 // hastened reports whether Hasten was called.
@@ -204,7 +204,8 @@ func (s *Sender) count(running, ended int) {
 	s.mu.Unlock()
 }
 
-// reserve reserves memory for an ended prediction; false means it is too much. A single one is never too large.
+// reserve reserves memory for an ended prediction. It returns false if that is too much; a single prediction is never
+// too large.
 func (s *Sender) reserve(size int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,7 +223,7 @@ func (s *Sender) unreserve(size int64) {
 	s.mu.Unlock()
 }
 
-// charge charges an output that waits; false means outputs take half of MaxPendingBytes, or there is no room.
+// charge charges a waiting output. It returns false if outputs take half of MaxPendingBytes, or if there is no room.
 func (s *Sender) charge(bytes int64) bool {
 	if s.outputs.Add(bytes) <= s.o.MaxPendingBytes/2 && s.o.Memory.Take(bytes, bytes) {
 		return true
@@ -239,8 +240,8 @@ func (s *Sender) uncharge(bytes int64) {
 	}
 }
 
-// reserveRetry reserves a record that may wait for a retry; false means there are too many. A single one is never too
-// large.
+// reserveRetry reserves memory for a record that may wait for a retry. It returns false if there are too many; a single
+// record is never too large.
 func (s *Sender) reserveRetry(size int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

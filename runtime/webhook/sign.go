@@ -26,7 +26,7 @@ func NewKey() Key {
 	return Key{secret}
 }
 
-// errKey means that the text of a key is of another form.
+// errKey means that the text of a key is invalid.
 var errKey = errors.New("must be whsec_ and the base64 of at least 16 bytes")
 
 // ParseKey reads a key's text: "whsec_" and base64.

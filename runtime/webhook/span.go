@@ -6,7 +6,7 @@ import (
 	"pinion/runtime/trace"
 )
 
-// beginSpan begins the span of one attempt; nil means the prediction is not traced.
+// beginSpan begins the span of one try. It returns nil if the prediction is not traced.
 func (d *delivery) beginSpan() *trace.Span {
 	t := d.prediction.Request.Trace
 	if t == nil {

@@ -10,7 +10,7 @@ import (
 	"pinion/runtime/trace"
 )
 
-// Stored is a completed event that a queue keeps until it is delivered, and not this sender.
+// Stored is a completed event that a queue, and not this sender, keeps until it is delivered.
 type Stored struct {
 	Prediction        string // its id, which is the request's Webhook-Id: the receiver may get the event more than once
 	URL               string
@@ -18,8 +18,8 @@ type Stored struct {
 	trace.Propagation        // of the prediction's request
 }
 
-// Post tries once to deliver a stored event. It returns how long to wait before the next try, by how many there were,
-// or 0 if the event was delivered, or no try will help.
+// Post tries once to deliver a stored event; tries is the number of this try, from 1. It returns how long to wait
+// before the next try, or 0 if the event was delivered or no retry can help.
 func (a *Account) Post(ctx context.Context, e Stored, tries int) time.Duration {
 	s := a.sender
 	target := s.target(e.URL, e.Prediction)
