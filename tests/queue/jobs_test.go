@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go"
+	"golang.org/x/sys/unix"
 
 	"pinion/tests/harness"
 )
@@ -34,8 +35,8 @@ func TestJobs_CommandsOfJobsDocumentWork(t *testing.T) {
 		case "list":
 			want := "p2"
 			switch {
-			case strings.Contains(c.Line, "--ended"): // no job has failed
-				want = "STATUS"
+			case strings.Contains(c.Line, "--ended"):
+				want = "no failed jobs"
 			case url != at.URL:
 				want = "ocr"
 			}
@@ -52,6 +53,36 @@ func TestJobs_CommandsOfJobsDocumentWork(t *testing.T) {
 	harness.WantText(t, "all models, for a user of one",
 		(harness.CLI{}).Bad(t, 1, "jobs", "list", "--nats", at.URL),
 		"NATS does not allow this user to list the job queues: give --model NAME")
+}
+
+// TestJobs_EndedEndAtTheEdgeOfTheTerminal, but a narrow terminal has the beginning of each error too.
+func TestJobs_EndedEndAtTheEdgeOfTheTerminal(t *testing.T) {
+	t.Parallel()
+	at := harness.StartNATSOf(t, "ocr")
+	s := harness.Ready(t, harness.Options{
+		Dir:  harness.NewFolder(t, "run.py", `def run() -> str: raise ValueError("é" * 300)`+"\n"),
+		Args: []string{"--nats", at.URL, "--model", "ocr"},
+	})
+	harness.Enqueue(t, s, "p1", nil)
+	harness.WaitStatus(t, s, "p1", "failed")
+	arguments := []string{"jobs", "list", "--ended", "--nats", at.URL, "--model", "ocr"}
+	harness.WantText(t, "in a pipe", harness.CLI{}.Good(t, arguments...), "ValueError: "+strings.Repeat("é", 300)+"\n")
+	for _, columns := range []int{20, 150} {
+		term := harness.NewTerminal(t)
+		size := &unix.Winsize{Col: uint16(columns), Row: 24}
+		if err := unix.IoctlSetWinsize(int(term.User.Fd()), unix.TIOCSWINSZ, size); err != nil {
+			t.Fatal(err)
+		}
+		cmd, _, _ := harness.CLI{}.Start(t, arguments...)
+		cmd.Stdout = term.Program
+		if err := cmd.Run(); err != nil {
+			t.Fatal(err)
+		}
+		harness.Eventually(t, "the line is cut", func() bool { return strings.HasSuffix(term.Shown(), "…\n") })
+		heading, row, _ := strings.Cut(term.Shown(), "\n")
+		want := max(columns, strings.Index(heading, "ERROR")+40)
+		harness.Equal(t, "characters in a row", len([]rune(strings.TrimSuffix(row, "\n"))), want)
+	}
 }
 
 // publishLetter makes a dead letter of the model "ocr", as a server does.

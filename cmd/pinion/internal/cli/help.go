@@ -202,10 +202,13 @@ func asksForAll(args []string) bool {
 
 // terminalWidth returns the width of the text on the terminal at stdout; 0 means that stdout is no terminal, and lines
 // are not wrapped.
-func terminalWidth() int {
+func terminalWidth() int { return min(terminalColumns(), maxTextWidth) }
+
+// terminalColumns returns the width of the terminal at stdout; 0 means that stdout is no terminal.
+func terminalColumns() int {
 	size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ)
 	if err != nil {
 		return 0
 	}
-	return min(int(size.Col), maxTextWidth)
+	return int(size.Col)
 }

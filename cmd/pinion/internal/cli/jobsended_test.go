@@ -38,6 +38,9 @@ func TestJobsEnded_NewestFirst(t *testing.T) {
 	if out := r.good("list", "--ended", "--json"); out != `{"ended":[]}`+"\n" {
 		t.Errorf("without jobs: got %s, want %q", out, `{"ended":[]}`+"\n")
 	}
+	if out := r.good("list", "--ended"); out != "no ended jobs\n" {
+		t.Errorf("without jobs: got %q, want no ended jobs", out)
+	}
 	r.accept("waits")
 	r.end("bad", store.Failed, "ValueError: no \x1b[2Jwords\nsecond line")
 	for i := range 600 { // more than one part of the stream
