@@ -164,7 +164,7 @@ static PyObject *remove_items(struct server *s, size_t n) {
   return NULL;
 }
 
-// hand_over has Python carry out all that waits, then last, whose reference it takes. 0, or -1 with an exception.
+// hand_over makes Python run all waiting items, then last, whose reference it takes. 0, or -1 with an exception.
 static int hand_over(struct server *s, PyObject *last) {
   PyObject *frames = remove_items(s, s->nitems), *done = NULL;
   int status = frames ? 0 : -1;
@@ -183,7 +183,7 @@ static int hand_over(struct server *s, PyObject *last) {
   return done ? 0 : -1;
 }
 
-// take takes in a received frame. 0, or -1 with an exception.
+// take handles a received frame. 0, or -1 with an exception.
 static int take(struct server *s, const struct px_frame *f) {
   int simple = 0;
   switch (f->kind) {
@@ -301,7 +301,7 @@ static int answer(struct server *s, uint64_t id, PyObject *ids, PyObject *values
   return status;
 }
 
-// resume has Python go on with a batch from what the function returned or raised. It takes the references scope and
+// resume makes Python continue a batch with what the function returned or raised. It takes the references scope and
 // result. 0, or -1 with an exception.
 static int resume(struct server *s, uint64_t id, size_t n, PyObject *scope, PyObject *result, uint64_t nanos) {
   PyObject *raised = result ? NULL : px_raised(), *frames = remove_items(s, n), *done = NULL;

@@ -55,9 +55,9 @@ void px_cancel_forget(void) {
   cancel.diverted = cancel.printed = false;
 }
 
-// divert has the event loop or the greenlets that run on this thread end the prediction: they drop exceptions of
-// others. None: there are none; True: they will; else the type of exception to raise. NULL where that cannot be found
-// out.
+// divert makes the event loop or the greenlets that run on this thread end the prediction: they drop exceptions that
+// others raise. It returns None if there are none, True if they will end it, else the type of exception to raise; NULL
+// if that cannot be found out.
 static PyObject *divert(void) {
   PyObject *modules = PyImport_GetModuleDict();
   PyObject *greenlet = PyUnicode_FromString("greenlet"), *events = PyUnicode_FromString("asyncio.events");
@@ -117,7 +117,7 @@ static PyObject *canceled(PyObject *frame) {
   return list;
 }
 
-// renew_cancel(): what the handler was given could not be interrupted; the front's next signal is to try again.
+// renew_cancel(): the handler could not interrupt what it was given; the front's next signal tries again.
 static PyObject *renew_cancel(PX_SELF, PX_NO_ARGS) {
   for (int i = 0; i < px_w.nslots; i++) px_w.slots[i]->cancel_taken = 0;
   Py_RETURN_NONE;

@@ -10,17 +10,18 @@ int px_flusher_start(void);
 // px_flusher_abandon closes the timer in a forked child, which does not have the thread.
 void px_flusher_abandon(void);
 
-// px_flusher_arm_between has the timer fire between two points of time, for what is queued in this channel.
+// px_flusher_arm_between makes the timer fire between two points of time, for what is queued in this channel.
 void px_flusher_arm_between(struct px_channel *ch, uint64_t soonest, uint64_t latest);
 
-// px_flusher_arm_for has it fire for what was queued first in this channel. It does so only once for that: later frames
-// must not put it off.
+// px_flusher_arm_for makes the timer fire for what was queued first in this channel, and only once for that: later
+// frames must not postpone it.
 void px_flusher_arm_for(struct px_channel *ch);
 
-// px_flusher_arm_loop has it fire for what is queued now in any channel. What was queued at the last call must be sent.
+// px_flusher_arm_loop makes the timer fire for what is queued now in any channel. What was queued at the last call must
+// be sent.
 void px_flusher_arm_loop(void);
 
-// px_flusher_watch has the flusher look soon at what the prediction log_watch wrote.
+// px_flusher_watch makes the flusher check soon what the prediction log_watch wrote.
 void px_flusher_watch(void);
 
 #endif

@@ -19,7 +19,7 @@ extern __thread struct px_channel *px_own_slot;
 // px_interrupt_init makes what main waits with. 0 or -1. Before the first slot has a thread.
 int px_interrupt_init(void);
 
-// px_interrupt_wake has main look for predictions to interrupt, and for threads that have ended. Any thread, no GIL.
+// px_interrupt_wake makes main look for predictions to interrupt, and for threads that have ended. Any thread, no GIL.
 void px_interrupt_wake(void);
 
 // px_thread_serves makes this thread the one of a slot; px_thread_ended ends that. GIL held.
@@ -30,21 +30,22 @@ void px_thread_ended(struct px_channel *ch);
 // exception is set. GIL held.
 int px_interrupt_allow(struct px_channel *ch, uint64_t id);
 
-// px_interrupt_forbid ends that. true: it was interrupted, and the exception was not raised. GIL held.
+// px_interrupt_forbid undoes px_interrupt_allow. It returns true if the prediction was interrupted and the exception
+// was not raised. GIL held.
 bool px_interrupt_forbid(struct px_channel *ch);
 
 // px_interrupt_pending tells whether an exception is to be raised in this thread. Any thread, no GIL.
 static inline bool px_interrupt_pending(void) { return px_own_slot && atomic_load(&px_own_slot->interrupted); }
 
-// px_interrupt_raise raises it now, with the thread's own frame on top. GIL held.
+// px_interrupt_raise raises the exception now, with the thread's own frame on top. GIL held.
 void px_interrupt_raise(void);
 
-// px_interrupt_check raises it if it is pending, and on main has Python handle signals: 0, or -1 with an exception. GIL
-// held.
+// px_interrupt_check raises the exception if it is pending, and on main lets Python handle signals: 0, or -1 with an
+// exception. GIL held.
 int px_interrupt_check(void);
 
-// px_interrupt_again has it raised once more, after code in C dropped it. GIL held. false: this thread serves no slot,
-// or the exception is another.
+// px_interrupt_again makes main raise the exception once more, after C code dropped it. GIL held. It returns false if
+// this thread serves no slot, or the exception is another.
 bool px_interrupt_again(PyObject *dropped);
 
 extern PyMethodDef px_interrupt_methods[];

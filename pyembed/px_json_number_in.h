@@ -31,8 +31,8 @@ struct px_json_number {
 // text is wrong. No GIL.
 int px_json_take_number(const char **p, const char *end, struct px_json_number *v);
 
-// px_json_convert has CPython convert the number at s up to end, correctly rounded, for any length: infinity beyond the
-// range of a double. GIL. 0, or -1 with a Python error. scratch is overwritten.
+// px_json_convert makes CPython convert the number at s up to end, correctly rounded, for any length: infinity beyond
+// the range of a double. GIL. 0, or -1 with a Python error. scratch is overwritten.
 int px_json_convert(const char *s, const char *end, struct px_buf *scratch, double *v);
 
 #endif

@@ -44,7 +44,7 @@ int px_log_end(struct px_channel *ch, uint64_t id, bool failed);
 // slots, where Python separates the text. GIL held; no exception. 0, or -1 without memory.
 int px_log_idle(struct px_channel *ch);
 
-// px_log_watch has the flusher mark what id writes as it comes. px_log_unwatch ends that, before the last mark of id.
+// px_log_watch makes the flusher mark what id writes as it comes. px_log_unwatch ends that, before the last mark of id.
 // With one slot only.
 void px_log_watch(uint64_t id);
 void px_log_unwatch(void);

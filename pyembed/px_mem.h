@@ -40,7 +40,7 @@ uint64_t px_mem_live(void);
 uint64_t px_mem_total(void);
 
 #ifdef PX_TEST
-// px_mem_fail_at has the nth allocation from now on fail, once (1: the next); 0: none.
+// px_mem_fail_at makes the nth allocation from now on fail, once (1 is the next; 0 is none).
 void px_mem_fail_at(uint64_t n);
 #endif
 
@@ -54,8 +54,8 @@ struct px_buf {
 // px_buf_grow makes room for n more bytes, at least doubling; 0, or -1 without memory (b unchanged).
 int px_buf_grow(struct px_buf *b, size_t n);
 
-// px_buf_trim frees the room if it is above keep bytes, and empties the buffer in any case.
-// For buffers that live as long as the worker, so that one large answer is not kept for ever.
+// px_buf_trim frees the room if it is above keep bytes, and empties the buffer in any case. For buffers that live as
+// long as the worker, so that one large answer is not kept forever.
 void px_buf_trim(struct px_buf *b, size_t keep);
 
 // px_buf_free frees the room and leaves b as {0}.

@@ -2,7 +2,7 @@
 
 let fields = []; // of the form as it stands
 
-// buildForm makes the form anew, with the defaults. formChanged is to be called once it has its values.
+// buildForm makes the form again, with the defaults. formChanged is to be called once it has its values.
 function buildForm() {
   const schema = inputSchema();
   const required = new Set(schema.required ?? []);

@@ -91,7 +91,7 @@ async function showModel() {
   buildForm();
 }
 
-// followReload shows the form anew where the model was reloaded and has other inputs now. What was filled in stays there.
+// followReload shows the form again where the model was reloaded and has other inputs now. What was filled in stays there.
 async function followReload(health) {
   if (!isSetUp(health)) return;
   const filled = filledIn(), focused = document.activeElement.id;

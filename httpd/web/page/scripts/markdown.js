@@ -141,7 +141,7 @@ function inlinePiece([all, escaped, , code, words, target, address, strong, stro
 
 const linkTo = (href, words) => make("a", { href, target: "_blank", rel: "noreferrer" }, ...words);
 
-// showMarkdown shows a text, and keeps the elements of the blocks that are as they were: a stream makes only its last block anew.
+// showMarkdown shows a text, and keeps the elements of the blocks that are as they were: a stream makes only its last block again.
 function showMarkdown(box, text) {
   const before = box.blocks ?? [];
   const blocks = markdownBlocks(text);

@@ -47,7 +47,7 @@ class AsyncBatchServer(AsyncServer):
         self._pending = [PendingItems(index, prepare, self._ready) for index in range(slots)]
 
     def trace(self, follow: Any) -> None:
-        """Have the model's functions run in the contexts of their batches, items and trainings."""
+        """Run the model's functions in the contexts of their batches, items and trainings."""
         super().trace(follow)
         self._function.call = follow(self._function.call)
         if self._stages is not None:

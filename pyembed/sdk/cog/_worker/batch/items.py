@@ -104,7 +104,7 @@ class Batch:
         self.nanos = 0
 
     def begin(self, items: list[Item]) -> None:
-        """Take note that the function runs now, and send the events that clients observe."""
+        """Note that the function runs now, and send the events that clients observe."""
         self.size = len(items)
         observers = [item for item in items if item.observed]
         if not observers:

@@ -125,8 +125,8 @@ def _binder(
 class LocalMethod:
     """A batched method of one object outside of a server: each call is a batch of one.
 
-    In a server it is what setup may have kept, and calls the method that forms batches. forked:
-    this is a child process, which forms none.
+    In a server it is what setup may have kept, and calls the method that forms batches. forked
+    says that this is a child process, which forms none.
     """
 
     def __init__(self, plan: MethodPlan, instance: Any, forked: bool = False) -> None:

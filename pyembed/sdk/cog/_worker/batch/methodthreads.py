@@ -34,7 +34,7 @@ class Threads:
         self._started = False
 
     def put(self, batch: Batch, end: Any) -> None:
-        """Have a thread run what is due of a batch, and the loop call end with the outcome."""
+        """Run what is due of a batch on a thread; the loop then calls end with the outcome."""
         if not self._started:
             self._started = True
             for number in range(self._count):

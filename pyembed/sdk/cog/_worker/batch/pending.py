@@ -102,7 +102,7 @@ class PendingItems:
         return now
 
     def prepared(self, item: Item) -> bool:
-        """Take note that an item's preprocess has ended.
+        """Note that an item's preprocess has ended.
 
         Return whether it failed outside of a batch, so that the caller answers it.
         """

@@ -66,7 +66,7 @@ class BatchServer(Server):
         self._canceled = 0  # the id of the batch or training that was canceled last
 
     def trace(self, follow: Any) -> None:
-        """Have the model's functions run in the contexts of their batches and trainings."""
+        """Run the model's functions in the contexts of their batches and trainings."""
         super().trace(follow)
         self.function = self._function.call = follow(self.function)
 
@@ -250,7 +250,7 @@ class StagedBatchServer(BatchServer):
         self._work: SimpleQueue[Request | BaseException | None] = SimpleQueue()
 
     def trace(self, follow: Any) -> None:
-        """Have the stages run in the contexts of their items, too."""
+        """Run the stages in the contexts of their items, too."""
         super().trace(follow)
         self._stages.trace(follow)
 

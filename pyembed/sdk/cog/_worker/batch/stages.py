@@ -38,7 +38,7 @@ class Stages:
         self._ended: SimpleQueue[bool] = SimpleQueue()  # one for each thread
 
     def trace(self, follow: Callable[..., Any]) -> None:
-        """Have preprocess and postprocess run in the contexts of their items."""
+        """Run preprocess and postprocess in the contexts of their items."""
         if self._preprocess is not None:
             self._preprocess = follow(self._preprocess)
         if self._postprocess is not None:

@@ -98,7 +98,7 @@ _IN_COG_YAML = re.compile(
 
 
 def _requirements_file(root: str) -> str:
-    """Return the file that lists the model's packages, which cog.yaml may name or be; "": none."""
+    """Return the file that lists the model's packages, which cog.yaml may name or be, or ""."""
     found: dict[str, str] = dict(_IN_COG_YAML.findall(_text(os.path.join(root, "cog.yaml"))))
     named = found.get("requirements", "").strip()
     if named and os.path.isfile(os.path.join(root, named)):

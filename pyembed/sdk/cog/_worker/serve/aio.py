@@ -286,7 +286,7 @@ class AsyncServer(Server):
             self._continue(slot, took)
 
     def _revoked(self, slot: Slot, message: Any) -> None:
-        """Take note that the front revoked a request."""
+        """Note that the front revoked a request."""
 
     def _release(self, slot: Slot, id: int) -> None:
         """Free a slot whose prediction has ended; its answer follows."""
@@ -339,7 +339,7 @@ class AsyncServer(Server):
             self._flush()
 
     def _arm(self) -> None:
-        """Have the flusher send the answers if the loop is blocked."""
+        """Make the flusher send the answers if the loop is blocked."""
         if not self._armed:
             self._armed = True
             _px.arm_flusher()

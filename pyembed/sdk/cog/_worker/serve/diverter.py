@@ -27,7 +27,7 @@ class _Woken(InterruptedError):
 
 
 class Diverter:
-    """Has what runs on this thread end the prediction. The handler of the cancel signal asks it."""
+    """Makes the code on this thread end the prediction. The cancel signal's handler asks it."""
 
     def __init__(self, cancelation: type[BaseException]) -> None:
         self._cancelation = cancelation

@@ -37,7 +37,7 @@ class Selector(EpollSelector or object):  # type: ignore[misc]
         return key
 
     def unregister(self, fileobj: Any) -> SelectorKey:
-        """Watch a file no more."""
+        """Stop watching a file."""
         key: SelectorKey = super().unregister(fileobj)
         self._keys.pop(key.fd, None)
         return key

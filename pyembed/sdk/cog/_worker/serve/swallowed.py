@@ -83,7 +83,7 @@ class TaskCancel:
         self._loop.call_later(SHORT / 1e9, self._look)
 
     def _pause(self) -> int | None:
-        """Return how long the task may go on as it does; None: as long as it likes."""
+        """Return how long the task may go on as it does; None means without limit."""
         now = _waits(self._task)
         for waiting, _, at, code in now:
             if any(_descends_from_cancel(each) for each in get_referents(waiting)):

@@ -70,7 +70,7 @@ class Server:
         self._main: Predictor = main
 
     def trace(self, follow: Callable[..., Any]) -> None:
-        """Have the model's functions run in the contexts of their predictions."""
+        """Run the model's functions in the contexts of their predictions."""
         self.follow = follow
         for function in self.functions:
             if function is not None:
