@@ -71,6 +71,7 @@ def talk_narrow(look: Look) -> None:
         expect(look.page.locator(".bubble")).to_have_count(2 * i + 2)
     send = look.page.get_by_role("button", name="Send")
     assert look.in_sight(send)
+    assert look.page.evaluate("document.querySelector('main').firstElementChild.id") == "side", "the form comes before the conversation"
     look.page.locator("#talk").focus()
     for _ in range(12):
         covered = look.page.evaluate(COVERED)

@@ -58,10 +58,12 @@ function makeChat() {
   });
 }
 
-// openChat shows the tab where the model has a conversation, first of all.
+// openChat shows the tab where the model has a conversation, before the form.
 function openChat() {
   const field = chatField();
+  const main = document.querySelector("main"), isFirst = main.firstElementChild === $("side");
   document.body.classList.toggle("talks", Boolean(field));
+  if (isFirst !== Boolean(field)) main[field ? "prepend" : "append"]($("side")); // also for those who go by keyboard
   $("tab-chat").hidden = !field;
   if (!field) return shownTab() === "chat" && showTab("result");
   if (!chat.log) {
