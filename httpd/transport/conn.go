@@ -44,7 +44,7 @@ const (
 	bodyRate      = 4 << 10          // bytes of a body that add a second to the deadline
 	lingerTotal   = 30 * time.Second // longest wait for the client to stop sending
 	lingerSilence = 5 * time.Second  // longest wait for its next byte
-	maxLingering  = 256              // connections that linger at once; each takes a goroutine and a buffer
+	maxLingering  = 256              // connections that linger at once; each takes a descriptor, a goroutine and a buffer
 	lingerClosing = time.Second      // both, while the server is closing
 )
 
@@ -300,8 +300,11 @@ func (c *Conn) Close() error {
 	}
 	c.freeHead() // fasthttp has released its buffers
 	c.freeInUse()
-	if c.is(connActive) && (c.linger || c.unread()) && c.t.lingering.Load() < maxLingering && c.move(connLingering) {
+	if c.is(connActive) && (c.linger || c.unread()) && c.t.lingering.Load() < c.t.maxLingering && c.move(connLingering) {
 		c.t.lingering.Add(1)
+		if c.slow.Load() {
+			c.place.Leave() // another may wait for it
+		}
 		total, silence := lingerTotal, lingerSilence
 		if c.t.closing.Load() {
 			total, silence = lingerClosing, lingerClosing

@@ -16,7 +16,7 @@ func (c *Conn) CloseIdle() bool {
 	case c.kill():
 		c.t.forget(c)
 	case c.is(connClosed) || c.cutReceiving() || c.cutBlocked():
-		c.place.Leave() // the goroutine that serves it forgets it
+		c.place.Closing() // the goroutine that serves it forgets it
 	default:
 		return false
 	}

@@ -15,6 +15,12 @@ var errTooMany = errors.New("too many connections")
 // maxRejecting bounds the goroutines that refuse connections; beyond it connections are closed without an answer.
 const maxRejecting = 64
 
+// Connections without a place, which linger or are refused, are at most a besideShare of the limit, or fewestBeside.
+const (
+	besideShare  = 8
+	fewestBeside = 16
+)
+
 // listener gives fasthttp the connections that the server adopted. It retries after temporary errors, because fasthttp
 // ends at any error of Accept.
 type listener struct {
@@ -71,7 +77,7 @@ func temporary(err error) bool {
 // reject answers a connection above the limit, on another goroutine.
 func (t *Transport) reject(nc net.Conn) {
 	t.conns.mu.Lock()
-	overLimit := t.conns.rejecting >= maxRejecting
+	overLimit := t.conns.rejecting >= t.maxRejecting
 	if !overLimit {
 		t.conns.rejecting++
 	}

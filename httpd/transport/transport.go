@@ -78,6 +78,9 @@ type Transport struct {
 	conns     connTable
 	parking   parking
 	lingering atomic.Int32 // connections
+
+	// How many connections without a place may be open: those that linger, and those that are refused.
+	maxLingering, maxRejecting int32
 }
 
 // connTable has the open connections. mu guards the other fields.
@@ -87,7 +90,7 @@ type connTable struct {
 	mu        sync.Mutex
 	open      map[*Conn]struct{}
 	listeners []net.Listener
-	rejecting int // refused connections that are still being answered
+	rejecting int32 // refused connections that are still being answered
 	sweeping  bool
 	sweeper   *time.Timer
 }
@@ -95,6 +98,7 @@ type connTable struct {
 // New returns a Transport. Use gives it the server of its requests.
 func New(o Options) *Transport {
 	o = o.withDefaults()
+	beside := int32(max(fewestBeside, o.Connections.Stats().Limit/besideShare))
 	t := &Transport{
 		opt:               o,
 		log:               o.Logger,
@@ -105,6 +109,8 @@ func New(o Options) *Transport {
 		drained:           make(chan struct{}),
 		conns:             connTable{open: make(map[*Conn]struct{})},
 		parking:           parking{by: make(map[int32]*Conn), epoll: epoll{fd: -1}},
+		maxLingering:      min(maxLingering, beside),
+		maxRejecting:      min(maxRejecting, beside),
 	}
 	o.Connections.Add(t.Idle)
 	t.parking.serve = func(c net.Conn) { _ = t.http.ServeConn(c) }

@@ -3,6 +3,8 @@
 // Guarantees:
 //
 //   - A connection that Enter refused is not counted; one that it took is counted until Place.Leave.
+//   - Connections that made room and are still open are few: Enter waits until they are closed, so that the process keeps
+//     descriptors for other uses.
 //   - When the bound is reached, the connections that have been idle for longest are closed for new ones; if none is
 //     idle, those whose clients have sent the least of a request, then those whose clients do not read their answers.
 //     No other connection with a whole request in flight is closed.

@@ -20,6 +20,13 @@ const (
 	searchWait = 30 * time.Millisecond
 	// searchPause is how long evict does not search again after it gave up.
 	searchPause = 100 * time.Millisecond
+	// closingShare is the part of the limit that may be closing beside those that are open, and mostClosing and
+	// fewestClosing bound it. Beyond it Enter waits until one is closed, at most
+	// closingWait.
+	closingShare  = 8
+	mostClosing   = 256
+	fewestClosing = 8
+	closingWait   = time.Second
 	// partExtra is how many connections more than the whole limit a Part may make.
 	partExtra = 64
 )
@@ -27,7 +34,7 @@ const (
 // Conn is a connection that may be idle.
 type Conn interface {
 	// CloseIdle closes the connection and leaves its Place, unless it is in use by now. It returns whether it did: not
-	// if the connection was closed already.
+	// if the connection was closed already. If another goroutine is to close it, CloseIdle calls Place.Closing instead.
 	CloseIdle() bool
 }
 
@@ -65,8 +72,11 @@ type Limit struct {
 	most   int
 	parent *Limit // nil means it is not a part
 
+	closed chan struct{} // one that was closing has been closed
+
 	mu       sync.Mutex
 	open     int
+	closing  int // have made room, and are not closed yet; of the whole limit
 	sources  []Source
 	searched time.Time // when the last search found nothing
 
@@ -74,7 +84,7 @@ type Limit struct {
 }
 
 // New returns a limit of most connections.
-func New(most int) *Limit { return &Limit{most: most} }
+func New(most int) *Limit { return &Limit{most: most, closed: make(chan struct{}, 1)} }
 
 // Part returns a limit for one listener, within l.
 func (l *Limit) Part(most int) *Limit { return &Limit{most: most, parent: l} }
@@ -90,12 +100,14 @@ func (l *Limit) Add(s Source) {
 
 // Place is the share of a Limit that one open connection holds. The zero Place is empty.
 type Place struct {
-	limit *Limit
-	left  atomic.Bool
+	limit   *Limit
+	left    atomic.Bool
+	closing atomic.Bool
 }
 
 // Enter counts a connection in p; false means the limit is reached, and no connection is idle.
 func (l *Limit) Enter(p *Place) bool {
+	l.whole().awaitClosed()
 	if !l.take(0) {
 		return false
 	}
@@ -107,8 +119,44 @@ func (l *Limit) Enter(p *Place) bool {
 	return true
 }
 
+// Closing gives the place back for a connection that its goroutine is about to close, and then calls Leave.
+func (p *Place) Closing() {
+	if p.limit == nil {
+		return
+	}
+	l := p.limit.whole()
+	l.mu.Lock()
+	l.closing++
+	l.mu.Unlock()
+	p.closing.Store(true)
+	if !p.leave() { // it has just been closed
+		p.endClosing()
+	}
+}
+
+// endClosing notes that the connection is closed, if Closing was called.
+func (p *Place) endClosing() {
+	if !p.closing.CompareAndSwap(true, false) {
+		return
+	}
+	l := p.limit.whole()
+	l.mu.Lock()
+	l.closing = max(0, l.closing-1) // awaitClosed may have given up
+	l.mu.Unlock()
+	select {
+	case l.closed <- struct{}{}:
+	default:
+	}
+}
+
 // Leave gives the place back, and reports whether it did: only the first call has an effect.
 func (p *Place) Leave() bool {
+	left := p.leave()
+	p.endClosing()
+	return left
+}
+
+func (p *Place) leave() bool {
 	if p.limit == nil || p.left.Swap(true) {
 		return false
 	}
@@ -116,6 +164,33 @@ func (p *Place) Leave() bool {
 		l.give()
 	}
 	return true
+}
+
+// whole returns the limit that l is a part of, or l.
+func (l *Limit) whole() *Limit {
+	for l.parent != nil {
+		l = l.parent
+	}
+	return l
+}
+
+// awaitClosed waits while many connections have made room but are still open: each still has a descriptor.
+func (l *Limit) awaitClosed() {
+	for l.closesMany() {
+		select {
+		case <-l.closed:
+		case <-time.After(closingWait): // their answers may be stuck; they are not waited for again
+			l.mu.Lock()
+			l.closing = 0
+			l.mu.Unlock()
+		}
+	}
+}
+
+func (l *Limit) closesMany() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closing >= min(mostClosing, max(fewestClosing, l.most/closingShare))
 }
 
 func (l *Limit) give() {

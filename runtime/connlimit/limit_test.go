@@ -20,6 +20,7 @@ type client struct {
 	blocked   bool
 	peer      netip.Prefix
 	lingers   bool // it is known for a while after it was closed
+	closes    bool // it is still open then
 }
 
 func (c *client) CloseIdle() bool {
@@ -27,6 +28,10 @@ func (c *client) CloseIdle() bool {
 		return false
 	}
 	c.closed = true
+	if c.closes {
+		c.Closing()
+		return true
+	}
 	return c.Leave()
 }
 

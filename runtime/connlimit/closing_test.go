@@ -1,0 +1,74 @@
+package connlimit
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestLimit_WaitsForThoseThatAreClosing: each still has a descriptor. One that is not closed in time is given up.
+func TestLimit_WaitsForThoseThatAreClosing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most, extra = 8 * fewestClosing, 4 * fewestClosing
+		l, cs := New(most), clients{}
+		l.Add(cs.idle)
+		for range most {
+			cs.enter(l, false)
+			cs[len(cs)-1].closes = true
+		}
+		entered := make(chan bool, extra)
+		go func() {
+			for range extra {
+				entered <- cs.enter(l, true)
+			}
+		}()
+		synctest.Wait()
+		bound := fewestClosing + most/evictShare // those of one search are closed together
+		waiting := len(entered)
+		if closing := l.closing; closing < fewestClosing || closing >= bound || waiting >= extra {
+			t.Fatalf("got %d closing and %d new ones, want %d to %d closing, and the next to wait", closing, waiting,
+				fewestClosing, bound-1)
+		}
+		for closed := 0; closed < 2; closed++ {
+			cs[closed].Leave()
+		}
+		synctest.Wait()
+		if got := len(entered); got <= waiting || got >= extra {
+			t.Errorf("got %d new ones when two are closed, want more than %d, and the next to wait", got, waiting)
+		}
+		time.Sleep(extra * closingWait)
+		synctest.Wait()
+		if got := len(entered); got != extra {
+			t.Errorf("got %d new ones, want all %d, for the others are given up", got, extra)
+		}
+		for _, c := range cs {
+			c.Leave()
+		}
+		if s := l.Stats(); s.Open != 0 || l.closing != 0 {
+			t.Errorf("got %d open and %d closing at the end, want none", s.Open, l.closing)
+		}
+	})
+}
+
+// TestPlace_ClosingAndLeave in either order give the place back once.
+func TestPlace_ClosingAndLeave(t *testing.T) {
+	l := New(2)
+	var before, after, other Place
+	for _, p := range []*Place{&before, &after} {
+		if !l.Enter(p) {
+			t.Fatal("got a connection refused, want it taken")
+		}
+	}
+	before.Closing()
+	if got := l.Stats().Open; got != 1 || l.closing != 1 {
+		t.Errorf("got %d open and %d closing, want 1 and 1", got, l.closing)
+	}
+	if before.Leave() || !after.Leave() {
+		t.Error("got the place of a closing connection given back twice, or that of another not at all")
+	}
+	after.Closing()
+	other.Closing()
+	if got := l.Stats().Open; got != 0 || l.closing != 0 {
+		t.Errorf("got %d open and %d closing at the end, want none", got, l.closing)
+	}
+}
