@@ -48,7 +48,7 @@ type number struct {
 
 var wordEnd = regexp.MustCompile(`([a-z])([A-Z])`)
 
-// upper is the name in capitals: LOG_MARK of LogMark.
+// upper returns the name in capitals: LOG_MARK for LogMark.
 func (n number) upper() string { return strings.ToUpper(wordEnd.ReplaceAllString(n.name, "${1}_$2")) }
 
 // generate returns the text of each file that is written, by its path in root.
@@ -68,7 +68,7 @@ func generate(root string) (map[string]string, error) {
 	}, nil
 }
 
-// read returns the kinds and flags of package ipc, by their values. Two of one value are an error.
+// read returns the kinds and flags of package ipc, by their values. Two with the same value are an error.
 func read(dir string) (kinds, flags []number, err error) {
 	fset := token.NewFileSet()
 	var files []*ast.File
@@ -79,7 +79,7 @@ func read(dir string) (kinds, flags []number, err error) {
 		}
 		files = append(files, file)
 	}
-	config := types.Config{Error: func(error) {}} // what is imported is not resolved, and no constant needs it
+	config := types.Config{Error: func(error) {}} // imports are not resolved, and no constant needs them
 	pkg, _ := config.Check("ipc", fset, files, nil)
 	for _, name := range pkg.Scope().Names() {
 		c, ok := pkg.Scope().Lookup(name).(*types.Const)

@@ -16,8 +16,8 @@ import (
 	"unsafe"
 )
 
-// StartFunc returns what a process forked from this one needs to start the driver without Go: the address of int
-// px_cuda_start(const struct px_cuda_options *), and its argument, which is never freed. Both are nil with
+// StartFunc returns what a process that is forked from this one needs to start the driver without Go: the address of
+// int px_cuda_start(const struct px_cuda_options *), and its argument, which is never freed. Both are nil with
 // Options.Disabled. The message about a missing GPU does not mention CUDA_VISIBLE_DEVICES, because its value in the
 // other process is not known.
 func StartFunc(o Options) (start, options unsafe.Pointer) {
@@ -72,12 +72,12 @@ func Start(o Options) error {
 	}
 }
 
-// ReportFunc is the address of the C function
+// ReportFunc returns the address of the C function
 //
 //	size_t px_cuda_report_json(char *buf, size_t cap, int timeout_ms)
 //
-// with which C and Python ask for the report: see px_cuda.h. It may be called from
-// any thread, with the GIL released where timeout_ms is not 0.
+// by which C and Python ask for the report: see px_cuda.h. The function may be called from any thread, and without the
+// GIL if timeout_ms is not 0.
 func ReportFunc() unsafe.Pointer {
 	return unsafe.Pointer(C.px_cuda_report_json)
 }

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// State is where the CUDA driver of this process is.
+// State is the state of this process's CUDA driver.
 type State string
 
-// The states. starting leads to one of the five after it; hanging and forked are never stored: a reader sees hanging in
-// place of starting, and forked in place of any state.
+// The states. Starting leads to one of the five after it. Hanging and Forked are never stored: a reader sees Hanging
+// instead of Starting, and Forked instead of any state.
 const (
 	Off          State = "off"            // Start was not called, or with Disabled
-	Starting     State = "starting"       // the side thread is at work
-	Absent       State = "absent"         // there is no libcuda here
-	NoDevice     State = "no_device"      // a driver, and no device for this process
+	Starting     State = "starting"       // the side thread is running
+	Absent       State = "absent"         // there is no libcuda
+	NoDevice     State = "no_device"      // there is a driver, but no device for this process
 	DriverTooOld State = "driver_too_old" // the driver does not fit the library or the device
 	Failed       State = "failed"         // any other error
-	Ready        State = "ready"          // the primary context is there
+	Ready        State = "ready"          // the primary context exists
 	Hanging      State = "hanging"        // starting for longer than HangAfter
 	Forked       State = "forked"         // this process is a fork of the worker
 )
@@ -26,7 +26,7 @@ const (
 type Meaning struct {
 	// Key is the CUresult in decimal, or the name of a condition that has none.
 	Key string
-	// State is what the driver is reported to be.
+	// State is the state that is reported.
 	State State
 	// Name is the driver's own name of the error; empty for conditions.
 	Name string
@@ -34,7 +34,7 @@ type Meaning struct {
 	Fix string
 }
 
-// Conditions that no CUresult stands for. The C code asks for them by these keys.
+// Conditions without a CUresult. The C code looks them up by these keys.
 const (
 	keyNoLibrary = "no_library" // a GPU's device node without libcuda
 	keySymbol    = "symbol"     // a libcuda without a function that is needed
@@ -187,7 +187,7 @@ func Meanings() []Meaning {
 	}
 }
 
-// encode is the table as px_cuda_start takes it.
+// encode returns the table in the form that px_cuda_start reads.
 func encode(table []Meaning, visible string) string {
 	var b strings.Builder
 	for _, m := range table {
@@ -196,7 +196,7 @@ func encode(table []Meaning, visible string) string {
 			fix += "; " + visible
 		}
 		for _, field := range []string{m.Key, string(m.State), m.Name, fix} {
-			// A NUL ends a field; only the environment could bring one in, and it can't.
+			// A NUL ends a field. No field has one, since not even the environment can.
 			b.WriteString(strings.ReplaceAll(field, "\x00", ""))
 			b.WriteByte(0)
 		}
@@ -204,7 +204,7 @@ func encode(table []Meaning, visible string) string {
 	return b.String()
 }
 
-// visibleDevices says what CUDA_VISIBLE_DEVICES is, as the usual reason for no device.
+// visibleDevices describes the value of CUDA_VISIBLE_DEVICES, the usual reason for no device.
 func visibleDevices(value string, set bool) string {
 	const longest = 200
 	if !set {

@@ -27,9 +27,8 @@ func ReadReport() (Report, error) {
 	return report, nil
 }
 
-// Report is what is known of the driver. Its JSON is what px_cuda_report_json in C
-// writes; a member that is empty there is left out, except for state, devices,
-// seconds and steps.
+// Report is what is known about the driver. px_cuda_report_json in C writes it as JSON, without empty members except
+// for state, devices, seconds and steps.
 type Report struct {
 	State State `json:"state"`
 	// Driver is the newest CUDA version that the driver knows, "12.4"; not the
@@ -56,8 +55,8 @@ type Device struct {
 	UUID              string `json:"uuid,omitempty"`     // as nvidia-smi -L writes it
 	ComputeCapability string `json:"compute_capability"` // "9.0"
 	MemoryTotalBytes  uint64 `json:"memory_total_bytes"`
-	// MemoryFreeBytes is what was free once the context stood; 0 means not known, as for
-	// every device but the first: to know it would take a context there.
+	// MemoryFreeBytes is the free memory after the context was made. 0 means not known, as for every device but the first,
+	// because it takes a context.
 	MemoryFreeBytes uint64 `json:"memory_free_bytes,omitempty"`
 	PCIBusID        string `json:"pci_bus_id,omitempty"`
 }

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// choose returns the absolute, unresolved path of the interpreter to use and why
-// it is this one. flag is --python.
+// choose returns the absolute, unresolved path of the interpreter to use, and why it was chosen. flag is --python.
 func (f *finder) choose(flag string) (path, source string, err error) {
 	if flag != "" {
 		path, err = f.named(flag, "--python")
@@ -53,11 +52,11 @@ func (f *finder) choose(flag string) (path, source string, err error) {
 	return path, "PATH", nil
 }
 
-// ownSource is Python.Source where pinion stands in an environment, as its wheel installs it.
+// ownSource is Python.Source if pinion is in an environment, where its wheel installs it.
 const ownSource = "environment of pinion"
 
-// ownEnvironment is the environment that this program is installed in. That of an installer of commands, which pipx and
-// uv tool make, has no packages of a model and is none.
+// ownEnvironment returns the environment in which this program is installed. One that pipx or uv tool made does not
+// count, because it has no packages of a model.
 func (f *finder) ownEnvironment() (dir string, ok bool) {
 	bin, program := filepath.Split(f.host.self)
 	dir = filepath.Dir(filepath.Clean(bin))
@@ -99,8 +98,8 @@ func (f *finder) named(name, setting string) (string, error) {
 	return path, nil
 }
 
-// lookPath finds a program on the PATH as a shell does, but never in the current
-// folder: an empty entry of the PATH would make the model's folder choose.
+// lookPath finds a program on the PATH as a shell does, but never in the current folder: with an empty entry of the
+// PATH, the model's folder would decide.
 func (f *finder) lookPath(name string) (string, bool) {
 	for _, dir := range filepath.SplitList(f.env("PATH")) {
 		if dir == "" {
@@ -130,8 +129,8 @@ func inEnvironment(dir string) (string, error) {
 	return "", first
 }
 
-// isEnvironment tells a virtual environment, a broken one included, from a
-// folder or file that merely has its name (pipenv's .venv is a text file).
+// isEnvironment reports whether a folder is a virtual environment, even a broken one. A folder or file may only have
+// its name (pipenv's .venv is a text file).
 func isEnvironment(dir string) bool {
 	for _, name := range []string{"pyvenv.cfg", "bin/python3", "bin/python"} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
@@ -141,7 +140,7 @@ func isEnvironment(dir string) bool {
 	return false
 }
 
-// executable says why path can't be run, with nil for one that can.
+// executable returns why path cannot be run, or nil if it can.
 func executable(path string) error {
 	info, err := os.Stat(path)
 	switch {

@@ -9,12 +9,12 @@ import (
 // distribution is the Linux that this program runs on, by os-release(5). The zero value is an unknown one.
 type distribution struct {
 	id      string   // "ubuntu"
-	like    []string // the distributions that it is made from
+	like    []string // the distributions that it is based on
 	version string   // "24.04"; empty for rolling ones
 	name    string   // "Ubuntu 24.04.1 LTS"
 }
 
-// readDistribution reads the first of the files that is there.
+// readDistribution reads the first of the files that exists.
 func readDistribution(paths []string) distribution {
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
@@ -43,12 +43,12 @@ func readDistribution(paths []string) distribution {
 
 func (d distribution) is(id string) bool { return d.id == id || slices.Contains(d.like, id) }
 
-// usesApt, usesDNF and usesMusl tell the families whose packages have the same names.
+// usesApt, usesDNF and usesMusl report whether the system is of a family whose packages have the same names.
 func (d distribution) usesApt() bool  { return d.is("debian") || d.is("ubuntu") }
 func (d distribution) usesDNF() bool  { return d.is("fedora") || d.is("rhel") || d.is("centos") }
 func (d distribution) usesMusl() bool { return d.is("alpine") }
 
-// python3 is the version of the package python3, for releases that are known to this program.
+// python3 returns the version of the package python3, for releases that are known to this program.
 func (d distribution) python3() version {
 	minors := map[string]int{
 		"ubuntu 20.04": 8, "ubuntu 22.04": 10, "ubuntu 24.04": 12,

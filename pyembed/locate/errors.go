@@ -7,7 +7,7 @@ import (
 
 // The kinds of failure. Find's errors match exactly one of them with errors.Is.
 var (
-	// ErrNoPython means that there is no interpreter where one was asked for, or it does not run.
+	// ErrNoPython means that there is no interpreter at the chosen place, or that it does not run.
 	ErrNoPython = errors.New("no usable Python interpreter")
 	// ErrNoLibPython means that the interpreter is fine, but its shared library is missing.
 	ErrNoLibPython = errors.New("no shared libpython")
@@ -22,7 +22,7 @@ var (
 	ErrWrongPlatform = errors.New("Python for another platform")
 )
 
-// Error is what a user reads when no Python can be used.
+// Error is the error for users if no Python can be used.
 type Error struct {
 	// Kind is one of the sentinels above.
 	Kind error
@@ -35,13 +35,13 @@ type Error struct {
 // Error returns both sentences.
 func (e *Error) Error() string { return e.What + "; " + e.Fix }
 
-// Unwrap makes errors.Is find the kind.
+// Unwrap returns the kind, for errors.Is.
 func (e *Error) Unwrap() error { return e.Kind }
 
-// fail makes an *Error; fix comes first because what is the one with arguments.
+// fail returns an *Error. fix precedes what because what has arguments.
 func fail(kind error, fix, what string, args ...any) *Error {
 	return &Error{Kind: kind, What: fmt.Sprintf(what, args...), Fix: fix}
 }
 
-// pickAnother is the fix where only another interpreter helps.
+// pickAnother is the fix if only another interpreter helps.
 const pickAnother = "choose another interpreter with --python PATH or PINION_PYTHON"

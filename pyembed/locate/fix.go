@@ -6,28 +6,28 @@ import (
 	"strings"
 )
 
-// suggested is the version that a fix names where any would do: each way to install Python has it.
+// suggested is the version that a fix names if any will do. Each way to install Python has it.
 const suggested = "3.12"
 
-// nameIt ends a fix after which the new interpreter is not found by itself.
+// nameIt ends a fix after which the new interpreter must be named.
 const nameIt = ", and name it with --python PATH or PINION_PYTHON"
 
 // useGlibc is the fix on a system whose C library is musl.
 const useGlibc = "run the model on a system with glibc, such as Debian or Ubuntu, or in an image with it, such as python:" +
 	suggested + "-slim"
 
-// origin is what installed an interpreter, which decides what installs its library or another version.
+// origin is what installed an interpreter, and so what installs its library or another version.
 type origin int
 
 const (
-	fromSource origin = iota // or from something that this program does not know
+	fromSource origin = iota // or an unknown origin
 	fromSystem
 	fromPyenv
 	fromConda
 	fromUV
 )
 
-// origin is where the installation of an interpreter comes from, and its folder.
+// origin returns the origin of an interpreter, and the folder of its installation.
 func (f *finder) origin(in *interpreter) (origin, string) {
 	pyenv := f.env("PYENV_ROOT")
 	for _, prefix := range in.prefixes() {
@@ -46,7 +46,7 @@ func (f *finder) origin(in *interpreter) (origin, string) {
 	return fromSource, ""
 }
 
-// libraryFix says how to get the shared library of an interpreter.
+// libraryFix returns how to get the shared library of an interpreter.
 func (f *finder) libraryFix(in *interpreter) string {
 	from, prefix := f.origin(in)
 	switch from {
@@ -56,7 +56,7 @@ func (f *finder) libraryFix(in *interpreter) string {
 		return "install it with conda install --prefix " + prefix + " --force-reinstall python"
 	case fromUV:
 		if name, ok := strings.CutSuffix(filepath.Base(prefix), "-musl"); ok {
-			// uv's Pythons for musl may be static programs, which run here all the same.
+			// uv's Pythons for musl may be static programs, which run here nevertheless.
 			return "that Python is built for musl: install the one for glibc with uv python install " + name + "-gnu" + nameIt
 		}
 		return "install it again with uv python install --reinstall " + filepath.Base(prefix)
@@ -66,7 +66,7 @@ func (f *finder) libraryFix(in *interpreter) string {
 	return "build that Python again with ./configure --enable-shared, or choose another one with --python PATH"
 }
 
-// libraryPackage says which package of the system has the library of one of the system's interpreters.
+// libraryPackage returns how to install the library of one of the system's interpreters.
 func (f *finder) libraryPackage(in *interpreter) string {
 	system := f.host.distribution()
 	program := "python" + in.version.String()
@@ -76,7 +76,7 @@ func (f *finder) libraryPackage(in *interpreter) string {
 	case system.usesDNF() && f.isPython3(in):
 		return "install it with dnf install python3-libs"
 	case system.id == "fedora":
-		// Fedora's packages of other versions than its own python3 are whole.
+		// Fedora's packages of versions other than its python3 include the library.
 		return "install it with dnf install " + program
 	case system.usesDNF():
 		return "install it with dnf install " + program + "-libs"
@@ -85,13 +85,13 @@ func (f *finder) libraryPackage(in *interpreter) string {
 		fmt.Sprintf(" (Debian and Ubuntu: lib%s, Fedora: python3-libs)", program)
 }
 
-// isPython3 reports whether an interpreter is what the system calls python3.
+// isPython3 reports whether an interpreter is the system's python3.
 func (f *finder) isPython3(in *interpreter) bool {
 	path, err := filepath.EvalSymlinks(filepath.Join(f.host.usr, "bin/python3"))
 	return err == nil && in.image != nil && path == in.image.path
 }
 
-// pythonFix says how to get a Python on a system that has none, or none that is new enough.
+// pythonFix returns how to get a Python on a system that has none, or none that is new enough.
 func (f *finder) pythonFix() string {
 	const orName = ", or name another one with --python PATH or PINION_PYTHON"
 	system := f.host.distribution()
@@ -116,7 +116,7 @@ func (f *finder) pythonFix() string {
 	return fmt.Sprintf("install CPython %s or newer with its shared library (Debian and Ubuntu: apt-get install python3 libpython3-dev)", oldest) + orName
 }
 
-// newerFix says how to get a newer Python from where an interpreter comes from.
+// newerFix returns how to get a newer Python from the origin of an interpreter.
 func (f *finder) newerFix(in *interpreter) string {
 	if in.venv != nil && in.venv.uv {
 		return "make the environment again with uv venv --clear --python " + suggested + " " + in.venv.dir
@@ -138,5 +138,5 @@ func (f *finder) newerFix(in *interpreter) string {
 	return fix
 }
 
-// newerPython is the fix where nothing is known of how the old one was installed.
+// newerPython is the fix if the origin of the old one is unknown.
 const newerPython = "install Python 3.10 or newer and name it with --python PATH or PINION_PYTHON"

@@ -10,7 +10,7 @@ import (
 
 // host is the machine as the dynamic loader sees it.
 type host struct {
-	// machine is the processor; EM_NONE switches the check off.
+	// machine is the processor; EM_NONE disables the check.
 	machine elf.Machine
 	// triplet is Debian's name of the platform, part of library folders there.
 	triplet string
@@ -20,14 +20,14 @@ type host struct {
 	defaults []string
 	// musl reports whether this program uses musl instead of glibc.
 	musl bool
-	// self is the path of this program, links followed; empty where it is not known.
+	// self is the path of this program, with links resolved, or "" if it is not known.
 	self string
 	// usr is the folder of the system's own programs, and osRelease the files that name the system.
 	usr       string
 	osRelease []string
 }
 
-// distribution is the system, read when an error needs it.
+// distribution reads which system this is, when an error needs it.
 func (h host) distribution() distribution { return readDistribution(h.osRelease) }
 
 // platform maps GOARCH to the ELF machine and Debian's triplet.
@@ -66,16 +66,15 @@ func thisHost() host {
 	return h
 }
 
-// loaderDirs are the folders that the loader searches for a library of which
-// nothing else is known: those of ld.so.conf, then the built-in ones.
+// loaderDirs returns the folders that the loader searches for any library: those of ld.so.conf, then the built-in ones.
 func (h host) loaderDirs() []string {
 	return append(readLoaderConf(h.loaderConf, 0), h.defaults...)
 }
 
 // readLoaderConf reads ld.so.conf(5) with its includes. A file that can't be
-// read has no folders: the loader sees it so too.
+// read has no folders, as for the loader.
 func readLoaderConf(path string, depth int) []string {
-	const deepest = 8 // an include of itself must end
+	const deepest = 8 // ends a file that includes itself
 	text, err := os.ReadFile(path)
 	if err != nil || depth > deepest {
 		return nil

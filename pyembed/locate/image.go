@@ -25,8 +25,8 @@ type image struct {
 	interp  string   // PT_INTERP: the dynamic loader; empty for a static program
 }
 
-// readImage reads the headers of a program or library. The error matches errNotELF
-// where the file is readable but of another kind.
+// readImage reads the headers of a program or library. The error matches errNotELF if the file is readable but of
+// another kind.
 func readImage(path string) (*image, error) {
 	resolved, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -92,9 +92,8 @@ func (m *image) expand(path string) string {
 	return strings.ReplaceAll(path, "$ORIGIN", origin)
 }
 
-// searchDirs are the folders in which the loader looks for what this program
-// needs, in its order: DT_RPATH only where there is no DT_RUNPATH, then
-// LD_LIBRARY_PATH, then DT_RUNPATH.
+// searchDirs returns the folders in which the loader searches for the libraries of this program, in its order: DT_RPATH
+// only if there is no DT_RUNPATH, then LD_LIBRARY_PATH, then DT_RUNPATH.
 func (m *image) searchDirs(libraryPath string) []string {
 	var dirs []string
 	add := func(lists []string) {

@@ -7,20 +7,20 @@ import (
 	"slices"
 )
 
-// interpreter is what is known of the program that was chosen.
+// interpreter is what is known about the chosen program.
 type interpreter struct {
-	path    string // absolute, links not followed
-	image   *image // nil means a script, and what it starts is one too
-	venv    *venv  // nil means not in a virtual environment
+	path    string // absolute, with links not resolved
+	image   *image // nil if it is a script, and so is what it starts
+	venv    *venv  // nil if it is not in a virtual environment
 	version version
-	soname  string // its DT_NEEDED libpython; empty where it is linked in
-	facts   *facts // nil means it was not asked
+	soname  string // its DT_NEEDED libpython; empty if that is linked in
+	facts   *facts // nil if it was not asked
 	// base is the interpreter that a copied one (python -m venv --copies) is a
 	// copy of, with its prefix; nil for others.
 	base *interpreter
 }
 
-// identify finds out what path is, from its headers where they say enough.
+// identify finds out what path is, from its headers if they say enough.
 func (f *finder) identify(path string) (*interpreter, error) {
 	in, err := f.fromHeaders(path)
 	if err != nil || in.version.known() {
@@ -30,12 +30,12 @@ func (f *finder) identify(path string) (*interpreter, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Python 2 has no sys.implementation; its age is the better answer.
+	// Python 2 has no sys.implementation; that it is too old is the better error.
 	if got.version.major >= 3 && got.implementation != "cpython" {
 		return nil, fail(ErrNotCPython, pickAnother,
 			"%s is %s, and Pinion runs on CPython only", path, got.implementation)
 	}
-	// A shim or wrapper has told the real program.
+	// A shim or wrapper has named the real program.
 	if got.executable != "" && got.executable != path && executable(got.executable) == nil {
 		real, err := f.fromHeaders(absolute(got.executable))
 		if err != nil {
@@ -48,8 +48,7 @@ func (f *finder) identify(path string) (*interpreter, error) {
 	return in, nil
 }
 
-// fromHeaders reads what the files say. The version is unknown in the answer
-// where they do not tell it.
+// fromHeaders reads the files' headers. The version is unknown if they do not have it.
 func (f *finder) fromHeaders(path string) (*interpreter, error) {
 	in := &interpreter{path: path, venv: readVenv(path)}
 	if in.venv != nil && in.venv.baseRemoved() {
@@ -89,8 +88,7 @@ func (f *finder) original(in *interpreter) *interpreter {
 	if err != nil || resolved == in.image.path {
 		return nil // a link, not a copy
 	}
-	// readVenv is not asked again: an environment made inside another one names
-	// the first interpreter as its home.
+	// readVenv is not called again: an environment made inside another one names the first interpreter as its home.
 	img, err := readImage(resolved)
 	if err != nil {
 		return nil
@@ -100,8 +98,7 @@ func (f *finder) original(in *interpreter) *interpreter {
 	return base
 }
 
-// readVersion takes the version from the library that the image needs, or else from the program's name, if one tells
-// it.
+// readVersion takes the version from the library that the image needs, or else from the program's name, if one has it.
 func (in *interpreter) readVersion() {
 	var ok bool
 	if in.soname, in.version, ok = in.image.libpython(); !ok {
@@ -109,7 +106,7 @@ func (in *interpreter) readVersion() {
 	}
 }
 
-// checkPlatform refuses an image that this process could not open.
+// checkPlatform returns an error for an image that this process could not open.
 func (f *finder) checkPlatform(img *image, path string) error {
 	if f.host.machine != 0 && img.machine != f.host.machine {
 		return fail(ErrWrongPlatform, pickAnother,
@@ -129,7 +126,7 @@ func (f *finder) checkPlatform(img *image, path string) error {
 		path, theirs, img.interp, ours)
 }
 
-// checkVersion refuses an interpreter of a version that Pinion does not run on.
+// checkVersion returns an error for an interpreter of a version that Pinion does not run on.
 func (f *finder) checkVersion(in *interpreter) error {
 	newer := ""
 	if in.version.olderThan(oldest) {
@@ -138,8 +135,8 @@ func (f *finder) checkVersion(in *interpreter) error {
 	return checkVersion(in.version, in.path, newer)
 }
 
-// prefixes are the folders under which this interpreter is installed, nearest
-// first: of its program, of the one that it was copied from, and what it says.
+// prefixes returns the folders under which this interpreter is installed, the nearest first: of its program, of the one
+// that it was copied from, and those that it reports.
 func (in *interpreter) prefixes() []string {
 	var dirs []string
 	add := func(dir string) {

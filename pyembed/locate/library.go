@@ -19,7 +19,7 @@ func (f *finder) library(in *interpreter) (string, error) {
 	if path, ok := f.underPrefix(in, in.version); ok {
 		return path, nil
 	}
-	// Nothing in the usual places: the interpreter may know an unusual one.
+	// It is not in the usual places, but the interpreter may know another one.
 	if in.facts == nil {
 		got, err := f.probe(in.path)
 		if err != nil && in.soname != "" {
@@ -83,8 +83,8 @@ func (f *finder) underPrefix(in *interpreter, v version) (string, bool) {
 	return "", false
 }
 
-// usable reports whether path is a shared library that this process can open. A
-// linker script or a library for another processor is passed over, as ld.so does.
+// usable reports whether path is a shared library that this process can open. A linker script or a library for another
+// processor is skipped, as by ld.so.
 func (f *finder) usable(path string) bool {
 	file, err := os.Open(path)
 	if err != nil {
@@ -101,7 +101,7 @@ func (f *finder) usable(path string) bool {
 func (f *finder) givenLibrary(name string, in *interpreter) (string, error) {
 	const fix = "give the libpython3.X.so.1.0 that belongs to the interpreter, or leave --libpython out"
 	if !strings.Contains(name, "/") && !fileExists(name) {
-		// A soname: dlopen finds it where ldconfig or LD_LIBRARY_PATH say.
+		// For a soname, dlopen searches LD_LIBRARY_PATH and the cache of ldconfig.
 		if v, ok := parseSoname(name); ok {
 			return name, f.checkGiven(v, name, in)
 		}
@@ -126,15 +126,15 @@ func (f *finder) givenLibrary(name string, in *interpreter) (string, error) {
 			return path, f.checkGiven(v, path, in)
 		}
 	}
-	// libpython3.so has no version: it stands for the one it needs.
+	// libpython3.so has no version; the library that it needs has.
 	if _, v, ok := img.libpython(); ok && img.soname == "libpython3.so" {
 		return path, f.checkGiven(v, path, in)
 	}
 	return "", fail(ErrNoLibPython, fix, "--libpython names %s, which is some other library (%s)", path, img.soname)
 }
 
-// checkGiven refuses a library whose version is not the interpreter's: it would
-// look for its standard library under a name that is not there.
+// checkGiven returns an error for a library whose version is not the interpreter's: it would look for its standard
+// library under a name that does not exist.
 func (f *finder) checkGiven(v version, name string, in *interpreter) error {
 	if err := checkVersion(v, name, newerPython); err != nil {
 		return err

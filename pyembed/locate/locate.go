@@ -23,18 +23,16 @@ type Options struct {
 
 // Python is an interpreter that Pinion can run.
 type Python struct {
-	// Executable is the absolute path of the program as it was chosen, its
-	// symbolic links not followed: handed to Py_BytesMain as argv[0] it is how
-	// CPython finds the virtual environment around it.
+	// Executable is the absolute path of the program as it was chosen, with symbolic links not resolved. As argv[0] of
+	// Py_BytesMain it leads CPython to the virtual environment around it.
 	Executable string
-	// LibPython is what to give to dlopen: an absolute path, or a soname where
-	// --libpython named one.
+	// LibPython is the argument of dlopen: an absolute path, or a soname if --libpython named one.
 	LibPython string
 	// Version is the language version, "3.12"; of a free-threaded build "3.14t".
 	Version string
-	// Venv reports whether Executable stands in a virtual environment.
+	// Venv reports whether Executable is in a virtual environment.
 	Venv bool
-	// Source is why this interpreter: "--python", "PINION_PYTHON", "VIRTUAL_ENV",
+	// Source says what chose the interpreter: "--python", "PINION_PYTHON", "VIRTUAL_ENV",
 	// ".venv", "environment of pinion" or "PATH".
 	Source string
 }
@@ -44,14 +42,14 @@ func Find(o Options) (*Python, error) {
 	return newFinder(o, thisHost()).find(o)
 }
 
-// Interpreter chooses the interpreter as Find does, for a program that runs it as it is: its shared
-// library is not looked for, and LibPython is empty. Its errors are *Error.
+// Interpreter chooses the interpreter as Find does, for a program that runs it as it is. It does not search for the
+// shared library: LibPython is empty. Its errors are *Error.
 func Interpreter(o Options) (*Python, error) {
 	p, _, err := newFinder(o, thisHost()).chosen(o)
 	return p, err
 }
 
-// finder holds what a search needs of the world; tests give it another one.
+// finder holds the environment of a search; tests use another one.
 type finder struct {
 	env  func(string) string
 	dir  string
@@ -85,7 +83,7 @@ func (f *finder) find(o Options) (*Python, error) {
 	return p, nil
 }
 
-// chosen returns the interpreter that the options and the environment name, and what is known of it. A version that
+// chosen returns the interpreter that the options and the environment name, and what is known about it. A version that
 // Pinion does not run on is an error.
 func (f *finder) chosen(o Options) (*Python, *interpreter, error) {
 	path, source, err := f.choose(o.Python)
@@ -102,8 +100,8 @@ func (f *finder) chosen(o Options) (*Python, *interpreter, error) {
 	return &Python{Executable: in.path, Version: in.version.String(), Venv: in.venv != nil, Source: source}, in, nil
 }
 
-// absolute makes a path absolute without following links. It can only fail where
-// the current folder is gone; the path as given is then the best there is.
+// absolute makes a path absolute without resolving links. If the current folder was removed, it returns the path as it
+// is.
 func absolute(path string) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {

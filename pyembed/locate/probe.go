@@ -38,18 +38,17 @@ for pair in (
 `
 )
 
-// facts is what an interpreter says of itself.
+// facts is what an interpreter reports about itself.
 type facts struct {
 	executable     string
 	implementation string
 	version        version
 	prefix         string
 	libdir         string
-	libraries      []string // names of its library, as sysconfig has them
+	libraries      []string // names of its library in sysconfig
 }
 
-// probe runs the program and asks it: the last resort, 15 ms for a Python and
-// 100 ms for a shim.
+// probe runs the program to ask it. It takes 15 ms for a Python and 100 ms for a shim, so it is the last resort.
 func (f *finder) probe(path string) (*facts, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()
@@ -60,13 +59,13 @@ func (f *finder) probe(path string) (*facts, error) {
 		cmd.Dir = f.dir
 	}
 	cmd.Env = append(os.Environ(), "PATH="+f.env("PATH"))
-	// What the program started ends with it.
+	// The group is ended with the program.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second // a shim's grandchild may hold the pipe
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	// ErrWaitDelay: it has ended well, and a child that it left holds the pipe.
+	// ErrWaitDelay means that it has succeeded, and that a child holds the pipe.
 	if err := cmd.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("no answer within %v", probeTimeout)
@@ -117,7 +116,7 @@ func parseFacts(output string) (*facts, bool) {
 	return got, true
 }
 
-// lastLines is the end of what a failing program wrote, for a message.
+// lastLines returns the end of what a failing program wrote, for a message.
 func lastLines(text string) string {
 	const most = 400
 	text = strings.TrimSpace(text)

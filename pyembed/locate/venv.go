@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// venv is what a pyvenv.cfg says (PEP 405).
+// venv is the content of a pyvenv.cfg (PEP 405).
 type venv struct {
 	dir  string // the folder of pyvenv.cfg
 	home string // the folder of the interpreter that it was made from
@@ -16,8 +16,8 @@ type venv struct {
 	uv      bool // made by uv
 }
 
-// readVenv finds the pyvenv.cfg of an interpreter where CPython looks for it:
-// beside the unresolved program or one folder up. Nil means not in a virtual environment.
+// readVenv finds the pyvenv.cfg of an interpreter where CPython looks for it: beside the unresolved program or one
+// folder up. It returns nil outside of a virtual environment.
 func readVenv(executable string) *venv {
 	bin := filepath.Dir(executable)
 	for _, dir := range []string{bin, filepath.Dir(bin)} {
@@ -48,8 +48,8 @@ func readVenv(executable string) *venv {
 	return nil
 }
 
-// baseRemoved reports whether the Python that the environment was made from is no longer
-// there: it then has no standard library and can't start.
+// baseRemoved reports whether the Python from which the environment was made was removed. The environment then has no
+// standard library and cannot start.
 func (e *venv) baseRemoved() bool {
 	return e.home != "" && !isDir(e.home)
 }
@@ -74,7 +74,7 @@ func (e *venv) interpreter(name string) (string, bool) {
 	return "", false
 }
 
-// language is the language version that the environment was made for.
+// language returns the language version that the environment was made for.
 func (e *venv) language() (version, bool) {
 	parts := strings.SplitN(e.version, ".", 3)
 	if len(parts) < 2 {

@@ -22,7 +22,7 @@ type version struct {
 func (v version) known() bool        { return v.major != 0 }
 func (v version) freeThreaded() bool { return strings.Contains(v.flags, "t") }
 
-// String is the version as CPython's programs have it: 3.14t is the free-threaded build of 3.14.
+// String returns the version as in the names of CPython's programs: 3.14t is the free-threaded build of 3.14.
 func (v version) String() string {
 	name := fmt.Sprintf("%d.%d", v.major, v.minor)
 	if v.freeThreaded() {
@@ -39,8 +39,8 @@ func (v version) olderThan(w version) bool {
 // library.
 func (v version) same(w version) bool { return v.String() == w.String() }
 
-// sonames are the file names under which CPython's "make install" puts the
-// shared library of this version, the one to open first.
+// sonames returns the file names under which CPython's "make install" installs the shared library of this version, the
+// one to open first.
 func (v version) sonames() []string {
 	name := fmt.Sprintf("libpython%d.%d%s.so", v.major, v.minor, v.flags)
 	return []string{name + ".1.0", name}
@@ -62,8 +62,7 @@ func parseSoname(name string) (version, bool) {
 	return parseVersion(stem)
 }
 
-// parseProgram reads the name of an interpreter: "python3.12", "python3.13t".
-// "python3" says nothing and is not one.
+// parseProgram reads the version in the name of an interpreter: "python3.12", "python3.13t". "python3" has none.
 func parseProgram(name string) (version, bool) {
 	rest, ok := strings.CutPrefix(name, "python")
 	if !ok {
@@ -97,7 +96,8 @@ func parseVersion(s string) (version, bool) {
 	return version{major: major, minor: minor, flags: flags}, true
 }
 
-// checkVersion refuses what Pinion does not run on. what names the file, and newer says how to get a newer version.
+// checkVersion returns an error for a version that Pinion does not run on. what names the file, and newer says how to
+// get a newer version.
 func checkVersion(v version, what, newer string) error {
 	switch {
 	case v.olderThan(oldest):

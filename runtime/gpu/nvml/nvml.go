@@ -8,7 +8,7 @@ import "C"
 
 import "unsafe"
 
-// reader returns what reads the GPUs by that library, which it opens at its first call.
+// reader returns a function that reads the GPUs by that library, which it opens at its first call.
 func reader(library string) func() []Sample {
 	var functions C.struct_px_nvml
 	opened, usable := false, false

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Sample is what one GPU has to do.
+// Sample is the load of one GPU.
 type Sample struct {
-	Index       int     // as nvidia-smi numbers them
+	Index       int     // its number in nvidia-smi
 	MemoryUsed  int64   // bytes, of all processes
 	MemoryTotal int64   // bytes
-	Utilization float64 // 0 to 1; negative means the GPU does not tell
+	Utilization float64 // 0 to 1; negative if the GPU does not report it
 }
 
 // Options of a Sampler. A zero field takes its default.
@@ -25,17 +25,17 @@ type Sampler struct {
 	read func() []Sample // by one goroutine at a time
 
 	mu       sync.Mutex
-	sampling *sampling // the one that is under way; nil means none is
+	sampling *sampling // the one in progress, or nil
 }
 
 // sampling is one reading of all GPUs.
 type sampling struct {
 	done    chan struct{}
-	late    bool // the caller has given up waiting for it
+	late    bool // the caller does not wait for it any more
 	samples []Sample
 }
 
-// New makes a sampler. The library is opened when samples are first asked for.
+// New returns a sampler. The library is opened by the first call of Samples.
 func New(o Options) *Sampler {
 	if o.Library == "" {
 		o.Library = "libnvidia-ml.so.1"
@@ -46,7 +46,7 @@ func New(o Options) *Sampler {
 	return &Sampler{o: o, read: reader(o.Library)}
 }
 
-// Samples are those of the GPUs that can be read now; none where there are none, or the driver takes too long.
+// Samples returns a sample of each GPU that can be read now. It returns none if the driver takes too long.
 func (s *Sampler) Samples() []Sample {
 	s.mu.Lock()
 	l := s.sampling
@@ -57,7 +57,7 @@ func (s *Sampler) Samples() []Sample {
 	}
 	late := l.late
 	s.mu.Unlock()
-	if late { // it was waited for long enough
+	if late { // a call has waited for long enough
 		return nil
 	}
 	timer := time.NewTimer(s.o.Timeout)
