@@ -265,6 +265,21 @@ def live_batches(look: Look) -> None:
     look.audit("with batches")
 
 
+def live_streams(look: Look) -> None:
+    """Streams have a card: tokens a second and the time to the first. The setup has its duration and its logs."""
+    open_view(look)
+    expect(look.page.locator("#streams-box")).to_be_hidden()
+    for _ in range(3):
+        answer = look.page.request.post(look.url + "/predictions", data={"input": {}}, headers={"Accept": "text/event-stream"})
+        assert answer.ok and "event: completed" in answer.text(), answer.text()
+    facts = look.page.locator("#streams dd")
+    expect(facts).to_have_text([re.compile(r"^[\d.]+$"), re.compile(r"^[\d.]+ m?s, p99 [\d.]+ m?s$"), re.compile(r"^[\d.]+ ms$")])
+    expect(look.page.locator("#streams dt")).to_have_text(["A second", "Time to the first", "Between two"])
+    look.page.get_by_text("Setup took").click()
+    expect(look.page.get_by_label("Logs of the setup")).to_contain_text("weights: 100%")
+    look.audit("streams, and the setup's logs")
+
+
 def live_gpus(look: Look) -> None:
     """A machine with GPUs has a card for them. The second one does not tell its utilization."""
     open_view(look)

@@ -18,6 +18,24 @@ def live_crash(look: Look) -> None:
     expect(look.page.locator("#workers")).to_contain_text("ready")
 
 
+def live_setup(look: Look) -> None:
+    """A setup has its time, its last line, a bar and its logs, as a terminal shows them; one that failed has its traceback in view."""
+    look.load("/dashboard")
+    problem = look.page.locator("#problems .problem")
+    expect(problem).to_contain_text(re.compile(r"The model is being set up. For \d.* s. weights: 45%"))
+    expect(problem.get_by_role("progressbar", name="Progress of the setup")).to_have_attribute("value", "45")
+    logs = problem.locator("pre")
+    expect(logs).to_have_text("weights: 45%|")
+    look.audit("a setup that runs")
+    look.opens()
+    expect(problem).to_contain_text("The model's setup failed. RuntimeError: no <b>weights</b> here")
+    expect(look.page.locator("#status")).to_contain_text("Setup failed")
+    expect(logs).to_have_text(re.compile(r"^weights: 45%.Traceback.*no <b>weights</b> here\s*$", re.DOTALL))
+    assert look.page.title().startswith("(!) The model's setup failed."), look.page.title()
+    assert logs.evaluate("e => e.scrollTop + e.clientHeight >= e.scrollHeight - 1"), "the end of the logs is not in view"
+    look.audit("a setup that failed")
+
+
 def live_webhooks(look: Look) -> None:
     """Webhooks that are tried again and webhooks that are lost are problems in words, with the receiver and its answer."""
     receiver = Receiver()
@@ -101,7 +119,7 @@ def live_stuck_token(look: Look) -> None:
 
     def give() -> None:
         ask.locator("input").fill("the-token-of-the-page")
-        ask.get_by_role("button", name="Use it").click()
+        ask.get_by_role("button", name="Continue").click()
 
     give()
     problem = page.locator(".problem", has_text="seems stuck")

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random
+import sys
 import time
 
 from cog import BaseRunner, ConcatenateIterator, Input, batch, concurrent, streaming
@@ -30,6 +31,20 @@ class Batched(BaseRunner):
         while gate and not os.path.exists(gate):
             time.sleep(0.002)
         return [t.upper() for t in text]
+
+
+class Unset(BaseRunner):
+    """Loads weights until a file is there, and then fails."""
+
+    def setup(self) -> None:
+        for i in range(46):
+            print(f"\rweights: {i}%|", end="", file=sys.stderr, flush=True)
+        while not os.path.exists("open"):
+            time.sleep(0.002)
+        raise RuntimeError("no <b>weights</b> here")
+
+    def run(self) -> str:
+        return ""
 
 
 class Painter(BaseRunner):

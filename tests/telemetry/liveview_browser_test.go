@@ -31,8 +31,10 @@ func TestLiveViewBrowser_LiveViewInBrowser(t *testing.T) {
 		{name: "restart"},
 		{name: "token", tokens: true},
 		{name: "crash"},
+		{name: "setup", model: "Unset", audits: true},
 		{name: "webhooks", audits: true},
 		{name: "batches", model: "Batched", args: []string{"--queue", "16"}, audits: true},
+		{name: "streams", model: "Writer", audits: true},
 		{name: "gpus", gpus: true, audits: true},
 		{name: "link"},
 		{name: "stuck", audits: true},
@@ -57,7 +59,7 @@ func TestLiveViewBrowser_LiveViewInBrowser(t *testing.T) {
 				o.Env = append(o.Env, "LD_LIBRARY_PATH="+fakeNVML(t))
 			}
 			s := harness.Start(t, o)
-			if !scene.tokens {
+			if !scene.tokens && scene.model != "Unset" {
 				s.WaitHealth("READY")
 			}
 			capture(t, "live_"+scene.name, s.Address, o.Dir, map[string]func(){

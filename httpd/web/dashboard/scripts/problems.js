@@ -8,9 +8,10 @@ function problemsOf(state, recent, at) {
   const add = (look, title, text = "", logs = "", more = {}) => found.push({ look, title, text, logs, ...more });
   const crashed = state.workers.findLast((w) => w.last_exit)?.last_exit ?? "";
   if (state.stopping) add("busy", "The server is stopping.", "It takes no new predictions and waits for those in flight.");
-  if (state.status === "SETUP_FAILED") add("bad", "The model's setup failed.", lastLine(state.setup.logs), state.setup.logs);
+  const logs = written(state.setup.logs ?? "");
+  if (state.status === "SETUP_FAILED") add("bad", "The model's setup failed.", lastLineOf(logs), logs);
   if (state.status === "DEFUNCT") add("bad", "No worker is left.", crashed);
-  if (state.status === "STARTING" && !state.stopping) addSetup(add, state.setup, crashed, at);
+  if (state.status === "STARTING" && !state.stopping) addSetup(add, state.setup.started, logs, crashed, at);
   if (state.model_error) add("bad", "The model's own health check fails.", state.model_error);
   state.workers.forEach((worker, i) => {
     if (!worker.last_exit || at - worker.exited_at > RECENT_EXIT || ["DEFUNCT", "SETUP_FAILED"].includes(state.status)) return;
@@ -43,10 +44,11 @@ function problemsOf(state, recent, at) {
 }
 
 // addSetup says for how long the setup has run, its last line, and how far it is where that line says so.
-function addSetup(add, setup, crashed, at) {
-  const line = lastLineOf(written(setup.logs ?? ""));
-  const time = setup.started ? `For ${timeText(Math.max(0, Math.floor((at - setup.started) / 1000)))}. ` : "";
-  add("busy", "The model is being set up.", crashed || time + (line || "Predictions are refused until it is."), written(setup.logs ?? ""), { done: doneOf(line) });
+function addSetup(add, started, logs, crashed, at) {
+  const line = lastLineOf(logs);
+  const seconds = started ? Math.floor((at - started) / 1000) : 0;
+  const time = seconds > 0 ? `For ${timeText(seconds)}. ` : "";
+  add("busy", "The model is being set up.", crashed || time + (line || "Predictions are refused until it is."), logs, { done: doneOf(line) });
 }
 
 const STUCK = 10; // times p99, and seconds at least, after which a prediction counts as stuck
@@ -99,7 +101,6 @@ function stackButton(prediction) {
 const RECENT_EXIT = 120_000; // milliseconds for which a worker's end is a problem
 const stopped = (text) => text + (/[.!?]$/.test(text) ? "" : ".");
 const sentence = (text) => text.charAt(0).toUpperCase() + stopped(text.slice(1));
-const lastLine = (logs) => (logs ?? "").trim().split("\n").pop();
 
 let shownProblems = "";
 
@@ -122,5 +123,6 @@ function showProblems(found) {
       return box;
     }),
   );
+  for (const pre of $("problems").querySelectorAll("details pre")) pre.scrollTop = pre.scrollHeight; // the error is at the end
   if (focused) [...$("problems").querySelectorAll("button")].find((b) => b.ariaLabel === focused)?.focus();
 }
