@@ -147,6 +147,9 @@ func (d *document) keyword(n *node, m map[string]any, keyword string) (err error
 		}
 		n.pattern, err = compilePattern(text)
 	case "items":
+		if _, ok := v.([]any); ok { // a tuple of pydantic 1
+			return d.rareKeyword(n, "prefixItems", v)
+		}
 		if anything, ok := v.(map[string]any); !ok || len(anything) > 0 {
 			n.items, err = d.compile(v)
 		}
