@@ -13,7 +13,7 @@ import (
 )
 
 // carryOut runs p, which Create returned, answers in the mode that the client asked for, and releases p.
-func (k collection) carryOut(ctx *fasthttp.RequestCtx, p *predict.Prediction, how asked) {
+func (k collection) carryOut(ctx *fasthttp.RequestCtx, p *predict.Prediction, how answerMode) {
 	if k.access != nil {
 		ctx.SetUserValue(idKey{}, p.ID())
 	}

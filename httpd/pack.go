@@ -20,7 +20,7 @@ const outputMember = "output"
 
 // readOther reads the body of a create request that is not plain JSON into req.
 func (k collection) readOther(ctx *fasthttp.RequestCtx, req *predict.Request, form request.Format, encoding coding,
-	how *asked,
+	how *answerMode,
 ) error {
 	in, err := k.open(ctx, encoding)
 	if err != nil {

@@ -53,10 +53,10 @@ func (k collection) create(ctx *fasthttp.RequestCtx) {
 }
 
 // withoutStream changes a request to the mode that it has where there is no stream.
-func (k collection) withoutStream(ctx *fasthttp.RequestCtx, req *predict.Request, raw *[]byte) asked {
+func (k collection) withoutStream(ctx *fasthttp.RequestCtx, req *predict.Request, raw *[]byte) answerMode {
 	how := readPrefer(&ctx.Request.Header)
 	if how.raw = raw; raw == nil && req.Body == nil && how.mode == predict.Async {
-		how = asked{} // the queue would need the form as it came
+		how = answerMode{} // the queue would need the form as it came
 	}
 	req.Mode = how.modeOf()
 	return how
@@ -133,7 +133,7 @@ func (k collection) put(ctx *fasthttp.RequestCtx) {
 }
 
 // admit makes the prediction of a request that does not end with an immediate answer: here, or in the queue.
-func (k collection) admit(ctx *fasthttp.RequestCtx, req *predict.Request, how asked,
+func (k collection) admit(ctx *fasthttp.RequestCtx, req *predict.Request, how answerMode,
 	taken *bool,
 ) (*predict.Prediction, error) {
 	if k.queue == nil || !k.queueing.All {
@@ -222,16 +222,16 @@ func (k collection) cancel(ctx *fasthttp.RequestCtx) {
 func (k collection) unserved() bool { return k.kind == predict.KindTraining && !k.svc().HasTraining() }
 
 // read reads the headers and the body of a create request into req.
-func (k collection) read(ctx *fasthttp.RequestCtx, req *predict.Request) (asked, error) {
+func (k collection) read(ctx *fasthttp.RequestCtx, req *predict.Request) (answerMode, error) {
 	if k.unserved() {
-		return asked{}, predict.ErrNoTraining
+		return answerMode{}, predict.ErrNoTraining
 	}
 	h := &ctx.Request.Header
 	form, encoding, err := formOf(h)
 	if err != nil {
-		return asked{}, err
+		return answerMode{}, err
 	}
-	var how asked
+	var how answerMode
 	if transport.HasSeen(ctx, transport.SeenAccept|transport.SeenPrefer) {
 		how = readMode(h)
 	}
@@ -244,11 +244,11 @@ func (k collection) read(ctx *fasthttp.RequestCtx, req *predict.Request) (asked,
 		err = k.readOther(ctx, req, form, encoding, &how)
 	}
 	if err != nil {
-		return asked{}, err
+		return answerMode{}, err
 	}
 	if transport.HasSeen(ctx, transport.SeenDeadline) {
 		if req.Deadline, err = readDeadline(h, time.Now); err != nil {
-			return asked{}, err
+			return answerMode{}, err
 		}
 	}
 	if k.kind == predict.KindTraining && how.orObject {
@@ -272,7 +272,7 @@ func (k collection) read(ctx *fasthttp.RequestCtx, req *predict.Request) (asked,
 }
 
 // join answers a PUT with the prediction in flight with that id; false means there is none.
-func (k collection) join(ctx *fasthttp.RequestCtx, id string, how asked) bool {
+func (k collection) join(ctx *fasthttp.RequestCtx, id string, how answerMode) bool {
 	p := k.svc().Find(k.kind, id)
 	if p == nil {
 		return false

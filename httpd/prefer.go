@@ -11,8 +11,8 @@ import (
 	"pinion/runtime/predict"
 )
 
-// asked is the mode of answer that a client asks for.
-type asked struct {
+// answerMode is the mode of answer that a client asks for.
+type answerMode struct {
 	mode predict.Mode
 	// bounded means that it waits for at most wait, then gets the current state.
 	bounded bool
@@ -23,7 +23,7 @@ type asked struct {
 }
 
 // modeOf returns the mode of the prediction.
-func (a asked) modeOf() predict.Mode {
+func (a answerMode) modeOf() predict.Mode {
 	if a.bounded {
 		return predict.Async // it continues after the client's wait
 	}
@@ -33,9 +33,9 @@ func (a asked) modeOf() predict.Mode {
 const headerPrefer = "Prefer"
 
 // readMode reads the mode: a stream if Accept lists one and prefers no object to it, else what Prefer says.
-func readMode(h *fasthttp.RequestHeader) asked {
+func readMode(h *fasthttp.RequestHeader) answerMode {
 	if stream, object := streamQuality(h); stream > 0 && stream >= object {
-		return asked{mode: predict.Stream, orObject: object > 0}
+		return answerMode{mode: predict.Stream, orObject: object > 0}
 	}
 	return readPrefer(h)
 }
@@ -69,8 +69,8 @@ func streamQuality(h *fasthttp.RequestHeader) (stream, object int) {
 
 // readPrefer reads the mode from Prefer (RFC 7240). respond-async takes precedence over wait. Invalid preferences are
 // ignored.
-func readPrefer(h *fasthttp.RequestHeader) asked {
-	var a asked
+func readPrefer(h *fasthttp.RequestHeader) answerMode {
+	var a answerMode
 	if len(h.Peek(headerPrefer)) == 0 {
 		return a
 	}
@@ -79,7 +79,7 @@ func readPrefer(h *fasthttp.RequestHeader) asked {
 		name, value = trim(name), trim(value)
 		switch {
 		case bytes.EqualFold(name, []byte("respond-async")):
-			return asked{mode: predict.Async}
+			return answerMode{mode: predict.Async}
 		case bytes.EqualFold(name, []byte("wait")) && !a.bounded: // the first one counts
 			a.wait, a.bounded = readSeconds(value)
 		}

@@ -10,30 +10,30 @@ import (
 )
 
 func TestPrefer_Modes(t *testing.T) {
-	within := func(d time.Duration) asked { return asked{bounded: true, wait: d} }
-	async, stream, either := asked{mode: predict.Async}, asked{mode: predict.Stream},
-		asked{mode: predict.Stream, orObject: true}
+	within := func(d time.Duration) answerMode { return answerMode{bounded: true, wait: d} }
+	async, stream, either := answerMode{mode: predict.Async}, answerMode{mode: predict.Stream},
+		answerMode{mode: predict.Stream, orObject: true}
 	const years = 922337202 * time.Second
 	for _, c := range []struct {
 		accept, prefer []string
-		want           asked
+		want           answerMode
 	}{
-		{nil, nil, asked{}},
-		{[]string{"*/*"}, nil, asked{}},
-		{[]string{"text/*"}, nil, asked{}},
+		{nil, nil, answerMode{}},
+		{[]string{"*/*"}, nil, answerMode{}},
+		{[]string{"text/*"}, nil, answerMode{}},
 		{[]string{"application/json", "text/event-stream"}, nil, either},
 		{[]string{"application/json , TEXT/event-stream;charset=utf-8"}, []string{"respond-async"}, either},
 		{[]string{"text/event-stream, */*;q=0.5"}, nil, either},
 		{[]string{"text/event-stream, application/json;q=0, */*"}, nil, stream},
-		{[]string{"text/event-stream;q=0.5, application/json"}, nil, asked{}},
+		{[]string{"text/event-stream;q=0.5, application/json"}, nil, answerMode{}},
 		{[]string{"text/event-stream;q=0.5, application/*;q=0.9"}, []string{"respond-async"}, async},
 		{[]string{"text/event-stream;q=0.5, application/json;q=0.4, */*"}, nil, either},
 		{[]string{"text/event-stream; q=0.1"}, nil, stream},
-		{[]string{"text/event-stream;q=0"}, nil, asked{}},
-		{[]string{"text/event-stream;x=1; Q = 0.000, text/html"}, nil, asked{}},
-		{[]string{"text/event-streams, xtext/event-stream"}, nil, asked{}},
-		{[]string{`x/y;z="a,text/event-stream,b"`}, nil, asked{}},
-		{[]string{`x/y;z="a\",text/event-stream`}, nil, asked{}},
+		{[]string{"text/event-stream;q=0"}, nil, answerMode{}},
+		{[]string{"text/event-stream;x=1; Q = 0.000, text/html"}, nil, answerMode{}},
+		{[]string{"text/event-streams, xtext/event-stream"}, nil, answerMode{}},
+		{[]string{`x/y;z="a,text/event-stream,b"`}, nil, answerMode{}},
+		{[]string{`x/y;z="a\",text/event-stream`}, nil, answerMode{}},
 		{[]string{",,text/event-stream"}, nil, stream},
 
 		{nil, []string{"respond-async"}, async},
@@ -42,16 +42,16 @@ func TestPrefer_Modes(t *testing.T) {
 		{nil, []string{"respond-async; foo=bar"}, async},
 		{nil, []string{"wait=5, respond-async"}, async},
 		{nil, []string{`respond-async=""`}, async},
-		{nil, []string{`x="respond-async", "respond-async"`}, asked{}},
-		{nil, []string{`x="a\", respond-async"`}, asked{}},
-		{nil, []string{"respond-asynchronously", "x;respond-async"}, asked{}},
+		{nil, []string{`x="respond-async", "respond-async"`}, answerMode{}},
+		{nil, []string{`x="a\", respond-async"`}, answerMode{}},
+		{nil, []string{"respond-asynchronously", "x;respond-async"}, answerMode{}},
 		{nil, []string{"wait=10"}, within(10 * time.Second)},
 		{nil, []string{`Wait = "7" ;x`}, within(7 * time.Second)},
 		{nil, []string{"wait=0"}, within(0)},
 		{nil, []string{"wait=1, wait=2", "wait=3"}, within(time.Second)},
 		{nil, []string{"wait=no, wait=2"}, within(2 * time.Second)},
 		{nil, []string{"wait=99999999999999999999999999"}, within(years)},
-		{nil, []string{"wait", "wait=", `wait=""`, "wait=-1", "wait=1.5", `wait="1`, "await=1"}, asked{}},
+		{nil, []string{"wait", "wait=", `wait=""`, "wait=-1", "wait=1.5", `wait="1`, "await=1"}, answerMode{}},
 	} {
 		var h fasthttp.RequestHeader
 		for _, v := range c.accept {

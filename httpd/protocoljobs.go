@@ -60,16 +60,16 @@ func (p *protocols) CreateJob(ctx *fasthttp.RequestCtx, m *protocol.Model,
 }
 
 // jobMode returns the mode of a job: it is awaited for a bounded time, or not at all.
-func jobMode(h *fasthttp.RequestHeader) asked {
+func jobMode(h *fasthttp.RequestHeader) answerMode {
 	how := readPrefer(h)
 	switch {
 	case how.mode == predict.Async:
 	case how.bounded && how.wait > 0:
 		how.wait = min(how.wait, maxJobWait)
 	case prefersWait(h):
-		how = asked{bounded: true, wait: maxJobWait}
+		how = answerMode{bounded: true, wait: maxJobWait}
 	default:
-		how = asked{mode: predict.Async}
+		how = answerMode{mode: predict.Async}
 	}
 	return how
 }
@@ -85,7 +85,7 @@ func prefersWait(h *fasthttp.RequestHeader) bool {
 }
 
 // jobRequest reads the request of a job.
-func (k collection) jobRequest(ctx *fasthttp.RequestCtx, c *protocol.JobCall, how asked) (predict.Request, error) {
+func (k collection) jobRequest(ctx *fasthttp.RequestCtx, c *protocol.JobCall, how answerMode) (predict.Request, error) {
 	var req predict.Request
 	err := request.ReadJSON(&req, c.Body.Data, true)
 	req.Charged, req.Disk = c.Body.Charged, c.Body.Disk
@@ -114,7 +114,7 @@ func (k collection) jobRequest(ctx *fasthttp.RequestCtx, c *protocol.JobCall, ho
 
 // acceptJob gives a job to the queue.
 func (k collection) acceptJob(ctx *fasthttp.RequestCtx, req predict.Request,
-	how asked,
+	how answerMode,
 ) (protocol.Job, *protocol.Error) {
 	req.Mode = how.modeOf()
 	s, err := k.submission(ctx, req, how)
@@ -133,7 +133,7 @@ func (k collection) acceptJob(ctx *fasthttp.RequestCtx, req predict.Request,
 
 // startJob starts a prediction, and waits for its end as long as the client wants.
 func (k collection) startJob(ctx *fasthttp.RequestCtx, p *predict.Prediction,
-	how asked,
+	how answerMode,
 ) (protocol.Job, *protocol.Error) {
 	if !how.bounded {
 		p.Start()

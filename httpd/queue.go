@@ -47,12 +47,12 @@ type QueueOptions struct {
 }
 
 // keeps reports whether a body may be needed as it came.
-func (a *api) keeps(how asked) bool {
+func (a *api) keeps(how answerMode) bool {
 	return a.queues(how) || a.queue != nil && (a.queueing.Overflow || a.queueing.All)
 }
 
 // joinQueued answers a PUT with an accepted prediction of its id; false means there is none.
-func (k collection) joinQueued(ctx *fasthttp.RequestCtx, req *predict.Request, how asked) bool {
+func (k collection) joinQueued(ctx *fasthttp.RequestCtx, req *predict.Request, how answerMode) bool {
 	id := req.ID
 	if k.queue == nil || k.svc().Find(k.kind, id) != nil {
 		return false
@@ -77,10 +77,10 @@ func (k collection) joinQueued(ctx *fasthttp.RequestCtx, req *predict.Request, h
 }
 
 // queues reports whether a request goes to the queue.
-func (a *api) queues(how asked) bool { return a.queue != nil && how.mode == predict.Async }
+func (a *api) queues(how answerMode) bool { return a.queue != nil && how.mode == predict.Async }
 
 // submission returns a request for the queue.
-func (k collection) submission(ctx *fasthttp.RequestCtx, req predict.Request, how asked) (request.Submission, error) {
+func (k collection) submission(ctx *fasthttp.RequestCtx, req predict.Request, how answerMode) (request.Submission, error) {
 	s := request.Submission{Request: req, ContentType: string(ctx.Request.Header.ContentType())}
 	switch {
 	case how.raw != nil:
@@ -101,7 +101,7 @@ func (k collection) submission(ctx *fasthttp.RequestCtx, req predict.Request, ho
 	return s, err
 }
 
-func (k collection) enqueue(ctx *fasthttp.RequestCtx, req predict.Request, how asked) {
+func (k collection) enqueue(ctx *fasthttp.RequestCtx, req predict.Request, how answerMode) {
 	s, err := k.submission(ctx, req, how)
 	if err != nil {
 		k.refuse(ctx, err)

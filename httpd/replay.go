@@ -45,7 +45,7 @@ func (s *Server) identify(req *predict.Request) {
 
 // replay answers a PUT with the kept result of that id and input; false means there is none. A canceled prediction runs
 // again: its client may have been cut off.
-func (k collection) replay(ctx *fasthttp.RequestCtx, req *predict.Request, how asked) bool {
+func (k collection) replay(ctx *fasthttp.RequestCtx, req *predict.Request, how answerMode) bool {
 	if !k.opt.ReplayPuts || req.Digest == "" {
 		return false
 	}

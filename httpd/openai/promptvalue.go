@@ -151,7 +151,7 @@ func formOf(name string, value []byte) (forms, int, *Error) {
 	for item := first; ok; item, ok = items.Next() {
 		param := Indexed(name, count)
 		if rawjson.KindOf(item) != kind {
-			return 0, 0, WrongType(param, wanted1(kind), item)
+			return 0, 0, WrongType(param, wantedItem(kind), item)
 		}
 		if err := checkTokens(param, kind, item); err != nil {
 			return 0, 0, err
@@ -166,7 +166,7 @@ func formOf(name string, value []byte) (forms, int, *Error) {
 	return form, count, nil
 }
 
-func wanted1(kind rawjson.Kind) string {
+func wantedItem(kind rawjson.Kind) string {
 	if kind == number {
 		return "an integer"
 	}

@@ -127,7 +127,7 @@ func TestFollower_LostEventsAreAskedForOnce(t *testing.T) {
 	}
 }
 
-// TestFollower_EventsThatAreLostForGood: it goes on with those that the server still has, and asks no more.
+// TestFollower_EventsThatAreLostForGood: it goes on with those that the server still has, and does not ask again.
 func TestFollower_EventsThatAreLostForGood(t *testing.T) {
 	h := newRig(t).follow()
 	h.start()

@@ -285,14 +285,14 @@ func (w *worker) write() {
 	}
 }
 
-// slowest is the least rate, in bytes a second, at which a worker must take a batch.
-const slowest = 16 << 20
+// minWriteRate is the least rate, in bytes a second, at which a worker must take a batch.
+const minWriteRate = 16 << 20
 
 // send writes one batch.
 func (w *worker) send(l *sentBatch) error {
 	frame, size := encode(l.jobs)
 	w.recv.expect(size)
-	timeout := w.q.opt.StallTimeout + time.Duration(size/slowest)*time.Second
+	timeout := w.q.opt.StallTimeout + time.Duration(size/minWriteRate)*time.Second
 	if err := w.conn.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
 		return fmt.Errorf("write a batch: %w", err)
 	}

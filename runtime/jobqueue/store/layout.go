@@ -202,11 +202,11 @@ type layoutState struct {
 // killed on the way: it makes streams in their order, then consumers, then the mark. Else a part was lost, with what
 // was in it.
 func (f *layoutState) unfinished() bool {
-	return !f.used && !f.gap && (!f.consumers || f.streams == streamsOfAQueue)
+	return !f.used && !f.gap && (!f.consumers || f.streams == streamCount)
 }
 
-// streamsOfAQueue is the length of Options.streams.
-const streamsOfAQueue = 6
+// streamCount is the length of Options.streams.
+const streamCount = 6
 
 // build makes all parts. Two servers may do it at once: a part that is there already and the same is no error.
 func build(ctx context.Context, js jetstream.JetStream, o Options) error {

@@ -67,8 +67,8 @@ func TestLayout_HalfMadeQueueIsFinished(t *testing.T) {
 		t.Fatal(err)
 	}
 	streams := Options{}.withDefaults().streams()
-	if len(streams) != streamsOfAQueue {
-		t.Errorf("there are %d streams, want %d", len(streams), streamsOfAQueue)
+	if len(streams) != streamCount {
+		t.Errorf("there are %d streams, want %d", len(streams), streamCount)
 	}
 	for parts := 1; parts <= len(streams)+2; parts++ {
 		o := Options{Model: fmt.Sprint("m", parts), Server: "a", Bytes: 1 << 20}.withDefaults()

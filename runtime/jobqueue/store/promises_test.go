@@ -11,7 +11,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// TestPromises_CancelThatWasAnsweredIsKept: the run did not hear of it and succeeded, for the message to it was lost.
+// TestPromises_CancelThatWasAnsweredIsKept: the run did not hear of it and succeeded, because the message to it was
+// lost.
 func TestPromises_CancelThatWasAnsweredIsKept(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)

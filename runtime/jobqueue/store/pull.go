@@ -134,7 +134,7 @@ const maxFetch = 32
 // next returns jobs, at most as many as slots are free; none if ctx ends or none has come for a while. Jobs that
 // wait are taken in the order of the classes, except that of eight turns one begins with the lowest and one with the
 // middle class: so that no class starves.
-func (p *puller) next(ctx context.Context, places int) []jetstream.Msg {
+func (p *puller) next(ctx context.Context, slots int) []jetstream.Msg {
 	if p.version == "" && time.Since(p.lanesFoundAt) > lanesInterval {
 		_ = p.findLanes(ctx) // else it tries again later
 	}
@@ -143,7 +143,7 @@ func (p *puller) next(ctx context.Context, places int) []jetstream.Msg {
 		return []jetstream.Msg{m}
 	}
 	if !p.areEmpty() {
-		if ready := p.fetchReady(min(places, maxFetch)); len(ready) > 0 {
+		if ready := p.fetchReady(min(slots, maxFetch)); len(ready) > 0 {
 			return ready
 		}
 	}

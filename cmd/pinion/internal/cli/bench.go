@@ -17,14 +17,14 @@ import (
 	"pinion/cmd/pinion/internal/usertext"
 )
 
-// benching is 'pinion bench'.
-type benching struct {
+// benchCommand is 'pinion bench'.
+type benchCommand struct {
 	loadgen.Measurement
 	flags model.Flags
 }
 
 func newBench() *cobra.Command {
-	b := &benching{}
+	b := &benchCommand{}
 	cmd := &cobra.Command{
 		Use:   "bench [DIR|URL] [flags] [-- FLAG...]",
 		Short: "Measure a model, or a server that runs",
@@ -69,7 +69,7 @@ The input is made of the schema's examples, and of values of the right types. -i
 	return cmd
 }
 
-func (b *benching) check(args, flags []string) error {
+func (b *benchCommand) check(args, flags []string) error {
 	switch {
 	case len(args) > 1:
 		return fmt.Errorf("got %d folders or URLs: must be one", len(args))
@@ -90,7 +90,7 @@ func (b *benching) check(args, flags []string) error {
 }
 
 // start measures what is at a URL, or its own server.
-func (b *benching) start(target string, flags []string) error {
+func (b *benchCommand) start(target string, flags []string) error {
 	signals := process.WatchInterrupts(false)
 	stop := make(chan struct{})
 	go func() {
@@ -113,7 +113,7 @@ func (b *benching) start(target string, flags []string) error {
 
 // serveArguments returns the arguments of the server that this command starts. Its queue holds a prediction of every
 // connection, without a time limit: a full queue would be measured as errors.
-func (b *benching) serveArguments(dir string, flags []string) []string {
+func (b *benchCommand) serveArguments(dir string, flags []string) []string {
 	args := []string{
 		"serve", dir, "--host", "127.0.0.1", "--port", "0", "--log-level", "info", "--log-format", "json",
 		"--queue", fmt.Sprint(b.Load.Connections), "--queue-timeout", "1h",

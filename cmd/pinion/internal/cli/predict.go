@@ -18,15 +18,15 @@ import (
 	"pinion/pyembed/locate"
 )
 
-// asking is 'pinion predict' and 'pinion train': one prediction, or training.
-type asking struct {
+// predictCommand is 'pinion predict' and 'pinion train': one prediction, or training.
+type predictCommand struct {
 	asker
 	flags model.Flags
 	url   string
 }
 
 func newPredict() *cobra.Command {
-	a := &asking{}
+	a := &predictCommand{}
 	cmd := &cobra.Command{
 		Use:     "predict [DIR]",
 		Aliases: []string{"run"},
@@ -43,7 +43,7 @@ What the model prints goes to stderr.`,
 }
 
 func newTrain() *cobra.Command {
-	a := &asking{asker: asker{Train: true}}
+	a := &predictCommand{asker: asker{Train: true}}
 	cmd := &cobra.Command{
 		Use:   "train [DIR]",
 		Short: "Run the model's train function once, without a server",
@@ -54,7 +54,7 @@ func newTrain() *cobra.Command {
 	return a.complete(cmd)
 }
 
-func (a *asking) complete(cmd *cobra.Command) *cobra.Command {
+func (a *predictCommand) complete(cmd *cobra.Command) *cobra.Command {
 	cmd.Args = oneFolder
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		a.Input.IsSet = cmd.Flags().Changed("json")
@@ -82,7 +82,7 @@ func (a *asking) complete(cmd *cobra.Command) *cobra.Command {
 }
 
 // locally makes the prediction in a worker of the model in a folder.
-func (a *asking) locally(dir string) error {
+func (a *predictCommand) locally(dir string) error {
 	m, err := findModel(&a.flags, dir)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (a *asking) locally(dir string) error {
 }
 
 // remotely makes the prediction at the server of --url.
-func (a *asking) remotely() error {
+func (a *predictCommand) remotely() error {
 	if !usertext.IsHTTP(a.url) {
 		return fmt.Errorf("--url %q: must be an http or https URL", a.url)
 	}

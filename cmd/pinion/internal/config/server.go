@@ -177,7 +177,7 @@ func (s *Server) check() error {
 }
 
 // FailsFast reports whether a setup that fails at the start ends the server. In a container it stays up, so that its
-// health tells why, and with --watch, for the next change may fix it.
+// health tells why, and with --watch, because the next change may fix it.
 func (s *Server) FailsFast(watch bool) bool {
 	return s.failFast.Or(terminal.IsTerminal(os.Stderr) && !watch)
 }

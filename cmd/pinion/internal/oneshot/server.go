@@ -31,8 +31,8 @@ type Server struct {
 	said strings.Builder // the log since the start
 }
 
-// saidMost is how many bytes of the log are kept.
-const saidMost = 64 << 10
+// maxLog is how many bytes of the log are kept.
+const maxLog = 64 << 10
 
 // StartServer starts a server and waits until it is ready. When stop is closed before, it returns
 // process.ErrInterrupted. The error of a server whose arguments are wrong has the exit code process.ExitUsage.
@@ -99,7 +99,7 @@ func (s *Server) read(log io.Reader, listening chan<- string) {
 func (s *Server) keep(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.said.Len() < saidMost {
+	if s.said.Len() < maxLog {
 		s.said.WriteString(line)
 	}
 }

@@ -73,8 +73,8 @@ func budgetSize(asked int64) int64 {
 const (
 	// maxConnections is the largest limit of open connections.
 	maxConnections = 16384
-	// fewestConnections is the smallest, unless the process may open fewer than twice as many descriptors.
-	fewestConnections = 64
+	// minConnections is the smallest, unless the process may open fewer than twice as many descriptors.
+	minConnections = 64
 )
 
 // connectionLimit returns how many connections may be open at once: three quarters of the descriptors that the process
@@ -93,7 +93,7 @@ func connectionsFor(descriptors uint64) int {
 		return maxConnections
 	}
 	n := int(descriptors)
-	return min(maxConnections, max(n-n/4-256, min(fewestConnections, n/2)))
+	return min(maxConnections, max(n-n/4-256, min(minConnections, n/2)))
 }
 
 // cores is for how many CPUs there is time.

@@ -68,7 +68,7 @@ func (q *modelQueue) all() []*servedModel {
 	return slices.Clone(q.users)
 }
 
-// route gives jobs to these models from now on, but to none that takes no more.
+// route gives jobs to these models from now on, except those that are drained.
 func (q *modelQueue) route(targets []*jobTarget) {
 	q.routing.Lock()
 	defer q.routing.Unlock()

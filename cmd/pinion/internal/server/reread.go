@@ -19,7 +19,7 @@ type reading struct {
 
 // readAgain reads the file of models: new ones come, missing ones leave, changed ones are replaced, and the rest stays
 // as it is. A file with a mistake changes nothing. last is the reading before: if this one is another, it takes its
-// place, for a setup may take forever.
+// place, because a setup may take forever.
 func (f *Server) readAgain(last *reading) *reading {
 	f.auth.Reload()
 	wanted, err := f.read.File()

@@ -162,7 +162,7 @@ func (f *Server) answer(ctx context.Context) {
 	if http != nil {
 		f.log.Warn("connections were closed with requests in flight", "error", http)
 	}
-	for f.inFlight() > 0 && ctx.Err() == nil { // again, for a prediction may call a model that was idle
+	for f.inFlight() > 0 && ctx.Err() == nil { // again, because a prediction may call a model that was idle
 		for _, m := range f.models.every() { // predictions without a connection that waits for them
 			select {
 			case <-m.Service.Idle():

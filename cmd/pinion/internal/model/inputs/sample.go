@@ -10,7 +10,8 @@ import (
 )
 
 // Sample returns the model's own example. Where it gives none, one is made of the schema: for each input an example,
-// else a value of the type. Inputs that have a default are left out, for the server has it. A file cannot be made up.
+// else a value of the type. Inputs that have a default are left out, because the server has it. A file cannot be made
+// up.
 func (f *Fields) Sample() ([]byte, error) {
 	if f.example != nil {
 		return f.example, nil
