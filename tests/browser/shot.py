@@ -32,11 +32,11 @@ def load(url: str, end: threading.Event) -> None:
 TELEPHONE = {"width": 390, "height": 844}
 
 
-def on_telephone(page: Page, file: pathlib.Path) -> None:
-    """Take the same page as a telephone shows it."""
+def on_telephone(page: Page, file: pathlib.Path, height: int = TELEPHONE["height"]) -> None:
+    """Take the upper part of the same page as a telephone shows it."""
     page.set_viewport_size(TELEPHONE)
     page.wait_for_timeout(1000)  # the charts are drawn anew
-    page.screenshot(path=file.with_stem(file.stem + "-phone"))
+    page.screenshot(path=file.with_stem(file.stem + "-phone"), clip={"x": 0, "y": 0, "width": TELEPHONE["width"], "height": height})
 
 
 def docs(page: Page, url: str, file: pathlib.Path) -> None:
@@ -48,7 +48,7 @@ def docs(page: Page, url: str, file: pathlib.Path) -> None:
     page.screenshot(path=file)
     page.set_viewport_size(TELEPHONE)
     page.locator("#result").evaluate("e => e.scrollIntoView()")
-    on_telephone(page, file)
+    on_telephone(page, file, 530)
 
 
 def dashboard(page: Page, url: str, file: pathlib.Path) -> None:
