@@ -145,6 +145,12 @@ func TestStart_PortThatIsTakenEndsStart(t *testing.T) {
 			t.Errorf("exit code %d, and no %q in %s, want 1 and a text with %q", code, want, text, want)
 		}
 	}
+	taken.Close()
+	const alone = "127.9.9.9" // where no other test listens
+	harness.WantRefused(t, harness.Options{
+		Model: "echo.py:run", Host: alone,
+		Args: []string{"--port", port, "--metrics-port", port, "--metrics-host", alone},
+	}, 1, "in use: by this server itself; choose another port with --metrics-port")
 }
 
 func TestStart_OnlyRunFoldersAreRemoved(t *testing.T) {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -57,16 +58,20 @@ func (s *Fleet) variables(f *pflag.FlagSet) []Variable {
 
 func (s *Fleet) check() error {
 	switch {
-	case s.PredictLimit < 0:
-		return fmt.Errorf("--predict-timeout %s: must be at least 0", s.PredictLimit)
-	case s.HangTimeout < 0:
-		return fmt.Errorf("--hang-timeout %s: must be at least 0", s.HangTimeout)
 	case s.MaxRequests < 0:
 		return fmt.Errorf("--max-requests %d: must be at least 0", s.MaxRequests)
 	case s.SetupRetries < 0:
 		return fmt.Errorf("--setup-retries %d: must be at least 0", s.SetupRetries)
 	case s.Renewal != string(supervise.StartFirst) && s.Renewal != string(supervise.StopFirst):
 		return fmt.Errorf("--reload-strategy %q: must be start-first or stop-first", s.Renewal)
+	}
+	return cmp.Or(notNegative("predict-timeout", s.PredictLimit), notNegative("hang-timeout", s.HangTimeout))
+}
+
+// notNegative refuses a duration below 0.
+func notNegative(flag string, d time.Duration) error {
+	if d < 0 {
+		return fmt.Errorf("--%s %s: must be at least 0", flag, d)
 	}
 	return nil
 }

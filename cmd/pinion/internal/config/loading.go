@@ -43,8 +43,5 @@ func (s *Loading) check() error {
 	if err := usertext.CheckChoice(s.When, AtStartup, OnDemand, Manual); err != nil {
 		return fmt.Errorf("--load %w", err)
 	}
-	if s.IdleTimeout < 0 {
-		return fmt.Errorf("--idle-timeout %s: must be at least 0", s.IdleTimeout)
-	}
-	return nil
+	return notNegative("idle-timeout", s.IdleTimeout)
 }

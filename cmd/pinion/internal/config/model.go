@@ -141,8 +141,6 @@ func (s *Model) check() error {
 		return fmt.Errorf("--concurrency %d: must be at least 1; without the flag the model says it", s.Concurrency)
 	case s.Queue < 0:
 		return fmt.Errorf("--queue %d: must be at least 0", s.Queue)
-	case s.ResultTTL < 0:
-		return fmt.Errorf("--result-ttl %s: must be at least 0", s.ResultTTL)
 	case s.Mode != "predict" && s.Mode != "train":
 		return fmt.Errorf("--x-mode %q: must be predict or train", s.Mode)
 	case s.UploadURL != "" && !usertext.IsHTTP(s.UploadURL):
@@ -150,7 +148,10 @@ func (s *Model) check() error {
 	case s.Restart != string(supervise.OnCrash) && s.Restart != string(supervise.Never):
 		return fmt.Errorf("--restart %q: must be on-crash or never", s.Restart)
 	}
-	if err := cmp.Or(s.Fleet.check(), s.Batch.check()); err != nil {
+	err := cmp.Or(s.Fleet.check(), s.Batch.check(), notNegative("result-ttl", s.ResultTTL),
+		notNegative("queue-timeout", s.QueueTimeout), notNegative("setup-timeout", s.SetupTimeout),
+		notNegative("cancel-grace", s.CancelGrace))
+	if err != nil {
 		return err
 	}
 	if err := usertext.CheckChoice(s.outputs, "off", "warn", "error"); err != nil {

@@ -167,7 +167,7 @@ func (s *Server) check() error {
 	case s.busyPoll != busyPollAuto && s.busyPoll != busyPollOff:
 		return fmt.Errorf("--busy-poll %q: must be %s or %s", s.busyPoll, busyPollAuto, busyPollOff)
 	}
-	if err := cmp.Or(s.Exposure.check(), s.Protocols.check()); err != nil {
+	if err := cmp.Or(notNegative("grace", s.Grace), s.Exposure.check(), s.Protocols.check()); err != nil {
 		return err
 	}
 	if err := s.Log.Check(); err != nil {

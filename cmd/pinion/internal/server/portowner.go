@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -21,12 +22,16 @@ func takenError(err error, port int, by portSetting) error {
 		return err
 	}
 	who := "a process that cannot be seen from here"
-	if owner, ok := process.PortOwner(port); ok {
+	owner, ok := process.PortOwner(port)
+	if ok {
 		who = owner.String()
 	}
 	how := by.Flag
 	if by.Variable != "" {
 		how += " or " + by.Variable + "="
+	}
+	if owner.PID == os.Getpid() {
+		return fmt.Errorf("%w: by this server itself; choose another port with %s", err, how)
 	}
 	return fmt.Errorf("%w: by %s; end it, or choose another port with %s: %s 0 takes a free one", err, who, how, by.Flag)
 }

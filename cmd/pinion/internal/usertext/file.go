@@ -31,6 +31,9 @@ var errNoWriter = errors.New("is a named pipe that no program writes to")
 func ReadFile(name string, limit int) ([]byte, error) {
 	file, err := open(name)
 	if err != nil {
+		if target, e := os.Readlink(name); e == nil && errors.Is(err, fs.ErrNotExist) {
+			err = &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("is a link to %s, which does not exist", target)}
+		}
 		return nil, err
 	}
 	defer file.Close()

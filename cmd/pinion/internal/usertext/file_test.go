@@ -36,7 +36,12 @@ func TestRead_LargerFilesAreErrors(t *testing.T) {
 	if got, err := ReadFile(name, 2<<20); err != nil || len(got) != 2<<20 {
 		t.Errorf("got %d bytes, %v, want all", len(got), err)
 	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink("nowhere", link); err != nil {
+		t.Fatal(err)
+	}
 	for file, want := range map[string]string{
+		link: "is a link to nowhere, which does not exist",
 		name: "larger than 1 MiB", "/dev/zero": "larger than 1 MiB",
 		filepath.Dir(name): "is a directory",
 	} {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -85,10 +86,25 @@ func syntaxError(err error, data []byte) *SyntaxError {
 	if isIndentedByTab(data, line) {
 		what = "a tab indents the line, and YAML takes only spaces"
 	}
+	if !utf8.Valid(data) {
+		line, what = firstNonText(data), "the file is not UTF-8 text from here on"
+	}
 	if at.ContextMark.Line > 0 && line > lines {
 		line = at.ContextMark.Line
 	}
 	return &SyntaxError{Line: min(line, lines), What: what}
+}
+
+// firstNonText returns the line, counted from 1, that is not UTF-8.
+func firstNonText(data []byte) int {
+	line := 1
+	for part := range bytes.Lines(data) {
+		if !utf8.Valid(part) {
+			return line
+		}
+		line++
+	}
+	return line
 }
 
 // isIndentedByTab tells whether a line, counted from 1, has a tab before its first word.

@@ -34,6 +34,7 @@ func TestParse_HostileFilesAreBounded(t *testing.T) {
 		{"a megabyte and more", strings.Repeat("#", 1<<20+1), "too large"},
 		{"commas", "[" + strings.Repeat("a,", 500_000) + "]", "too large"},
 		{"lines", strings.Repeat("#\n", 500_000), "too large"},
+		{"Latin-1", "a: 1\nb: gr\xfcn\n", "line 2: the file is not UTF-8 text from here on"},
 		{"tags", strings.Repeat("! ", 29_000), "did not find"},
 		{"keys", keys.String(), ""},
 		{"documents", strings.Repeat("---\n", 29_000), ""},
