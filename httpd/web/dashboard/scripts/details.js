@@ -115,7 +115,9 @@ function showBlocks(box, blocks) {
     show(element);
   }
   for (const element of there.values()) {
-    if (element.dataset.block !== "stack" || !element.querySelector("pre")) element.remove(); // the reader asked for that one
+    if (element.dataset.block === "stack" && element.querySelector("pre")) continue; // the reader asked for that one
+    if (element.contains(document.activeElement)) list.opened.querySelector(".id").focus();
+    element.remove();
   }
 }
 
