@@ -27,6 +27,7 @@ func flagValues() map[string][]string {
 	return map[string][]string{
 		"auth-public":     {"docs", "openapi", "metrics", "none"},
 		"busy-poll":       {"auto", "off"},
+		"builder":         {"docker", "podman", "buildah"},
 		"class":           {"hi", "std", "lo"},
 		"gpus":            {"all", "each"},
 		"load":            {"startup", "on-demand", "manual"},
@@ -34,6 +35,7 @@ func flagValues() map[string][]string {
 		"log-level":       {"debug", "info", "warning", "error"},
 		"none-defaults":   {"required", "optional"},
 		"of":              {"cog.yaml", "pinion.yaml"},
+		"progress":        {"auto", "tty", "plain", "quiet"},
 		"protocols":       {"oip", "openai", "kserve-v1", "vertex", "sagemaker", "anthropic", "replicate", "none"},
 		"reload-strategy": {"start-first", "stop-first"},
 		"restart":         {"on-crash", "never"},
