@@ -43,7 +43,7 @@ type PreloaderOptions struct {
 	Timeout time.Duration
 	Orphans *Orphans
 	Logger  *slog.Logger
-	// Prepare is called before each start, as Options.Prepare is.
+	// Prepare is called before each start, as Hooks.Prepare is.
 	Prepare func(*ipc.WorkerConfig) error
 	// OnChange is called after each change of Status.
 	OnChange func()

@@ -2,16 +2,13 @@ package docs
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 )
 
-// declared are the exported names of one package: its own, and "Type.Member" for fields and methods.
+// declared are the names of packages: their own, "Type.Member" for fields and methods, and "Type.*" for a type that has
+// those of others too.
 type declared map[string]bool
 
 // qualified is a name of another package in a comment, as httpd.Options or httpd.Options{Queue: m.
@@ -22,23 +19,9 @@ var qualified = regexp.MustCompile(
 func TestComments_NameWhatExists(t *testing.T) {
 	t.Parallel()
 	packages, comments := map[string]declared{}, map[string][]string{}
-	const root = ".."
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && path != root || d.Name() == "testdata") {
-			return filepath.SkipDir
-		}
-		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, ".pb.go") { // others write those
-			return nil
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
-		if err != nil {
-			return err
-		}
+	for path, file := range goFiles(t) {
 		if strings.HasSuffix(path, "_test.go") {
-			return nil
+			continue
 		}
 		if packages[file.Name.Name] == nil {
 			packages[file.Name.Name] = declared{}
@@ -47,10 +30,6 @@ func TestComments_NameWhatExists(t *testing.T) {
 		for _, group := range file.Comments {
 			comments[path] = append(comments[path], group.Text())
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	for path, texts := range comments {
 		for _, text := range texts {
@@ -114,6 +93,9 @@ func (d declared) addSpec(spec ast.Spec) {
 			return
 		}
 		for _, field := range fields.List {
+			if len(field.Names) == 0 {
+				d[spec.Name.Name+".*"] = true
+			}
 			for _, name := range field.Names {
 				d[spec.Name.Name+"."+name.Name] = true
 			}

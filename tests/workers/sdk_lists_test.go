@@ -10,8 +10,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// The waits of TestCancel_EndsEveryKindOfWaiting, continued: input() on a pipe, loops in numpy, what waits in C, inside
-// of other handlers, and below contextlib.suppress(Exception).
+// TestSDKLists_CancelEndsMoreKindsOfWaiting goes on with TestCancel_EndsEveryKindOfWaiting: input() on a pipe, loops in
+// numpy, what waits in C, inside of other handlers, and below contextlib.suppress(Exception).
 func TestSDKLists_CancelEndsMoreKindsOfWaiting(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
