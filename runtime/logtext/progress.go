@@ -14,14 +14,30 @@ const maxLastLine = 4 << 10
 // written last.
 func LastLine(logs string) string {
 	logs = logs[max(0, len(logs)-maxLastLine):]
-	logs = strings.NewReplacer("\x1b[A", "", "\x1b[K", "").Replace(logs) // bars below each other
-	logs = strings.TrimSpace(strings.ToValidUTF8(logs, ""))
+	logs = strings.TrimSpace(strings.ToValidUTF8(withoutEscapes(logs), ""))
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return -1
 		}
 		return r
 	}, logs[strings.LastIndexAny(logs, "\r\n")+1:])
+}
+
+// withoutEscapes returns a text without the colours and the cursor movements of a terminal: bars have both.
+func withoutEscapes(text string) string {
+	var plain strings.Builder
+	for {
+		before, sequence, found := strings.Cut(text, "\x1b[")
+		plain.WriteString(before)
+		if !found {
+			return plain.String()
+		}
+		end := strings.IndexFunc(sequence, func(r rune) bool { return '@' <= r && r <= '~' })
+		if end < 0 {
+			return plain.String()
+		}
+		text = sequence[end+1:]
+	}
 }
 
 // Percent returns the progress that a line shows: progress bars of tqdm and others have "45%|".

@@ -2,6 +2,16 @@ package logtext
 
 import "testing"
 
+func TestLastLine_IsWithoutEscapes(t *testing.T) {
+	for logs, want := range map[string]string{
+		"a\n\x1b[1;32m45%|##\x1b[0m\n": "45%|##", "a\x1b[A\x1b[K": "a", "a\nb\x1b[": "b", "\x1b[31": "", "a\rb\x1b[Kc": "bc",
+	} {
+		if got := LastLine(logs); got != want {
+			t.Errorf("%q: got %q, want %q", logs, got, want)
+		}
+	}
+}
+
 func TestPercent_IsThatOfABar(t *testing.T) {
 	for line, want := range map[string]int{
 		"shards:  40%|####      | 4/10": 40, "100%|█": 100, "12.5 % [==": 12, "0%| 50%|": 0, "a 7% of it, 45%|": 45, "7%█": 7,

@@ -141,7 +141,7 @@ def shapes(look: Look) -> None:
     expect(look.page.locator("#failure .traceback")).to_be_visible()
     expect(look.page.locator("#failure .traceback")).to_contain_text("page.py", use_inner_text=True)
     expect(look.page.locator("#failure .traceback")).not_to_contain_text("noise before it")
-    expect(look.page.locator("#logs")).to_contain_text("noise before it")
+    expect(look.page.locator("#logs")).to_contain_text("  noise before it")
     expect(look.page.locator("#logs")).to_contain_text("Traceback")
     assert look.page.title() != "broken in"
 

@@ -177,7 +177,7 @@ class Row(BaseModel):
 class Shapes(BaseRunner):
     def run(self, shape: str = Input(default="rows", choices=["rows", "vector", "floats", "markup", "nothing", "error"])) -> Any:
         if shape == "error":
-            print("Traceback (most recent call last):\n  noise before it")
+            print("Traceback (most recent call last):\n  \x1b[1;31mnoise\x1b[0m before it")
             raise ValueError("no <such> shape")
         return {
             "rows": [Row(name="a", score=0.5), Row(name="b", score=0.25)],

@@ -22,7 +22,7 @@ func TestSetupProgress_HasTimeAndLastLine(t *testing.T) {
 		{"loading\n", 72 * time.Second, "setting up for 1m12s: loading"},
 		{"a\n\rshards:  40%|####  | 4/10\rshards:  50%|#####", time.Second, "setting up for 1s: shards:  50%|#####"},
 		{"outer:  10%|\n\rinner:  45%|##\x1b[A", time.Second, "setting up for 1s: inner:  45%|##"},
-		{"x\x1b[2J\x07y\n\n", time.Second, "setting up for 1s: x[2Jy"},
+		{"x\x1b[2J\x07y\n\n", time.Second, "setting up for 1s: xy"},
 		{strings.Repeat("é", 4096) + "z", time.Second, "setting up for 1s: " + strings.Repeat("é", 4096/2-1) + "z"},
 	} {
 		got := setupProgress(c.after, logtext.LastLine(c.logs))

@@ -78,7 +78,8 @@ const TRACEBACK = /^[ +|]*(?:Exception Group )?Traceback \(most recent call last
 const CHAINED = /(?:direct cause of the following exception|another exception occurred):\s*$/;
 
 // tracebackOf is the last traceback in some logs, with those of the exceptions that led to it.
-function tracebackOf(logs) {
+function tracebackOf(text) {
+  const logs = withoutEscapes(text);
   const starts = [...logs.matchAll(TRACEBACK)].map((match) => match.index);
   let first = starts.length - 1;
   while (first > 0 && CHAINED.test(logs.slice(starts[first - 1], starts[first]))) first--;
