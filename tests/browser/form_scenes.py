@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 import tempfile
 
 from page import PNG, Look
@@ -33,7 +34,7 @@ def form(look: Look) -> None:
     look.input("scheduler").select_option("Euler")
     look.input("sure").check()
     look.page.get_by_label("sizes 1", exact=True).fill("3")
-    look.page.get_by_role("button", name="sizes: remove a row").nth(1).click()
+    look.page.get_by_role("button", name="sizes: remove row 2").click()
     look.page.get_by_text("Optional inputs").click()
     look.input("token").fill("12345")
     look.input("prompt").press("Control+Enter")
@@ -66,6 +67,7 @@ def errors(look: Look) -> None:
     expect(look.page.locator("#in-steps-error")).to_contain_text("maximum of 50")
     expect(look.page.locator("#in-sizes-error")).not_to_be_empty()
     expect(look.input("steps")).to_be_focused()
+    expect(look.page.locator("#failure .message")).to_have_text(re.compile("^steps: .*sizes: ", re.DOTALL))  # as in the form
     look.input("prompt").fill("x")
     look.input("steps").fill("7")
     look.edit("sizes", "[]")

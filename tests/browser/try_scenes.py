@@ -193,7 +193,7 @@ def rows(look: Look) -> None:
     look.page.get_by_text("Optional inputs").click()
     look.page.get_by_role("button", name="words: add a row").click()
     look.page.keyboard.type("a \"b\"")
-    look.page.get_by_role("button", name="sizes: remove a row").first.click()
+    look.page.get_by_role("button", name="sizes: remove row 1").click()
     look.page.get_by_role("button", name="table: add a row").click()
     look.page.get_by_label("table 2, key").fill("k")
     look.page.get_by_label("table 2, value").fill("[1]")

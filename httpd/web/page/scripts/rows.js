@@ -45,10 +45,14 @@ function rowsControl(id, name, schema, makeRow, pack, unpack) {
   const element = make("div", { id, className: "editor", role: "group", "aria-label": name, tabIndex: -1 }, rows, text, make("p", { className: "choices" }, add, mode));
   let all = [], count = 0, isSet = schema.default !== undefined;
   const changed = () => element.dispatchEvent(new Event("input", { bubbles: true }));
-  const number = () => all.forEach((row, i) => row.element.querySelectorAll("input, textarea, select").forEach((e) => e.setAttribute("aria-label", e.ariaLabel.replace(/ \d+(?=$|,)/, "").replace(name, `${name} ${i + 1}`))));
+  const numberRow = (row, i) => {
+    row.element.querySelectorAll("input, textarea, select").forEach((e) => e.setAttribute("aria-label", e.ariaLabel.replace(/ \d+(?=$|,)/, "").replace(name, `${name} ${i + 1}`)));
+    row.element.lastElementChild.setAttribute("aria-label", `${name}: remove row ${i + 1}`);
+  };
+  const number = () => all.forEach(numberRow);
   const append = (value) => {
     const row = makeRow(`${id}-${count++}`, name, schema);
-    const remove = make("button", { type: "button", className: "plain", "aria-label": `${name}: remove a row` }, "✕");
+    const remove = make("button", { type: "button", className: "plain" }, "✕");
     remove.addEventListener("click", () => {
       all = all.filter((other) => other !== row);
       row.element.remove();

@@ -70,7 +70,8 @@ function paceOf({ chunks, first, began }) {
   const count = chunks.length;
   if (!count) return "";
   const word = writesText() ? "token" : "item";
-  const rate = count > 1 ? `, ${groups(Math.round((count - 1) / Math.max(0.001, (performance.now() - first) / 1000)))} a second` : "";
+  const each = (count - 1) / Math.max(0.001, (performance.now() - first) / 1000);
+  const rate = count > 1 ? `, ${each < 10 ? digits(each) : groups(Math.round(each))} a second` : "";
   return `${plural(count, word)}${rate}, the first after ${timeText((first - began) / 1000)}`;
 }
 
@@ -108,6 +109,8 @@ function answerOf(response, text) {
   }
   if (response.ok) return answer;
   if (Array.isArray(answer.detail)) {
+    const place = ({ loc }) => fields.findIndex((f) => f.name === String(loc?.[2] ?? "").split("/")[0]);
+    answer.detail.sort((a, b) => place(a) - place(b));
     showProblems(answer.detail);
     return { status: "refused", error: answer.detail.map((p) => `${p.loc.slice(2).join(".")}: ${p.msg}`).join("\n") };
   }
