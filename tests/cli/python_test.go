@@ -2,6 +2,7 @@ package cli
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 
 	"pinion/tests/harness"
@@ -34,6 +35,19 @@ func TestCLIPython_RunsTestsOfModel(t *testing.T) {
 	if got := wrong.Run(t, "python", "-m", "pytest", "-p", "no:cacheprovider"); got.Code != 1 {
 		t.Errorf("pytest that fails: got exit code %d, want 1:\n%s", got.Code, got.Stdout)
 	}
+}
+
+// TestCLIPython_ExampleOfHelp runs in the folder that pinion init makes.
+func TestCLIPython_ExampleOfHelp(t *testing.T) {
+	t.Parallel()
+	c := harness.CLI{Dir: t.TempDir()}
+	_, program, found := strings.Cut(c.Good(t, "python", "--help"), "pinion python -c '")
+	program, _, ends := strings.Cut(program, "'\n")
+	if !found || !ends {
+		t.Fatal("the help has no example with -c, want one")
+	}
+	c.Good(t, "init")
+	harness.Equal(t, program, c.Good(t, "python", "-c", program), "hello Ada hello Ada\n")
 }
 
 func TestCLIPython_WithoutPython(t *testing.T) {

@@ -20,7 +20,7 @@ func newPython() *cobra.Command {
 package in front of what is installed. PINION_PYTHON names another Python.`,
 		Example: `  pinion python
   pinion python -m pytest
-  pinion python -c 'from run import Runner; print(Runner().run(name="Ada"))'`,
+  pinion python -c 'from run import Runner; r = Runner(); r.setup(); print(r.run(name="Ada", times=2))'`,
 		DisableFlagsInUseLine: true,
 		DisableFlagParsing:    true, // they are Python's
 		RunE: func(cmd *cobra.Command, args []string) error {
