@@ -1,8 +1,11 @@
-"""The scene about contrast, light and dark."""
+"""Scenes about what can be seen and used by all: contrast, and what axe-core checks, light and dark."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from page import Look
+from playwright.sync_api import expect
 
 # Returns what has less contrast than WCAG 2.1 AA asks for: text by 1.4.3, the edges of inputs by 1.4.11.
 CONTRAST = """() => {
@@ -59,3 +62,57 @@ def contrast(look: Look) -> None:
             assert not found["faults"], f"{scheme}, {status}: " + "\n".join(found["faults"])
             assert found["looked"] > 40, found
         look.page.get_by_role("button", name="Reset").click()
+
+
+def looks(look: Look) -> Iterator[tuple[str, int]]:
+    """Show the page light and dark at each width."""
+    for scheme in ("light", "dark"):
+        look.page.emulate_media(color_scheme=scheme)
+        for width, height in ((390, 844), (1440, 900), (1920, 1080)):
+            look.page.set_viewport_size({"width": width, "height": height})
+            yield scheme, width
+
+
+def passes(look: Look, what: str, width: int) -> None:
+    """Check the page with axe-core, and that it needs no scrolling sideways."""
+    look.audit(what)
+    assert look.page.evaluate("document.documentElement.scrollWidth") <= width, f"{what}: wider than {width}"
+
+
+def audited_tabs(look: Look) -> None:
+    """Each tab passes axe-core at each width, light and dark."""
+    look.load()
+    expect(look.page.locator(".field").first).to_be_visible()
+    look.run()
+    look.ends("succeeded")
+    for scheme, width in looks(look):
+        for name in look.page.get_by_role("tab").all_text_contents():
+            look.tab(name)
+            passes(look, f"{scheme}, {width}, {name}", width)
+
+
+def audited_talk(look: Look) -> None:
+    """A conversation passes axe-core, with an answer, a stopped one and an error."""
+    look.load()
+    message = look.page.get_by_label("Message", exact=True)
+    for text, status in (("first", "succeeded"), ("wait", "canceled"), ("fail", "failed")):
+        message.fill(text)
+        message.press("Enter")
+        if status == "canceled":
+            expect(look.page.locator(".bubble").last).to_contain_text("messages before")
+            look.page.locator("#halt").click()
+        look.ends(status)
+    for scheme, width in looks(look):
+        passes(look, f"{scheme}, {width}", width)
+
+
+def audited_dialogs(look: Look) -> None:
+    """The README and an enlarged picture pass axe-core."""
+    look.load()
+    look.run()
+    look.ends("succeeded")
+    for opens in (look.page.get_by_role("button", name="README"), look.page.locator(".enlarge").first):
+        opens.click()
+        for scheme, width in looks(look):
+            passes(look, f"{scheme}, {width}, {opens}", width)
+        look.page.keyboard.press("Escape")

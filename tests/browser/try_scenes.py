@@ -387,19 +387,3 @@ def keys(look: Look) -> None:
     look.page.keyboard.press("Enter")
     expect(look.page.get_by_role("tabpanel", name="Output")).to_be_visible()
     expect(look.output).to_contain_text("by keys")
-
-
-def audited_tabs(look: Look) -> None:
-    """Each tab, dialog and editor passes axe-core at each width, light and dark."""
-    look.load()
-    expect(look.page.locator(".field").first).to_be_visible()
-    look.run()
-    look.ends("succeeded")
-    for scheme in ("light", "dark"):
-        look.page.emulate_media(color_scheme=scheme)
-        for width, height in ((390, 844), (1440, 900), (1920, 1080)):
-            look.page.set_viewport_size({"width": width, "height": height})
-            for name in look.page.get_by_role("tab").all_text_contents():
-                look.tab(name)
-                look.audit(f"{scheme}, {width}, {name}")
-                assert look.page.evaluate("document.documentElement.scrollWidth") <= width, f"{name} is wider than {width}"

@@ -76,6 +76,8 @@ var scenes = []struct {
 	{name: "led", model: "Form"},
 	{name: "keys", model: "Form"},
 	{name: "tabs_audited", scene: "audited_tabs", model: "Shapes", prepare: storeAbout, audits: true},
+	{name: "talk_audited", scene: "audited_talk", model: "Talk", audits: true},
+	{name: "dialogs_audited", scene: "audited_dialogs", model: "Media", prepare: storeAbout, audits: true},
 	{name: "away", model: "Tokens"},
 	{name: "reloaded", model: "Reloaded"},
 	{name: "proxied", model: "Form"},
