@@ -74,7 +74,8 @@ func TestMan_Pages(t *testing.T) {
 	dir := t.TempDir()
 	harness.CLI{}.Good(t, "man", dir)
 	for name, want := range map[string][]string{
-		"pinion.1": {".SH NAME", "pinion\\-serve(1)"}, "pinion-serve.1": {"\\-\\-busy\\-poll", "PINION_WORKERS", "pinion(1)"},
+		"pinion.1":           {".SH NAME", ".SS Make and try a model", "pinion\\-serve(1)\nServe the model of a folder"},
+		"pinion-serve.1":     {"\\-\\-busy\\-poll", "PINION_WORKERS", "pinion(1)"},
 		"pinion-jobs-list.1": {"\\-\\-ended", "\\-\\-nats"}, "pinion-init.1": {"\\-\\-template"},
 	} {
 		text, err := os.ReadFile(filepath.Join(dir, name))

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"slices"
 	"strings"
@@ -151,6 +152,17 @@ func docsOf(cmd *cobra.Command) string {
 
 // printCommands prints the commands below a command, those of pinion in groups.
 func printCommands(w io.Writer, cmd *cobra.Command, width int) {
+	for title, commands := range groupedCommands(cmd) {
+		var rows []helpRow
+		for _, c := range commands {
+			rows = append(rows, helpRow{fmt.Sprintf("  %-10s", c.Name()), c.Short})
+		}
+		fmt.Fprintf(w, "\n%s:\n%s", title, rowsText(rows, width))
+	}
+}
+
+// groupedCommands yields the commands below a command that help lists, in their groups.
+func groupedCommands(cmd *cobra.Command) iter.Seq2[string, []*cobra.Command] {
 	groups := []nameGroup{{title: "Commands"}}
 	for _, c := range cmd.Commands() {
 		groups[0].names = append(groups[0].names, c.Name())
@@ -158,17 +170,19 @@ func printCommands(w io.Writer, cmd *cobra.Command, width int) {
 	if cmd == cmd.Root() {
 		groups = commandGroups()
 	}
-	for _, g := range groups {
-		var rows []helpRow
-		for _, name := range g.names {
-			for _, c := range cmd.Commands() {
-				if c.Name() == name && !c.Hidden {
-					rows = append(rows, helpRow{fmt.Sprintf("  %-10s", name), c.Short})
+	return func(yield func(string, []*cobra.Command) bool) {
+		for _, g := range groups {
+			var listed []*cobra.Command
+			for _, name := range g.names {
+				for _, c := range cmd.Commands() {
+					if c.Name() == name && !c.Hidden {
+						listed = append(listed, c)
+					}
 				}
 			}
-		}
-		if len(rows) > 0 {
-			fmt.Fprintf(w, "\n%s:\n%s", g.title, rowsText(rows, width))
+			if len(listed) > 0 && !yield(g.title, listed) {
+				return
+			}
 		}
 	}
 }

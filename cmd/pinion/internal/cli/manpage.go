@@ -67,16 +67,12 @@ func manPage(cmd *cobra.Command) []byte {
 	if cmd.Example != "" {
 		fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s\n.fi\n", roff(cmd.Example))
 	}
+	manCommands(&b, cmd)
 	manFlags(&b, "OPTIONS", localFlags(cmd))
 	manFlags(&b, "OPTIONS OF EVERY COMMAND", cmd.InheritedFlags())
 	var others []string
 	if cmd.HasParent() {
 		others = append(others, pageName(cmd.Parent()))
-	}
-	for _, below := range cmd.Commands() {
-		if !below.Hidden {
-			others = append(others, pageName(below))
-		}
 	}
 	b.WriteString(".SH SEE ALSO\n")
 	if len(others) > 0 {
@@ -84,6 +80,21 @@ func manPage(cmd *cobra.Command) []byte {
 	}
 	fmt.Fprintf(&b, "%s\n", roff(version.DocsPage(docsOf(cmd))))
 	return b.Bytes()
+}
+
+func manCommands(b *bytes.Buffer, cmd *cobra.Command) {
+	if !cmd.HasAvailableSubCommands() {
+		return
+	}
+	b.WriteString(".SH COMMANDS\n")
+	for title, commands := range groupedCommands(cmd) {
+		if cmd == cmd.Root() {
+			fmt.Fprintf(b, ".SS %s\n", roff(title))
+		}
+		for _, c := range commands {
+			fmt.Fprintf(b, ".TP\n%s(1)\n%s\n", roff(pageName(c)), roff(c.Short))
+		}
+	}
 }
 
 func manFlags(b *bytes.Buffer, title string, f *pflag.FlagSet) {
