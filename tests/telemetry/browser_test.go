@@ -209,7 +209,14 @@ func proxied(t *testing.T, address, prefix string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy := httptest.NewServer(http.StripPrefix(prefix, httputil.NewSingleHostReverseProxy(target)))
+	forward := http.StripPrefix(prefix, httputil.NewSingleHostReverseProxy(target))
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Without it a stream breaks whose first byte comes before the proxy has seen the end of the request's body.
+		if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
+			t.Error(err)
+		}
+		forward.ServeHTTP(w, r)
+	}))
 	t.Cleanup(proxy.Close)
 	return proxy.URL + prefix
 }
