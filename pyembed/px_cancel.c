@@ -12,6 +12,7 @@
 #include "px_worker.h"
 
 #define PX_LOOKS 16
+#define PX_DELAYS 16
 
 // What was done last. With the GIL, on the main thread.
 static struct {
@@ -21,6 +22,7 @@ static struct {
   bool diverted;  // it does
   PyObject *frame;  // what the handler interrupts, while it runs; borrowed
   bool looking;  // the handler runs Python code, which it does not interrupt
+  int delays;  // how many instructions have passed at which the exception may miss its try block; at most PX_DELAYS
   int looks;  // how often the handler looks at once whether the exception was dropped
   uint64_t at;  // when the exception was raised
   bool printed;  // Python has printed an exception that was dropped
@@ -43,6 +45,12 @@ static uint64_t take(struct px_channel *ch, PyObject *frame) {
   bool again = word == ch->cancel_taken;
   if (again && (cancel.ch != ch || !(px_w.raised ? was_dropped(frame) : cancel.diverted))) return 0;
   if (px_in_import(frame)) return 0;
+  if (cancel.delays < PX_DELAYS && px_left_out(frame)) {
+    cancel.delays++;
+    raise(SIGUSR1);
+    return 0;
+  }
+  cancel.delays = 0;
   if (!again) px_cancel_forget();
   cancel.ch = ch;
   ch->cancel_taken = word;

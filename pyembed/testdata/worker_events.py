@@ -151,6 +151,35 @@ def test_cancel_of_one_that_never_waits(worker):
         assert file.read() == "seen"
 
 
+def test_cancel_at_the_end_of_a_turn():
+    # CPython leaves the jump from there to the loop's begin out of the try block.
+    source = """
+        from collections.abc import Iterator
+        from pathlib import Path
+        from cog import CancelationException
+        def run(path: str) -> Iterator[str]:
+            try:
+                yield "begun"
+                for i in range(10**12):
+                    str(i)
+                    if not path:
+                        print(i)
+            except CancelationException:
+                Path(path).write_text("seen")
+                raise
+    """
+    with Worker(source) as worker:
+        for _ in range(100):
+            path = tempfile.mktemp(dir=worker.root)
+            id = worker.submit({"path": path})
+            frames = worker.frames(id)
+            assert [next(frames).kind for _ in range(2)] == [STARTED, OUTPUT]
+            worker.cancel(id)
+            assert kinds(frames) == [CANCELED]
+            with open(path) as file:
+                assert file.read() == "seen"
+
+
 @each
 def test_cancels_at_any_moment(worker):
     # Each hits its own prediction or none, and each prediction has one end.

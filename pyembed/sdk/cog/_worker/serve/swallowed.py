@@ -28,6 +28,8 @@ LONG = 2_000_000_000
 _GENERATORS = 0x20 | 0x80 | 0x200
 # The code of a handler begins with it, from Python 3.11 on.
 _PUSH = opmap.get("PUSH_EXC_INFO")
+# What ends a turn of a loop.
+_JUMP = opmap.get("JUMP_BACKWARD")
 # What every generator ends with, since Python 3.12.
 _INTRINSIC = opmap.get("CALL_INTRINSIC_1")
 
@@ -55,6 +57,15 @@ def is_swallowed(
     elif not running and not caught.f_code.co_flags & _GENERATORS:
         pause = SHORT  # the function has returned, and its caller has seen no exception
     return age >= pause and not any(_cleans_up(f.f_code, f.f_lasti) for f in stack)
+
+
+def is_left_out(frame: FrameType) -> bool:
+    """Return whether what is raised in a frame now may miss the `try` block around its loop.
+
+    Since Python 3.12 some jumps back to the start of a loop are not in the table of the block.
+    """
+    code, at = frame.f_code, frame.f_lasti
+    return at >= 0 and code.co_code[at] == _JUMP and not _is_tried(code, at)
 
 
 class TaskCancel:
