@@ -60,24 +60,37 @@ func describeShells(completion *cobra.Command) {
 
 // mendScripts has the commands print cobra's scripts with their faults mended.
 func mendScripts(completion *cobra.Command) {
-	faults := map[string]*strings.Replacer{"bash": bashFaults(), "fish": fishFaults(), "zsh": zshFaults()}
 	for _, c := range completion.Commands() {
-		if faults[c.Name()] == nil {
-			continue
-		}
-		c.RunE = func(cmd *cobra.Command, _ []string) error {
-			plain, err := cmd.Flags().GetBool("no-descriptions")
-			if err != nil {
-				return err
-			}
-			var script bytes.Buffer
-			if err := printScript(cmd, &script, !plain); err != nil {
-				return err
-			}
-			_, err = faults[cmd.Name()].WriteString(os.Stdout, script.String())
-			return err
+		if faultsOf(c.Name()) != nil {
+			c.RunE = printMended
 		}
 	}
+}
+
+// faultsOf returns what mends cobra's script for a shell; nil means nothing does.
+func faultsOf(shell string) func() *strings.Replacer {
+	switch shell {
+	case "bash":
+		return bashFaults
+	case "fish":
+		return fishFaults
+	case "zsh":
+		return zshFaults
+	}
+	return nil
+}
+
+func printMended(shell *cobra.Command, _ []string) error {
+	plain, err := shell.Flags().GetBool("no-descriptions")
+	if err != nil {
+		return err
+	}
+	var script bytes.Buffer
+	if err := printScript(shell, &script, !plain); err != nil {
+		return err
+	}
+	_, err = faultsOf(shell.Name())().WriteString(os.Stdout, script.String())
+	return err
 }
 
 // printScript prints cobra's script for the shell that a command is named after.
