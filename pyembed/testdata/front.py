@@ -127,6 +127,7 @@ class Worker:
         self.logs = [b"", b""]  # what was written to the pipes
         self.hello = self._expect(HELLO)
         self.serial = 0
+        self.canceled = set()  # predictions
         self.slots = []
         frame = self.control.frame()
         if frame is None or frame.kind == SETUP_FAILED:
@@ -202,12 +203,26 @@ class Worker:
 
     def cancel(self, id, slot=0):
         struct.pack_into("<Q", self.page, 4096 + slot * 1024 + 64, id)
+        self.canceled.add(id)
+        self._signal()
+
+    def _signal(self):
         ctypes.CDLL(None).tgkill(self.process.pid, self.process.pid, signal.SIGUSR1)
+
+    def _next(self, id, slot):
+        """Return the slot's next frame. While a cancel has none, its signal is repeated, as the front does."""
+        for _ in range(TIMEOUT):
+            try:
+                return self.slots[slot].frame(timeout=1)
+            except TimeoutError:
+                if id in self.canceled:
+                    self._signal()
+        raise TimeoutError(f"no frame of {id} in {TIMEOUT} s")
 
     def frames(self, id, slot=0):
         """Yield the frames of a prediction up to its end."""
         while True:
-            frame = self.slots[slot].frame()
+            frame = self._next(id, slot)
             assert frame is not None, (self.process.wait(), self.drain())
             if frame.kind == LOG_MARK and frame.id == 0:
                 continue  # text between two predictions belongs to none
