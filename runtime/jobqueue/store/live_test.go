@@ -30,6 +30,15 @@ func followable(begin <-chan struct{}) *runner {
 	return run
 }
 
+// attach has a server get a stream's request. NATS must know the stream's inbox before: another connection writes to it.
+func attach(t *testing.T, s *Server, stream *Stream) {
+	t.Helper()
+	if err := stream.q.nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	s.onAttach(&nats.Msg{Subject: stream.q.names.about("attach", stream.id), Reply: stream.sub.Subject})
+}
+
 // wantStart reads the first event of a stream.
 func wantStart(t *testing.T, events <-chan *nats.Msg) {
 	t.Helper()
@@ -57,7 +66,7 @@ func TestStream_JobThatIsClaimedAndHasNotBegun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stream.Close()
-	s.onAttach(&nats.Msg{Subject: r.names.about("attach", "p1"), Reply: stream.sub.Subject})
+	attach(t, s, stream)
 	if !stream.Request(0, 0) {
 		t.Error("Request: got false, want true")
 	}
@@ -144,7 +153,7 @@ func TestServer_ClaimThatIsBeingWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer stream.Close()
-		s.onAttach(&nats.Msg{Subject: r.names.about("attach", "p1"), Reply: stream.sub.Subject})
+		attach(t, s, stream)
 		release()
 		wantStart(t, stream.C)
 		if _, err := r.Cancel(t.Context(), "p1", "", renderer{}); err != nil {
