@@ -57,6 +57,10 @@ def talk(look: Look) -> None:
     look.tab("Chat")
     look.page.get_by_role("button", name="New conversation").click()
     expect(bubbles).to_have_count(0)
+    expect(look.page.get_by_role("button", name="New conversation")).to_be_hidden()
+    expect(look.page.locator("#state")).to_be_empty()
+    look.tab("Output")
+    expect(look.page.locator("#nothing")).to_be_visible()
 
 
 def talk_narrow(look: Look) -> None:

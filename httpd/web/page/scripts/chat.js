@@ -53,6 +53,7 @@ function makeChat() {
   again.addEventListener("click", () => {
     if (running) return;
     setTalk({ system: chat.system.value, said: [], draft: "" });
+    forgetResult();
     formChanged();
     chat.draft.focus();
   });
@@ -83,6 +84,7 @@ function showTalk() {
   const source = JSON.stringify(said);
   if (chat.shown === source) return;
   chat.shown = source;
+  $("anew").hidden = !said.length;
   chat.log.replaceChildren(...said.map(bubbleOf));
   const last = said.at(-1);
   if (last?.role === "assistant") chat.log.lastChild.append(make("p", { className: "choices" }, againButton()));

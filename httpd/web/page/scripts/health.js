@@ -72,11 +72,7 @@ async function openForm(health) {
 // endSetup takes away what was shown of the setup.
 function endSetup() {
   $("fields").textContent = "";
-  if (!$("state").className) return;
-  clearResult();
-  $("state").className = "";
-  $("state").textContent = "";
-  $("nothing").hidden = false;
+  if ($("state").className) forgetResult();
 }
 
 // showModel shows what the document says of the model: its name, its description and the form, with the defaults.

@@ -16,6 +16,14 @@ function clearResult() {
   releaseMedia();
 }
 
+// forgetResult shows the page as before the first run.
+function forgetResult() {
+  clearResult();
+  $("state").className = "";
+  $("state").textContent = "";
+  $("nothing").hidden = false;
+}
+
 function showResult({ result, seconds, asText }) {
   clearResult();
   $("state").replaceChildren(make("span", { className: `chip ${ENDS[result.status] ?? ""}` }, result.status), seconds === null ? "" : ` in ${timeText(seconds)}`);
