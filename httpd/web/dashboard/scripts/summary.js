@@ -5,7 +5,7 @@ function showStatus(view, at) {
   const ready = state.workers.filter((w) => w.state === "ready").length;
   showServer(state.stopping ? "STOPPING" : state.status, `${ready} of ${plural(state.workers.length, "worker")} ready`);
   const versions = [`Pinion ${hello.versions.pinion}`, state.python && `Python ${state.python}`].filter(Boolean);
-  $("about").textContent = ["Live view", `up ${timeText((at - hello.began) / 1000)}`, ...versions].join(" · ");
+  $("about").textContent = ["Live view", `up ${timeText(Math.ceil((at - hello.began) / 1000))}`, ...versions].join(" · ");
 }
 
 const charts = [];
