@@ -89,6 +89,8 @@ function makeChart(box, lines, options) {
       }
     });
     const base = all.map(() => 0);
+    const edges = all.map(({ age }, i) => [age, i]);
+    if (edges.length === 1) edges.unshift([all[0].age + 1, 0]); // the first second alone
     lines.forEach((line, k) => {
       if (!line.area) {
         shapes[k].setAttribute("d", linePath(all, k, x, y));
@@ -96,9 +98,9 @@ function makeChart(box, lines, options) {
       }
       const under = base.slice();
       all.forEach(({ values }, i) => (base[i] += values[k] ?? 0));
-      const top = all.map(({ age }, i) => `${x(age)},${y(base[i])}`);
-      const bottom = all.map(({ age }, i) => `${x(age)},${y(under[i])}`).reverse();
-      shapes[k].setAttribute("d", all.length > 1 && base.some((v, i) => v > under[i]) ? `M${top.join("L")}L${bottom.join("L")}Z` : "");
+      const top = edges.map(([age, i]) => `${x(age)},${y(base[i])}`);
+      const bottom = edges.map(([age, i]) => `${x(age)},${y(under[i])}`).reverse();
+      shapes[k].setAttribute("d", base.some((v, i) => v > under[i]) ? `M${top.join("L")}L${bottom.join("L")}Z` : "");
     });
     bound.setAttribute("d", limit && none.hidden ? `M0,${y(limit)}H100` : "");
     cross.setAttribute("d", moment === null || !none.hidden ? "" : `M${x(moment)},0V100`);
