@@ -15,10 +15,10 @@ var errTooMany = errors.New("too many connections")
 // maxRejecting bounds the goroutines that refuse connections; beyond it connections are closed without an answer.
 const maxRejecting = 64
 
-// Connections without a place, which linger or are refused, are at most a besideShare of the limit, or fewestBeside.
+// Connections without a place, which linger or are refused, are at most a besideShare of the limit, or minBeside.
 const (
 	besideShare  = 8
-	fewestBeside = 16
+	minBeside = 16
 )
 
 // listener gives fasthttp the connections that the server adopted. It retries after temporary errors, because fasthttp

@@ -98,7 +98,7 @@ type connTable struct {
 // New returns a Transport. Use gives it the server of its requests.
 func New(o Options) *Transport {
 	o = o.withDefaults()
-	beside := int32(max(fewestBeside, o.Connections.Stats().Limit/besideShare))
+	beside := int32(max(minBeside, o.Connections.Stats().Limit/besideShare))
 	t := &Transport{
 		opt:               o,
 		log:               o.Logger,

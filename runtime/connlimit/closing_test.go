@@ -9,7 +9,7 @@ import (
 // TestLimit_WaitsForThoseThatAreClosing: each still has a descriptor. One that is not closed in time is given up.
 func TestLimit_WaitsForThoseThatAreClosing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const most, extra = 8 * fewestClosing, 4 * fewestClosing
+		const most, extra = 8 * minClosing, 4 * minClosing
 		l, cs := New(most), clients{}
 		l.Add(cs.idle)
 		for range most {
@@ -23,11 +23,11 @@ func TestLimit_WaitsForThoseThatAreClosing(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		bound := fewestClosing + most/evictShare // those of one search are closed together
+		bound := minClosing + most/evictShare // those of one search are closed together
 		waiting := len(entered)
-		if closing := l.closing; closing < fewestClosing || closing >= bound || waiting >= extra {
+		if closing := l.closing; closing < minClosing || closing >= bound || waiting >= extra {
 			t.Fatalf("got %d closing and %d new ones, want %d to %d closing, and the next to wait", closing, waiting,
-				fewestClosing, bound-1)
+				minClosing, bound-1)
 		}
 		for closed := 0; closed < 2; closed++ {
 			cs[closed].Leave()

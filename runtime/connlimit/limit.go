@@ -20,12 +20,11 @@ const (
 	searchWait = 30 * time.Millisecond
 	// searchPause is how long evict does not search again after it gave up.
 	searchPause = 100 * time.Millisecond
-	// closingShare is the part of the limit that may be closing beside those that are open, and mostClosing and
-	// fewestClosing bound it. Beyond it Enter waits until one is closed, at most
-	// closingWait.
+	// closingShare is the part of the limit that may be closing beside those that are open, from minClosing to maxClosing.
+	// Beyond it Enter waits until one is closed, at most closingWait.
 	closingShare  = 8
-	mostClosing   = 256
-	fewestClosing = 8
+	maxClosing   = 256
+	minClosing = 8
 	closingWait   = time.Second
 	// partExtra is how many connections more than the whole limit a Part may make.
 	partExtra = 64
@@ -190,7 +189,7 @@ func (l *Limit) awaitClosed() {
 func (l *Limit) closesMany() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.closing >= min(mostClosing, max(fewestClosing, l.most/closingShare))
+	return l.closing >= min(maxClosing, max(minClosing, l.most/closingShare))
 }
 
 func (l *Limit) give() {
