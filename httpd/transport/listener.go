@@ -17,8 +17,8 @@ const maxRejecting = 64
 
 // Connections without a place, which linger or are refused, are at most a besideShare of the limit, or minBeside.
 const (
-	besideShare  = 8
-	minBeside = 16
+	besideShare = 8
+	minBeside   = 16
 )
 
 // listener gives fasthttp the connections that the server adopted. It retries after temporary errors, because fasthttp

@@ -22,10 +22,10 @@ const (
 	searchPause = 100 * time.Millisecond
 	// closingShare is the part of the limit that may be closing beside those that are open, from minClosing to maxClosing.
 	// Beyond it Enter waits until one is closed, at most closingWait.
-	closingShare  = 8
+	closingShare = 8
 	maxClosing   = 256
-	minClosing = 8
-	closingWait   = time.Second
+	minClosing   = 8
+	closingWait  = time.Second
 	// partExtra is how many connections more than the whole limit a Part may make.
 	partExtra = 64
 )
