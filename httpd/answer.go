@@ -12,8 +12,8 @@ import (
 	"pinion/runtime/request"
 )
 
-// carryOut runs p, which Create returned, answers in the mode that the client asked for, and releases p.
-func (k collection) carryOut(ctx *fasthttp.RequestCtx, p *predict.Prediction, how answerMode) {
+// respond runs p, which Create returned, answers in the mode that the client asked for, and releases p.
+func (k collection) respond(ctx *fasthttp.RequestCtx, p *predict.Prediction, how answerMode) {
 	if k.access != nil {
 		ctx.SetUserValue(idKey{}, p.ID())
 	}
@@ -90,7 +90,7 @@ func (s *Server) answerWithin(ctx *fasthttp.RequestCtx, p *predict.Prediction, m
 		return
 	}
 	rec := p.Record()
-	s.object200(ctx, &rec, p)
+	s.writeObject(ctx, &rec, p)
 	restate(ctx, fasthttp.StatusAccepted)
 }
 
@@ -168,13 +168,13 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, p *predict.Prediction) {
 		s.answerFile(ctx, &rec, p)
 		return
 	}
-	s.object200(ctx, &rec, p)
+	s.writeObject(ctx, &rec, p)
 }
 
-// object200 answers with a prediction object. A small one goes into the response's buffer. A large one is streamed from
-// the record, because a copy would double its memory while the client reads. It releases p after the last use of the
-// record.
-func (s *Server) object200(ctx *fasthttp.RequestCtx, rec *predict.Record, p *predict.Prediction) {
+// writeObject answers with a prediction object. A small one goes into the response's buffer. A large one is streamed
+// from the record, because a copy would double its memory while the client reads. It releases p after the last use of
+// the record.
+func (s *Server) writeObject(ctx *fasthttp.RequestCtx, rec *predict.Record, p *predict.Prediction) {
 	ctx.SetStatusCode(fasthttp.StatusOK)
 	ctx.Response.Header.SetContentType(contentJSON)
 	if len(rec.Input)+len(rec.Output)+len(rec.Error)+len(rec.Logs)+len(rec.Metrics) > maxReused {

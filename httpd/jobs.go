@@ -56,7 +56,7 @@ func (j *jobs) route(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	ctx.SetUserValue(routeKey{}, j.list)
-	j.carryOut(ctx)
+	j.submit(ctx)
 }
 
 // own returns the handler of a path of the server, or nil.
@@ -78,7 +78,7 @@ func (j *jobs) own(ctx *fasthttp.RequestCtx) fasthttp.RequestHandler {
 
 func (j *jobs) readyz(ctx *fasthttp.RequestCtx) { j.answerProbe(ctx, j.queue.Ready()) }
 
-func (j *jobs) carryOut(ctx *fasthttp.RequestCtx) {
+func (j *jobs) submit(ctx *fasthttp.RequestCtx) {
 	taken, err := j.takeBody(ctx)
 	if err != nil {
 		j.refuse(ctx, err)

@@ -35,7 +35,7 @@ func (s *Server) answerFile(ctx *fasthttp.RequestCtx, rec *predict.Record, p *pr
 	h := &ctx.Response.Header
 	varies(h, fasthttp.HeaderAccept)
 	if rec.Status != predict.Succeeded {
-		s.object200(ctx, rec, p)
+		s.writeObject(ctx, rec, p)
 		if rec.Status.Terminal() {
 			restate(ctx, fasthttp.StatusBadGateway)
 		}
@@ -44,7 +44,7 @@ func (s *Server) answerFile(ctx *fasthttp.RequestCtx, rec *predict.Record, p *pr
 	if file := p.File(); file != nil {
 		content := io.NewSectionReader(file.Content, 0, file.Size)
 		if accepts(&ctx.Request.Header, file.Type, true) {
-			s.file200(ctx, rec, file.Type, file.Name, &fileBody{from: content, release: p.Release}, file.Size)
+			s.writeFile(ctx, rec, file.Type, file.Name, &fileBody{from: content, release: p.Release}, file.Size)
 			return
 		}
 		if need := int(3 * file.Size); !p.Charge(need) { // its content and its base64 text
@@ -62,7 +62,7 @@ func (s *Server) answerFile(ctx *fasthttp.RequestCtx, rec *predict.Record, p *pr
 	}
 	media, encoded, ok := oneFile(rec.Output)
 	if !ok || !accepts(&ctx.Request.Header, media, true) {
-		s.object200(ctx, rec, p)
+		s.writeObject(ctx, rec, p)
 		if !accepts(&ctx.Request.Header, contentJSON, false) && !accepts(&ctx.Request.Header, contentPack, false) {
 			restate(ctx, fasthttp.StatusNotAcceptable)
 		}
@@ -70,11 +70,11 @@ func (s *Server) answerFile(ctx *fasthttp.RequestCtx, rec *predict.Record, p *pr
 	}
 	size := len(encoded)/4*3 - bytes.Count(encoded[max(0, len(encoded)-2):], []byte{'='})
 	body := &fileBody{from: base64.NewDecoder(base64.StdEncoding, bytes.NewReader(encoded)), release: p.Release}
-	s.file200(ctx, rec, media, "output"+extension(media), body, int64(size))
+	s.writeFile(ctx, rec, media, "output"+extension(media), body, int64(size))
 }
 
-// file200 answers with a file.
-func (s *Server) file200(ctx *fasthttp.RequestCtx, rec *predict.Record, media, name string, body *fileBody,
+// writeFile answers with a file.
+func (s *Server) writeFile(ctx *fasthttp.RequestCtx, rec *predict.Record, media, name string, body *fileBody,
 	size int64,
 ) {
 	h := &ctx.Response.Header

@@ -49,7 +49,7 @@ func (k collection) create(ctx *fasthttp.RequestCtx) {
 		k.refuse(ctx, err)
 		return
 	}
-	k.carryOut(ctx, p, how)
+	k.respond(ctx, p, how)
 }
 
 // withoutStream changes a request to the mode that it has where there is no stream.
@@ -117,7 +117,7 @@ func (k collection) put(ctx *fasthttp.RequestCtx) {
 				return
 			}
 		case err == nil:
-			k.carryOut(ctx, p, how)
+			k.respond(ctx, p, how)
 			return
 		case errors.Is(err, predict.ErrNotStreaming), errors.Is(err, predict.ErrNoTraining):
 			k.refuse(ctx, err)
@@ -297,7 +297,7 @@ func (k collection) join(ctx *fasthttp.RequestCtx, id string, how answerMode) bo
 	if !ok {
 		return false // it ended meanwhile, and is not retained
 	}
-	k.object200(ctx, &rec, p)
+	k.writeObject(ctx, &rec, p)
 	restate(ctx, fasthttp.StatusAccepted)
 	return true
 }

@@ -74,7 +74,7 @@ func (k collection) answerKept(ctx *fasthttp.RequestCtx, p *predict.Prediction, 
 	if rec.Status == predict.Succeeded && rendered(&ctx.Request.Header, true) == asFile {
 		k.answerFile(ctx, rec, p)
 	} else {
-		k.object200(ctx, rec, p)
+		k.writeObject(ctx, rec, p)
 	}
 }
 

@@ -54,7 +54,7 @@ func (h *handlers) invoke(x *protocol.Exchange) {
 	echoAttributes(x)
 	m, err := defaultModel(h.models)
 	if err == nil {
-		err = h.carryOut(x, m)
+		err = h.respond(x, m)
 	}
 	if err != nil {
 		Refuse(x.RequestCtx, err)
@@ -68,7 +68,7 @@ func echoAttributes(x *protocol.Exchange) {
 	}
 }
 
-// invocation is a request while it is carried out.
+// invocation is a request while it is answered.
 type invocation struct {
 	*handlers
 	x     *protocol.Exchange
@@ -78,8 +78,8 @@ type invocation struct {
 	iterates bool
 }
 
-// carryOut answers an invocation. An error means that nothing is written yet.
-func (h *handlers) carryOut(x *protocol.Exchange, m *protocol.Model) *protocol.Error {
+// respond answers an invocation. An error means that nothing is written yet.
+func (h *handlers) respond(x *protocol.Exchange, m *protocol.Model) *protocol.Error {
 	s, err := m.Signature()
 	if err != nil {
 		return err

@@ -176,7 +176,7 @@ func (m multi) invoke(x *protocol.Exchange) {
 		model, err = m.models.Find(loaded.Name, "")
 	}
 	if err == nil {
-		err = m.carryOut(x, model)
+		err = m.respond(x, model)
 	}
 	if err != nil {
 		Refuse(x.RequestCtx, err)

@@ -59,7 +59,7 @@ func (h *handlers) dialectRoutes(dialects []Dialect) (routes []protocol.Route) {
 func (h *handlers) converse(x *protocol.Exchange, d Dialect) {
 	q, err := h.readDialog(x, d)
 	if err == nil {
-		err = q.carryOut()
+		err = q.respond()
 	}
 	if err != nil {
 		if q.dialog != nil {

@@ -71,7 +71,7 @@ func New(models protocol.Models, strict bool, dialects ...Dialect) protocol.Prot
 func (h *handlers) run(x *protocol.Exchange, e Endpoint) {
 	q, err := h.read(x, e)
 	if err == nil {
-		err = q.carryOut()
+		err = q.respond()
 	}
 	if err != nil {
 		Refuse(x.RequestCtx, err)
@@ -79,7 +79,7 @@ func (h *handlers) run(x *protocol.Exchange, e Endpoint) {
 	}
 }
 
-// request is one request while it is carried out.
+// request is one request while it is answered.
 type request struct {
 	*Request
 	x        *protocol.Exchange
@@ -92,8 +92,8 @@ type request struct {
 	observe  func(protocol.Generation) // nil means not wanted
 }
 
-// carryOut answers a request. An error means that nothing is written yet.
-func (q *request) carryOut() *Error {
+// respond answers a request. An error means that nothing is written yet.
+func (q *request) respond() *Error {
 	x := q.x
 	cuts := len(q.Stop) > 0 && q.function.Iterates // so the model is canceled at a stop sequence
 	q.call.Stream = q.function.Iterates && q.Stream || cuts

@@ -68,14 +68,14 @@ func Join(o Options) (*Member, error) {
 	if nc.IsConnected() {
 		err := m.join()
 		if denied := refused.Load(); err != nil && denied != nil {
-			hangUp(nc)
+			closeQuietly(nc)
 			return nil, fmt.Errorf("NATS denies this user the job queue of the model %s: %w", o.Queue.Model, *denied)
 		}
 		switch {
 		case store.Temporary(err):
 			m.joinFailed(err)
 		case err != nil:
-			hangUp(nc)
+			closeQuietly(nc)
 			return nil, err
 		}
 	}
@@ -279,12 +279,12 @@ func (m *Member) Close(ctx context.Context) error {
 		err = errEndsNotStored
 	}
 	m.stop()
-	hangUp(m.nc)
+	closeQuietly(m.nc)
 	return err
 }
 
-// hangUp closes a connection, which is then not reported as lost.
-func hangUp(nc *nats.Conn) {
+// closeQuietly closes a connection, which is then not reported as lost.
+func closeQuietly(nc *nats.Conn) {
 	nc.SetDisconnectErrHandler(nil)
 	nc.Close()
 }

@@ -96,7 +96,7 @@ func (c *call) run() {
 	done := make(chan struct{})
 	defer close(done)
 	go c.watchCaller(done)
-	c.carryOut(body)
+	c.respond(body)
 	<-c.finished // the socket stays open until the caller has read the answer
 }
 
@@ -149,9 +149,9 @@ func (c *call) accepted(p *predict.Prediction) {
 	}
 }
 
-// carryOut runs the prediction and sends its results. An error of the socket means that the caller is gone, which
+// respond runs the prediction and sends its results. An error of the socket means that the caller is gone, which
 // watchSocket sees.
-func (c *call) carryOut(body []byte) {
+func (c *call) respond(body []byte) {
 	m, err := parse(body)
 	shown := predict.BeginCall(c.of, m.model, time.Now())
 	refuse := func(err error) {

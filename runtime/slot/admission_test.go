@@ -47,7 +47,7 @@ func TestAdmission_CapacityIsFreeBeforeAnswer(t *testing.T) {
 	for i := range 2000 {
 		start(t, p, fmt.Sprint(i)).succeeded()
 	}
-	w.hangUp(served)
+	w.disconnect(served)
 }
 
 func TestAdmission_WithQueue(t *testing.T) {

@@ -178,7 +178,7 @@ func (s *batchStress) runWorkers(seed uint64) {
 		case <-s.stop:
 			stopped = true
 		}
-		w.hangUp(served)
+		w.disconnect(served)
 		for _, it := range h.items {
 			s.record(nameOf(it), func(x *batchRecord) { x.itemOnly++ })
 		}

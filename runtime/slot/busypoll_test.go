@@ -22,7 +22,7 @@ func TestBusypoll_PollsOnlyForSingleShortCalls(t *testing.T) {
 		f := start(t, p, fmt.Sprint(serial))
 		return f, l.begin()
 	}
-	carryOut := func(n int, took time.Duration) {
+	runCalls := func(n int, took time.Duration) {
 		for range n {
 			f, r := begin()
 			l.answer(ipc.KindSucceeded, r.id, took, string(r.body))
@@ -52,26 +52,26 @@ func TestBusypoll_PollsOnlyForSingleShortCalls(t *testing.T) {
 	if got := budget(0); got != 0 {
 		t.Errorf("the first call of all: %s, want 0", got)
 	}
-	carryOut(pollAfter, time.Microsecond)
+	runCalls(pollAfter, time.Microsecond)
 	if got := budget(0); got != pollFor {
 		t.Errorf("after %d single calls: %s, want %s", pollAfter, got, pollFor)
 	}
 	if got := budget(1); got != 0 {
 		t.Errorf("beside another: %s, want 0", got)
 	}
-	carryOut(pollAfter-2, time.Microsecond)
+	runCalls(pollAfter-2, time.Microsecond)
 	if got := budget(0); got != 0 {
 		t.Errorf("soon after there was another: %s, want 0", got)
 	}
-	carryOut(1, time.Microsecond)
+	runCalls(1, time.Microsecond)
 	if got := budget(0); got != pollFor {
 		t.Errorf("after %d single calls again: %s, want %s", pollAfter, got, pollFor)
 	}
-	carryOut(100, 2*pollBelow)
+	runCalls(100, 2*pollBelow)
 	if got := budget(0); got != 0 {
 		t.Errorf("the model takes %s: %s, want 0", 2*pollBelow, got)
 	}
-	carryOut(100, time.Microsecond)
+	runCalls(100, time.Microsecond)
 	p.o.BusyPoll.Front = false
 	if got := budget(0); got != 0 {
 		t.Errorf("no core for it: %s, want 0", got)
@@ -157,7 +157,7 @@ func TestBusypoll_NoPollingUnderCPUPressure(t *testing.T) {
 	w := newWorker(t, p, 1)
 	l := w.ends[0]
 	serial := 0
-	carryOut := func() {
+	runCall := func() {
 		serial++
 		f := start(t, p, fmt.Sprint(serial))
 		r := l.begin()
@@ -170,8 +170,8 @@ func TestBusypoll_NoPollingUnderCPUPressure(t *testing.T) {
 		await.Eventually(t, fmt.Sprintf("%s: the worker may poll for %s, and the front polls for %s", when, worker, front),
 			func() bool {
 				locked(p, func() bool { p.cpuPressure.sampled = time.Now().Add(-pressureInterval); return true })
-				carryOut()
-				carryOut()
+				runCall()
+				runCall()
 				got := locked(p, func() time.Duration {
 					w.slots[0].pollPause = 0 // earlier calls may have set it
 					return w.slots[0].pollBudget()
@@ -184,7 +184,7 @@ func TestBusypoll_NoPollingUnderCPUPressure(t *testing.T) {
 		t.Errorf("before the first call the worker may poll for %s, want 0", got)
 	}
 	for range 2 * pollAfter {
-		carryOut()
+		runCall()
 	}
 	expect("at first", workerPollFor, pollFor)
 	each.Store(int64(time.Hour))

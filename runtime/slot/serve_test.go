@@ -32,8 +32,8 @@ func (w *fakeWorker) serve(act func(*slotEnd, request)) <-chan struct{} {
 	return done
 }
 
-// hangUp ends a worker whose goroutines serve: its sockets are closed when they have ended.
-func (w *fakeWorker) hangUp(served <-chan struct{}) {
+// disconnect ends a worker whose goroutines serve: its sockets are closed when they have ended.
+func (w *fakeWorker) disconnect(served <-chan struct{}) {
 	for _, l := range w.ends {
 		_ = unix.Shutdown(l.fd, unix.SHUT_RDWR) // fails where the front was first
 	}

@@ -202,7 +202,7 @@ func (s *stressTest) runWorkers(seed uint64) {
 		case <-s.stop:
 			stopped = true
 		}
-		w.hangUp(served)
+		w.disconnect(served)
 		w.terminate("died")
 		if stopped {
 			return

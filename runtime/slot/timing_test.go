@@ -7,7 +7,7 @@ func BenchmarkQueued(b *testing.B) {
 	b.ReportAllocs()
 	p := NewPool(Options{Queue: 10})
 	for b.Loop() {
-		carryOut(b, p, p.Cancel)
+		runCall(b, p, p.Cancel)
 	}
 }
 
@@ -19,12 +19,12 @@ func BenchmarkEcho(b *testing.B) {
 	b.SetParallelism(16)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			carryOut(b, p, func(*Call) {})
+			runCall(b, p, func(*Call) {})
 		}
 	})
 }
 
-func carryOut(b *testing.B, p *Pool, then func(*Call)) {
+func runCall(b *testing.B, p *Pool, then func(*Call)) {
 	if err := p.Admit(nil); err != nil {
 		b.Error(err)
 		return

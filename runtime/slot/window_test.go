@@ -262,7 +262,7 @@ func TestWindow_DelayedRequests(t *testing.T) {
 		"a thief": {func(t *testing.T, p *Pool, l *slotEnd, flights []*testCall) {
 			thief := newWorker(t, p, 1)
 			served := thief.serve(echo)
-			t.Cleanup(func() { thief.hangUp(served) })
+			t.Cleanup(func() { thief.disconnect(served) })
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -288,7 +288,7 @@ func TestWindow_DelayedRequests(t *testing.T) {
 				}
 			}
 			empty(t, p)
-			w.hangUp(served)
+			w.disconnect(served)
 		})
 	}
 }

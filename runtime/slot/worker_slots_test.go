@@ -126,7 +126,7 @@ func TestWorkerSlots_RetireUnderLoad(t *testing.T) {
 		nextServed := next.serve(echo)
 		left := p.Retire(w.slots)
 		await.Eventually(t, "it has nothing to do", func() bool { return isClosed(left) })
-		w.hangUp(served)
+		w.disconnect(served)
 		if had := w.terminate("it has left"); had != 0 {
 			t.Errorf("it had %d calls, want 0", had)
 		}
@@ -136,7 +136,7 @@ func TestWorkerSlots_RetireUnderLoad(t *testing.T) {
 	for range clients {
 		<-done
 	}
-	w.hangUp(served)
+	w.disconnect(served)
 	empty(t, p)
 }
 

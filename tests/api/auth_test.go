@@ -28,7 +28,7 @@ func TestAuth_TokensFromFile(t *testing.T) {
 	for token, want := range map[string]int{first: 200, second: 200, third: 401, first[1:]: 401} {
 		harness.Equal(t, token, ask(token), want)
 	}
-	hangUp := func(says string) {
+	reload := func(says string) {
 		t.Helper()
 		seen := len(s.Log.Lines())
 		s.Signal(syscall.SIGHUP)
@@ -45,13 +45,13 @@ func TestAuth_TokensFromFile(t *testing.T) {
 	harness.WantText(t, "a client's answer",
 		client.Good(t, "predict", "--url", s.Address, "--json", `{"do":["return 1"]}`), "1")
 	harness.WriteTokens(t, file, second, third)
-	hangUp("tokens read")
+	reload("tokens read")
 	for token, want := range map[string]int{first: 401, second: 200, third: 200} {
 		harness.Equal(t, "after a change, "+token, ask(token), want)
 	}
 	for _, broken := range [][]string{{"# none"}, {"two words"}} {
 		harness.WriteTokens(t, file, broken...)
-		hangUp("the tokens are not reloaded: those read before stay valid")
+		reload("the tokens are not reloaded: those read before stay valid")
 		harness.Equal(t, "with a broken file", ask(third), 200)
 	}
 	for _, token := range []string{first, second, third} {

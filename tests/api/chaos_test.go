@@ -139,8 +139,8 @@ func (c *chaos) asks(round int) []ask {
 	return list
 }
 
-// carryOut sends one and takes its answer, and leaves when it is to. What is refused is sent again.
-func (c *chaos) carryOut(a ask) error {
+// perform sends one and takes its answer, and leaves when it is to. What is refused is sent again.
+func (c *chaos) perform(a ask) error {
 	for {
 		again, err := c.send(a)
 		if err != nil {
@@ -321,7 +321,7 @@ func (c *chaos) run(t *testing.T, asks []ask, kills int) {
 	work.Go(func() {
 		harness.RunClients(t, width, func(int) error {
 			for a, ok := next(); ok; a, ok = next() {
-				if err := c.carryOut(a); err != nil {
+				if err := c.perform(a); err != nil {
 					return err
 				}
 			}

@@ -22,8 +22,8 @@ const timeout = 60 * time.Second
 // pause is the time between two checks.
 const pause = 5 * time.Millisecond
 
-// carryOut sends a request and follows it to its end, or until its client leaves.
-func (g *rig) carryOut(q request, waitsForHook bool) {
+// perform sends a request and follows it to its end, or until its client leaves.
+func (g *rig) perform(q request, waitsForHook bool) {
 	g.journal.note(q.asked())
 	if q.hook {
 		g.mu.Lock()

@@ -170,7 +170,7 @@ func (g *rig) commit(r *rand.Rand, id, how string) {
 	if g.streams {
 		q.items = r.IntN(3)
 	}
-	g.background.Go(func() { g.carryOut(q, false) })
+	g.background.Go(func() { g.perform(q, false) })
 	_ = until(func() bool { return g.answered(id) })
 }
 

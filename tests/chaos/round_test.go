@@ -60,7 +60,7 @@ func (g *rig) client(round, client int, stop <-chan struct{}) {
 		default:
 		}
 		q := g.newRequest(round, client, n)
-		g.carryOut(q, client%4 == 0)
+		g.perform(q, client%4 == 0)
 		if q.leave == 0 {
 			q.id = ""
 		}

@@ -53,7 +53,7 @@ func (s *Sampler) Samples() []Sample {
 	if l == nil {
 		l = &sampling{done: make(chan struct{})}
 		s.sampling = l
-		go s.carryOut(l)
+		go s.sample(l)
 	}
 	late := l.late
 	s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *Sampler) Samples() []Sample {
 	}
 }
 
-func (s *Sampler) carryOut(l *sampling) {
+func (s *Sampler) sample(l *sampling) {
 	l.samples = s.read()
 	s.mu.Lock()
 	s.sampling = nil

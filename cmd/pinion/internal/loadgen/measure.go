@@ -56,10 +56,10 @@ func try(o Options) error {
 	if status == 200 && failure == "" {
 		return nil
 	}
-	var said struct{ Error, Detail json.RawMessage }
+	var problem struct{ Error, Detail json.RawMessage }
 	why := string(body)
-	if json.Unmarshal(body, &said) == nil {
-		why = string(bytes.Join([][]byte{said.Error, said.Detail}, nil))
+	if json.Unmarshal(body, &problem) == nil {
+		why = string(bytes.Join([][]byte{problem.Error, problem.Detail}, nil))
 	}
 	return fmt.Errorf("the first prediction failed, so nothing was measured: HTTP status %d: %s", status, why)
 }

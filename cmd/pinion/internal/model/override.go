@@ -15,8 +15,8 @@ type Override struct {
 	// Current returns the model as it was last read.
 	Current func() *Model
 
-	mu   sync.Mutex
-	said string // the differences that were logged last
+	mu     sync.Mutex
+	logged string // the differences that were logged last
 }
 
 // Before returns a callback for workers that have loaded the model. It replaces the document and calls next.
@@ -42,8 +42,8 @@ func (o *Override) Before(next func(ipc.Loaded)) func(ipc.Loaded) {
 func (o *Override) compare(stored, made []byte) {
 	found := strings.Join(CompareSchemas(stored, made), "; ")
 	o.mu.Lock()
-	again := found == o.said
-	o.said = found
+	again := found == o.logged
+	o.logged = found
 	o.mu.Unlock()
 	if found != "" && !again {
 		o.Log.Warn("the model's own schema disagrees with its source, and is used", "file", StoredSchema, "differences",

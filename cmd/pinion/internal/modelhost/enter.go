@@ -112,7 +112,7 @@ func (l *Lifecycle) await(deadline time.Time, callers []string) error {
 	defer l.awaiting.Add(-1)
 	for {
 		l.mu.Lock()
-		if l.state == Ready && !l.givesWay.Load() || l.admitsWhileLoading() {
+		if l.state == Ready && !l.yielding.Load() || l.admitsWhileLoading() {
 			l.entering.Add(1)
 			l.mu.Unlock()
 			return nil

@@ -20,7 +20,7 @@ type Lifecycle struct {
 	entering atomic.Int64
 	left     chan struct{} // a token: a request has left while the model was not open
 	awaiting atomic.Int64  // requests that wait until they can enter
-	givesWay atomic.Bool   // it is ready, but requests wait until another model is loaded: see turn.go
+	yielding atomic.Bool   // it is ready, but requests wait until another model is loaded: see turn.go
 	came     atomic.Int64  // when a request last came, in Unix nanoseconds
 	ended    atomic.Int64  // when one last ended
 	starts   sync.WaitGroup
@@ -123,7 +123,7 @@ func (l *Lifecycle) move(next State, reason string) bool {
 		l.beginTurn(0)
 	}
 	l.state, l.reason = next, reason
-	l.givesWay.Store(false)
+	l.yielding.Store(false)
 	l.open.Store(next == Ready)
 	l.wake()
 	if next == Ready && l.idle != nil {
@@ -257,14 +257,14 @@ func (l *Lifecycle) launch() error {
 		}
 		delay := supervise.StartDelay(tries)
 		l.m.Log.Error("the model is not loaded: the server tries again", "error", err, "next_try", delay.String())
-		if !l.stays(delay) {
+		if !l.awaitRetry(delay) {
 			return nil
 		}
 	}
 }
 
-// stays waits for delay; false means the model is to be unloaded before that.
-func (l *Lifecycle) stays(delay time.Duration) bool {
+// awaitRetry waits for delay; false means the model is to be unloaded before that.
+func (l *Lifecycle) awaitRetry(delay time.Duration) bool {
 	late := time.After(delay)
 	for {
 		l.mu.Lock()
@@ -314,8 +314,8 @@ func (l *Lifecycle) unloadIfIdle(since time.Time) bool {
 		return false
 	}
 	l.open.Store(false) // from here on requests wait for l.mu
-	if !l.isIdle() || !l.givesWay.Load() && l.lastUse().After(since) {
-		l.open.Store(!l.givesWay.Load())
+	if !l.isIdle() || !l.yielding.Load() && l.lastUse().After(since) {
+		l.open.Store(!l.yielding.Load())
 		return false
 	}
 	l.move(Unloading, "")
@@ -326,7 +326,7 @@ func (l *Lifecycle) unloadIfIdle(since time.Time) bool {
 // isIdle reports whether no prediction runs, waits, or is about to. A prediction that waits for the model's next turn
 // does not count.
 func (l *Lifecycle) isIdle() bool {
-	return l.entering.Load() == 0 && l.m.Service.InFlight() == 0 && (l.awaiting.Load() == 0 || l.givesWay.Load())
+	return l.entering.Load() == 0 && l.m.Service.InFlight() == 0 && (l.awaiting.Load() == 0 || l.yielding.Load())
 }
 
 func (l *Lifecycle) lastUse() time.Time { return time.Unix(0, max(l.came.Load(), l.ended.Load())) }

@@ -169,10 +169,10 @@ func (l *Lifecycle) endWait(began time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.waiters--
-	if l.waiters > 0 || !l.givesWay.Load() {
+	if l.waiters > 0 || !l.yielding.Load() {
 		return
 	}
-	l.givesWay.Store(false)
+	l.yielding.Store(false)
 	if l.state == Ready {
 		l.beginTurn(time.Since(began))
 		l.open.Store(true)
@@ -187,8 +187,8 @@ func (l *Lifecycle) makeIdle(ctx context.Context, waits time.Time) bool {
 		l.mu.Lock()
 		state, changed, closed := l.state, l.changed, l.closed
 		turn, kept := time.Until(l.turnEnds), l.keptFor(waits)
-		if state == Ready && turn <= 0 && !l.givesWay.Load() {
-			l.givesWay.Store(true)
+		if state == Ready && turn <= 0 && !l.yielding.Load() {
+			l.yielding.Store(true)
 			l.open.Store(false)
 			l.m.Log.Info("the model's predictions are ended, to make room for another model")
 		}

@@ -55,7 +55,7 @@ func TestTurn_WaitInVain(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	refused := make(chan error, 1)
 	go func() { refused <- a.Lifecycle.LoadByRequest(ctx, nil) }()
-	await.Eventually(t, "b gives way", b.Lifecycle.givesWay.Load)
+	await.Eventually(t, "b yields", b.Lifecycle.yielding.Load)
 	if b.Lifecycle.TryEnter() {
 		t.Error("got a request that enters, want that it waits")
 	}

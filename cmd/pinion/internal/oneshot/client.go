@@ -60,16 +60,16 @@ func (c *Client) Document() ([]byte, error) {
 
 // complaint returns why a server refused, in the server's words if its answer has any.
 func complaint(response *http.Response, body []byte) string {
-	var said struct {
+	var problem struct {
 		Error  string          `json:"error"`
 		Detail json.RawMessage `json:"detail"`
 	}
-	_ = json.Unmarshal(body, &said) // a proxy's page says nothing that can be read
+	_ = json.Unmarshal(body, &problem) // a proxy's page is not JSON
 	var detail string
-	if json.Unmarshal(said.Detail, &detail) != nil {
-		detail = string(said.Detail)
+	if json.Unmarshal(problem.Detail, &detail) != nil {
+		detail = string(problem.Detail)
 	}
-	return response.Status + ": " + cmp.Or(said.Error, detail, "it says no more")
+	return response.Status + ": " + cmp.Or(problem.Error, detail, "it says no more")
 }
 
 // Prediction is a prediction to make.

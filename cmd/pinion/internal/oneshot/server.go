@@ -27,8 +27,8 @@ type Server struct {
 	ended   chan struct{} // closed when it has ended
 	misused bool          // it exited with process.ExitUsage; read it only when it has ended
 
-	mu   sync.Mutex
-	said strings.Builder // the log since the start
+	mu  sync.Mutex
+	log strings.Builder // since the start
 }
 
 // maxLog is how many bytes of the log are kept.
@@ -60,7 +60,7 @@ func StartServer(args []string, stop <-chan struct{}) (*Server, error) {
 			return
 		}
 		s.read(log, listening)
-		_ = cmd.Wait() // what it said tells more
+		_ = cmd.Wait() // its log tells more
 		s.misused = cmd.ProcessState.ExitCode() == process.ExitUsage
 	}()
 	if err := <-started; err != nil {
@@ -99,8 +99,8 @@ func (s *Server) read(log io.Reader, listening chan<- string) {
 func (s *Server) keep(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.said.Len() < maxLog {
-		s.said.WriteString(line)
+	if s.log.Len() < maxLog {
+		s.log.WriteString(line)
 	}
 }
 
@@ -112,7 +112,7 @@ func (s *Server) broken(what string) error {
 func (s *Server) output() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return strings.TrimSpace(s.said.String())
+	return strings.TrimSpace(s.log.String())
 }
 
 // ready waits until the server serves.

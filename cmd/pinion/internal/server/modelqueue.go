@@ -134,10 +134,10 @@ func (q *modelQueue) leaveFor(ctx context.Context, m *servedModel) {
 		return
 	}
 	q.mu.Unlock()
-	q.left.Do(func() { q.hangUp(ctx, m) })
+	q.left.Do(func() { q.disconnect(ctx, m) })
 }
 
-func (q *modelQueue) hangUp(ctx context.Context, m *servedModel) {
+func (q *modelQueue) disconnect(ctx context.Context, m *servedModel) {
 	ctx, cancel := context.WithTimeout(ctx, leaveWait)
 	defer cancel()
 	if err := q.member.Close(ctx); err != nil {
