@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds, tests and shows Pinion. `./build.sh help` lists the commands. Those for releases stand in deploy/release.sh, those
+# Builds, tests and demonstrates Pinion. `./build.sh help` lists the commands. Those for releases are in deploy/release.sh, those
 # for tests in tests/*.sh.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -21,7 +21,7 @@ cmd_help() {
   sed -n 's/^## /  /p' build.sh deploy/release.sh tests/{suites,sanitizers,images,release,cluster}.sh
 }
 
-# ---- what a machine must have ----
+# ---- requirements of the machine ----
 
 # install WHAT PACKAGE... installs Debian packages as root, or ends with the command that would.
 install() {
@@ -81,7 +81,7 @@ stamp() {
   version=${PINION_VERSION:-$(git describe --tags --match 'v[0-9]*' 2>/dev/null || echo v0.1.0-dev)}
   if git rev-parse --verify -q HEAD >/dev/null 2>&1; then
     commit=$(git rev-parse --short=12 HEAD)
-    # Not diff-index, which takes a copied or touched file for a changed one; modes differ where a file system has none.
+    # Not diff-index, which reports copied or touched files as changed. File modes are ignored: some file systems have none.
     [[ -z $(git -c core.fileMode=false status --porcelain --untracked-files=no) ]] || commit+=-dirty
     seconds=${seconds:-$(git log -1 --format=%ct)}
   fi
@@ -152,7 +152,7 @@ pythons() {
   for candidate in "$@" python3 python3.{15,14,13,12,11,10} "${PYENV_ROOT:-$HOME/.pyenv}"/versions/*/bin/python3 \
     /usr/bin/python3.[0-9]* /usr/local/bin/python3.[0-9]* "$HOME"/.local/share/uv/python/*/bin/python3; do
     if [[ $candidate != *-config ]] && command -v "$candidate" >/dev/null; then
-      probe "$candidate" || true # a shim of a version manager may stand for nothing
+      probe "$candidate" || true # a version manager's shim may have no Python behind it
     fi
   done | awk '!seen[$2, $3]++'
 }
@@ -253,7 +253,7 @@ cmd_demo() {
   mkdir -p "$cache"
   $venv/bin/python examples/ocr/client.py --url "http://127.0.0.1:$port" --wait 120 >"$cache/demo.txt" &
   client=$!
-  # Whichever ends first: a server that cannot start need not be waited for.
+  # The first that ends: a server that cannot start is not waited for.
   wait -n "$server" "$client" || die "the demo failed"
   kill -0 "$server" 2>/dev/null || die "the server ended before it answered"
 
@@ -267,7 +267,7 @@ cmd_demo() {
   wait "$server"
 }
 
-# say_how_to_try PORT prints the address of the demo's page, and a request.
+# say_how_to_try PORT prints the address of the demo's page and a request to try.
 say_how_to_try() {
   printf '\nTry it in a browser: http://localhost:%s/docs\n\nOr from here:\n\n    %s |\n      %s\n\nCtrl-C ends it.\n\n' "$1" \
     "printf '{\"input\": {\"image\": \"data:image/png;base64,%s\"}}' \"\$(base64 -w0 examples/ocr/sample.png)\"" \

@@ -43,7 +43,7 @@ $changed"
   [[ -z $tag ]] || publish_release "$tag"
 }
 
-# needs_publishers ends with what is missing to publish, before anything is built.
+# needs_publishers ends with an error if something is missing to publish, before anything is built.
 needs_publishers() {
   local tool tools=(cosign gh)
   [[ ${PUBLISH_PYPI:-} != yes ]] || tools+=(uv)

@@ -11,7 +11,7 @@
 #include "px_worker.h"
 
 #define PX_FIRST_BUFFER ((size_t)64 << 10)
-#define PX_KEEP_BUFFER ((size_t)1 << 20)  // an idle channel gives back what is above
+#define PX_KEEP_BUFFER ((size_t)1 << 20)  // bytes; an idle channel frees a larger buffer
 
 static uint32_t load32(const char *p) {
   uint32_t v;
@@ -39,7 +39,7 @@ int px_channel_init(struct px_channel *ch, int fd, struct px_slot_page *page, st
   return 0;
 }
 
-// make_room makes room for need bytes behind in_r.
+// make_room grows or compacts the buffer so that need bytes fit after in_r.
 static int make_room(struct px_channel *ch, size_t need) {
   if (ch->in_r == ch->in_w) {
     ch->in_r = ch->in_w = 0;
@@ -107,7 +107,7 @@ static int receive(struct px_channel *ch, int flags) {
   return n > 0;
 }
 
-// receive_one is receive for frames that come one by one: it may busy-poll. A channel without a page never does.
+// receive_one is receive for a channel whose frames arrive one at a time. It may busy-poll if the channel has a page.
 static int receive_one(struct px_channel *ch) {
   return px_wait(ch->fd, ch->page ? &ch->short_waits : NULL, -1) < 0 ? -1 : receive(ch, 0);
 }

@@ -15,7 +15,7 @@
 #define PX_KEEP_SCRATCH ((size_t)1 << 20)
 #define PX_RELEASE_ABOVE ((size_t)64 << 10)  // bodies that may have to wait for the front
 
-// Where answers are built: by main, or by the thread of each slot.
+// The buffers in which main, or the thread of each slot, builds answers.
 static __thread struct px_buf scratch;
 
 PyObject *px_raised(void) {
@@ -50,7 +50,7 @@ static int put_metrics(struct px_buf *b, uint64_t nanos, PyObject *metrics, PyOb
   if (metrics && metrics != Py_None && PyDict_Size(metrics) > 0) {
     size_t at = b->len;
     if (px_json_dumps(b, metrics, encode) < 0) return -1;
-    b->data[at] = ',';  // the brace that opened the dict; the one that closed it stays
+    b->data[at] = ',';  // replaces the opening brace of the dict; its closing brace ends the object
     return 0;
   }
   if (PUT(b, "}") < 0) goto memory;
@@ -68,7 +68,7 @@ PyObject *px_failure(PyObject *fail) {
     Py_DecRef(raised);
   }
   if (text) return text;
-  PyErr_Clear();  // the answer matters more than its text
+  PyErr_Clear();  // an answer without the text is better than none
   return PyUnicode_FromString("RuntimeError: the prediction failed, and there was no memory to say how");
 }
 
@@ -80,7 +80,7 @@ int px_begin_answer(struct px_buf *b, uint64_t nanos, PyObject *metrics, PyObjec
   return -1;
 }
 
-// end_answer is px_end_answer, with borrowed or NULL.
+// end_answer implements px_end_answer; borrowed may be NULL.
 static int end_answer(struct px_buf *b, struct px_borrowed *borrowed, uint8_t kind, PyObject *value, PyObject *encode) {
   if (kind != PX_CANCELED && value != px_w.yielded) {
     if ((kind == PX_SUCCEEDED ? PUT(b, ",\"output\":") : PUT(b, ",\"error\":")) < 0) goto memory;
@@ -97,7 +97,7 @@ int px_end_answer(struct px_buf *b, uint8_t kind, PyObject *value, PyObject *enc
   return end_answer(b, NULL, kind, value, encode);
 }
 
-// build makes a whole answer; it leaves no borrowed where it fails.
+// build makes a whole answer. If it fails, nothing is borrowed.
 static int build(struct px_buf *b, struct px_borrowed *borrowed, uint8_t kind, PyObject *value, uint64_t nanos,
                  PyObject *metrics, PyObject *encode) {
   int status = px_begin_answer(b, nanos, metrics, encode);
@@ -106,8 +106,8 @@ static int build(struct px_buf *b, struct px_borrowed *borrowed, uint8_t kind, P
   return status;
 }
 
-// build_encoded runs the encoder over the whole output: slower than the fallback
-// of the writer, but its errors say where in the output the trouble lies.
+// build_encoded runs the encoder over the whole output. It is slower than the writer's fallback, but its errors name
+// the place in the output.
 static int build_encoded(struct px_buf *b, struct px_borrowed *borrowed, PyObject *value, uint64_t nanos,
                          PyObject *metrics, PyObject *encode) {
   PyErr_Clear();
@@ -136,7 +136,7 @@ int px_build_failure(struct px_buf *b, uint8_t *kind, PyObject *value, uint64_t 
   return status;
 }
 
-// build_answer is px_build_answer, with borrowed or NULL; there are none in a failure.
+// build_answer implements px_build_answer; borrowed may be NULL. A failed answer borrows nothing.
 static int build_answer(struct px_buf *b, struct px_borrowed *borrowed, uint8_t *kind, PyObject *value, uint64_t nanos,
                         PyObject *metrics, PyObject *encode, PyObject *fail) {
   int status = build(b, borrowed, *kind, value, nanos, metrics, encode);
@@ -150,7 +150,7 @@ int px_build_answer(struct px_buf *b, uint8_t *kind, PyObject *value, uint64_t n
   return build_answer(b, NULL, kind, value, nanos, metrics, encode, fail);
 }
 
-// put_answer is px_put_answer, with flags, of b with what was borrowed to it.
+// put_answer implements px_put_answer, with flags. It sends b and what b has borrowed.
 static int put_answer(struct px_channel *ch, uint8_t kind, uint8_t flags, uint64_t id, uint64_t nanos,
                       const struct px_buf *b, const struct px_borrowed *borrowed) {
   struct iovec parts[1 + 2 * PX_BORROWED_MAX + 1];  // the header, and the buffer around what was borrowed
@@ -202,7 +202,7 @@ int px_reply(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value, 
   uint8_t flags = px_views_end() ? PX_FLAG_KEPT : 0;
   if (status == 0) status = submit(ch, kind, flags, id, nanos, &borrowed);
   px_json_release(&borrowed);
-  if (status < 0 && kind == PX_SUCCEEDED) {  // it is built, and so large that it takes a file
+  if (status < 0 && kind == PX_SUCCEEDED) {  // the answer is built, but it needs a memory file, which cannot be made
     status = px_build_failure(&scratch, &kind, value, nanos, metrics, encode, fail);
     if (status == 0) status = submit(ch, kind, flags, id, nanos, &borrowed);
   }

@@ -1,4 +1,4 @@
-// How the body of a request becomes Python objects.
+// Decoding the body of a request into Python objects.
 #include "px_request.h"
 
 #include "px_json.h"
@@ -12,7 +12,7 @@ PyObject *px_request_read(const struct px_frame *f, struct px_shared shared) {
   return px_json_loads_arrays(f->body, f->len, predicts ? &arrays : NULL, shared);
 }
 
-// add_arrays adds what a dict names. 0, or -1 with an exception.
+// add_arrays adds the inputs that a dict names. 0, or -1 with an exception.
 static int add_arrays(PyObject *codes) {
   PyObject *items = PyDict_Items(codes);
   Py_ssize_t n = items ? PyList_Size(items) : -1;

@@ -1,4 +1,4 @@
-// The scope of the prediction that runs: what the model sees of it, and what it records there.
+// The scope of the running prediction: what the model can read of it, and the metrics that the model records.
 #include "px_scope.h"
 
 #include "px_scopereuse.h"

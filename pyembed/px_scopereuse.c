@@ -1,4 +1,4 @@
-// Using a scope object again, if the model has not touched it.
+// Reusing a scope object if the model has not changed it.
 //
 // A scope is made in every prediction, by Python code, and most models never use it. Gain: 600 to 1200 of 11 000 to 13
 // 000 instructions of an echo, on CPython 3.10 and 3.12 (tests/instructions). To switch it off, let px_scope_keep

@@ -30,17 +30,17 @@ static void header(char h[PX_HEADER], size_t len, uint8_t kind, uint8_t flags, u
   memcpy(h + 16, &nanos, sizeof nanos);
 }
 
-// size_of is how many bytes there are in n parts.
+// size_of returns the size of n parts, in bytes.
 static size_t size_of(const struct iovec *parts, int n) {
   size_t size = 0;
   for (int i = 0; i < n; i++) size += parts[i].iov_len;
   return size;
 }
 
-// is_shared tells whether what is queued lies in the shared page.
+// is_shared reports whether the queued bytes are in the shared page.
 static bool is_shared(struct px_channel *ch) { return ch->shared && ch->out.data == (char *)ch->shared->data; }
 
-// note_empty notes that all that was queued is sent. A forked child, whose channels are broken, must not write the
+// note_empty records that the queue has been sent. A forked child, whose channels are broken, must not write the
 // page.
 static void note_empty(struct px_channel *ch) {
   ch->sent = 0;
@@ -59,14 +59,14 @@ static void note_empty(struct px_channel *ch) {
   atomic_store_explicit(&ch->shared->begin, ch->position, memory_order_release);
 }
 
-// advance takes the first k bytes, and parts that are empty, off n parts.
+// advance removes the first k bytes, and empty parts, from n parts.
 static struct iovec *advance(struct iovec *parts, int *n, size_t k) {
   for (; *n > 0 && k >= parts->iov_len; parts++, --*n) k -= parts->iov_len;
   if (*n > 0) *parts = (struct iovec){(char *)parts->iov_base + k, parts->iov_len - k};
   return parts;
 }
 
-// send_all sends n parts, and fd with the first byte. It waits for the front, and uses up the parts.
+// send_all sends n parts, and fd with the first byte. It blocks until the front has room, and changes the parts.
 static bool send_all(struct px_channel *ch, struct iovec *parts, int n, int fd) {
   while (n > 0) {
     union {
@@ -115,8 +115,8 @@ static bool flush_locked(struct px_channel *ch, bool wait) {
   return true;
 }
 
-// send_directly sends n parts, the first of which is a header, after what is queued. It waits for the front. The header
-// goes first, so that the front can make room for the body.
+// send_directly sends n parts, the first of which is a header, after the queued frames. It blocks until the front has
+// room. The header is sent first, so that the front can make room for the body.
 static void send_directly(struct px_channel *ch, struct iovec *parts, int n, int fd) {
   flush_locked(ch, true);
   if (!ch->broken && !(send_all(ch, parts, 1, fd) && send_all(ch, parts + 1, n - 1, -1))) ch->broken = true;
@@ -172,7 +172,7 @@ void px_flush_with_gil(struct px_channel *ch) {
   PyEval_RestoreThread(state);
 }
 
-// put_file sends a body of n parts as a memory file, with one copy. It uses up the parts.
+// put_file sends a body of n parts as a memory file, with one copy. It changes the parts.
 static int put_file(struct px_channel *ch, uint8_t kind, uint8_t flags, uint64_t id, uint64_t nanos, struct iovec *body,
                     int n) {
   char h[PX_HEADER];

@@ -130,13 +130,13 @@ static int handler_load(struct handler *h, struct px_channel *ch, PyObject *o) {
   return h->no_args && h->input_key && h->context_key && h->files_key ? 0 : -1;
 }
 
-// A call is one prediction on its way.
+// A call is one prediction that is being served.
 struct call {
   struct px_channel *ch;
   uint64_t id;
   const struct function *function;
   bool observed, traced;  // events are wanted; times are wanted
-  uint64_t prepared;  // when its input was, by px_now
+  uint64_t prepared;  // when its input was prepared, by px_now
   PyObject *encode;  // borrowed or own, see own_encode
   bool own_encode;
 };
@@ -211,7 +211,7 @@ static int emit_metrics(struct handler *h, struct call *c, PyObject *scope) {
   return status;
 }
 
-// is_asyncio_cancel tells whether an exception is asyncio's CancelledError. Who raises it has imported that.
+// is_asyncio_cancel reports whether an exception is asyncio's CancelledError. If it is, that module is imported.
 static bool is_asyncio_cancel(PyObject *type) {
   PyObject *name = PyUnicode_FromString("asyncio.exceptions");
   PyObject *module = name ? PyDict_GetItemWithError(PyImport_GetModuleDict(), name) : NULL;  // borrowed
@@ -262,7 +262,7 @@ static int announce(struct handler *h, uint64_t id) {
   return done ? 0 : -1;
 }
 
-// serve_request carries out one request. 0, or -1 with an exception that ends the worker.
+// serve_request serves one request. 0, or -1 with an exception that ends the worker.
 static int serve_request(struct handler *h, struct px_channel *ch, struct px_frame *f) {
   int status = -1;
   PyObject *scope = NULL, *entered = NULL, *metrics = NULL, *output = NULL, *input = NULL, *context = NULL;
@@ -299,7 +299,7 @@ static int serve_request(struct handler *h, struct px_channel *ch, struct px_fra
   h->mean = h->mean ? h->mean + took / 8 - h->mean / 8 : took;
 
   if (scope) metrics = px_scope_leave(&h->scopes, c.observed || h->begin, scope, entered);
-  if (room.shared.views) Py_CLEAR(message);  // its arrays, so that px_reply sees who else holds them
+  if (room.shared.views) Py_CLEAR(message);  // drops the arrays, so that px_reply sees whether others hold them
   room.output = output;
   ch->room = room.shared.at ? &room : NULL;
   if (output)
@@ -352,7 +352,7 @@ static PyObject *serve(struct px_channel *ch, PyObject *o) {
     if (n == 0) {
       px_flush_with_gil(ch);
       n = px_fill(ch, true);
-      // Only after a wait: between two requests that lie ready there is no time for much text.
+      // Only after a wait: leftover code writes little between two requests that are both ready.
       if (n > 0 && px_log_idle(ch) < 0) {
         PyErr_NoMemory();
         goto out;
@@ -367,7 +367,7 @@ static PyObject *serve(struct px_channel *ch, PyObject *o) {
   }
   result = Py_NewRef(Py_None);
 out:
-  px_flush_with_gil(ch);  // answers that waited for others
+  px_flush_with_gil(ch);  // answers that wait to share a write
   Py_CLEAR(ch->flush_text);
   handler_free(&h);
   return result;

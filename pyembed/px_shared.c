@@ -1,4 +1,4 @@
-// Memory files that the front passes along with requests, which it uses again and again.
+// Mappings of the memory files that the front sends with requests and reuses.
 #include "px_shared.h"
 
 #include <errno.h>
@@ -14,11 +14,11 @@ struct mapping {
   struct px_shared memory;
 };
 
-// The mappings, the one used last first. GIL held.
+// The mappings, the most recently used one first. GIL held.
 static struct mapping kept[KEPT];
 static int count;
 
-// touch makes a mapping the one used last.
+// touch makes a mapping the most recently used one.
 static struct px_shared touch(int i) {
   struct mapping m = kept[i];
   memmove(kept + 1, kept, (size_t)i * sizeof *kept);

@@ -40,7 +40,7 @@ static void answer(uint64_t id, const char *text, size_t n) {
   if (px_channel_put(&px_w.control, PX_STACK, id, 0, text, n) == 0) px_channel_flush(&px_w.control, true);
 }
 
-// send_signal signals the thread of a slot, or main if it has none. true: it was main.
+// send_signal signals the thread of a slot, or main if the slot has no thread. true: it signaled main.
 static bool send_signal(int slot) {
   if (slot < px_w.nslots) {
     struct px_channel *ch = px_w.slots[slot];
@@ -59,7 +59,7 @@ static void *take(void *unused) {
   uint64_t id = atomic_load(&stack.id);
   char *text = px_malloc(PX_STACK_MAX);
   ssize_t n = 0;
-  while (sem_trywait(&stack.written) == 0) continue;  // of one that came too late
+  while (sem_trywait(&stack.written) == 0) continue;  // written by a thread after its timeout
   bool ready = text && ftruncate(stack.fd, 0) == 0 && lseek(stack.fd, 0, SEEK_SET) == 0;
   bool on_main = ready && send_signal((int)(id % PX_STACK_SLOTS));
   struct timespec until;
@@ -96,7 +96,7 @@ void px_stack_finish(PyObject *handler) {
   PyObject *sent = module ? PyObject_CallMethod(module, "report", "iKO", (int)(id % PX_STACK_SLOTS),
                                                 (unsigned long long)id, handler ? handler : Py_None)
                           : NULL;
-  if (!sent) PyErr_WriteUnraisable(Py_None);  // the front does not wait for ever
+  if (!sent) PyErr_WriteUnraisable(Py_None);  // the front has a timeout
   Py_XDECREF(sent);
   Py_XDECREF(module);
 }
@@ -108,7 +108,7 @@ static PyObject *open_stack(PX_SELF, PX_NO_ARGS) {
   return Py_BuildValue("ii", PX_STACK_SIGNAL, fd);
 }
 
-// give_stacks(fd): from now on the front may ask. The fault handler is registered.
+// give_stacks(fd): tells the front that it may ask for stacks. The fault handler is registered.
 static PyObject *give_stacks(PX_SELF, PyObject *file) {
   struct sigaction act = {.sa_handler = write_stack, .sa_flags = SA_ONSTACK | SA_RESTART};
   sigemptyset(&act.sa_mask);

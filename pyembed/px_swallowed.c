@@ -1,4 +1,4 @@
-// Frames of Python's, and whether the exception of a cancel was swallowed.
+// Python's frames, and whether the exception of a cancel was swallowed.
 #include "px_swallowed.h"
 
 #include <string.h>
@@ -63,7 +63,7 @@ static bool dropped_in_c(PyObject *raised, PyObject *frame) {
   return dropped;
 }
 
-// swallowed_in_python asks swallowed.py. An exception of it counts as no.
+// swallowed_in_python asks swallowed.py. If that raises an exception, the answer is false.
 static bool swallowed_in_python(PyObject *raised, uint64_t age, PyObject *frame, pthread_t thread, bool referred) {
   PyObject *module = PyImport_ImportModule("cog._worker.serve.swallowed");
   PyObject *answer =

@@ -19,12 +19,12 @@
 #include "px_shared.h"
 #include "px_worker.h"
 
-#define PX_LOG_ALONE ((size_t)64 << 10)   // a piece of log above this may have to wait for the front
-#define PX_LONG 86400                     // seconds that a wait takes at most: more would not fit
-#define PX_READY 64  // descriptors that a turn of the loop learns of; the next one learns of the others
+#define PX_LOG_ALONE ((size_t)64 << 10)   // bytes; a longer piece of log may block until the front has room
+#define PX_LONG 86400                     // seconds; the longest wait, because a longer one would overflow
+#define PX_READY 64  // descriptors that one iteration of the loop reads; the next iteration reads the rest
 #define PX_EVENT_READ 1  // as in Python's selectors
 #define PX_EVENT_WRITE 2
-#define PX_LOG_BACKLOG ((size_t)4 << 20)  // more log than this is not queued
+#define PX_LOG_BACKLOG ((size_t)4 << 20)  // bytes; more log than this is not queued
 
 struct px_channel *px_slot_of(int i) {
   pthread_mutex_lock(&px_w.mu);
@@ -53,7 +53,7 @@ static PyObject *slots(PX_SELF, PyObject *args) {
   return fds;
 }
 
-// request_of is (id, flags, message, error) of a frame: error is None, or the exception of a body that cannot be read.
+// request_of makes (id, flags, message, error) of a frame. error is None, or the exception if the body is invalid.
 static PyObject *request_of(const struct px_frame *f) {
   PyObject *message = px_request_read(f, px_shared_map(f->file)), *raised = message ? NULL : px_raised();
   if (!message && !raised) return NULL;
@@ -90,7 +90,7 @@ broken:
   return PyErr_Format(PyExc_OSError, "read from the front: %s", strerror(errno));
 }
 
-// quiet tells whether requests come one by one, and none is in progress.
+// quiet reports whether requests arrive one at a time, and none is in progress.
 static bool quiet(void) {
   for (int i = 0; i < px_w.nslots; i++)
     if (px_get(&px_w.slots[i]->current) || px_w.slots[i]->taken > 1) return false;

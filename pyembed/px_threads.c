@@ -68,7 +68,7 @@ void px_threads_end_write(const struct px_write *w) {
   if (w->counted) atomic_fetch_sub(&writing, 1);
 }
 
-// write_log carries out a write of a thread that has an owner; false: fd is no log pipe. It may run in a signal
+// write_log does the write of a thread that has an owner; false: fd is no log pipe. It may run in a signal
 // handler. The system call is made directly, since a thread that is canceled in it would stay counted.
 static bool write_log(int fd, const struct iovec *parts, int n, ssize_t *written) {
   struct px_write w = {.counted = false};
@@ -148,10 +148,10 @@ PX_VISIBLE int pthread_create(pthread_t *restrict thread, const pthread_attr_t *
   return status;
 }
 
-// thread_owner() -> int: what set_thread_owner takes in a thread that works for this code.
+// thread_owner() -> int: the value for set_thread_owner in a thread that works for this code.
 static PyObject *thread_owner(PX_SELF, PX_NO_ARGS) { return PyLong_FromUnsignedLongLong(owner_of_new()); }
 
-// set_thread_owner(owner) -> int: makes this thread one of that owner; returns the one before.
+// set_thread_owner(owner) -> int: sets the owner of this thread; returns the previous one.
 static PyObject *set_thread_owner(PX_SELF, PyObject *number) {
   uint64_t before = owner, now = PyLong_AsUnsignedLongLong(number);
   if (PyErr_Occurred()) return NULL;

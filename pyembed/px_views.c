@@ -16,7 +16,7 @@
 #include "px_worker.h"
 
 #define ALIGNED 16  // as the memory of malloc is
-#define COPIED 16  // after a model has kept an array, so many requests are copied: new files cost more than copies
+#define COPIED 16  // requests that are copied after a model has kept an array: new files cost more than copies
 #define PART 16  // a smaller part of the memory is copied: a model that keeps it would hold all of the memory
 #define MOST 4096  // requests of which arrays are kept without a copy: each takes a mapping, of which there are 65 530
 #define PAGE 4096u
@@ -25,7 +25,7 @@ struct px_views {
   struct px_shared shared;
   size_t body;  // bytes of it that arrays may use
   int fd;  // valid while this is px_views_current
-  int arrays;  // that live; px_guard
+  int arrays;  // that are in use; px_guard
   bool own;  // the pages are this process's own
   bool returned;  // the request has ended; px_guard
 };
@@ -75,7 +75,7 @@ struct px_shared px_shared_views_file(int fd, uint64_t room) {
   return shared;
 }
 
-// within tells whether these bytes are some that arrays may use.
+// within reports whether arrays may use these bytes.
 static bool within(const struct px_views *v, uint64_t offset, uint64_t size) {
   return v && offset <= v->body && size <= v->body - offset;
 }
@@ -133,7 +133,7 @@ static int elements_buffer(PyObject *o, Py_buffer *view, int flags) {
   return PyBuffer_FillInfo(view, o, e->at, (Py_ssize_t)e->size, 0, flags);
 }
 
-// elements_type makes the type once. NULL with an exception.
+// elements_type returns the type, which it makes once. NULL with an exception.
 static PyTypeObject *elements_type(void) {
   static PyTypeObject *type;
   if (type) return type;

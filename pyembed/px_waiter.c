@@ -17,7 +17,7 @@
 #include "px_interrupt.h"
 #include "px_worker.h"
 
-#define PX_FEW 64  // waiters; more take memory
+#define PX_FEW 64  // waiters that need no allocation
 #define PX_LONGEST 1e9  // s; a longer wait has no limit
 
 // The states of a waiter. It keeps one wake-up until a thread waits.
@@ -57,7 +57,7 @@ static struct waiter *waiter_of(PyObject *o) {
   return NULL;
 }
 
-// What a thread is to wake: the waiters of a list, which nothing changes meanwhile.
+// The waiters that a thread is to wake: those of a list, which does not change meanwhile.
 struct wakes {
   struct waiter *few[PX_FEW], **all;
   Py_ssize_t size;
@@ -67,7 +67,7 @@ static void wakes_free(struct wakes *of) {
   if (of->all != of->few) px_free(of->all);
 }
 
-// wakes_of takes the waiters of a list. 0, or -1 with an exception.
+// wakes_of collects the waiters of a list. 0, or -1 with an exception.
 static int wakes_of(struct wakes *to, PyObject *list) {
   to->size = PyList_Size(list);
   to->all = to->size > PX_FEW ? px_malloc((size_t)to->size * sizeof *to->all) : to->few;
@@ -94,7 +94,7 @@ static PyObject *px_wake(PX_SELF, PyObject *list) {
   Py_RETURN_NONE;
 }
 
-// deadline_in is the time in so many seconds, by the monotonic clock.
+// deadline_in returns the time after the given seconds, by the monotonic clock.
 static struct timespec deadline_in(double seconds) {
   uint64_t at = px_now() + (seconds > 0 ? (uint64_t)(seconds * 1e9) : 0);
   return (struct timespec){(time_t)(at / 1000000000), (long)(at % 1000000000)};
@@ -119,7 +119,7 @@ static PyObject *wait_for(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   return NULL;
 }
 
-// waiter(): makes one.
+// waiter(): makes a waiter.
 static PyObject *new_waiter(PX_SELF, PX_NO_ARGS) { return PyType_GenericAlloc(type, 0); }
 
 int px_waiter_load(void) {

@@ -1,8 +1,8 @@
 // Methods of the standard library that wait, for threads that are to be interrupted: see px_interrupt.h.
 //
-// A wait without limit for a lock cannot end early: Python's code has no answer for that. So ours wait for a limit that
-// is never reached, again and again. And a socket whose wait ended early raises OSError or TimeoutError: ours raise the
-// exception of the interrupt instead, so that no code of the model sees another one.
+// A wait for a lock without a timeout cannot end early: Python's code does not handle that. So ours wait with a long
+// timeout, in a loop. A socket whose wait ended early raises OSError or TimeoutError. Ours raise the exception of the
+// interrupt instead, so that the model's code sees no other one.
 #include "px_waitmethods.h"
 
 #include <string.h>
@@ -18,13 +18,13 @@ enum { MOST_METHODS = 24, MOST_ARGS = 6 };
 
 // How a method waits; Python's side has the same numbers.
 enum kind {
-  OTHER,  // with an exception where it ended early
-  LOCK,  // for a lock: True where it has it
-  QUEUE,  // for an item of a queue: an exception after its limit
+  OTHER,  // raises an exception if it ended early
+  LOCK,  // for a lock: True if it is acquired
+  QUEUE,  // for an item of a queue: raises an exception after its timeout
   JOIN,  // for the end of a thread
 };
 
-// A method that ours stands for.
+// A method that is replaced.
 struct method {
   PyMethodDef definition;
   PyObject *original;
@@ -33,7 +33,7 @@ struct method {
 
 static struct method methods[MOST_METHODS];
 
-// waits_forever tells whether arguments set no limit.
+// waits_forever reports whether arguments set no timeout.
 static bool waits_forever(PyObject *const *args, Py_ssize_t n) {
   bool forever = true;
   for (Py_ssize_t i = 0; forever && i < n; i++)
@@ -51,8 +51,8 @@ static bool is_done(PyObject *handle) {
   return is;
 }
 
-// join waits for the end of a thread, at most so many seconds; < 0: without limit. Python itself looks at the time
-// where such a wait ended early, so each takes only a moment.
+// join waits for the end of a thread, at most the given seconds; < 0: without a timeout. Python itself checks the time
+// if such a wait ended early, so each wait is short.
 static PyObject *join(struct method *m, PyObject *self, double seconds) {
   uint64_t began = px_now();
   for (;;) {
@@ -66,7 +66,7 @@ static PyObject *join(struct method *m, PyObject *self, double seconds) {
   }
 }
 
-// wait_limited waits without limit, by waits with one.
+// wait_limited waits without a timeout, in a loop of waits with one.
 static PyObject *wait_limited(struct method *m, PyObject *self) {
   PyObject *limit = PyFloat_FromDouble(PX_LIMIT), *result = NULL;
   PyObject *args[] = {self, Py_True, limit};
@@ -128,7 +128,7 @@ static fast *const calls[MOST_METHODS] = {call_0,  call_1,  call_2,  call_3,  ca
                                           call_8,  call_9,  call_10, call_11, call_12, call_13, call_14, call_15,
                                           call_16, call_17, call_18, call_19, call_20, call_21, call_22, call_23};
 
-// wait_method(type, name, original, kind) -> a method that looks like the original and waits as ours do.
+// wait_method(type, name, original, kind) -> a method that looks like the original and can be interrupted.
 static PyObject *wait_method(PX_SELF, PyObject *args) {
   PyTypeObject *type;
   const char *name;

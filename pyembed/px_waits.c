@@ -22,7 +22,7 @@
 #include "px_interrupt.h"
 #include "px_threads.h"
 
-// is_python tells whether code at this address is Python's, or that of the library by which it encrypts.
+// is_python reports whether code at this address is Python's or its TLS library's.
 static bool is_python(const void *caller) {
   static const char *const files[] = {"/libpython", "/lib-dynload/", "/libssl", "/libcrypto"};
   Dl_info at;
@@ -32,10 +32,10 @@ static bool is_python(const void *caller) {
   return false;
 }
 
-// RETURNS_EARLY tells whether a call that waits is to return early. Only there has the function its caller.
+// RETURNS_EARLY reports whether a waiting call is to return early. It is a macro because it needs the caller's address.
 #define RETURNS_EARLY() (px_interrupt_pending() && is_python(__builtin_return_address(0)))
 
-// DEFINE_WAIT defines a function again. early is what it returns early, interrupted whether a signal has ended it.
+// DEFINE_WAIT redefines a function. early is its result if it returns early; interrupted, if a signal has ended it.
 #define DEFINE_WAIT(result, name, parameters, arguments, interrupted, early) \
   PX_VISIBLE result name parameters { \
     typedef result function parameters; \
@@ -91,7 +91,7 @@ DEFINE_WAIT(int, accept4, (int fd, __SOCKADDR_ARG from, socklen_t *restrict leng
 DEFINE_WAIT(int, connect, (int fd, __CONST_SOCKADDR_ARG to, socklen_t length), (fd, to, length), FAILED,
             fail(ECANCELED))
 
-// is_file tells whether a read takes no longer than the disk.
+// is_file reports whether a descriptor is a regular file, whose reads do not wait for a peer.
 static bool is_file(int fd) {
   struct stat s;
   return fstat(fd, &s) == 0 && S_ISREG(s.st_mode);

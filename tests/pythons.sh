@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # The interpreters that tests run with, and their virtual environments, which build.sh sources.
 #
-# The tests bring along CPythons newer than this system's packages. They are kept outside the checkout, so that a clean
+# The tests install CPythons that are newer than this system's packages. They are kept outside the checkout, so that a clean
 # checkout need not make them again. Every run has Debian's packages of them, as users have them. They lie in a root file
 # system to themselves, because they need a newer C library than this system may have, and so does a worker that loads
 # their libpython. The tests of these Pythons run inside of it. A full run also has Pythons that are compiled from
@@ -18,7 +18,7 @@ readonly newest_root=$kept/debian-$newest_suite
 can_make_newest_root() { [[ $(id -u) == 0 && ! -e /.pinion-newest-root && -x /usr/bin/apt-get && -x /usr/bin/unshare ]]; }
 
 # make_newest_root makes the root file system with newest_pythons, a C compiler and git, unless it is there. Only root
-# can: 90 seconds, 800 MB. It waits for another process that is at it.
+# can. It takes 90 seconds and 800 MB. It waits if another process is making it.
 make_newest_root() {
   local packages=gcc,libc6-dev,ca-certificates,curl,git,procps version
   mkdir -p "$kept"
@@ -156,7 +156,7 @@ make_test_pythons() {
 }
 
 # test_pythons prints what probe says of each interpreter to test with. The compiled ones are for full runs. In the root
-# file system of newest_suites the home folder's are left out.
+# file system of newest_suites those of the home folder are left out.
 test_pythons() {
   local name
   if [[ -e /.pinion-newest-root ]]; then

@@ -21,7 +21,7 @@ cmd_release-test() {
   end_tests
 }
 
-# install_suite installs what lies in dist.
+# install_suite installs the files of dist.
 install_suite() {
   go_suite 30-install PINION_TEST_FULL=1 PINION_BIN="$cache/release/amd64/pinion" PINION_TEST_DIST="$PWD/dist" \
     PINION_TEST_ROOTS="$kept/release" PINION_TEST_EMULATE="$cache/emulate" -count=1 -timeout 60m ./tests/release
@@ -44,7 +44,7 @@ check_sboms() {
     "$cache/venvs/sbom/bin/python" tests/release/sbom.py dist/*.cdx.json
 }
 
-# make_emulate makes what runs programs for arm64.
+# make_emulate builds the program that runs arm64 programs.
 make_emulate() {
   [[ -x /usr/bin/qemu-aarch64-static || $(uname -m) == aarch64 ]] || (install "QEMU" qemu-user-static) || return
   go build -o "$cache/emulate" ./tests/cmd/emulate

@@ -7,9 +7,9 @@ cmd_asan() {
   export PINION_TEST_FULL=1
   start_tests
   make_models
-  # One after the other: with both of gcc's runtimes in a process, neither minds log_path for what UBSan finds.
+  # One after the other: with both of gcc's runtimes in a process, UBSan's findings do not go to log_path.
   export ASAN_OPTIONS UBSAN_OPTIONS PYTHONMALLOC CGO_CFLAGS CGO_LDFLAGS
-  # Python keeps memory until its end, and asks for too much of it on purpose. The fatal signals are left to
+  # No leaks: Python keeps memory until it exits. Tests ask for too much memory on purpose. The fatal signals are left to
   # faulthandler, as without a sanitizer.
   ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:log_path=$results/finding-asan
   ASAN_OPTIONS+=:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0
@@ -23,7 +23,7 @@ cmd_asan() {
   CGO_CFLAGS+=" -fsanitize=undefined -fno-sanitize-recover=undefined"
   CGO_LDFLAGS=-fsanitize=undefined
   sanitized_suites ubsan
-  # A worker that a finding ended may pass for one that the test ended, so the findings themselves are looked for.
+  # A test may take a worker that a finding ended for one that it ended itself, so the reports are searched.
   suite 60-no-findings no_findings
   end_tests
 }
@@ -37,7 +37,7 @@ sanitized_suites() {
   whole_suite "50-whole-$name" "bin/pinion-$name"
 }
 
-# no_findings fails where a sanitizer wrote of an error. Warnings, as of a refused allocation, are not findings.
+# no_findings fails if a sanitizer has reported an error. Warnings, as of a refused allocation, are not findings.
 no_findings() {
   local findings
   findings=$(grep -lE 'ERROR: |runtime error: ' "$results"/finding-* 2>/dev/null) || return 0
@@ -70,7 +70,7 @@ build_tsan() {
       "$python/lib/libpython3.14t.so.1.0" "$PWD/pyembed/sdk" >bin/start-tsan && chmod +x bin/start-tsan
 }
 
-# tsan_one SCRIPT fails where the script does, or a worker that it starts has a finding.
+# tsan_one SCRIPT fails if the script fails or a worker that it starts has a finding.
 tsan_one() {
   local scratch status=0 python=$kept/python3.14t
   scratch=$(mktemp -d)

@@ -6,12 +6,12 @@
 
 # shellcheck disable=SC2154 # build.sh sets cache
 readonly results=$cache/results
-readonly tags=grpcnotrace,pinion_test # as the command has them; and the helpers of pyembed in C, for test files may not use cgo
+readonly tags=grpcnotrace,pinion_test # those of the command, and pyembed's helpers in C, because test files cannot use cgo
 readonly without_c='^pinion/(deploy|httpd|ipc|runtime)/?' # packages that are for builds without C too
 readonly go_packages="$without_c|^pinion/cmd/"
 readonly subjects=(./tests/{workers,api,cli,queue,protocols,telemetry,docs}) # the binary from outside; the longest first
 
-# suite NAME COMMAND... runs a part of the tests and says how it went. What it prints becomes the suite's log; files
+# suite NAME COMMAND... runs a part of the tests and prints its outcome. The command's output is the suite's log; files
 # that the command writes to $results/NAME.json or .xml count test by test.
 suite() {
   local name=$1 status=0 began=$SECONDS
@@ -67,7 +67,7 @@ need_test_tools() {
   need_cc
 }
 
-# start_tests prepares a run: the tools, an empty folder for the results, and the Pythons.
+# start_tests prepares the tools, an empty folder for the results, and the Pythons.
 start_tests() {
   start_results
   start_pythons
@@ -160,7 +160,7 @@ whole_suite() {
     PINION_TEST_SMOKE_PYTHONS="$(joined "${smoke_venvs[@]}")" -vet=off -count=1 -p 3 -timeout 90m "$@" "${subjects[@]}" ./tests/...
 }
 
-# begin_newest_root begins what newest_suites waits for, and leaves it to them to fail.
+# begin_newest_root begins to make the root file system of newest_suites, which fail if it cannot be made.
 begin_newest_root() { ! can_make_newest_root || make_newest_root >"$cache/newest-root.log" 2>&1 || true; }
 
 # newest_suites runs what tests each Python with the newest ones, in their root file system. Without root they are left
@@ -284,7 +284,7 @@ cmd_fuzz() {
   end_tests
 }
 
-# fuzz_one FOLDER TARGET SECONDS. Where nothing matches, `go test -fuzz` succeeds too; so a sign of work is asked for.
+# fuzz_one FOLDER TARGET SECONDS runs a fuzz target. `go test -fuzz` succeeds even if no target matches, so its output is checked.
 fuzz_one() {
   local status=0 log
   log=$(PINION_TEST_PYTHON=${venvs[0]}/bin/python go test -C "$1" -tags "$tags" -run '^$' -fuzz "^$2\$" \

@@ -79,7 +79,7 @@ make_torch() {
   local to=$cache/torch package packages
   [[ ! -d $to ]] || return 0
   rm -rf "$to.new" && mkdir -p "$to.new/packages" || return
-  quietly apt-get update || true # without root, what is listed has to do
+  quietly apt-get update || true # without root, the lists that are there are used
   mapfile -t packages < <(apt-get install --reinstall --no-install-recommends --yes --print-uris python3-torch |
     sed -n "s/^'[^']*' \([^_]*\)_.*/\1/p")
   [[ ${#packages[@]} -gt 0 ]] || return
@@ -119,5 +119,5 @@ make_oip_document() {
 # make_collector builds an OpenTelemetry collector, which takes minutes the first time.
 make_collector() { (cd tests/collector && quietly go build -o "$cache/collector/collector" .); }
 
-# has_valgrind reports whether valgrind is there, and the header that marks what to count.
+# has_valgrind reports whether valgrind and its header, by which the code marks what to count, are installed.
 has_valgrind() { command -v valgrind >/dev/null && [[ -f /usr/include/valgrind/callgrind.h ]]; }

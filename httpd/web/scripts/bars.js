@@ -1,6 +1,6 @@
-// Bars that part a whole.
+// Stacked bars: the shares of a whole.
 
-// barOf is a bar of parts [color, share].
+// barOf returns a bar of parts [color, share].
 function barOf(parts) {
   const bar = make("div", { className: "bar", "aria-hidden": "true" });
   const all = parts.reduce((sum, [, share]) => sum + (share > 0 ? share : 0), 0);

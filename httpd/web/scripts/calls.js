@@ -49,7 +49,7 @@ function predictionLink({ model, id }) {
   return hasView ? linkOf(model, "/dashboard#prediction=" + encodeURIComponent(id), "#" + id, make("code", {}, id)) : make("code", {}, id);
 }
 
-// linkOf leads to a page of a model that this page's list of models has; without one it is the text alone.
+// linkOf returns a link to a model's page, or the text alone if this page's list of models does not have it.
 function linkOf(model, page, key, text) {
   const link = [...document.querySelectorAll("#models a")].find((a) => a.textContent.trim() === model);
   if (!link) return text;

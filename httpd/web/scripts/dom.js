@@ -13,7 +13,7 @@ function make(tag, properties = {}, ...children) {
   return element;
 }
 
-// offerCopy has a button copy a text, and say so for a moment.
+// offerCopy makes a button copy a text and confirm it briefly.
 function offerCopy(button, text) {
   button.addEventListener("click", async () => {
     try {
@@ -27,5 +27,5 @@ function offerCopy(button, text) {
   });
 }
 
-// set writes a text where it is another one.
+// set changes an element's text if it differs.
 const set = (element, text) => element.textContent !== text && (element.textContent = text);

@@ -16,7 +16,7 @@ function showServer(state, text) {
   $("status-text").textContent = text;
 }
 
-// showFeed says whether the figures of a live view are of now.
+// showFeed shows whether the figures of a live view are current.
 function showFeed(look, text) {
   $("feed").querySelector(".dot").className = `dot ${look}`;
   $("feed-text").textContent = text;
@@ -25,5 +25,5 @@ function showFeed(look, text) {
 // showCurrentModel scrolls the list of models to this page's.
 const showCurrentModel = () => document.querySelector("#models [aria-current]")?.scrollIntoView({ block: "nearest" });
 
-// problemBox is something that is wrong, in words.
+// problemBox returns the element that describes a problem.
 const problemBox = ({ look, title, text }) => make("div", { className: `problem ${look}` }, make("p", {}, make("strong", {}, title), " ", text));

@@ -7,7 +7,7 @@ function themeOf() {
   try {
     return localStorage.getItem(THEME_KEY) ?? "system";
   } catch {
-    return "system"; // no storage: the page works without
+    return "system"; // the browser refuses storage
   }
 }
 
@@ -22,7 +22,7 @@ function nextTheme() {
   try {
     localStorage.setItem(THEME_KEY, theme);
   } catch {
-    // it holds until the page is closed
+    // without storage, the choice is lost when the page is closed
   }
   showTheme(theme);
 }

@@ -2,9 +2,9 @@
 // requests, and keeps it for as long as the tab is open.
 
 const TOKEN_KEY = "pinion-token";
-const TOKEN_VARIABLE = "PINION_TOKEN"; // from which the shown code takes it
+const TOKEN_VARIABLE = "PINION_TOKEN"; // the shown code reads the token from it
 
-let tokenAsked = null; // the answer that is waited for, by however many requests
+let tokenAsked = null; // the promise of the user's answer, which all requests share
 
 const tokenOf = () => sessionStorage.getItem(TOKEN_KEY);
 

@@ -2,10 +2,10 @@
 
 const NONE = "–";
 
-// groups parts the thousands of a whole number.
+// groups separates the thousands of a whole number.
 const groups = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 
-// timeText writes seconds in a unit that fits, with three digits.
+// timeText formats seconds in a suitable unit, with three digits.
 function timeText(seconds) {
   if (seconds === null || seconds === undefined) return NONE;
   if (seconds < 1e-6) return "0 ms";

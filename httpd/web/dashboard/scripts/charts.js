@@ -1,4 +1,4 @@
-// Charts of the history, as SVG. A chart follows the pointer and the arrow keys, and all show the same moment.
+// Charts of the history, as SVG. The pointer and the arrow keys choose a moment, which all charts show.
 
 const SVG = "http://www.w3.org/2000/svg";
 

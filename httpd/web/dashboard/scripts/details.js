@@ -1,4 +1,4 @@
-// One prediction, opened: where its time went, its error, its logs, its trace. While it is in flight it is asked for again.
+// The details of one prediction: the parts of its time, its error, logs and trace. While it is in flight they are polled.
 
 async function toggleDetails(row) {
   const same = list.opened === row;
@@ -32,7 +32,7 @@ const rowOf = (answer) => ({ ...answer, error: answer.error?.split("\n", 1)[0].s
 
 let refreshing = false;
 
-// refreshDetails keeps the opened prediction as it is now, until it has ended.
+// refreshDetails updates the opened prediction until it has ended.
 async function refreshDetails() {
   const row = list.opened, box = document.querySelector(".detail-row .detail");
   if (refreshing || !box?.firstElementChild || !row || row.prediction.ended) return;

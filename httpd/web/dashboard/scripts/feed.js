@@ -1,11 +1,11 @@
-// The events of the server, and what the page says while there are none.
+// The server's events, and what the page shows while the connection is lost.
 
 const view = { hello: null, state: null, recent: null, ended: null, usual: null, at: 0, paused: false }; // usual is the p99 of the model's time, in seconds
 
 const SILENCE = 5000; // milliseconds without an event after which the connection counts as lost
 const LONGEST_WAIT = 15000; // between two tries
 
-let heard = 0; // when the last event came, by this machine's clock
+let heard = 0; // when the last event arrived, by this machine's clock
 let hurry = () => {}; // ends the wait for the next try
 
 async function follow() {
@@ -29,7 +29,7 @@ async function follow() {
     }
     clearInterval(watch);
     if (events >= 2) failures = 0;
-    if (!why && events === 2) await wait(2000); // a proxy that speaks HTTP/1.0 gets no more at a time
+    if (!why && events === 2) await wait(2000); // a proxy that speaks HTTP/1.0 gets two events per request
     else await waitAfter(why || "The server has ended the connection.", withheld ? Infinity : Math.min(LONGEST_WAIT, 1000 * 2 ** failures));
   }
 }
@@ -71,7 +71,7 @@ function render() {
   showLog();
 }
 
-// showTitle tells in the browser's tab whether to look.
+// showTitle shows problems in the title of the browser's tab.
 function showTitle(found) {
   const worst = found.find((p) => p.look === "bad");
   document.title = worst ? `(!) ${worst.title} ${view.hello.model}` : `${view.hello.model}: live view`;
@@ -101,7 +101,7 @@ async function waitAfter(text, milliseconds) {
   $("lost-text").textContent = `${why} Trying …`;
 }
 
-// wait returns true where it was cut short.
+// wait returns true if it was cut short.
 const wait = (milliseconds) =>
   new Promise((done) => {
     const timer = setTimeout(() => done(false), milliseconds);

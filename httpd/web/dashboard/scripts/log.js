@@ -3,10 +3,10 @@
 const log = { records: [], last: 0, shown: null }; // a record is {text, row}
 const MAX_RECORDS = 200;
 
-// LEVELS are those of the log, by the first letter of what stands for them in JSON and in lines.
+// LEVELS are the log's levels, by the first letter of their names in JSON and in lines.
 const LEVELS = { D: ["debug", ""], I: ["info", "blue"], W: ["warning", "busy"], E: ["error", "bad"] };
 
-// addRecords takes in new records. The server may send some that are there already.
+// addRecords adds new records. The server may send some twice.
 function addRecords({ last, records }) {
   const fresh = Math.min(records.length, last - log.last);
   if (fresh > 0) log.records = [...log.records, ...records.slice(-fresh).map((text) => ({ text, row: null }))].slice(-MAX_RECORDS);

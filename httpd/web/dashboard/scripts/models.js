@@ -28,7 +28,7 @@ function showModels(models = []) {
   if (focused) [...$("all-models").querySelectorAll("a")].find((a) => a.textContent === focused)?.focus();
 }
 
-// webhooksText counts a model's webhooks: those of now, and those lost since the start.
+// webhooksText counts a model's webhooks: the pending ones, and those lost since the start.
 function webhooksText({ pending = 0, retrying = 0, lost = 0 }) {
   const counts = [["on their way", pending - retrying], ["tried again", retrying], ["lost", lost]].filter(([, n]) => n > 0);
   return counts.map(([words, n]) => `${groups(n)} ${words}`).join(", ") || NONE;

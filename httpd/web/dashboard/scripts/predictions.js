@@ -44,7 +44,7 @@ function showPredictions(at) {
 
 // showGroups counts the failures by their exception. A group's button shows its predictions.
 function showGroups() {
-  const counts = new Map(); // of names that models choose: "constructor" is one
+  const counts = new Map(); // a Map, because models choose the names: "constructor" may be one
   for (const p of list.name === "failed" ? (list.all?.failed ?? []) : []) {
     const name = exceptionOf(p.error);
     counts.set(name, (counts.get(name) ?? 0) + 1);
@@ -109,7 +109,7 @@ function emptyRow() {
   return row;
 }
 
-// trackOf shows where the time went, and how long it was beside the longest in the list.
+// trackOf shows the parts of a prediction's time, at the scale of the longest one in the list.
 function trackOf(p, longest) {
   const bar = barOf(PARTS.map(([name, , color]) => [color, p[name]]));
   bar.style.width = `${Math.max(4, (100 * p.total) / longest)}%`;
@@ -157,7 +157,7 @@ async function searchAll() {
   } catch {
     problem = "The server cannot be reached.";
   }
-  if ($("search").value.trim() !== wanted) return; // another text by now
+  if ($("search").value.trim() !== wanted) return; // the text has changed meanwhile
   if (!problem) {
     list.deep = answer.found;
     chooseList("deep");

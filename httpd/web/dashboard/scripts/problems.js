@@ -43,7 +43,7 @@ function problemsOf(state, recent, at) {
   return found;
 }
 
-// addSetup says for how long the setup has run, its last line, and how far it is where that line says so.
+// addSetup shows how long the setup has run, its last line, and its progress if that line has it.
 function addSetup(add, started, logs, crashed, at) {
   const line = lastLineOf(logs);
   const seconds = started ? Math.floor((at - started) / 1000) : 0;
@@ -56,7 +56,7 @@ const STUCK = 10; // times p99, and seconds at least, after which a prediction c
 // stuckOf are predictions that run for much longer than the others did: [{title, text, prediction}].
 function stuckOf(at) {
   const p99 = view.usual;
-  if (p99 === null) return []; // none has succeeded: nobody knows how long they take
+  if (p99 === null) return []; // none has succeeded, so the usual time is not known
   const isStuck = (p) => p.running && p.kind === "prediction" && (at - p.running) / 1000 > Math.max(STUCK, STUCK * p99);
   return (list.all?.in_flight ?? []).filter(isStuck).slice(0, 3).map(({ id, kind, running, worker = 0 }) => {
     const seconds = Math.floor((at - running) / 10_000) * 10; // the sentence changes every ten seconds
@@ -75,9 +75,9 @@ function cancelButton({ kind, id }) {
   return button;
 }
 
-const stacks = new Map(); // of predictions that seem stuck, by their ids: what they did when the reader asked
+const stacks = new Map(); // of predictions that seem stuck, by their ids: their stacks when the reader asked
 
-// stackOf asks what a prediction does now: its Python stack, or why there is none.
+// stackOf fetches a prediction's Python stack, or why there is none.
 async function stackOf({ kind, id }) {
   try {
     const response = await request(`/dashboard/stack?${new URLSearchParams({ kind, id })}`, { method: "POST" });
@@ -104,7 +104,7 @@ const sentence = (text) => text.charAt(0).toUpperCase() + stopped(text.slice(1))
 
 let shownProblems = "";
 
-// showProblems leaves what is there alone where nothing has changed, so that opened logs stay open.
+// showProblems changes nothing if the problems are the same, so that opened logs stay open.
 function showProblems(found) {
   const text = JSON.stringify(found);
   if (text === shownProblems) return;

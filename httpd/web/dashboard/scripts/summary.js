@@ -34,7 +34,7 @@ function renderCharts() {
   showFigures();
 }
 
-// showFigures writes the large numbers: of now, or of the moment that the reader looks at.
+// showFigures writes the large numbers: the current ones, or those of the moment that the reader has chosen.
 function showFigures() {
   const point = pointAtMoment();
   const of = (name) => (point ?? latest())?.[column(name)] ?? null;
@@ -82,7 +82,7 @@ function showRecent(recent, ended) {
   showBatches(recent);
 }
 
-// showStreams says how fast the items of streams came: tokens, where a model yields those.
+// showStreams shows the pace of streamed items, such as tokens.
 function showStreams({ items, first50, first99, next }) {
   if (!items && $("streams-box").hidden) return;
   $("streams-box").hidden = false;
@@ -93,7 +93,7 @@ function showStreams({ items, first50, first99, next }) {
   );
 }
 
-// webhooksOf is a line about webhooks, where one is on its way or was lost.
+// webhooksOf returns a line about webhooks if one is pending or was lost.
 function webhooksOf({ webhooks: lost }, { pending = 0, retrying = 0 }) {
   const counts = [["blue", "on their way", pending - retrying], ["busy", "tried again", retrying], ["bad", "lost", lost]].filter(([, , n]) => n > 0);
   return counts.length ? [legendOf(counts.map(([color, words, n]) => [color, `Webhooks ${words}`, groups(n)]))] : [];

@@ -30,7 +30,7 @@ function showProblems(found) {
   $("announced").textContent = found.map((p) => `${p.title} ${p.text}`).join(" ");
 }
 
-// connected says whether the gateway answers; what the page shows is old otherwise.
+// connected shows whether the gateway answers; if not, the figures are outdated.
 function connected(why = "") {
   document.body.classList.toggle("lost", why !== "");
   $("lost").hidden = why === "";

@@ -1,11 +1,11 @@
 // A conversation with a chat function (@cog.openai("chat")). It is another view of the input "messages": the last message of
-// the user is what is being written, those before it are what was said. So the form, the code and links have it, too.
+// the user is the draft, those before it are the history. So the form, the code and links have the conversation, too.
 
 const chatField = () => (openAIEndpoint() === "chat" && !isTraining() ? fields.find((f) => f.name === "messages") : undefined);
 const isMessages = (value) => Array.isArray(value) && value.every((m) => isRecord(m) && typeof m.role === "string");
 const messagesOf = (field) => (isMessages(field.get()) ? field.get() : []);
 
-// parted is the conversation in its parts: the system prompt, what was said, and what is being written.
+// parted returns the parts of the conversation: the system prompt, the history and the draft.
 function parted(field) {
   const all = messagesOf(field);
   const system = all[0]?.role === "system" ? all[0].content : "";
@@ -64,7 +64,7 @@ function openChat() {
   const field = chatField();
   const main = document.querySelector("main"), isFirst = main.firstElementChild === $("side");
   document.body.classList.toggle("talks", Boolean(field));
-  if (isFirst !== Boolean(field)) main[field ? "prepend" : "append"]($("side")); // also for those who go by keyboard
+  if (isFirst !== Boolean(field)) main[field ? "prepend" : "append"]($("side")); // so that the order of the Tab key is that of the screen
   $("tab-chat").hidden = !field;
   if (!field) return shownTab() === "chat" && showTab("result");
   if (!chat.log) {
@@ -91,7 +91,7 @@ function showTalk() {
   chat.log.scrollTop = chat.log.scrollHeight;
 }
 
-// againButton asks for another answer to the last message.
+// againButton returns a button that asks for another answer to the last message.
 function againButton() {
   const button = make("button", { type: "button", className: "plain" }, "Answer again");
   button.addEventListener("click", () => {
@@ -123,7 +123,7 @@ function sendMessage() {
   run();
 }
 
-// beginAnswer shows the question and an empty answer; the model's text comes into it.
+// beginAnswer shows the question and an empty answer, to which the model's text is appended.
 function beginAnswer() {
   if (!chatField() || !chat.log) return;
   const { draft } = parted(chatField());

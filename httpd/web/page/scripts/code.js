@@ -115,7 +115,7 @@ function pythonLeaf(value) {
   return JSON.stringify(value);
 }
 
-// usedBy tells what a value has beside JSON.
+// usedBy returns what a value needs beside JSON.
 function usedBy(value) {
   const used = { files: value instanceof LocalFile, secrets: value instanceof Secret };
   if (!value || typeof value !== "object" || used.files || used.secrets) return used;

@@ -16,7 +16,7 @@ function clearResult() {
   releaseMedia();
 }
 
-// forgetResult shows the page as before the first run.
+// forgetResult clears the result, as before the first run.
 function forgetResult() {
   clearResult();
   $("state").className = "";
@@ -63,7 +63,7 @@ function showOutput(value, asText) {
   else to.replaceChildren(view(value, "output"));
 }
 
-// appendOutput shows what a stream brought after its first `from` items.
+// appendOutput appends the items of a stream after its first `from` ones.
 function appendOutput(chunks, from, asText) {
   if (from === 0) $("output").replaceChildren(make("div", { className: asText ? "text" : "items" }));
   const box = $("output").firstChild;
@@ -74,7 +74,7 @@ function appendOutput(chunks, from, asText) {
   } else box.append(...chunks.slice(from).map((chunk, i) => view(chunk, `output-${from + i + 1}`)));
 }
 
-// showFailure tells an error, and where it came from: the traceback stands in the logs.
+// showFailure shows an error, and the traceback in the logs that belongs to it.
 function showFailure(error, logs) {
   const traceback = tracebackOf(logs);
   $("failure").replaceChildren(make("p", { className: "message" }, error.length > MAX_TEXT ? error.slice(0, MAX_TEXT) + "…" : error));
@@ -85,7 +85,7 @@ function showFailure(error, logs) {
 const TRACEBACK = /^[ +|]*(?:Exception Group )?Traceback \(most recent call last\):/gm;
 const CHAINED = /(?:direct cause of the following exception|another exception occurred):\s*$/;
 
-// tracebackOf is the last traceback in some logs, with those of the exceptions that led to it.
+// tracebackOf returns the last traceback in the logs, with those of its causes.
 function tracebackOf(text) {
   const logs = withoutEscapes(text);
   const starts = [...logs.matchAll(TRACEBACK)].map((match) => match.index);
@@ -99,7 +99,7 @@ function showLogs(logs) {
   $("logs-box").hidden = !logs;
 }
 
-// showTimes shows where the time went. The browser's clock starts it, so the network is in it.
+// showTimes shows the parts of the run's time, measured from the browser's request, so network time is included.
 function showTimes(result, seconds) {
   const model = result.metrics?.predict_time;
   $("times").hidden = model === undefined;
@@ -109,7 +109,7 @@ function showTimes(result, seconds) {
   $("times").replaceChildren(barOf(parts.map(([color, , time]) => [color, time])), legendOf(parts.map(([color, word, time]) => [color, word, timeText(time)])));
 }
 
-// showDone shows the bar, where the last line of the logs has one.
+// showDone shows a progress bar if the last line of the logs has one.
 function showDone(logs) {
   const line = lastLineOf(logs), done = doneOf(line);
   $("doing").hidden = done === undefined;
@@ -118,7 +118,7 @@ function showDone(logs) {
   $("doing-text").textContent = line.length > 120 ? line.slice(0, 120) + "…" : line;
 }
 
-// revealResult scrolls to the result where it is out of sight, or, below the form on a telephone, has little room.
+// revealResult scrolls to the result if it is out of view, or, below the form on a phone, mostly out of view.
 function revealResult() {
   const box = $("side").querySelector(".head").getBoundingClientRect();
   $("result").scrollTop = 0;

@@ -49,7 +49,7 @@ function endRun(mine, result, seconds) {
   addToHistory(ended);
 }
 
-// follow reads a stream to its end. What came is shown once a frame, by showProgress.
+// follow reads a stream to its end. showProgress shows new items once a frame.
 async function follow(response, mine) {
   for await (const { event, data } of serverEvents(response)) {
     if (event === "output") {
@@ -62,10 +62,10 @@ async function follow(response, mine) {
   return lost(mine, "The stream ended before the prediction.");
 }
 
-// lost is the result of a run whose end did not arrive: with what came of it until then.
+// lost returns the result of a run whose connection broke, with the output that had arrived.
 const lost = (mine, error) => ({ status: "failed", ...(mine.chunks.length ? { output: mine.chunks } : {}), error, logs: mine.logs });
 
-// paceOf says how many items came, how fast after the first, and when that was.
+// paceOf describes a stream: its number of items, the time to the first one, and the rate after it.
 function paceOf({ chunks, first, began }) {
   const count = chunks.length;
   if (!count) return "";
@@ -78,7 +78,7 @@ function paceOf({ chunks, first, began }) {
 const WATCH_EVERY = 1000; // milliseconds
 const MAX_WATCHED = 200_000; // characters of a request: its state repeats the input
 
-// watch shows what a run has done so far: the models that it has called; of a model without a stream also its logs, and before
+// watch polls a run and shows the models that it has called; of a model without a stream also its logs, and before
 // that its place in the queue.
 async function watch(mine, whole) {
   for (let wait = WATCH_EVERY / 4; ; wait = WATCH_EVERY) {
@@ -91,7 +91,7 @@ async function watch(mine, whole) {
   }
 }
 
-// askCalls asks for the state of a run and takes its calls; null means the server does not have it yet, or no longer has it.
+// askCalls fetches the state of a run and shows its calls. It returns null if the server does not have the run.
 async function askCalls(mine) {
   const response = await request(`/${mine.kind}/${encodeURIComponent(mine.id)}?calls`).catch(() => null);
   const state = response?.ok ? await response.json() : null;
@@ -99,7 +99,7 @@ async function askCalls(mine) {
   return state;
 }
 
-// answerOf makes a result of an answer, also of a refusal, and of one that a proxy gave in the server's place.
+// answerOf makes a result of a response, also of an error and of a proxy's own response.
 function answerOf(response, text) {
   let answer;
   try {
@@ -147,7 +147,7 @@ async function stop() {
   }
 }
 
-// setRunning marks the buttons. They keep the focus, which one that is disabled would lose.
+// setRunning marks the buttons with aria-disabled, because a disabled button would lose the focus.
 function setRunning(is) {
   $("run").setAttribute("aria-disabled", String(is));
   $("stop").setAttribute("aria-disabled", String(!is));

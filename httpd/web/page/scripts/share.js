@@ -1,4 +1,4 @@
-// A link to the page with its inputs. They stand in the fragment, which no server is sent. Secrets and files are left out.
+// A link to the page with its inputs. They are in the fragment, which browsers send to no server. Secrets and files are left out.
 
 const MAX_LINK = 30_000; // characters: longer links break in other programs
 
@@ -47,7 +47,7 @@ function sharedInputs() {
   }
 }
 
-// openShared fills the form in, once; what the user changes afterwards is theirs.
+// openShared fills in the form once. It does not overwrite later changes of the user.
 function openShared() {
   const shared = location.hash.length > 1 ? sharedInputs() : null;
   if (!shared) return false;

@@ -1,4 +1,4 @@
-// What connects the page's elements with what they do. It is the last of the scripts.
+// The event handlers of the page's elements. It is the last of the scripts.
 
 // fitSide keeps the result on the screen, beside the header.
 function fitSide() {

@@ -1,4 +1,4 @@
-// The tabs over the result. As WAI-ARIA has it: arrows, Home and End move within them.
+// The tabs above the result. Arrows, Home and End move within them, as WAI-ARIA's pattern for tabs says.
 
 const TABS = ["chat", "result", "code", "json", "history"];
 const PANELS = { chat: "chat", result: "result", code: "code-box", json: "json-box", history: "history-box" };

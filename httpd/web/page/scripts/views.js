@@ -19,7 +19,7 @@ function view(value, name) {
 
 const isRecord = (x) => x && typeof x === "object" && !Array.isArray(x) && !isExact(x);
 
-// textView shows a string: what it refers to where it is a file, else itself.
+// textView shows a string: the file that it refers to, or the text.
 function textView(value, name) {
   return isFileText(value) ? fileView(value, name) : textBox(value, name);
 }
@@ -36,7 +36,7 @@ function textBox(text, name) {
 // linePart is a text within a line or a table.
 const linePart = (text, shown, name) => (text.length > MAX_SHOWN ? textBox(text, name) : shown);
 
-// inner shows a value within another: small ones on the line, files and lists of numbers as what they are.
+// inner shows a value within another one: small values on the line, files and lists of numbers in their own views.
 function inner(value, name) {
   if (typeof value === "string") return isFileText(value) ? fileView(value, name) : linePart(value, JSON.stringify(value), name);
   if (typeof value === "number") return numberView(value);
@@ -46,7 +46,7 @@ function inner(value, name) {
   return treeView(value, name, false);
 }
 
-// shortNumber is a number as a reader wants it: with six digits, and those before the point. The answer as JSON and its copy have all.
+// shortNumber returns a number with six significant digits and all digits of its whole part. The answer as JSON has all digits.
 const shortNumber = (x) => String(Math.abs(x) >= 1e6 ? Math.round(x) : Number(x.toPrecision(Number.isInteger(x) ? 17 : 6)));
 
 function numberView(x) {
@@ -54,7 +54,7 @@ function numberView(x) {
   return short === whole ? whole : make("span", { title: whole }, short);
 }
 
-// isSmall reports whether a value is as well read on one line.
+// isSmall reports whether a value fits on one line.
 const isSmall = (value) => Object.keys(value).length <= 8 && !hasFile(value) && JSON.stringify(value).length <= 60;
 
 // hasFile reports whether there is a file in a value. It looks at some of each list only.
@@ -82,7 +82,7 @@ function vectorView(numbers, name) {
   return make("div", {}, svg, make("p", { className: "help" }, about), treeView(numbers, name, false));
 }
 
-// textCell is a cell of a table, whose words are not broken unless one is very long.
+// textCell returns a cell of a table, which breaks only very long words.
 const textCell = (text, shown) => make("td", { className: /\S{25}/.test(text) ? "long" : "" }, shown);
 
 function tableView(rows, name) {

@@ -11,7 +11,7 @@ function crc32(bytes) {
   return ~sum >>> 0;
 }
 
-// fields writes little-endian integers: [size, value] each.
+// fields encodes [size, value] pairs as little-endian integers.
 function packed(...fields) {
   const bytes = new Uint8Array(fields.reduce((sum, [size]) => sum + size, 0));
   let at = 0;
@@ -39,7 +39,7 @@ function zipOf(files) {
   return new Blob([...parts, ...directory, end], { type: "application/zip" });
 }
 
-// save hands a blob to the user as a file.
+// save downloads a blob as a file.
 function save(blob, name) {
   const url = URL.createObjectURL(blob);
   make("a", { href: url, download: name }).click();
