@@ -119,6 +119,22 @@ func TestBatches_BatchHasItsSize(t *testing.T) {
 	}
 }
 
+// TestBatches_SettingsWithoutEffectAreNamed: those of a model that has no batches, on the command line or in a variable.
+func TestBatches_SettingsWithoutEffectAreNamed(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{
+		Model: "echo.py:run", Python: harness.AnyPython(t).Path, Args: []string{"--batch-size", "3"},
+		Env: []string{"PINION_BATCH_WAIT=2ms"},
+	})
+	for _, flag := range []string{"--batch-size", "--batch-wait"} {
+		s.WaitLog(flag + " has no effect: the model's predict function has no @cog.batch")
+	}
+	s = batched(t, "Runner", harness.AnyPython(t), "--batch-size", "3")
+	if line, ok := s.Log.Find("has no effect"); ok {
+		t.Errorf("got %q for a model with batches, want no warning", line.Text)
+	}
+}
+
 // TestBatches_BadItemFailsAlone, whether it is returned or raised; the rest of its batch is run again.
 func TestBatches_BadItemFailsAlone(t *testing.T) {
 	t.Parallel()

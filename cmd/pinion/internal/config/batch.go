@@ -46,6 +46,17 @@ func (s *Batch) check() error {
 	return nil
 }
 
+// Given returns the names of the settings that are not the model's.
+func (s *Batch) Given() (flags []string) {
+	if s.size != 0 {
+		flags = append(flags, "--batch-size")
+	}
+	if s.wait != "" {
+		flags = append(flags, "--batch-wait")
+	}
+	return flags
+}
+
 // Override returns the settings, which were checked, in the form that workers take.
 func (s *Batch) Override() batch.Override {
 	o := batch.Override{MaxSize: s.size}

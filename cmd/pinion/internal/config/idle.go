@@ -2,33 +2,57 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"pinion/httpd/protocol"
+	"pinion/runtime/supervise"
 )
 
-// idleFlags returns warnings of flags that are given and have no effect beside the others.
-func (s *Server) idleFlags(f *pflag.FlagSet) (warnings []string) {
-	_, embedded := s.Jobs.NATS.Embeds()
-	for _, c := range []struct {
-		idle  bool
-		why   string
-		flags []string
-	}{
-		{s.Exposure.AuthFile == "", "without --auth-token-file", []string{"auth-public"}},
-		{s.Exposure.NoShutdown, "with --no-shutdown", []string{"shutdown-from"}},
-		{s.Exposure.Dashboard.Off, "with --no-dashboard", []string{"dashboard-content", "dashboard-trace-url"}},
-		{strings.HasPrefix(s.Exposure.host, "unix:"), "with --host unix:/path", []string{"port"}},
-		{!s.Jobs.NATS.On(), "without --nats", []string{
-			"nats-replicas", "jobs-capacity", "jobs-bytes", "tenant-header", "lanes", "attempts", "ack-wait",
-		}},
-		{!embedded, "without --nats embed", []string{"nats-sync"}},
-	} {
-		for _, name := range c.flags {
-			if c.idle && f.Changed(name) {
-				warnings = append(warnings, fmt.Sprintf("--%s has no effect %s", name, c.why))
+// idleRule says which flags have no effect beside others.
+type idleRule struct {
+	idle  bool
+	why   string
+	flags []string
+}
+
+// idleFlags returns warnings of flags that are given and have no effect.
+func idleFlags(f *pflag.FlagSet, rules []idleRule) (warnings []string) {
+	for _, r := range rules {
+		for _, name := range r.flags {
+			if r.idle && f.Changed(name) {
+				warnings = append(warnings, fmt.Sprintf("--%s has no effect %s", name, r.why))
 			}
 		}
 	}
 	return warnings
+}
+
+func (s *Server) idleRules() []idleRule {
+	_, embedded := s.Jobs.NATS.Embeds()
+	speaks := func(name string) bool { return slices.Contains(s.Protocols.Names, name) }
+	return []idleRule{
+		{s.Exposure.AuthFile == "", "without --auth-token-file", []string{"auth-public"}},
+		{s.Exposure.NoShutdown, "with --no-shutdown", []string{"shutdown-from"}},
+		{s.Exposure.Dashboard.Off, "with --no-dashboard", []string{"dashboard-content", "dashboard-trace-url"}},
+		{strings.HasPrefix(s.Exposure.host, "unix:"), "with --host unix:/path", []string{"port"}},
+		{
+			!speaks(protocol.OpenAI) && !speaks(protocol.Anthropic), "without openai or anthropic in --protocols",
+			[]string{"openai-strict"},
+		},
+		{!s.Jobs.NATS.On(), "without --nats", []string{
+			"nats-replicas", "jobs-capacity", "jobs-bytes", "tenant-header", "lanes", "attempts", "ack-wait",
+		}},
+		{!embedded, "without --nats embed", []string{"nats-sync"}},
+	}
+}
+
+func (s *Model) idleRules() []idleRule {
+	return []idleRule{
+		{s.Restart == string(supervise.Never), "with --restart never", []string{"setup-retries"}},
+		{s.Loading.When != AtStartup, "with --load " + s.Loading.When, []string{"fail-fast"}},
+		{s.ResultTTL == 0, "with --result-ttl 0", []string{"replay-puts"}},
+	}
 }

@@ -36,7 +36,7 @@ type Model struct {
 	weights                    string
 	StreamHistory              int // events; negative means none
 	noCUDA                     bool
-	Warnings                   []string // of Cog's variables with invalid values
+	Warnings                   []string // of Cog's variables with invalid values, and of flags without an effect
 }
 
 func (s *Model) BindFlags(f *pflag.FlagSet) {
@@ -82,6 +82,7 @@ func (s *Model) FromEnvironment(f *pflag.FlagSet, env func(string) string) error
 	if err := ReadVariables(f, env, s.variables(f)); err != nil {
 		return err
 	}
+	s.Warnings = append(s.Warnings, idleFlags(f, s.idleRules())...)
 	return s.check()
 }
 

@@ -130,6 +130,19 @@ func TestServe_FlagsWithoutEffectAreNamed(t *testing.T) {
 			[]string{"--lanes", "2", "--nats-sync", "always"},
 			[]string{"--lanes has no effect without --nats", "--nats-sync has no effect without --nats embed"},
 		},
+		{
+			[]string{"--openai-strict", "--protocols", "oip, vertex"},
+			[]string{"--openai-strict has no effect without openai or anthropic in --protocols"},
+		},
+		{[]string{"--openai-strict", "--protocols", "oip, anthropic"}, nil},
+		{
+			[]string{"--setup-retries", "2", "--restart", "never", "--fail-fast", "--load", "manual"},
+			[]string{
+				"--setup-retries has no effect with --restart never", "--fail-fast has no effect with --load manual",
+			},
+		},
+		{[]string{"--replay-puts", "--result-ttl", "0"}, []string{"--replay-puts has no effect with --result-ttl 0"}},
+		{[]string{"--setup-retries", "2", "--fail-fast", "--replay-puts"}, nil},
 	} {
 		var s Serve
 		f := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -137,9 +150,10 @@ func TestServe_FlagsWithoutEffectAreNamed(t *testing.T) {
 		if err := f.Parse(c.args); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Server.FromEnvironment(f, func(string) string { return "" }); err != nil ||
-			!slices.Equal(s.Server.Warnings, c.want) {
-			t.Errorf("%v: got %q, %v, want %q", c.args, s.Server.Warnings, err, c.want)
+		err := s.FromEnvironment(f, func(string) string { return "" })
+		got := slices.Concat(s.Server.Warnings, s.Model.Warnings)
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%v: got %q, %v, want %q", c.args, got, err, c.want)
 		}
 	}
 }

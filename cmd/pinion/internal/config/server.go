@@ -112,8 +112,11 @@ func (s *Server) FromEnvironment(f *pflag.FlagSet, env func(string) string) erro
 	if err := ReadVariables(f, env, ours); err != nil {
 		return err
 	}
-	s.Warnings = append(s.Warnings, s.idleFlags(f)...)
-	return s.check()
+	if err := s.check(); err != nil { // which brings the names of protocols to their form
+		return err
+	}
+	s.Warnings = append(s.Warnings, idleFlags(f, s.idleRules())...)
+	return nil
 }
 
 // fromCog reads Cog's variables. An invalid value is ignored with a warning, as Cog does.

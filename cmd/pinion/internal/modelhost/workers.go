@@ -55,7 +55,7 @@ func (m *Model) startWorkers(read *model.Model) error {
 	m.use(read)
 	m.workers.lastExit.Store(nil)
 	stored := &model.Override{Dir: read.Dir, Log: m.Log, Current: m.source.current.Load}
-	o := m.workerOptions(read, sdk, stored.Before(m.Service.Loaded))
+	o := m.workerOptions(read, sdk, m.checkBatches(stored.Before(m.Service.Loaded)))
 	o.Fleet = supervise.NewFleet(m.host.o.Orphans)
 	o.Preloader = m.newPreloader(o.Spec, o.Env)
 	set := workerSet{preloader: o.Preloader}
@@ -99,6 +99,26 @@ func (m *Model) workerOptions(of *model.Model, sdk string, loaded func(ipc.Loade
 	}
 	o.Hooks.OnSetup = func(st supervise.SetupStatus) { m.metrics.SetupEnded(st.Completed.Sub(st.Started), st.Failed) }
 	return o
+}
+
+// checkBatches returns a callback for workers that have loaded the model: it logs once which settings of batches have no
+// effect, and calls next.
+func (m *Model) checkBatches(next func(ipc.Loaded)) func(ipc.Loaded) {
+	given := m.s.Batch.Given()
+	if len(given) == 0 {
+		return next
+	}
+	warn := sync.OnceFunc(func() {
+		for _, flag := range given {
+			m.Log.Warn(flag + " has no effect: the model's predict function has no @cog.batch")
+		}
+	})
+	return func(l ipc.Loaded) {
+		if l.Batch == nil {
+			warn()
+		}
+		next(l)
+	}
 }
 
 // withDevice gives a worker its GPUs, if it has some to itself.
