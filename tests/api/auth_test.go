@@ -70,8 +70,7 @@ func TestAuth_TokenFilesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{harness.TokenFile(t, "# none"), harness.TokenFile(t, "a b"), "/nowhere/tokens"} {
 		harness.WantRefused(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--auth-token-file", file}},
-			harness.AnyCode,
-			"--auth-token-file "+file)
+			2, "--auth-token-file "+file)
 	}
 	open := harness.TokenFile(t, "short")
 	if err := os.Chmod(open, 0o644); err != nil {

@@ -98,7 +98,7 @@ func TestCLI_InitOverwritesNothing(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"cog.yaml", "run.py", "predict.py"} {
 		c := harness.CLI{Dir: harness.NewFolder(t, name, "mine")}
-		harness.WantText(t, "the refusal", c.Bad(t, 1, "init"), "has a "+name+" already, and nothing is overwritten")
+		harness.WantText(t, "the refusal", c.Bad(t, 2, "init"), "has a "+name+" already, and nothing is overwritten")
 		if files, err := os.ReadDir(c.Dir); err != nil || len(files) != 1 {
 			t.Errorf("there are %v: %v, want 1", files, err)
 		}

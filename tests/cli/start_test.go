@@ -145,7 +145,7 @@ func TestStart_PortThatIsTakenEndsStart(t *testing.T) {
 			t.Errorf("exit code %d, and no %q in %s, want 1 and a text with %q", code, want, text, want)
 		}
 	}
-	taken.Close()
+	// taken has the port of another address: it is not what is in the way.
 	const alone = "127.9.9.9" // where no other test listens
 	harness.WantRefused(t, harness.Options{
 		Model: "echo.py:run", Host: alone,

@@ -29,6 +29,11 @@ func TestUsage_CLIWrongUsage(t *testing.T) {
 	}{
 		{"help predikt", "", `unknown command "predikt"; did you mean predict?`},
 		{"help xyzzyx", "", `unknown command "xyzzyx"; 'pinion help' lists the commands`},
+		{"help all", "", "'pinion serve --help all' all flags of pinion serve"},
+		{"help jobs list nope", "", `pinion jobs list has no command "nope"`},
+		{"completion bash x", "", "pinion completion bash takes no argument, not x"},
+		{"jobs list x", "", "pinion jobs list takes no argument, not x"},
+		{"jobs list --nope-nope", "", "'pinion jobs list --help' lists the flags"},
 		{"help serve nope", "", `pinion serve has no command "nope"`},
 		{"prdict -i a=1", "", `unknown command "prdict"; did you mean predict?`},
 		{"jobs lst", "", `pinion jobs has no command "lst"; did you mean list?`},
@@ -75,6 +80,14 @@ func TestUsage_CLIWrongUsage(t *testing.T) {
 		{"bench -- --wrokers 2", "", "did you mean --workers?"},
 		{"bench -i nope=1", "", `unknown input "nope"`},
 		{"batching --protocol udp", "", `-protocol "udp": must be unix or tcp`},
+		{"init", "", ". has a run.py already, and nothing is overwritten; choose another folder"},
+		{"init run.py", "", "make folder run.py: not a directory; choose another folder"},
+		{"serve --host 192.0.2.1 -p 0", "", "cannot assign requested address"},
+		{"serve --host unix:nowhere/x", "", "listen on unix:nowhere/x"},
+		{"serve -p 0 --metrics-port 0 --metrics-host 192.0.2.1", "", "cannot assign requested address"},
+		{"serve -p 0 --auth-token-file nowhere", "", "--auth-token-file nowhere: no such file or directory"},
+		{"batching --address nowhere/x", "", "listen for workers on unix nowhere/x"},
+		{"batching --address x --host 192.0.2.1", "", "cannot assign requested address"},
 	} {
 		t.Run(c.line+c.env, func(t *testing.T) {
 			t.Parallel()

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,13 +37,15 @@ func newHelp() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about, rest, err := cmd.Root().Find(args)
 			switch {
+			case slices.Equal(rest, []string{"all"}) && about == cmd.Root():
+				return errors.New("'pinion help' lists all commands, and 'pinion serve --help all' all flags of pinion serve")
 			case err != nil:
 				return err
 			case len(rest) > 0 && about == cmd.Root():
 				return noCommand(about, rest)
 			case len(rest) == 1 && rest[0] == "all" && about.Name() == "serve":
 			case len(rest) > 0:
-				return fmt.Errorf("pinion %s has no command %q", about.Name(), rest[0])
+				return fmt.Errorf("%s has no command %q", about.CommandPath(), rest[0])
 			}
 			about.InitDefaultHelpFlag()
 			about.InitDefaultVersionFlag()
@@ -53,14 +57,14 @@ func newHelp() *cobra.Command {
 
 func oneFolder(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return fmt.Errorf("pinion %s takes one folder, not %s", cmd.Name(), strings.Join(args, ", "))
+		return fmt.Errorf("%s takes one folder, not %s", cmd.CommandPath(), strings.Join(args, ", "))
 	}
 	return nil
 }
 
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("pinion %s takes no argument, not %s", cmd.Name(), strings.Join(args, ", "))
+		return fmt.Errorf("%s takes no argument, not %s", cmd.CommandPath(), strings.Join(args, ", "))
 	}
 	return nil
 }

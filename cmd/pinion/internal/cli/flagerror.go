@@ -52,7 +52,7 @@ func suggestFlag(cmd *cobra.Command, err error) error {
 		if cmd == cmd.Root() {
 			return fmt.Errorf("%w; 'pinion help' lists the commands", err)
 		}
-		return fmt.Errorf("%w; 'pinion help %s' lists the flags", err, cmd.Name())
+		return fmt.Errorf("%w; '%s --help' lists the flags", err, cmd.CommandPath())
 	}
 	return fmt.Errorf("%w; did you mean --%s?", err, best)
 }

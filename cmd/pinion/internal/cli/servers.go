@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -130,7 +132,7 @@ pinion stop ends it at once.
 
 func oneServer(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return fmt.Errorf("pinion %s takes one server, not %s", cmd.Name(), strings.Join(args, ", "))
+		return fmt.Errorf("%s takes one server, not %s", cmd.CommandPath(), strings.Join(args, ", "))
 	}
 	return nil
 }
@@ -166,8 +168,8 @@ func whyNotFound(word string) string {
 		return ""
 	}
 	owner, ok := process.OwnerOf(n)
-	if !ok {
-		owner, ok = process.PortOwner(n)
+	if !ok && 0 < n && n <= math.MaxUint16 {
+		owner, ok = process.PortOwner(netip.AddrPortFrom(netip.Addr{}, uint16(n)))
 	}
 	switch {
 	case !ok:

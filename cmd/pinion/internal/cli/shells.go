@@ -55,6 +55,7 @@ func describeShells(completion *cobra.Command) {
 		c.Short = "Print the script for " + c.Name()
 		c.Long = c.Short + ". The first command loads it into this shell, the second for every new one." + needs
 		c.Example = lines
+		c.Args = noArguments
 	}
 }
 

@@ -12,7 +12,9 @@ import (
 	"strings"
 
 	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/terminal"
+	"pinion/cmd/pinion/internal/usertext"
 	"pinion/pyembed/locate"
 )
 
@@ -86,11 +88,12 @@ func (s starter) files(python string) ([]starterFile, error) {
 // there. The names of the files are printed to to.
 func (s starter) write(dir string, to io.Writer) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make folder %s: %w", dir, err)
+		return process.Misused(fmt.Errorf("make folder %s: %w; choose another folder", dir, usertext.Reason(err)))
 	}
 	for _, name := range []string{model.CogFile, "run.py", "predict.py"} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			return fmt.Errorf("%s has a %s already, and nothing is overwritten; choose another folder", dir, name)
+			return process.Misused(
+				fmt.Errorf("%s has a %s already, and nothing is overwritten; choose another folder", dir, name))
 		}
 	}
 	python, noPython := locate.Find((&model.Flags{}).Locate(dir))

@@ -118,7 +118,7 @@ func unknownFlag(f *flag.FlagSet, args []string, err error) error {
 	f.VisitAll(func(known *flag.Flag) { names = append(names, known.Name) })
 	best := nearest.Within(len(name)/2, name, names)
 	if best == "" {
-		return fmt.Errorf("%w; 'pinion help batching' lists the flags", err)
+		return fmt.Errorf("%w; 'pinion batching --help' lists the flags", err)
 	}
 	return fmt.Errorf("%w; did you mean -%s?", err, best)
 }

@@ -2,7 +2,10 @@ package process
 
 import (
 	"bufio"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -32,24 +35,25 @@ func OwnerOf(pid int) (Owner, bool) {
 	return Owner{PID: pid, UID: int(st.Uid)}, true
 }
 
-// PortOwner returns the process that listens on a TCP port of this machine. Of another user's process it has the user
-// only.
-func PortOwner(port int) (Owner, bool) {
-	owner, links := Owner{}, map[string]bool{}
+// PortOwner returns the process that listens at an address of this machine; without an IP address, at that port of any.
+// Of another user's process it has the user only.
+func PortOwner(at netip.AddrPort) (owner Owner, found bool) {
+	uids := map[string]int{} // by the link to the socket
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		for _, s := range listeningSockets(table, port) {
+		for _, s := range listeningSockets(table, at) {
 			owner.UID = s.uid
-			links["socket:["+s.inode+"]"] = true
+			uids["socket:["+s.inode+"]"] = s.uid
 		}
 	}
-	if len(links) == 0 {
+	if len(uids) == 0 {
 		return owner, false
 	}
 	files, _ := filepath.Glob("/proc/[0-9]*/fd/*") // a fixed pattern
 	for _, file := range files {
-		if link, err := os.Readlink(file); err == nil && links[link] {
-			owner.PID, _ = strconv.Atoi(strings.Split(file, "/")[2]) // by the pattern
-			break
+		link, err := os.Readlink(file)
+		if uid, is := uids[link]; err == nil && is {
+			pid, _ := strconv.Atoi(strings.Split(file, "/")[2]) // by the pattern
+			return Owner{PID: pid, UID: uid}, true
 		}
 	}
 	return owner, true
@@ -85,9 +89,9 @@ type tcpSocket struct {
 	uid   int
 }
 
-// listeningSockets are the sockets that listen on a port, by one of the kernel's tables
+// listeningSockets are the sockets that keep another one from an address, by one of the kernel's tables
 // (Documentation/networking/proc_net_tcp.rst).
-func listeningSockets(table string, port int) (sockets []tcpSocket) {
+func listeningSockets(table string, at netip.AddrPort) (sockets []tcpSocket) {
 	const listening = "0A"
 	file, err := os.Open(table)
 	if err != nil {
@@ -99,13 +103,39 @@ func listeningSockets(table string, port int) (sockets []tcpSocket) {
 		if len(fields) < 10 || fields[3] != listening {
 			continue
 		}
-		_, local, _ := strings.Cut(fields[1], ":")
-		if n, err := strconv.ParseUint(local, 16, 16); err == nil && int(n) == port {
+		if bound, ok := parseSocketAddress(fields[1]); ok && bound.Port() == at.Port() && overlap(bound.Addr(), at.Addr()) {
 			uid, _ := strconv.Atoi(fields[7]) // a number of the kernel
 			sockets = append(sockets, tcpSocket{inode: fields[9], uid: uid})
 		}
 	}
 	return sockets
+}
+
+// parseSocketAddress reads an address of the kernel's tables, such as 0100007F:1388: each four bytes are a number in the
+// order of this machine.
+func parseSocketAddress(text string) (netip.AddrPort, bool) {
+	digits, port, _ := strings.Cut(text, ":")
+	n, err := strconv.ParseUint(port, 16, 16)
+	if err != nil {
+		return netip.AddrPort{}, false
+	}
+	ip, err := hex.DecodeString(digits)
+	if err != nil || len(ip)%4 != 0 {
+		return netip.AddrPort{}, false
+	}
+	for i := 0; i < len(ip); i += 4 {
+		binary.NativeEndian.PutUint32(ip[i:], binary.BigEndian.Uint32(ip[i:]))
+	}
+	address, ok := netip.AddrFromSlice(ip)
+	return netip.AddrPortFrom(address.Unmap(), uint16(n)), ok
+}
+
+// overlap reports whether a socket that is bound to one address keeps another one from the address wanted at its port.
+// An invalid address stands for any. A socket at :: has IPv4 too.
+func overlap(bound, wanted netip.Addr) bool {
+	wanted = wanted.Unmap()
+	return !wanted.IsValid() || wanted.IsUnspecified() || bound == wanted ||
+		bound.IsUnspecified() && (bound.Is6() || wanted.Is4())
 }
 
 // commandLine returns how a process was started, cut where it is long.

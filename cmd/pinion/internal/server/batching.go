@@ -90,12 +90,12 @@ func (s *batching) waitText() string {
 func listenWorkers(protocol, address string) (net.Listener, error) {
 	if protocol == "unix" {
 		if err := removeStaleSocket(address); err != nil {
-			return nil, err
+			return nil, listenError(err)
 		}
 	}
 	ln, err := net.Listen(protocol, address)
 	if err != nil {
-		return nil, fmt.Errorf("listen for workers on %s %s: %w", protocol, address, err)
+		return nil, listenError(fmt.Errorf("listen for workers on %s %s: %w", protocol, address, err))
 	}
 	return ln, nil
 }

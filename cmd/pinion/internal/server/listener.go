@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -10,17 +11,19 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"pinion/cmd/pinion/internal/process"
 )
 
 // listen opens the server's socket and says which address it is bound to; 0.0.0.0 stands for all of the machine's.
 func listen(host string, port int, by portSetting) (net.Listener, string, error) {
 	if path, ok := strings.CutPrefix(host, "unix:"); ok {
 		if err := removeStaleSocket(path); err != nil {
-			return nil, "", err
+			return nil, "", listenError(err)
 		}
 		ln, err := net.Listen("unix", path)
 		if err != nil {
-			return nil, "", fmt.Errorf("listen on %s: %w", host, err)
+			return nil, "", listenError(fmt.Errorf("listen on %s: %w", host, err))
 		}
 		return ln, host, nil
 	}
@@ -28,7 +31,7 @@ func listen(host string, port int, by portSetting) (net.Listener, string, error)
 	config.SetMultipathTCP(false) // connections to such a socket do not inherit the option
 	ln, err := config.Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
-		return nil, "", fmt.Errorf("listen on %s port %d: %w", host, port, takenError(err, port, by))
+		return nil, "", listenError(fmt.Errorf("listen on %s port %d: %w", host, port, takenError(err, by)))
 	}
 	_, picked, err := net.SplitHostPort(ln.Addr().String())
 	if err != nil {
@@ -38,6 +41,15 @@ func listen(host string, port int, by portSetting) (net.Listener, string, error)
 		host = "::"
 	}
 	return ln, "http://" + net.JoinHostPort(host, picked), nil
+}
+
+// listenError returns the error of an address that cannot be listened on, with its exit code: it is used wrongly, unless
+// another process has it, which may have ended at the next start.
+func listenError(err error) error {
+	if errors.Is(err, unix.EADDRINUSE) {
+		return process.Failed(err)
+	}
+	return process.Misused(err)
 }
 
 // maxUnsent is about how many bytes the kernel holds for a connection that are not on their way to the client.

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -15,14 +16,19 @@ type portSetting struct {
 	Flag, Variable string // Variable "": there is none
 }
 
-// takenError adds to EADDRINUSE which process has the port, if /proc shows it, and what to do. It returns other errors
-// unchanged.
-func takenError(err error, port int, by portSetting) error {
-	if !errors.Is(err, unix.EADDRINUSE) {
+// takenError adds to EADDRINUSE which process has the address, if /proc shows it, and what to do. It returns other
+// errors unchanged.
+func takenError(err error, by portSetting) error {
+	at, ok := errors.AsType[*net.OpError](err)
+	if !ok || !errors.Is(err, unix.EADDRINUSE) {
+		return err
+	}
+	taken, ok := at.Addr.(*net.TCPAddr)
+	if !ok {
 		return err
 	}
 	who := "a process that cannot be seen from here"
-	owner, ok := process.PortOwner(port)
+	owner, ok := process.PortOwner(taken.AddrPort())
 	if ok {
 		who = owner.String()
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/usertext"
 	"pinion/httpd"
 )
@@ -29,7 +30,7 @@ type tokenFile struct {
 func openTokenFile(path string, log *slog.Logger) (*tokenFile, error) {
 	f := &tokenFile{path: path, log: log}
 	if err := f.read(); err != nil {
-		return nil, fmt.Errorf("--auth-token-file %s: %w", path, err)
+		return nil, process.Misused(fmt.Errorf("--auth-token-file %s: %w", path, err))
 	}
 	return f, nil
 }

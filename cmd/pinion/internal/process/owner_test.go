@@ -1,0 +1,50 @@
+package process
+
+import (
+	"net"
+	"net/netip"
+	"os"
+	"testing"
+)
+
+// TestPortOwner_OtherAddress: a socket at one address has the port of that address, and of all, not of others.
+func TestPortOwner_OtherAddress(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.7.7.7:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	port := netip.MustParseAddrPort(ln.Addr().String()).Port()
+	for _, at := range []netip.Addr{
+		netip.MustParseAddr("127.7.7.7"), netip.MustParseAddr("::ffff:127.7.7.7"), netip.IPv4Unspecified(),
+		netip.IPv6Unspecified(),
+		{},
+	} {
+		if owner, ok := PortOwner(netip.AddrPortFrom(at, port)); !ok || owner.PID != os.Getpid() {
+			t.Errorf("%s: got %+v, %t, want this process", at, owner, ok)
+		}
+	}
+	for _, at := range []netip.Addr{netip.MustParseAddr("127.7.7.8"), netip.IPv6Loopback()} {
+		if owner, ok := PortOwner(netip.AddrPortFrom(at, port)); ok && owner.PID == os.Getpid() {
+			t.Errorf("%s: got this process, want none or another one", at)
+		}
+	}
+}
+
+// TestPortOwner_Overlap: which sockets keep others from an address.
+func TestPortOwner_Overlap(t *testing.T) {
+	for _, c := range []struct {
+		bound, wanted string
+		want          bool
+	}{
+		{"00000000:1388", "127.0.0.1", true},
+		{"00000000:1388", "::1", false},
+		{"00000000000000000000000000000000:1388", "127.0.0.1", true},
+		{"00000000000000000000000000000000:1388", "::1", true},
+	} {
+		bound, ok := parseSocketAddress(c.bound)
+		if got := overlap(bound.Addr(), netip.MustParseAddr(c.wanted)); !ok || bound.Port() != 5000 || got != c.want {
+			t.Errorf("%s and %s: got %s, %t, want port 5000 and %t", c.bound, c.wanted, bound, got, c.want)
+		}
+	}
+}
