@@ -25,6 +25,8 @@ func TestCompletion_ValuesOfFlags(t *testing.T) {
 	for about, want := range map[string]string{
 		"serve --log-format": "json console", "serve --load": "startup on-demand manual", "serve --log-level w": "warning",
 		"jobs list --class": "hi std lo", "schema --of": "cog.yaml pinion.yaml", "gateway --log-format": "json console",
+		"serve --protocols oip,openai,v": "oip,openai,vertex", "serve --auth-public docs,": "docs,openapi docs,metrics",
+		"gateway --protocols oip,o": "oip,openai", "batching --protocol": "unix tcp", "batching --log-format": "json console",
 		"build --builder": "docker podman buildah", "build --progress": "auto tty plain quiet",
 	} {
 		args := strings.Fields(about)

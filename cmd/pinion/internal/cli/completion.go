@@ -5,10 +5,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/model/inputs"
@@ -36,6 +38,7 @@ func flagValues() map[string][]string {
 		"none-defaults":   {"required", "optional"},
 		"of":              {"cog.yaml", "pinion.yaml"},
 		"progress":        {"auto", "tty", "plain", "quiet"},
+		"protocol":        {"unix", "tcp"},
 		"protocols":       {"oip", "openai", "kserve-v1", "vertex", "sagemaker", "anthropic", "replicate", "none"},
 		"reload-strategy": {"start-first", "stop-first"},
 		"restart":         {"on-crash", "never"},
@@ -49,13 +52,37 @@ func flagValues() map[string][]string {
 
 // completeValues makes shells complete the values of flags, for all commands below one.
 func completeValues(cmd *cobra.Command) {
+	if cmd.DisableFlagParsing { // 'pinion batching' has told pflag nothing of its flags
+		cmd.DisableFlagParsing = false
+		cmd.Flags().AddFlagSet(localFlags(cmd))
+	}
 	for name, values := range flagValues() {
-		if cmd.Flags().Lookup(name) != nil {
-			_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+		flag := cmd.Flags().Lookup(name)
+		if flag == nil {
+			continue
 		}
+		complete := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+		if _, isList := flag.Value.(pflag.SliceValue); isList {
+			complete = completeList(values)
+		}
+		_ = cmd.RegisterFlagCompletionFunc(name, complete)
 	}
 	for _, below := range cmd.Commands() {
 		completeValues(below)
+	}
+}
+
+// completeList makes shells complete the next value of a list.
+func completeList(values []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, begun string) (words []string, _ cobra.ShellCompDirective) {
+		before := begun[:strings.LastIndexByte(begun, ',')+1]
+		given := strings.Split(before, ",")
+		for _, value := range values {
+			if !slices.Contains(given, value) && (before == "" || value != "none") {
+				words = append(words, before+value)
+			}
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
 }
 
