@@ -170,6 +170,9 @@ func TestFaults_DeadlinePassesInQueue(t *testing.T) {
 	harness.WaitStatus(t, a, "runs", "processing")
 	harness.Enqueue(t, a, "late", harness.Input{"token": "late"}, "Pinion-Deadline", "1")
 	harness.WantText(t, "the error", harness.WaitStatus(t, a, "late", "failed").Error, "the deadline passed")
+	harness.WantText(t, "the list of what has ended",
+		harness.CLI{}.Good(t, "jobs", "list", "--ended", "--failed", "--nats", nats.URL, "--model", "m"),
+		"late  failed", "the deadline passed while the prediction waited")
 	open()
 	harness.WaitStatus(t, a, "runs", "succeeded")
 	harness.Enqueue(t, a, "next", harness.Input{"token": "next"}) // what is behind the late one comes after it
