@@ -116,7 +116,7 @@ func TestBatching_Timeout(t *testing.T) {
 	}
 }
 
-// TestBatching_Flags: defaults are the original's; what cannot be is refused with the nearest name.
+// TestBatching_Flags: defaults are the original's, but for the latency; what cannot be is refused with the nearest name.
 func TestBatching_Flags(t *testing.T) {
 	t.Parallel()
 	help, err := exec.Command(harness.Binary(t), "batching", "-h").CombinedOutput()
@@ -124,8 +124,8 @@ func TestBatching_Flags(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"(default: batching.socket)", "(default: unix)", "(default: 32)", "(default: 1024)", "(default: 10)", "(default: 5000)",
-		"(default: 0.0.0.0)", "(default: 8080)",
+		"(default: batching.socket)", "(default: unix)", "(default: 32)", "(default: 1024)", "(default: 5000)",
+		"(default: by the workers and the load;", "(default: 0.0.0.0)", "(default: 8080)",
 	} {
 		harness.WantText(t, "the help", string(help), want)
 	}

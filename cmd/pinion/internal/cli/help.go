@@ -103,7 +103,9 @@ func printHelp(cmd *cobra.Command, args []string) {
 		printFlags(w, "Common flags", chosen(local, commonFlags()), width)
 		fmt.Fprintln(w, "\n'pinion serve --help all' shows every flag.")
 	}
-	printFlags(w, "Flags of every command", cmd.InheritedFlags(), width)
+	if cmd.HasParent() {
+		printFlags(w, "Flags of every command of "+cmd.Parent().CommandPath(), cmd.InheritedFlags(), width)
+	}
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(w, "\n'%s COMMAND --help' explains a command.\n", cmd.CommandPath())
 	}

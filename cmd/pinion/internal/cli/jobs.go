@@ -188,6 +188,7 @@ func (c *jobsCommand) show() *cobra.Command {
 func (c *jobsCommand) cancel() *cobra.Command {
 	return &cobra.Command{
 		Use: "cancel ID", Short: "Cancel a job that waits or runs", Args: oneID,
+		Long:    "Cancel a job that waits, or ask the server that runs it to.",
 		Example: "  pinion jobs cancel ID --nats nats://localhost:4222 --model ocr",
 		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *store.Admin) error {
 			canceled, err := a.Cancel(ctx, args[0], &jobqueue.Renderer{})
@@ -205,6 +206,8 @@ func (c *jobsCommand) cancel() *cobra.Command {
 func (c *jobsCommand) retry() *cobra.Command {
 	return &cobra.Command{
 		Use: "retry ID", Short: "Make a new prediction of a dead letter, and print its id", Args: oneID,
+		Long: "Make a new prediction of a dead letter, print its id, and remove the letter. The prediction has no deadline, and " +
+			"the same class, tenant and webhook.",
 		Example: "  pinion jobs retry ID --nats nats://localhost:4222 --model ocr",
 		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *store.Admin) error {
 			id := predict.NewID(time.Now())
@@ -225,6 +228,7 @@ func (c *jobsCommand) purge() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use: "purge [ID]", Short: "Remove the dead letter of a job, or all of them",
+		Long: "Remove the dead letter of a job, or with --all those of the model. Dead letters expire after seven days.",
 		Example: "  pinion jobs purge ID --nats nats://localhost:4222 --model ocr\n" +
 			"  pinion jobs purge --all --nats nats://localhost:4222 --model ocr",
 	}

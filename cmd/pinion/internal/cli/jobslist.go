@@ -26,8 +26,8 @@ func (c *jobsCommand) list() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Args: noArguments,
 		Short: "List jobs that wait or run, dead letters, or what has ended",
-		Long: "List the jobs that wait or run, and the dead letters: those that no server could end. Without --model, count " +
-			"those of each model.",
+		Long: "List the jobs that wait or run, and the dead letters: those that no server could end. The oldest come first. " +
+			"Without --model, count those of each model.",
 		Example: `  pinion jobs list --nats nats://localhost:4222
   pinion jobs list --nats nats://localhost:4222 --model ocr --status running
   pinion jobs list --nats nats://localhost:4222 --model ocr --ended --failed`,
@@ -54,11 +54,11 @@ func (c *jobsCommand) list() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&l.class, "class", "", "only jobs of this class: hi, std or lo")
-	f.StringVar(&l.status, "status", "", "only what is waiting, running or dead")
+	f.StringVar(&l.status, "status", "", "only jobs with this status: waiting, running or dead")
 	f.BoolVar(&l.ended, "ended", false, "list the jobs that have ended instead, with their errors, the newest first")
 	f.BoolVar(&l.failed, "failed", false, "with --ended: only those that failed")
 	f.IntVar(&l.limit, "limit", 100,
-		"most jobs, and most dead letters, that are listed, the oldest first; 0: all")
+		"how many jobs, and how many dead letters, are listed at most; 0: all")
 	return cmd
 }
 

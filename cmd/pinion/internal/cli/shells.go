@@ -56,6 +56,7 @@ func describeShells(completion *cobra.Command) {
 		c.Long = c.Short + ". The first command loads it into this shell, the second for every new one." + needs
 		c.Example = lines
 		c.Args = noArguments
+		c.Flags().Lookup("no-descriptions").Usage = "complete words without their descriptions"
 	}
 }
 

@@ -38,9 +38,8 @@ func (s *Batching) Flags() *flag.FlagSet {
 	f.StringVar(&s.Protocol, "protocol", "unix", "unix or tcp")
 	f.IntVar(&s.Size, "batch", 32, "largest batch, 1 to 4096")
 	f.IntVar(&s.Capacity, "capacity", 1024, "how many requests may wait for a worker; when it is full, the answer is 429")
-	f.IntVar(&s.latency, "latency", 10,
-		"`ms` for which a batch that is not full waits for more; without this flag the wait adapts\n"+
-			"to the workers and the load, and a single request is sent at once")
+	f.IntVar(&s.latency, "latency", 0,
+		"`ms` for which a batch that is not full waits for more (default: by the workers and the load; a single request is sent at once)")
 	f.IntVar(&s.timeout, "timeout", 5000, "`ms` after which a request is answered 408")
 	f.StringVar(&s.Host, "host", "0.0.0.0", "address to listen on for HTTP, or unix:/path")
 	f.IntVar(&s.Port, "port", 8080, "port to listen on for HTTP; 0 picks a free one and prints it")

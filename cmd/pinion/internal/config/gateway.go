@@ -39,10 +39,10 @@ func (s *Gateway) BindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.Exposure.AuthFile, "auth-token-file", "",
 		"file of bearer tokens, one per line; requests without a token are refused (PINION_AUTH_TOKEN_FILE)")
 	f.StringArrayVar(&s.Exposure.AllowedHosts, "allowed-host", nil,
-		"a name at which the gateway's pages work over plain http; may be repeated (default: none beside this machine's and addresses)")
+		"a name of the gateway at which its pages work over plain http, as gpu.example.com; may be repeated (IP addresses and local names always work)")
 	f.StringVar(&s.model, "model", "", "the only model's name in the queue (PINION_MODEL)")
 	f.StringSliceVar(&s.Models, "models", nil,
-		"names of models in the queue; the first one is the default (PINION_MODELS; default: all that have a queue)")
+		"names of models in the queue; the first one is also at the root (PINION_MODELS; default: all that have a queue)")
 	s.Protocols.bindNames(f)
 	s.Jobs.bindFlags(f)
 	f.Lookup("nats").Usage = "URLs of NATS, which keeps the jobs (PINION_NATS)"

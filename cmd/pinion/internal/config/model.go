@@ -50,7 +50,7 @@ func (s *Model) BindFlags(f *pflag.FlagSet) {
 	f.BoolVar(&s.NoWarmUp, "no-warm-up", false, "do not run the model's example after its setup (PINION_NO_WARM_UP)")
 	s.Loading.bindFlags(f)
 	f.IntVar(&s.Queue, "queue", 0,
-		"how many predictions may wait for a slot; with --nats only synchronous ones, for the others wait in the job queue (PINION_QUEUE)")
+		"how many predictions may wait for a slot; 0: none; with --nats only synchronous ones, for the others wait in the job queue (PINION_QUEUE)")
 	f.DurationVar(&s.QueueTimeout, "queue-timeout", 30*time.Second,
 		"how long a prediction may wait for a slot (PINION_QUEUE_TIMEOUT)")
 	f.DurationVar(&s.SetupTimeout, "setup-timeout", 0, "how long setup may take; 0: any time (COG_SETUP_TIMEOUT, seconds)")
