@@ -23,3 +23,13 @@ func TestSettings_TokensLastNewlineIsNoPartOfIt(t *testing.T) {
 	})
 	harness.Equal(t, "the webhook's authorization", <-got, "Bearer token")
 }
+
+// TestSettings_WithoutEffectAreNamed: those of the server that no model lets work.
+func TestSettings_WithoutEffectAreNamed(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{
+		Model: "echo.py:text", Args: []string{"--replay-puts", "--result-ttl", "0", "--openai-strict", "--protocols", "none"},
+	})
+	s.WaitLog("--replay-puts has no effect with --result-ttl 0")
+	s.WaitLog("--openai-strict has no effect without openai or anthropic in --protocols")
+}

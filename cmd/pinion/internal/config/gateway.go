@@ -29,7 +29,7 @@ type Gateway struct {
 	WebhookToken                   string
 	WebhookKey                     webhook.Key // zero means none is given
 	Log                            logging.Settings
-	Warnings                       []string // of Cog's variables with invalid values
+	Warnings                       []string // of Cog's variables with invalid values, and of flags without an effect
 }
 
 func (s *Gateway) BindFlags(f *pflag.FlagSet) {
@@ -76,7 +76,11 @@ func (s *Gateway) FromEnvironment(f *pflag.FlagSet, env func(string) string) err
 	if err := ReadVariables(f, env, variables); err != nil {
 		return err
 	}
-	return s.check()
+	if err := s.check(); err != nil {
+		return err
+	}
+	s.Warnings = append(s.Warnings, idleFlags(f, s.Protocols.idleRule())...)
+	return nil
 }
 
 func (s *Gateway) check() error {

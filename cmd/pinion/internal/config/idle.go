@@ -19,7 +19,7 @@ type idleRule struct {
 }
 
 // idleFlags returns warnings of flags that are given and have no effect.
-func idleFlags(f *pflag.FlagSet, rules []idleRule) (warnings []string) {
+func idleFlags(f *pflag.FlagSet, rules ...idleRule) (warnings []string) {
 	for _, r := range rules {
 		for _, name := range r.flags {
 			if r.idle && f.Changed(name) {
@@ -32,16 +32,12 @@ func idleFlags(f *pflag.FlagSet, rules []idleRule) (warnings []string) {
 
 func (s *Server) idleRules() []idleRule {
 	_, embedded := s.Jobs.NATS.Embeds()
-	speaks := func(name string) bool { return slices.Contains(s.Protocols.Names, name) }
 	return []idleRule{
+		s.Protocols.idleRule(),
 		{s.Exposure.AuthFile == "", "without --auth-token-file", []string{"auth-public"}},
 		{s.Exposure.NoShutdown, "with --no-shutdown", []string{"shutdown-from"}},
 		{s.Exposure.Dashboard.Off, "with --no-dashboard", []string{"dashboard-content", "dashboard-trace-url"}},
 		{strings.HasPrefix(s.Exposure.host, "unix:"), "with --host unix:/path", []string{"port"}},
-		{
-			!speaks(protocol.OpenAI) && !speaks(protocol.Anthropic), "without openai or anthropic in --protocols",
-			[]string{"openai-strict"},
-		},
 		{!s.Jobs.NATS.On(), "without --nats", []string{
 			"nats-replicas", "jobs-capacity", "jobs-bytes", "tenant-header", "lanes", "attempts", "ack-wait",
 		}},
@@ -49,10 +45,23 @@ func (s *Server) idleRules() []idleRule {
 	}
 }
 
-func (s *Model) idleRules() []idleRule {
+func (s *Protocols) idleRule() idleRule {
+	strict := slices.Contains(s.Names, protocol.OpenAI) || slices.Contains(s.Names, protocol.Anthropic)
+	return idleRule{!strict, "without openai or anthropic in --protocols", []string{"openai-strict"}}
+}
+
+func (s *Model) idleRule() idleRule {
+	return idleRule{s.Restart == string(supervise.Never), "with --restart never", []string{"setup-retries"}}
+}
+
+// idleRules is about flags of the server that need a model with some setting.
+func (s *Models) idleRules() []idleRule {
+	none := func(has func(Named) bool) bool { return !slices.ContainsFunc(s.List, has) }
 	return []idleRule{
-		{s.Restart == string(supervise.Never), "with --restart never", []string{"setup-retries"}},
-		{s.Loading.When != AtStartup, "with --load " + s.Loading.When, []string{"fail-fast"}},
-		{s.ResultTTL == 0, "with --result-ttl 0", []string{"replay-puts"}},
+		{
+			none(func(m Named) bool { return m.Settings.Loading.When == AtStartup }), "without --load " + AtStartup,
+			[]string{"fail-fast"},
+		},
+		{none(func(m Named) bool { return m.Settings.ResultTTL > 0 }), "with --result-ttl 0", []string{"replay-puts"}},
 	}
 }

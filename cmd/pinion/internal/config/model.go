@@ -82,7 +82,7 @@ func (s *Model) FromEnvironment(f *pflag.FlagSet, env func(string) string) error
 	if err := ReadVariables(f, env, s.variables(f)); err != nil {
 		return err
 	}
-	s.Warnings = append(s.Warnings, idleFlags(f, s.idleRules())...)
+	s.Warnings = append(s.Warnings, idleFlags(f, s.idleRule())...)
 	return s.check()
 }
 

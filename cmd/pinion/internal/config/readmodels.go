@@ -62,6 +62,7 @@ func (s *Serve) ReadModels(given *pflag.FlagSet, args []string, env func(string)
 	if err := s.Server.FromEnvironment(given, first.Found.Getenv); err != nil {
 		return nil, err
 	}
+	s.Server.Warnings = append(s.Server.Warnings, idleFlags(given, models.idleRules()...)...)
 	s.Config, s.ModelsMemory = file, models.Memory
 	s.Traffic, s.Mirrors = models.Traffic, models.Mirrors
 	if err := cmp.Or(s.Jobs.check(first.Settings.ResultTTL), s.checkModels(models)); err != nil {

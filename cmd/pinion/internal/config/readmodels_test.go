@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -180,5 +181,19 @@ func TestReadmodels_ModelsFileDefaultsAreChecked(t *testing.T) {
 	_, err := readFile(modelFolders(t, "models: {a: {path: a, workers: 2}}"), givenFlags(t, "--queue", "-1"))
 	if err == nil || err.Error() != "--queue -1: must be at least 0" {
 		t.Error(err)
+	}
+}
+
+// TestReadmodels_FlagsWithoutEffectAreNamed, if no model lets them work.
+func TestReadmodels_FlagsWithoutEffectAreNamed(t *testing.T) {
+	given := givenFlags(t, "--fail-fast", "--replay-puts")
+	idle := Named{Settings: &Model{Loading: Loading{When: OnDemand}}}
+	active := Named{Settings: &Model{Loading: Loading{When: AtStartup}, ResultTTL: time.Minute}}
+	want := []string{"--fail-fast has no effect without --load startup", "--replay-puts has no effect with --result-ttl 0"}
+	if got := idleFlags(given, (&Models{List: []Named{idle, idle}}).idleRules()...); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := idleFlags(given, (&Models{List: []Named{idle, active}}).idleRules()...); got != nil {
+		t.Errorf("got %q beside a model that they are for, want none", got)
 	}
 }

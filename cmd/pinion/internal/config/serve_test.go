@@ -136,13 +136,10 @@ func TestServe_FlagsWithoutEffectAreNamed(t *testing.T) {
 		},
 		{[]string{"--openai-strict", "--protocols", "oip, anthropic"}, nil},
 		{
-			[]string{"--setup-retries", "2", "--restart", "never", "--fail-fast", "--load", "manual"},
-			[]string{
-				"--setup-retries has no effect with --restart never", "--fail-fast has no effect with --load manual",
-			},
+			[]string{"--setup-retries", "2", "--restart", "never"},
+			[]string{"--setup-retries has no effect with --restart never"},
 		},
-		{[]string{"--replay-puts", "--result-ttl", "0"}, []string{"--replay-puts has no effect with --result-ttl 0"}},
-		{[]string{"--setup-retries", "2", "--fail-fast", "--replay-puts"}, nil},
+		{[]string{"--setup-retries", "2"}, nil},
 	} {
 		var s Serve
 		f := pflag.NewFlagSet("", pflag.ContinueOnError)

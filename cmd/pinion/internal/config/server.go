@@ -115,7 +115,7 @@ func (s *Server) FromEnvironment(f *pflag.FlagSet, env func(string) string) erro
 	if err := s.check(); err != nil { // which brings the names of protocols to their form
 		return err
 	}
-	s.Warnings = append(s.Warnings, idleFlags(f, s.idleRules())...)
+	s.Warnings = append(s.Warnings, idleFlags(f, s.idleRules()...)...)
 	return nil
 }
 
