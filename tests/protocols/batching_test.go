@@ -130,10 +130,10 @@ func TestBatching_Flags(t *testing.T) {
 		harness.WantText(t, "the help", string(help), want)
 	}
 	for wrong, want := range map[string]string{
-		"-latncy 3":       "did you mean -latency?",
-		"--capcity=3":     "did you mean -capacity?",
+		"-latncy 3":       "did you mean --latency?",
+		"--capcity=3":     "did you mean --capacity?",
 		"-batch 0":        "-batch 0: must be 1 to 4096",
-		"-batch x":        "invalid value",
+		"-batch x":        `--batch "x": must be a whole number`,
 		"-capacity 0":     "at least 1",
 		"-latency -1":     "at least 0",
 		"-timeout 0":      "at least 1",
@@ -142,7 +142,7 @@ func TestBatching_Flags(t *testing.T) {
 		"-max-body 0":     "-max-body 0",
 		"-grace -1s":      "at least 0",
 		"-log-level loud": "debug, info",
-		"folder":          "flags only",
+		"folder":          "takes no argument, not folder",
 	} {
 		out, err := exec.Command(harness.Binary(t),
 			append([]string{"batching"}, strings.Fields(wrong)...)...).CombinedOutput()

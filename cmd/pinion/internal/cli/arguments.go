@@ -44,6 +44,8 @@ func newHelp() *cobra.Command {
 			case len(rest) > 0 && about == cmd.Root():
 				return noCommand(about, rest)
 			case len(rest) == 1 && rest[0] == "all" && about.Name() == "serve":
+			case len(rest) > 0 && about.HasSubCommands():
+				return about.ValidateArgs(rest)
 			case len(rest) > 0:
 				return fmt.Errorf("%s has no command %q", about.CommandPath(), rest[0])
 			}

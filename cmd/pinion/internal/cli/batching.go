@@ -1,13 +1,13 @@
 package cli
 
 import (
-	"errors"
-	"flag"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/config"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/server"
 )
 
@@ -16,25 +16,36 @@ drop-in for that service. Workers are ventu services in socket mode, or any prog
 Flags may have one dash or two.`
 
 func newBatching() *cobra.Command {
-	return &cobra.Command{
+	var s config.Batching
+	cmd := &cobra.Command{
 		Use:   "batching",
 		Short: "Gather requests into batches for workers of github.com/kemingy/batching",
 		Long:  batchingHelp + " What differs: " + version.DocsPage("how-to/batching-dropin"),
 		Example: `  pinion batching
   pinion batching --batch 64 --latency 5
   pinion batching --protocol tcp --address localhost:9000`,
-		// Flags with one dash are none to pflag: localFlags has them for the help.
-		DisableFlagParsing: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var s config.Batching
-			flags := s.Flags()
-			switch err := s.Parse(flags, args); {
-			case errors.Is(err, flag.ErrHelp):
-				return cmd.Help()
-			case err != nil:
-				return err
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := s.FromFlags(cmd.Flags()); err != nil {
+				return process.Misused(err)
 			}
 			return server.RunBatching(&s)
 		},
 	}
+	s.BindFlags(cmd.Flags())
+	return cmd
+}
+
+// twoDashes gives the flags of 'pinion batching' a second dash, which the service that it replaces does without.
+func twoDashes(args []string) []string {
+	if len(args) == 0 || args[0] != "batching" {
+		return args
+	}
+	args = slices.Clone(args)
+	for i, word := range args {
+		if len(word) > 2 && word[0] == '-' && 'a' <= word[1] && word[1] <= 'z' {
+			args[i] = "-" + word
+		}
+	}
+	return args
 }

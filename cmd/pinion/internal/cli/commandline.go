@@ -21,7 +21,7 @@ import (
 // Run runs a command line and returns the exit code.
 func Run(args []string) int {
 	root := newRoot()
-	root.SetArgs(joinWords(args))
+	root.SetArgs(joinWords(twoDashes(args)))
 	cmd, failure := execute(root, args)
 	code, err := process.ExitCode(failure)
 	if err != nil {

@@ -52,10 +52,6 @@ func flagValues() map[string][]string {
 
 // completeValues makes shells complete the values of flags, for all commands below one.
 func completeValues(cmd *cobra.Command) {
-	if cmd.DisableFlagParsing { // 'pinion batching' has told pflag nothing of its flags
-		cmd.DisableFlagParsing = false
-		cmd.Flags().AddFlagSet(localFlags(cmd))
-	}
 	for name, values := range flagValues() {
 		flag := cmd.Flags().Lookup(name)
 		if flag == nil {

@@ -85,24 +85,17 @@ bytes, or have a unit, as ` + "`512MiB`" + `.
 	}
 	for _, command := range commands {
 		var rows []flagRow
-		if command.Name() == "batching" {
-			(&config.Batching{}).Flags().VisitAll(func(f *goflag.Flag) {
-				value, usage := goflag.UnquoteUsage(f)
-				rows = append(rows, readRow("`-"+f.Name+"`", cmp.Or(value, "switch"), f.DefValue, usage))
-			})
-		} else {
-			command.LocalFlags().VisitAll(func(f *pflag.Flag) {
-				if f.Hidden || f.Name == "help" {
-					return
-				}
-				flag := "`--" + f.Name + "`"
-				if f.Shorthand != "" {
-					flag = "`-" + f.Shorthand + "`, " + flag
-				}
-				_, usage := pflag.UnquoteUsage(f)
-				rows = append(rows, readRow(flag, f.Value.Type(), f.DefValue, usage))
-			})
-		}
+		command.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Hidden || f.Name == "help" {
+				return
+			}
+			flag := "`--" + f.Name + "`"
+			if f.Shorthand != "" {
+				flag = "`-" + f.Shorthand + "`, " + flag
+			}
+			_, usage := pflag.UnquoteUsage(f)
+			rows = append(rows, readRow(flag, f.Value.Type(), f.DefValue, usage))
+		})
 		writeRows(&b, command, rows)
 		for _, r := range rows {
 			named[strings.Trim(r.variable, "`")] = true

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pinion/cmd/internal/version"
-	"pinion/cmd/pinion/internal/config"
 )
 
 // commandGroups returns the commands as the help lists them. Each command stands in one group.
@@ -92,7 +91,7 @@ func printHelp(cmd *cobra.Command, args []string) {
 		fmt.Fprintf(w, "\nAlso called: %s\n", strings.Join(cmd.Aliases, ", "))
 	}
 	printCommands(w, cmd, width)
-	switch local := localFlags(cmd); {
+	switch local := cmd.LocalFlags(); {
 	case cmd.Name() != "serve":
 		printFlags(w, "Flags", local, width)
 	case asksForAll(args):
@@ -112,16 +111,6 @@ func printHelp(cmd *cobra.Command, args []string) {
 	page := "Manual page: man " + pageName(cmd) + " (Debian package, tarball)"
 	fmt.Fprintf(w, "\n%s\n", wrapText(page, width))
 	fmt.Fprintf(w, "Documentation: %s\n", version.DocsPage(docsOf(cmd)))
-}
-
-// localFlags returns the flags of a command as its help and its manual page list them.
-func localFlags(cmd *cobra.Command) *pflag.FlagSet {
-	local := cmd.LocalFlags()
-	if cmd.Name() == "batching" {
-		var s config.Batching
-		local.AddGoFlagSet(s.Flags())
-	}
-	return local
 }
 
 // aboutText returns what a command does, in one or more paragraphs.

@@ -68,7 +68,7 @@ func manPage(cmd *cobra.Command) []byte {
 		fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s\n.fi\n", roff(cmd.Example))
 	}
 	manCommands(&b, cmd)
-	manFlags(&b, "OPTIONS", localFlags(cmd))
+	manFlags(&b, "OPTIONS", cmd.LocalFlags())
 	manFlags(&b, "OPTIONS OF EVERY COMMAND", cmd.InheritedFlags())
 	var others []string
 	if cmd.HasParent() {

@@ -1,17 +1,14 @@
 package config
 
 import (
-	"errors"
-	"flag"
 	"fmt"
-	"io"
-	"strings"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/logging"
 	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/batch"
-	"pinion/runtime/nearest"
 	"pinion/runtime/ventu"
 )
 
@@ -29,10 +26,8 @@ type Batching struct {
 	latencyGiven      bool
 }
 
-// Flags declares the flags: first those of the service that this one replaces.
-func (s *Batching) Flags() *flag.FlagSet {
-	f := flag.NewFlagSet("batching", flag.ContinueOnError)
-	f.SetOutput(io.Discard) // errors are printed by main, help by the command
+// BindFlags declares the flags: first those of the service that this one replaces.
+func (s *Batching) BindFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.Address, "address", "batching.socket",
 		"where workers connect: the `path` of a unix socket, or host:port")
 	f.StringVar(&s.Protocol, "protocol", "unix", "unix or tcp")
@@ -49,48 +44,38 @@ func (s *Batching) Flags() *flag.FlagSet {
 		"leave the socket options of ventu workers on this host as they are")
 	f.StringVar(&s.Log.Level, "log-level", "info", "debug, info, warning or error")
 	f.StringVar(&s.Log.Format, "log-format", "", "json or console (default: console on a terminal)")
-	return f
 }
 
-// Parse reads and checks the command line. flag.ErrHelp means that it asks for help.
-func (s *Batching) Parse(f *flag.FlagSet, args []string) error {
-	if err := f.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return err
-		}
-		return unknownFlag(f, args, err)
-	}
-	if f.NArg() > 0 {
-		return fmt.Errorf("pinion batching takes flags only, not %q", f.Arg(0))
-	}
-	f.Visit(func(given *flag.Flag) { s.latencyGiven = s.latencyGiven || given.Name == "latency" })
+// FromFlags reads and checks what was given.
+func (s *Batching) FromFlags(f *pflag.FlagSet) error {
+	s.latencyGiven = f.Changed("latency")
 	return s.check()
 }
 
 func (s *Batching) check() (err error) {
 	if s.Host, err = usertext.ParseHost(s.Host); err != nil {
-		return fmt.Errorf("-host %w", err)
+		return fmt.Errorf("--host %w", err)
 	}
 	switch {
 	case s.Protocol != "unix" && s.Protocol != "tcp":
-		return fmt.Errorf("-protocol %q: must be unix or tcp", s.Protocol)
+		return fmt.Errorf("--protocol %q: must be unix or tcp", s.Protocol)
 	case (batch.Options{MaxSize: s.Size}).Check() != nil:
-		return fmt.Errorf("-batch %d: must be 1 to %d", s.Size, batch.LargestSize)
+		return fmt.Errorf("--batch %d: must be 1 to %d", s.Size, batch.LargestSize)
 	case s.Capacity < 1:
-		return fmt.Errorf("-capacity %d: must be at least 1", s.Capacity)
+		return fmt.Errorf("--capacity %d: must be at least 1", s.Capacity)
 	case s.latency < 0:
-		return fmt.Errorf("-latency %d: must be at least 0", s.latency)
+		return fmt.Errorf("--latency %d: must be at least 0", s.latency)
 	case s.timeout < 1:
-		return fmt.Errorf("-timeout %d: must be at least 1", s.timeout)
+		return fmt.Errorf("--timeout %d: must be at least 1", s.timeout)
 	case s.Port < 0 || s.Port > 65535:
-		return fmt.Errorf("-port %d: must be 0 to 65535", s.Port)
+		return fmt.Errorf("--port %d: must be 0 to 65535", s.Port)
 	case s.MaxBody < 1 || s.MaxBody > ventu.LargestBody:
-		return fmt.Errorf("-max-body %d: must be 1 to %d", s.MaxBody, ventu.LargestBody)
+		return fmt.Errorf("--max-body %d: must be 1 to %d", s.MaxBody, ventu.LargestBody)
 	case s.Grace < 0:
-		return fmt.Errorf("-grace %s: must be at least 0", s.Grace)
+		return fmt.Errorf("--grace %s: must be at least 0", s.Grace)
 	}
 	if err := s.Log.Check(); err != nil {
-		return fmt.Errorf("-%w", err)
+		return fmt.Errorf("--%w", err)
 	}
 	return nil
 }
@@ -104,20 +89,4 @@ func (s *Batching) Gather() time.Duration {
 		return time.Duration(s.latency) * time.Millisecond
 	}
 	return ventu.Adaptive
-}
-
-// unknownFlag names the flag that is nearest to the one at which parsing stopped, if no flag has that name.
-func unknownFlag(f *flag.FlagSet, args []string, err error) error {
-	name := strings.TrimLeft(args[len(args)-f.NArg()-1], "-")
-	name, _, _ = strings.Cut(name, "=")
-	if f.Lookup(name) != nil {
-		return err
-	}
-	var names []string
-	f.VisitAll(func(known *flag.Flag) { names = append(names, known.Name) })
-	best := nearest.Within(len(name)/2, name, names)
-	if best == "" {
-		return fmt.Errorf("%w; 'pinion batching --help' lists the flags", err)
-	}
-	return fmt.Errorf("%w; did you mean -%s?", err, best)
 }
