@@ -21,7 +21,7 @@ import traceback
 PREDICT, SUCCEEDED, FAILED, CANCELED, LOG, LOG_MARK = 1, 16, 17, 18, 19, 20
 STARTED, OUTPUT, METRIC = 21, 22, 23
 HELLO, LOADED, READY, SETUP_FAILED, CUDA, HEALTHY, PONG = 32, 33, 34, 35, 36, 37, 38
-SLOT, SHUTDOWN, HEALTH, PING = 48, 49, 50, 51
+SLOT, SHUTDOWN, HEALTH, PING, INTERRUPT = 48, 49, 50, 51, 54
 FILE, EVENTS, TRAIN = 1, 2, 4
 ENDS = (SUCCEEDED, FAILED, CANCELED)
 
@@ -207,6 +207,9 @@ class Worker:
         self._signal()
 
     def _signal(self):
+        if self.loaded["slots"] > 1 and not self.loaded.get("async"):  # each slot has a thread
+            self.control.send(INTERRUPT)
+            return
         ctypes.CDLL(None).tgkill(self.process.pid, self.process.pid, signal.SIGUSR1)
 
     def _next(self, id, slot):

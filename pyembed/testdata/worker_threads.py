@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from front import FAILED, METRIC, OUTPUT, SUCCEEDED, Worker, kinds, main, outputs
+from front import CANCELED, FAILED, METRIC, OUTPUT, STARTED, SUCCEEDED, Worker, kinds, main, outputs
 
 SLOTS = 4
 ROUNDS = 30
@@ -94,6 +94,47 @@ def test_streams():
                 assert outputs(frames) == [{"i": i, "texts": [str(i)] * i} for i in range(n)], frames
                 assert kinds(frames).count(METRIC) == n and kinds(frames).count(OUTPUT) == n, frames
             worker.drain()
+
+
+# CPython leaves jumps back to the loops' begins out of these try blocks.
+LOOPS = """
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    def run(how: str, path: str) -> Iterator[str]:
+        n = 10**30
+        try:
+            yield "begun"
+            if how == "for":
+                for i in range(n):
+                    str(i)
+                    if not path:
+                        print(i)
+            elif how == "while":
+                while n > 1:
+                    n -= 1
+            elif how == "call":
+                while sorted(range(50)):
+                    n -= 1
+        finally:
+            Path(path).write_text("seen")
+"""
+
+
+def test_cancel_at_the_end_of_a_turn():
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return  # such a thread runs on while main looks where it is
+    with Worker(LOOPS, concurrency=SLOTS, slots=SLOTS) as worker:
+        for how in ["for", "while", "call"]:
+            for turn in range(ROUNDS):
+                slot, path = turn % SLOTS, f"{worker.root}/{how} {turn}"
+                id = worker.submit({"how": how, "path": path}, slot)
+                frames = worker.frames(id, slot)
+                assert [next(frames).kind for _ in range(2)] == [STARTED, OUTPUT]
+                worker.cancel(id, slot)
+                assert kinds(frames) == [CANCELED]
+                with open(path) as file:
+                    assert file.read() == "seen", (how, turn)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -22,4 +23,23 @@ func cancelEveryWait(t *testing.T, python harness.Python) {
 	harness.CancelEveryWait(t, s)
 	harness.WantCode(t, "cancel of the first", s.Cancel("beside"), http.StatusOK)
 	harness.Equal(t, "status of the first", string(harness.Receive(t, beside).Status), "canceled")
+}
+
+// TestThreads_CancelRunsTheCleanUpOfALoop cancels loops at any instruction, also at jumps out of the reach of the try
+// block around them.
+func TestThreads_CancelRunsTheCleanUpOfALoop(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{
+			Python: python.Path, Model: "turns.py:run", Args: []string{"--concurrency", "4"},
+		})
+		for _, how := range []string{"for", "while", "call"} {
+			for i := range 20 {
+				a := harness.CancelRunning(t, s, fmt.Sprint(how, i), harness.Input{"how": how})
+				if a.Status != "canceled" || a.Logs != "begun\nclean\n" {
+					t.Errorf("%s: got %s with the logs %q, want it canceled and its clean-up", how, a, a.Logs)
+				}
+			}
+		}
+	})
 }

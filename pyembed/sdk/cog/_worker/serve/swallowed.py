@@ -29,7 +29,7 @@ _GENERATORS = 0x20 | 0x80 | 0x200
 # The code of a handler begins with it, from Python 3.11 on.
 _PUSH = opmap.get("PUSH_EXC_INFO")
 # What ends a turn of a loop.
-_JUMP = opmap.get("JUMP_BACKWARD")
+JUMP = opmap.get("JUMP_BACKWARD")
 # What every generator ends with, since Python 3.12.
 _INTRINSIC = opmap.get("CALL_INTRINSIC_1")
 
@@ -65,7 +65,12 @@ def is_left_out(frame: FrameType) -> bool:
     Since Python 3.12 some jumps back to the start of a loop are not in the table of the block.
     """
     code, at = frame.f_code, frame.f_lasti
-    return at >= 0 and code.co_code[at] == _JUMP and not _is_tried(code, at)
+    return at >= 0 and code.co_code[at] == JUMP and at in _left_out(code)
+
+
+def leaves_out(frame: FrameType) -> bool:
+    """Return whether a frame or one of its callers has code with a jump that is left out."""
+    return any(True for f in _callers(frame) for _ in _left_out(f.f_code))
 
 
 class TaskCancel:
@@ -188,6 +193,18 @@ def _cleans_up(code: CodeType, at: int) -> bool:
         return False
     lines = {line for begin, end in handlers for line in _lines(code, begin, end)}
     return any(line in lines for line in _lines(code, at, at + 1))
+
+
+def _left_out(code: CodeType) -> Iterator[int]:
+    """Yield the jumps back into a `try` block that are not in its table."""
+    text, argument = code.co_code, 0
+    for at in range(0, len(text), 2):
+        argument = argument << 8 | text[at + 1]
+        target = at + 4 - argument * 2
+        if text[at] == JUMP and not _is_tried(code, at) and _is_tried(code, target):
+            yield at
+        if text[at] != opmap["EXTENDED_ARG"]:
+            argument = 0
 
 
 def _lines(code: CodeType, begin: int, end: int) -> Iterator[int]:
