@@ -34,7 +34,8 @@ static struct {
 
 static void woken(int sig) { (void)sig; }
 
-int px_interrupt_init(void) {
+// init_wake makes the event with which main is woken, and the signal that ends waits. 0, or -1 with errno.
+static int init_wake(void) {
   struct sigaction act = {.sa_handler = woken, .sa_flags = SA_ONSTACK};  // without SA_RESTART
   sigemptyset(&act.sa_mask);
   interrupts.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -311,7 +312,7 @@ static PyObject *note_raised(PX_SELF, PyObject *exception) {
 // set_interrupt_type(type): the exception, of a type that calls raised().
 static PyObject *set_type(PX_SELF, PyObject *type) {
   interrupts.type = Py_NewRef(type);
-  if (px_interrupt_init() < 0) return PyErr_SetFromErrno(PyExc_OSError);
+  if (init_wake() < 0) return PyErr_SetFromErrno(PyExc_OSError);
   Py_RETURN_NONE;
 }
 

@@ -16,9 +16,6 @@
 // px_own_slot is the slot that this thread serves, or NULL: main, and threads of the model.
 extern __thread struct px_channel *px_own_slot;
 
-// px_interrupt_init makes what main waits with. 0 or -1. Before the first slot has a thread.
-int px_interrupt_init(void);
-
 // px_interrupt_wake makes main look for predictions to interrupt, and for threads that have ended. Any thread, no GIL.
 void px_interrupt_wake(void);
 

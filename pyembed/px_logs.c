@@ -88,7 +88,9 @@ static int flush_python(bool at_end) {
   return 0;
 }
 
-int px_flush_model(void) {
+// flush_model is px_flush_stdio while the model runs. A raised exception that is no Exception, such as a cancel, is the
+// model's: 0, or -1 with it set.
+static int flush_model(void) {
   if (flush_python(false) < 0) return -1;
   px_flush_c();
   return 0;
@@ -194,7 +196,7 @@ int px_log_look(struct px_channel *ch, uint64_t id) {
       __fpending(stderr) == 0)
     return 0;
   px_set(&px_w.looked, now);
-  if (px_flush_model() < 0) return -1;
+  if (flush_model() < 0) return -1;
   if (px_log_mark(ch, id) == 0) return 0;
   PyErr_NoMemory();
   return -1;

@@ -17,10 +17,6 @@ int px_logs_load(void);
 // model's own streams are dropped.
 void px_flush_stdio(void);
 
-// px_flush_model is px_flush_stdio while the model runs. A raised exception that is no Exception, such as a cancel, is
-// the model's: 0, or -1 with it set.
-int px_flush_model(void);
-
 // px_flush_c flushes C's stdout and stderr. Any thread.
 void px_flush_c(void);
 
