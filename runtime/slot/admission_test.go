@@ -59,10 +59,7 @@ func TestAdmission_WithQueue(t *testing.T) {
 	l.answer(ipc.KindSucceeded, l.begin().id, 10*time.Second, string(body("slow")))
 	slow.succeeded()
 
-	var flights []*testCall
-	for i := range 4 { // one in the slot, one more in its window, two in the queue
-		flights = append(flights, start(t, p, fmt.Sprint(i)))
-	}
+	flights := startNumbered(t, p, 4) // one in the slot, one more in its window, two in the queue
 	if got := p.Load(); got != (Load{Slots: 1, Capacity: 1, InFlight: 4, Queued: 2}) {
 		t.Errorf("the load is %+v, want 1 slot, capacity 1, 4 in flight, 2 queued", got)
 	}
@@ -125,10 +122,7 @@ func TestAdmission_RetryAfterIsAtLeastSecond(t *testing.T) {
 // TestAdmission_QueueOfPoolWithoutWorkers: the first worker gets the calls that wait for it.
 func TestAdmission_QueueOfPoolWithoutWorkers(t *testing.T) {
 	p := testPool(t, Options{Queue: 5})
-	var flights []*testCall
-	for i := range 5 {
-		flights = append(flights, start(t, p, fmt.Sprint(i)))
-	}
+	flights := startNumbered(t, p, 5)
 	parked(t, flights...)
 	l := newWorker(t, p, 1).ends[0]
 	for i, f := range flights {

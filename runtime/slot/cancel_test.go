@@ -24,10 +24,7 @@ func TestCancel_BeforeSubmit(t *testing.T) {
 func TestCancel_InQueue(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	l := newWorker(t, p, 1).ends[0]
-	var flights []*testCall
-	for _, name := range []string{"running", "window", "first", "second", "third"} {
-		flights = append(flights, start(t, p, name))
-	}
+	flights := startAll(t, p, "running", "window", "first", "second", "third")
 	parked(t, flights...)
 	p.Cancel(flights[3].Call)
 	flights[3].failed(ErrCanceled)
@@ -72,10 +69,7 @@ func TestCancel_InWindow(t *testing.T) {
 func TestCancel_MakesRoomForWaiting(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	w := newWorker(t, p, 2)
-	var flights []*testCall
-	for _, name := range []string{"a", "b", "c", "d"} {
-		flights = append(flights, start(t, p, name))
-	}
+	flights := startAll(t, p, "a", "b", "c", "d")
 	parked(t, flights...)
 	on := func(s *Slot) (of []*testCall) {
 		for _, f := range flights {

@@ -55,10 +55,7 @@ func TestDeadline_OfOneAtIdleSlot(t *testing.T) {
 func TestDeadline_QueuePosition(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	l := newWorker(t, p, 1).ends[0]
-	var flights []*testCall
-	for i := range 5 { // two in the socket, three in the queue
-		flights = append(flights, start(t, p, fmt.Sprint(i)))
-	}
+	flights := startNumbered(t, p, 5) // two in the socket, three in the queue
 	r := l.begin()
 	for begun := range 5 {
 		for i, f := range flights {

@@ -15,10 +15,7 @@ func TestExit_Detach(t *testing.T) {
 	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 1)
 	setWindow(p, w.slots[0], 4)
-	var flights []*testCall
-	for i := range 7 { // four in the socket, three in the queue
-		flights = append(flights, start(t, p, fmt.Sprint(i)))
-	}
+	flights := startNumbered(t, p, 7) // four in the socket, three in the queue
 	parked(t, flights...)
 	l := w.ends[0]
 	l.begin()
@@ -56,10 +53,7 @@ func TestExit_Detach(t *testing.T) {
 func TestExit_DetachRequeues(t *testing.T) {
 	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 3)
-	var flights []*testCall
-	for i := range 9 { // two in each slot, three in the queue
-		flights = append(flights, start(t, p, fmt.Sprint(i)))
-	}
+	flights := startNumbered(t, p, 9) // two in each slot, three in the queue
 	parked(t, flights...)
 	lives := newWorker(t, p, 1).ends[0] // it takes one of the queue, or steals
 	if had := w.terminate("died"); had != 0 {
@@ -78,9 +72,7 @@ func TestExit_DetachRequeues(t *testing.T) {
 		seen[last] = true
 		lives.succeed(r)
 	}
-	for _, f := range flights {
-		f.succeeded()
-	}
+	succeeded(flights...)
 	empty(t, p)
 }
 

@@ -182,9 +182,7 @@ func TestLeader_OneReadWakesAll(t *testing.T) {
 		b = append(ipc.AppendHeader(b, ipc.KindSucceeded, 0, r.id, 1000, len(r.body)), r.body...)
 	}
 	writeAll(t, l.fd, b)
-	for _, f := range flights {
-		f.succeeded()
-	}
+	succeeded(flights...)
 	empty(t, p)
 }
 

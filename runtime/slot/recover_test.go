@@ -1,7 +1,6 @@
 package slot
 
 import (
-	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -35,10 +34,7 @@ func TestRecover_UnsentAnswersOfDeadWorker(t *testing.T) {
 	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 1)
 	setWindow(p, w.slots[0], 8)
-	var flights []*testCall
-	for i := range 5 {
-		flights = append(flights, start(t, p, fmt.Sprint(i)))
-	}
+	flights := startNumbered(t, p, 5)
 	parked(t, flights...)
 	l := w.ends[0]
 	var unsent []byte
@@ -51,9 +47,7 @@ func TestRecover_UnsentAnswersOfDeadWorker(t *testing.T) {
 	if had := w.terminate("worker killed by SIGKILL"); had != 1 {
 		t.Errorf("the model had %d calls, want 1", had)
 	}
-	for _, f := range flights[:3] {
-		f.succeeded()
-	}
+	succeeded(flights[:3]...)
 	flights[3].failed(ErrWorkerExit)
 	next := newWorker(t, p, 1).ends[0]
 	next.succeed(next.begin())

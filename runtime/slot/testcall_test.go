@@ -2,6 +2,7 @@ package slot
 
 import (
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -40,6 +41,15 @@ func start(t testing.TB, p *Pool, name string) *testCall {
 	p.Submit(f.Call)
 	f.wait()
 	return f
+}
+
+// startNumbered starts n calls, whose names are their numbers.
+func startNumbered(t testing.TB, p *Pool, n int) (calls []*testCall) {
+	t.Helper()
+	for i := range n {
+		calls = append(calls, start(t, p, strconv.Itoa(i)))
+	}
+	return calls
 }
 
 // result waits for the call's end.

@@ -44,10 +44,7 @@ func TestWindow_IsFilled(t *testing.T) {
 	p := testPool(t, Options{Queue: 100})
 	w := newWorker(t, p, 1)
 	l := w.ends[0]
-	var flights []*testCall
-	for i := range 50 {
-		flights = append(flights, start(t, p, fmt.Sprint(i)))
-	}
+	flights := startNumbered(t, p, 50)
 	outstanding := func() int { return locked(p, func() int { return w.slots[0].outstanding }) }
 	if got := outstanding(); got != minWindow {
 		t.Errorf("%d lie in the slot that has not learnt yet, want %d", got, minWindow)
@@ -74,10 +71,7 @@ func TestWindow_IsFilled(t *testing.T) {
 func TestWindow_FirstComeFirstServed(t *testing.T) {
 	p := testPool(t, Options{Queue: 20})
 	l := newWorker(t, p, 1).ends[0]
-	var flights []*testCall
-	for i := range 12 {
-		flights = append(flights, start(t, p, fmt.Sprint(i)))
-	}
+	flights := startNumbered(t, p, 12)
 	for i, f := range flights {
 		r := l.begin()
 		if !isFor(r, fmt.Sprint(i)) {
@@ -125,10 +119,7 @@ func TestWindow_IdleSlotFirst(t *testing.T) {
 func TestWindow_IdleSlotSteals(t *testing.T) {
 	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 2)
-	var flights []*testCall
-	for _, name := range []string{"a", "b", "c", "d"} {
-		flights = append(flights, start(t, p, name))
-	}
+	flights := startAll(t, p, "a", "b", "c", "d")
 	slow, fast := w.ends[0], w.ends[1]
 	running := slow.begin()
 	for range 2 {
@@ -141,9 +132,7 @@ func TestWindow_IdleSlotSteals(t *testing.T) {
 	}
 	fast.succeed(stolen)
 	slow.succeed(running)
-	for _, f := range flights {
-		f.succeeded()
-	}
+	succeeded(flights...)
 	empty(t, p)
 }
 
@@ -155,10 +144,7 @@ func TestWindow_IdleSlotStealsFromAnySlot(t *testing.T) {
 	for _, s := range w.slots {
 		setWindow(p, s, 8)
 	}
-	var flights []*testCall
-	for i := range 5 { // three at one slot, two at the other
-		flights = append(flights, start(t, p, fmt.Sprint(i)))
-	}
+	flights := startNumbered(t, p, 5) // three at one slot, two at the other
 	full, other := w.ends[0], w.ends[1]
 	if locked(p, func() bool { return w.slots[1].outstanding == 3 }) {
 		full, other = other, full
@@ -174,9 +160,7 @@ func TestWindow_IdleSlotStealsFromAnySlot(t *testing.T) {
 		full.succeed(r)
 	}
 	other.succeed(running)
-	for _, f := range flights {
-		f.succeeded()
-	}
+	succeeded(flights...)
 	empty(t, p)
 }
 
@@ -185,10 +169,7 @@ func TestWindow_HalfIsStolen(t *testing.T) {
 	p := testPool(t, Options{Queue: 20})
 	w := newWorker(t, p, 1)
 	setWindow(p, w.slots[0], 8)
-	var flights []*testCall
-	for i := range 8 {
-		flights = append(flights, start(t, p, fmt.Sprint(i)))
-	}
+	flights := startNumbered(t, p, 8)
 	slow := w.ends[0]
 	running := slow.begin()
 	second := newWorker(t, p, 1)
@@ -205,9 +186,7 @@ func TestWindow_HalfIsStolen(t *testing.T) {
 		fast.succeed(r)
 	}
 	slow.succeed(running)
-	for _, f := range flights {
-		f.succeeded()
-	}
+	succeeded(flights...)
 	empty(t, p)
 }
 
@@ -230,9 +209,7 @@ func fast(t *testing.T, p *Pool, n int) (w *fakeWorker, flights []*testCall) {
 	r := l.begin()
 	l.answer(ipc.KindSucceeded, r.id, time.Microsecond, string(r.body))
 	first.succeeded()
-	for i := range n {
-		flights = append(flights, start(t, p, fmt.Sprint(i)))
-	}
+	flights = append(flights, startNumbered(t, p, n)...)
 	parked(t, flights...)
 	return w, flights
 }

@@ -26,10 +26,7 @@ func TestWorkerSlots_Retire(t *testing.T) {
 	p := testPool(t, Options{Queue: 20})
 	old := newWorker(t, p, 1)
 	setWindow(p, old.slots[0], 8)
-	var flights []*testCall
-	for i := range 7 { // all in the socket
-		flights = append(flights, start(t, p, fmt.Sprint(i)))
-	}
+	flights := startNumbered(t, p, 7) // all in the socket
 	parked(t, flights[1:]...)
 	begun := old.ends[0].begin()
 	fresh := newWorker(t, p, 1)
@@ -224,8 +221,6 @@ func TestWorkerSlots_LeastLoadedWorker(t *testing.T) {
 			l.succeed(l.begin())
 		}
 	}
-	for _, f := range flights {
-		f.succeeded()
-	}
+	succeeded(flights...)
 	empty(t, p)
 }

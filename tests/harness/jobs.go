@@ -27,6 +27,16 @@ func Enqueue(t testing.TB, s *Server, id string, in any, headers ...string) {
 	}
 }
 
+// EnqueueAtGate creates an asynchronous prediction with its id as token, and waits until it runs. It ends when open is
+// called.
+func EnqueueAtGate(t testing.TB, s *Server, id string) (open func()) {
+	t.Helper()
+	open = MakeFIFO(t, s.Dir, "gate")
+	Enqueue(t, s, id, Input{"gate": "gate", "token": id})
+	WaitStatus(t, s, id, "processing")
+	return open
+}
+
 // StateOf returns the state of a prediction, as a server tells it.
 func StateOf(s *Server, id string) Answer {
 	return s.Do(http.MethodGet, "/predictions/"+id, nil)

@@ -27,9 +27,7 @@ func natsOf(s *harness.Server) int {
 func TestEmbeddedNATS_IsStartedAgain(t *testing.T) {
 	t.Parallel()
 	s := harness.StartMember(t, "embed:"+t.TempDir(), harness.Options{})
-	open := harness.MakeFIFO(t, s.Dir, "gate")
-	harness.Enqueue(t, s, "runs", harness.Input{"gate": "gate", "token": "runs"})
-	harness.WaitStatus(t, s, "runs", "processing")
+	open := harness.EnqueueAtGate(t, s, "runs")
 	harness.Enqueue(t, s, "waits", harness.Input{"token": "waits"})
 	before := natsOf(s)
 	harness.SendSignal(t, before, syscall.SIGKILL)

@@ -61,9 +61,7 @@ func TestNetwork_ServerIsCutOffAndComesBack(t *testing.T) {
 	a := harness.StartMember(t, nats.URL, harness.Options{
 		Wrap: []string{"ip", "netns", "exec", c.name}, Host: "unix:" + filepath.Join(harness.ShortTempDir(t), "socket"),
 	})
-	harness.MakeFIFO(t, a.Dir, "gate")
-	harness.Enqueue(t, a, "p1", harness.Input{"gate": "gate", "token": "p1"})
-	harness.WaitStatus(t, a, "p1", "processing")
+	harness.EnqueueAtGate(t, a, "p1")
 	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
 	c.cut()
 	harness.Eventually(t, "the other server runs it", func() bool { return harness.TimesRun(t, b, "p1") == 2 })

@@ -118,9 +118,7 @@ func TestQueue_AcceptedPredictionsSurviveTheirServer(t *testing.T) {
 	t.Parallel()
 	store := filepath.Join(t.TempDir(), "jobs")
 	s := harness.StartMember(t, "embed:"+store, harness.Options{})
-	harness.MakeFIFO(t, s.Dir, "gate")
-	harness.Enqueue(t, s, "runs", harness.Input{"gate": "gate", "token": "runs"})
-	harness.WaitStatus(t, s, "runs", "processing")
+	harness.EnqueueAtGate(t, s, "runs")
 	for i := range 5 {
 		harness.Enqueue(t, s, fmt.Sprint("waits", i), harness.Input{"token": fmt.Sprint("waits", i)})
 	}
@@ -147,9 +145,7 @@ func TestQueue_PowerLossTakesWhatNoDiskHad(t *testing.T) {
 	t.Parallel()
 	store := filepath.Join(t.TempDir(), "queue")
 	s := harness.StartMember(t, "embed:"+store, harness.Options{})
-	harness.MakeFIFO(t, s.Dir, "gate")
-	harness.Enqueue(t, s, "before", harness.Input{"gate": "gate", "token": "before"})
-	harness.WaitStatus(t, s, "before", "processing")
+	harness.EnqueueAtGate(t, s, "before")
 	s.Kill()
 	_ = os.Remove(filepath.Join(store, "socket")) // it is not a file to copy
 	synced := filepath.Join(t.TempDir(), "queue")
@@ -188,9 +184,7 @@ func TestQueue_DrainGivesItsJobsBack(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := harness.StartMember(t, nats.URL, harness.Options{Args: []string{"--grace", "1s"}})
-	open := harness.MakeFIFO(t, a.Dir, "gate")
-	harness.Enqueue(t, a, "p1", harness.Input{"gate": "gate", "token": "p1"})
-	harness.WaitStatus(t, a, "p1", "processing")
+	open := harness.EnqueueAtGate(t, a, "p1")
 	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
 	a.Stop()
 	harness.Eventually(t, "the other server runs it", func() bool { return harness.TimesRun(t, b, "p1") == 2 })
