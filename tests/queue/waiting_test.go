@@ -14,11 +14,7 @@ import (
 // watched counts the messages of a subject at a NATS server.
 func watched(t testing.TB, at *harness.NATS, subject string) func() int {
 	t.Helper()
-	nc, err := nats.Connect(at.Operator())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
+	nc := harness.JetStream(t, at).Conn()
 	sub, err := nc.SubscribeSync(subject)
 	if err == nil {
 		err = nc.Flush()
@@ -100,11 +96,7 @@ func TestWaiting_NoticesOfAnotherVersion(t *testing.T) {
 	s := harness.StartMember(t, at.URL, harness.Options{})
 	open := harness.MakeFIFO(t, s.Dir, "gate")
 	g := harness.StartGateway(t, at.URL)
-	nc, err := nats.Connect(at.Operator())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
+	nc := harness.JetStream(t, at).Conn()
 	told := make(chan *nats.Msg, 16)
 	if _, err := nc.ChanSubscribe("pinion.reply.m.>", told); err != nil {
 		t.Fatal(err)

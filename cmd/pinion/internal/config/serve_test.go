@@ -51,11 +51,21 @@ func TestServe_OddValuesAreIgnored(t *testing.T) {
 	}
 }
 
-// TestServe_MoreConcurrencyThanThereIs is cut to what there is: Cog has no such limit.
-func TestServe_MoreConcurrencyThanThereIs(t *testing.T) {
+// parsed returns the settings that arguments make, and their flags.
+func parsed(t *testing.T, args []string) (*Serve, *pflag.FlagSet) {
+	t.Helper()
 	var s Serve
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	s.BindFlags(f)
+	if err := f.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return &s, f
+}
+
+// TestServe_MoreConcurrencyThanThereIs is cut to what there is: Cog has no such limit.
+func TestServe_MoreConcurrencyThanThereIs(t *testing.T) {
+	s, f := parsed(t, nil)
 	err := s.FromEnvironment(f, func(name string) string {
 		return map[string]string{"COG_MAX_CONCURRENCY": "5000"}[name]
 	})
@@ -77,12 +87,7 @@ func TestServe_PortPrecedence(t *testing.T) {
 		{without: []string{"SAGEMAKER_BIND_TO_PORT"}, want: 8082},
 		{without: []string{"SAGEMAKER_BIND_TO_PORT", "AIP_HTTP_PORT"}, want: 8083},
 	} {
-		var s Serve
-		f := pflag.NewFlagSet("", pflag.ContinueOnError)
-		s.BindFlags(f)
-		if err := f.Parse(c.args); err != nil {
-			t.Fatal(err)
-		}
+		s, f := parsed(t, c.args)
 		err := s.FromEnvironment(f, func(name string) string {
 			if slices.Contains(c.without, name) {
 				return ""
@@ -97,9 +102,7 @@ func TestServe_PortPrecedence(t *testing.T) {
 
 // TestVariables_LinksToServicesAreIgnored: Kubernetes sets them in each pod beside a service of that name.
 func TestVariables_LinksToServicesAreIgnored(t *testing.T) {
-	var s Serve
-	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	s.BindFlags(f)
+	s, f := parsed(t, nil)
 	err := s.FromEnvironment(f, func(name string) string {
 		return map[string]string{
 			"PORT": "tcp://10.0.0.1:80", "PINION_GRPC_PORT": "tcp://10.0.0.1:80",
@@ -141,12 +144,7 @@ func TestServe_FlagsWithoutEffectAreNamed(t *testing.T) {
 		},
 		{[]string{"--setup-retries", "2"}, nil},
 	} {
-		var s Serve
-		f := pflag.NewFlagSet("", pflag.ContinueOnError)
-		s.BindFlags(f)
-		if err := f.Parse(c.args); err != nil {
-			t.Fatal(err)
-		}
+		s, f := parsed(t, c.args)
 		err := s.FromEnvironment(f, func(string) string { return "" })
 		got := slices.Concat(s.Server.Warnings, s.Model.Warnings)
 		if err != nil || !slices.Equal(got, c.want) {
@@ -198,9 +196,7 @@ func TestServe_BadPlatformValues(t *testing.T) {
 		"SAGEMAKER_BIND_TO_PORT": "http", "AIP_HTTP_PORT": "70000", "AIP_HEALTH_ROUTE": "health",
 		"AIP_PREDICT_ROUTE": "/{any}",
 	} {
-		var s Serve
-		f := pflag.NewFlagSet("", pflag.ContinueOnError)
-		s.BindFlags(f)
+		s, f := parsed(t, nil)
 		err := s.FromEnvironment(f, func(n string) string { return map[string]string{name: value}[n] })
 		if err == nil || !strings.HasPrefix(err.Error(), name+": ") {
 			t.Errorf("%s=%s: %v, want an error and err starting with %q", name, value, err, name+": ")
