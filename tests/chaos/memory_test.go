@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -56,9 +55,7 @@ func TestMemory_ChaosOfMemory(t *testing.T) {
 		t.Skip("no control group can be made here")
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "run.py"), []byte(hoarder), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	harness.WriteFile(t, filepath.Join(dir, "run.py"), hoarder)
 	var tries sync.Map
 	hooks := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, _ := tries.LoadOrStore(r.URL.Path, new(atomic.Int32))

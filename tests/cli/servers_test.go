@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,9 +23,7 @@ type listedServer struct {
 
 func listServers(t *testing.T, c harness.CLI) (servers []listedServer) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(c.Good(t, "ps", "--json")), &servers); err != nil {
-		t.Fatal(err)
-	}
+	harness.FromJSON(t, c.Good(t, "ps", "--json"), &servers)
 	return servers
 }
 
@@ -123,9 +120,7 @@ func TestServers_LeftoversAreNotListed(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, content := range map[string]string{"server.json": text, "lock": ""} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			harness.WriteFile(t, filepath.Join(dir, name), content)
 		}
 	}
 	c := harness.CLI{Env: []string{"TMPDIR=" + tmp}}

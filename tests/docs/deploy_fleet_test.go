@@ -213,9 +213,7 @@ func TestDeployFleet_FleetsComposeFile(t *testing.T) {
 	text := harness.ReadFile(t, "../deploy/compose.fleet.yaml")
 	file := filepath.Join(t.TempDir(), "compose.yaml")
 	// a tag of compose's
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(text, "!override", "")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	harness.WriteFile(t, file, strings.ReplaceAll(text, "!override", ""))
 	d := harness.ReadManifests(t, file)[0]
 	first, second := d.Texts(t, "services", "pinion", "command"), d.Texts(t, "services", "second", "command")
 	accepted(t, first)

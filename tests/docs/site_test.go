@@ -1,7 +1,6 @@
 package docs
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,9 +44,7 @@ func TestSite_PublishKeepsVersionsApart(t *testing.T) {
 		Version string
 		Aliases []string
 	}
-	if err := json.Unmarshal([]byte(git("-C", origin, "show", "gh-pages:versions.json")), &versions); err != nil {
-		t.Fatal(err)
-	}
+	harness.FromJSON(t, git("-C", origin, "show", "gh-pages:versions.json"), &versions)
 	for _, v := range versions {
 		if got, want := strings.Join(v.Aliases, " "), map[string]string{"1.2.3": "latest"}[v.Version]; got != want {
 			t.Errorf("the aliases of %s: got %q, want %q", v.Version, got, want)

@@ -145,9 +145,7 @@ func testOCR(t *testing.T, s *store) {
 	}
 	var lines []struct{ Text string }
 	output := c.predict(`{"image":"data:image/png;base64,` + base64.StdEncoding.EncodeToString(sample) + `"}`)
-	if err := json.Unmarshal([]byte(output), &lines); err != nil {
-		t.Fatal(err)
-	}
+	harness.FromJSON(t, output, &lines)
 	var text string
 	for _, line := range lines {
 		text += line.Text + "\n"
@@ -317,9 +315,7 @@ build:
 	}
 	c := s.start("whole", nil)
 	got := map[string]string{}
-	if err := json.Unmarshal([]byte(c.predict("{}")), &got); err != nil {
-		t.Fatal(err)
-	}
+	harness.FromJSON(t, c.predict("{}"), &got)
 	for name, want := range map[string]string{
 		"packages": "1.17.0", "tree": "/usr/bin/tree", "before": "True", "size": "10", "lines": "it's\n", "token": "False",
 		"greeting": `it's "me"`, "shared": "shared",

@@ -2,7 +2,6 @@ package workers
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -87,9 +86,7 @@ func compileExtension(t *testing.T, python harness.Python) string {
 	}
 	folder := t.TempDir()
 	source := filepath.Join(folder, "needsgil.c")
-	if err := os.WriteFile(source, []byte(extension), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	harness.WriteFile(t, source, extension)
 	out, err := exec.CommandContext(t.Context(), "gcc", "-shared", "-fPIC", "-I"+filepath.Dir(headers[0]),
 		"-o", strings.TrimSuffix(source, ".c")+".so", source).CombinedOutput()
 	if err != nil {

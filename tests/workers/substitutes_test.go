@@ -16,9 +16,7 @@ func TestSubstitutes_LookLikeStandardLibrarys(t *testing.T) {
 		text := harness.RunPython(t, python.Path, harness.Models(t),
 			[]string{"PYTHONPATH=" + harness.Absolute(t, "../pyembed/sdk")},
 			"threads_in_async.py")
-		if err := json.Unmarshal(text, &plain); err != nil {
-			t.Fatalf("%v in %s", err, text)
-		}
+		harness.FromJSON(t, text, &plain)
 		for _, c := range []struct {
 			model string
 			args  []string
