@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -94,7 +93,7 @@ func TestHalfHeaders_AreWithinBudget(t *testing.T) {
 		many = 8000
 	}
 	s := harness.Ready(t, harness.Options{Model: "echo.py:text", Args: []string{"--memory-budget=32MiB", "--grpc-port=0"}})
-	before := mostResident(t, s.PID)
+	before := harness.PeakResident(t, s.PID)
 	half := "GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 31<<10)
 	for range many {
 		c := s.Dial()
@@ -102,24 +101,9 @@ func TestHalfHeaders_AreWithinBudget(t *testing.T) {
 		_, _ = io.WriteString(c, half)
 	}
 	s.Succeed(harness.Input{"text": strings.Repeat("x", 300_000)})
-	if grown, most := mostResident(t, s.PID)-before, 4*32<<20; grown > most {
+	if grown, most := harness.PeakResident(t, s.PID)-before, 4*32<<20; grown > most {
 		t.Errorf("the front had %d MiB more, want at most %d", grown>>20, most>>20)
 	}
-}
-
-// mostResident is the largest resident memory that a process had, in bytes.
-func mostResident(t *testing.T, pid int) int {
-	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var kib int
-	_, rest, _ := strings.Cut(string(text), "VmHWM:")
-	if _, err := fmt.Sscan(rest, &kib); err != nil {
-		t.Fatal(err)
-	}
-	return kib << 10
 }
 
 // TestAnnouncedBodies_KeepNobodyOut: clients of each port announce bodies and stop; others are served.

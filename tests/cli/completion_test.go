@@ -80,11 +80,8 @@ func TestMan_Pages(t *testing.T) {
 		"pinion-serve.1":     {"\\-\\-busy\\-poll", "PINION_WORKERS", "pinion(1)"},
 		"pinion-jobs-list.1": {"\\-\\-ended", "\\-\\-nats"}, "pinion-init.1": {"\\-\\-template"},
 	} {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		harness.WantText(t, name, string(text), want...)
+		text := harness.ReadFile(t, filepath.Join(dir, name))
+		harness.WantText(t, name, text, want...)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "pinion-man.1")); err == nil {
 		t.Error("the command that writes the pages has a page: got no error, want an error")

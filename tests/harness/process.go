@@ -78,11 +78,7 @@ func PeakResident(t testing.TB, pid int) int {
 // statusBytes returns a size of /proc/PID/status.
 func statusBytes(t testing.TB, pid int, name string) int {
 	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, after, found := strings.Cut(string(status), name)
+	_, after, found := strings.Cut(ReadFile(t, fmt.Sprintf("/proc/%d/status", pid)), name)
 	if !found {
 		t.Fatalf("/proc/%d/status has no %s: found = false, want true", pid, name)
 	}
@@ -96,11 +92,7 @@ func statusBytes(t testing.TB, pid int, name string) int {
 // Maps returns what a process has mapped.
 func Maps(t testing.TB, pid int) string {
 	t.Helper()
-	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(maps)
+	return ReadFile(t, fmt.Sprintf("/proc/%d/maps", pid))
 }
 
 // Zombies returns the processes below a server that have ended and were not waited for.

@@ -215,11 +215,8 @@ func testRebuild(t *testing.T, s *store) {
 	if again := layers(); !slices.Equal(first, again) {
 		t.Errorf("nothing has changed, and the layers were %q and are %q, want the same", first, again)
 	}
-	source, err := os.ReadFile(filepath.Join(dir, "run.py"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.write(filepath.Join(dir, "run.py"), string(source)+"\n# changed\n")
+	source := harness.ReadFile(t, filepath.Join(dir, "run.py"))
+	s.write(filepath.Join(dir, "run.py"), source+"\n# changed\n")
 	code := layers()
 	last := len(first) - 1
 	if len(code) != len(first) || !slices.Equal(code[:last], first[:last]) || code[last] == first[last] {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -63,10 +62,7 @@ func TestOipShared_TensorsBySharedMemory(t *testing.T) {
 		clients.Wait()
 	}
 	regions()
-	if maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", s.Worker())); err != nil ||
-		!strings.Contains(string(maps), "pinion-tensors") {
-		t.Errorf(`the worker has no shared memory (%v): got %.300q, want it to contain "pinion-tensors"`, err, string(maps))
-	}
+	harness.WantText(t, "the worker's memory", harness.Maps(t, s.Worker()), "pinion-tensors")
 
 	leave, left := context.WithCancel(t.Context())
 	body, head := binaryTensor(250_000, 7, "wait")

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -192,8 +191,7 @@ func TestMemory_BodiesBeyondMemoryGoToDisk(t *testing.T) {
 		t.Errorf("a client that leaves: %.300s: got no error, want an error", a.String())
 	}
 	harness.Eventually(t, "the files are gone", func() bool {
-		maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", s.PID))
-		return err == nil && !bytes.Contains(maps, []byte(s.Tmp))
+		return !strings.Contains(harness.Maps(t, s.PID), s.Tmp)
 	})
 	harness.WaitResident(t, s, before)
 }

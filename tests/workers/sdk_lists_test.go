@@ -3,7 +3,6 @@ package workers
 import (
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -82,7 +81,7 @@ func TestSDKLists_HundredMegabytesOfLogsFitInBoundedMemory(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "lists.py:Writes"})
 	worker := s.Worker()
 	s.Succeed(harness.Input{"what": "flood", "n": 10})
-	front, model := peak(t, s.PID), peak(t, worker)
+	front, model := harness.PeakResident(t, s.PID), harness.PeakResident(t, worker)
 	a := s.Succeed(harness.Input{"what": "flood", "n": lines})
 	text, notice, found := strings.Cut(a.Logs, "\n[")
 	if !found || len(text) > retained || len(text) < retained-128<<10 { // whole pieces of what was read
@@ -97,24 +96,12 @@ func TestSDKLists_HundredMegabytesOfLogsFitInBoundedMemory(t *testing.T) {
 				length-1)
 		}
 	}
-	if grown := peak(t, worker) - model; grown > 16<<20 {
+	if grown := harness.PeakResident(t, worker) - model; grown > 16<<20 {
 		t.Errorf("the worker has grown by %d MiB, want at most %d", grown>>20, 16<<20)
 	}
-	if grown := peak(t, s.PID) - front; grown > 200<<20 && !harness.Sanitized(t) {
+	if grown := harness.PeakResident(t, s.PID) - front; grown > 200<<20 && !harness.Sanitized(t) {
 		t.Errorf("the front has grown by %d MiB, want at most %d", grown>>20, 200<<20)
 	}
 	harness.Equal(t, "logs of the next prediction", s.Succeed(harness.Input{"what": "nowhere"}).Logs, "seen\n")
 	harness.SameWorker(t, s, worker)
-}
-
-// peak is the most memory that a process has had, in bytes.
-func peak(t *testing.T, pid int) int {
-	t.Helper()
-	status := harness.ReadFile(t, fmt.Sprintf("/proc/%d/status", pid))
-	_, after, _ := strings.Cut(status, "VmHWM:")
-	kilobytes, err := strconv.Atoi(strings.Fields(after)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return kilobytes << 10
 }
