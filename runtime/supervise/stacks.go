@@ -10,7 +10,7 @@ import (
 	"pinion/ipc"
 )
 
-// The fault handler writes the stack of the thread that runs a prediction, whatever that thread does. Python reports
+// The fault handler writes the stack of the thread that runs a prediction, even one that waits in C. Python reports
 // the tasks and other threads, on its main thread. If that is deep in C code, there is no report.
 const (
 	stackTimeout  = 6 * time.Second
