@@ -40,6 +40,7 @@ def find(scene: str) -> Callable[[Look], None]:
 def picture(page: Page, folder: pathlib.Path, scene: str) -> None:
     """Take the page in each size, light and dark."""
     folder.mkdir(parents=True, exist_ok=True)
+    page.evaluate("delete document.documentElement.dataset.theme")  # which a scene may have chosen
     for width, height in SIZES.items():
         page.set_viewport_size({"width": width, "height": height})
         for scheme in ("light", "dark"):
