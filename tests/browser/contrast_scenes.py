@@ -116,3 +116,17 @@ def audited_dialogs(look: Look) -> None:
         for scheme, width in looks(look):
             passes(look, f"{scheme}, {width}, {opens}", width)
         look.page.keyboard.press("Escape")
+
+
+def audited_token(look: Look) -> None:
+    """The dialog that asks for a token passes axe-core, at first and after a wrong one. It hides the rest of the page."""
+    look.refusals = [401]
+    ask = look.page.locator("#token-dialog")
+    for path, reason in (("/docs", "requires a token"), ("/docs", "rejected that token"), ("/dashboard", "rejected that token")):
+        if path not in look.page.url:
+            look.load(path)
+        expect(ask).to_contain_text(reason)
+        for scheme, width in looks(look):
+            look.audit(f"{path}, {reason}, {scheme}, {width}", least=8)
+        ask.locator("input").fill("another token")
+        ask.get_by_role("button", name="Continue").click()

@@ -77,6 +77,7 @@ var scenes = []struct {
 	{name: "keys", model: "Form"},
 	{name: "tabs_audited", scene: "audited_tabs", model: "Shapes", prepare: storeAbout, audits: true},
 	{name: "talk_audited", scene: "audited_talk", model: "Talk", audits: true},
+	{name: "token_audited", scene: "audited_token", model: "Form", waits: true, tokens: true, audits: true},
 	{name: "dialogs_audited", scene: "audited_dialogs", model: "Media", prepare: storeAbout, audits: true},
 	{name: "away", model: "Tokens"},
 	{name: "reloaded", model: "Reloaded"},
