@@ -14,7 +14,6 @@ import (
 	"pinion/runtime/predict"
 	"pinion/runtime/service"
 	"pinion/runtime/slot"
-	"pinion/runtime/watch"
 	"pinion/runtime/webhook"
 )
 
@@ -45,7 +44,7 @@ type source struct {
 	current atomic.Pointer[model.Model] // as it was last read
 	stored  func() []byte               // the document in its folder, or nil
 	python  *locate.Python
-	watcher *watch.Watcher // of the model's folder, or nil
+	watcher *watcher // of the model's folder, or nil
 }
 
 // NewModel makes a model without workers. late means that the server runs already. Close undoes it.

@@ -5,7 +5,6 @@ import (
 
 	"pinion/cmd/pinion/internal/model"
 	"pinion/runtime/supervise"
-	"pinion/runtime/watch"
 )
 
 // watchFolder watches the model's folder, if that was asked for.
@@ -13,7 +12,7 @@ func (m *Model) watchFolder() (err error) {
 	if !m.s.Watch {
 		return nil
 	}
-	m.source.watcher, err = watch.New(m.source.found.Dir, func(err error) {
+	m.source.watcher, err = newWatcher(m.source.found.Dir, func(err error) {
 		m.Log.Warn("a part of the model's folder is not watched", "error", err, "fix",
 			"raise fs.inotify.max_user_watches, or restart after a change there")
 	})

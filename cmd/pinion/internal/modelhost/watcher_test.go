@@ -1,4 +1,4 @@
-package watch
+package modelhost
 
 import (
 	"os"
@@ -14,7 +14,7 @@ import (
 
 // watched is a folder, its watcher, and everything that was reported.
 type watched struct {
-	*Watcher
+	*watcher
 	t   *testing.T
 	dir string
 }
@@ -26,7 +26,7 @@ func watching(t *testing.T, files ...string) *watched {
 		w.write(name, "as it was")
 	}
 	var err error
-	if w.Watcher, err = New(w.dir, func(err error) { t.Error(err) }); err != nil {
+	if w.watcher, err = newWatcher(w.dir, func(err error) { t.Error(err) }); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -177,7 +177,7 @@ func TestWatcher_ChangesGatherUntilTheyAreRead(t *testing.T) {
 }
 
 func TestWatcher_FolderThatIsNotThere(t *testing.T) {
-	if _, err := New(filepath.Join(t.TempDir(), "gone"), nil); err == nil || !strings.Contains(err.Error(), "gone") {
+	if _, err := newWatcher(filepath.Join(t.TempDir(), "gone"), nil); err == nil || !strings.Contains(err.Error(), "gone") {
 		t.Errorf(`the error is %v, want an error and err with "gone"`, err)
 	}
 }

@@ -1,4 +1,4 @@
-package watch
+package modelhost
 
 import (
 	"crypto/sha256"
@@ -20,8 +20,11 @@ import (
 // settleTime is how long nothing must be written before changes are read: editors save in several steps.
 const settleTime = 100 * time.Millisecond
 
-// Watcher watches one folder. Close it.
-type Watcher struct {
+// watcher tells which source and configuration files of a model's folder have changed. Close it.
+//
+// A change is reported once, when the file's content differs and nothing has been written for a moment. So a save is
+// one report, however the editor writes it.
+type watcher struct {
 	dir     string
 	events  *fsnotify.Watcher
 	changes chan []string
@@ -36,14 +39,14 @@ type Watcher struct {
 
 type sum [sha256.Size]byte
 
-// New begins to watch dir. What is in it now is not reported. Another goroutine calls faults with what cannot be
+// newWatcher begins to watch dir. What is in it now is not reported. Another goroutine calls faults with what cannot be
 // watched.
-func New(dir string, faults func(error)) (*Watcher, error) {
+func newWatcher(dir string, faults func(error)) (*watcher, error) {
 	events, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, fmt.Errorf("watch %s: %w", dir, err)
 	}
-	w := &Watcher{
+	w := &watcher{
 		dir: dir, events: events, changes: make(chan []string), done: make(chan struct{}),
 		known: map[string]sum{}, pending: map[string]bool{}, report: map[string]bool{}, faults: faults,
 	}
@@ -60,16 +63,16 @@ func New(dir string, faults func(error)) (*Watcher, error) {
 
 // Changes yields sorted lists of changed files, relative to the folder: all that changed until it is read. Close closes
 // it.
-func (w *Watcher) Changes() <-chan []string { return w.changes }
+func (w *watcher) Changes() <-chan []string { return w.changes }
 
 // Close ends the watching.
-func (w *Watcher) Close() error {
+func (w *watcher) Close() error {
 	err := w.events.Close()
 	<-w.done
 	return err
 }
 
-func (w *Watcher) run() {
+func (w *watcher) run() {
 	defer close(w.done)
 	defer close(w.changes)
 	settled := time.NewTimer(settleTime)
@@ -107,7 +110,7 @@ func (w *Watcher) run() {
 }
 
 // note takes in an event of a path, and reports whether it matters. A new folder is watched at once.
-func (w *Watcher) note(path string) bool {
+func (w *watcher) note(path string) bool {
 	name, err := filepath.Rel(w.dir, path)
 	if err != nil {
 		return false
@@ -143,7 +146,7 @@ func isBelow(name, folder string) bool {
 }
 
 // descend watches the folders at and below a path, and marks their files as pending.
-func (w *Watcher) descend(path string) {
+func (w *watcher) descend(path string) {
 	// the function returns no other error
 	_ = filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -163,7 +166,7 @@ func (w *Watcher) descend(path string) {
 }
 
 // settle looks at the paths with events, and reports the files that differ.
-func (w *Watcher) settle() {
+func (w *watcher) settle() {
 	for path := range w.pending {
 		name, err := filepath.Rel(w.dir, path)
 		if err != nil {
@@ -182,7 +185,7 @@ func (w *Watcher) settle() {
 }
 
 // check compares one file with its last report.
-func (w *Watcher) check(name string) {
+func (w *watcher) check(name string) {
 	before, was := w.known[name]
 	switch now, err := sumOf(filepath.Join(w.dir, name)); {
 	case err != nil && was:
