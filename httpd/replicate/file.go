@@ -12,8 +12,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/protocol"
+	"pinion/runtime/files"
 	"pinion/runtime/logtext"
-	"pinion/runtime/mediatype"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -81,7 +81,7 @@ func (h *handlers) readUpload(form protocol.Form) (*upload, *protocol.Error) {
 		u.metadata = append([]byte(nil), metadata...)
 	}
 	u.name = logtext.Clip(cmp.Or(name, u.name, "file"))
-	u.mediaType = logtext.Clip(cmp.Or(media, mediatype.Of(filepath.Ext(u.name)), "application/octet-stream"))
+	u.mediaType = logtext.Clip(cmp.Or(media, files.MediaType(filepath.Ext(u.name)), "application/octet-stream"))
 	return u, nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"pinion/runtime/logtext"
-	"pinion/runtime/mediatype"
 )
 
 // maxName bounds a file name, in bytes. File systems allow 255, and models may append to names.
@@ -96,5 +95,5 @@ func withExtension(name, kind string) string {
 	if extensionOf(name) != "" {
 		return name
 	}
-	return name + mediatype.Extension(kind)
+	return name + TypeExtension(kind)
 }

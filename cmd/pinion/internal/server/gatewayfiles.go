@@ -11,7 +11,7 @@ import (
 
 	"pinion/httpd/oip"
 	"pinion/httpd/protocol"
-	"pinion/runtime/mediatype"
+	"pinion/runtime/files"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 )
@@ -89,16 +89,16 @@ func (in *jobInput) release() { in.budget.Free(in.charged) }
 type attachedFile struct{ path, media string }
 
 // nextFile returns the input before the next placeholder, its file, and the input behind it, or false if there is none.
-func nextFile(input []byte, files predict.Attachments) (before []byte, f attachedFile, after []byte, ok bool, err error) {
+func nextFile(input []byte, attached predict.Attachments) (before []byte, f attachedFile, after []byte, ok bool, err error) {
 	var placeholder []byte
 	if before, placeholder, after, ok = predict.CutPlaceholder(input); !ok {
 		return input, f, nil, false, nil
 	}
 	number, name, known := predict.ReadPlaceholder(placeholder)
-	if f.path = files.Path(number); !known || f.path == "" {
+	if f.path = attached.Path(number); !known || f.path == "" {
 		return nil, f, nil, false, errors.New("an attached file is missing")
 	}
-	if f.media = mediatype.Of(filepath.Ext(name)); f.media == "" {
+	if f.media = files.MediaType(filepath.Ext(name)); f.media == "" {
 		f.media = "application/octet-stream"
 	}
 	return before, f, after, true, nil

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"pinion/runtime/mediatype"
+	"pinion/runtime/files"
 	"pinion/runtime/rawjson"
 )
 
@@ -158,11 +158,11 @@ func decodeDataURL(text string) (kind string, data []byte, err error) {
 // extension returns the ending of a file's name: by its media type, else by its first bytes.
 func extension(kind string, data []byte) string {
 	const unknown = ".bin"
-	if ext := mediatype.Extension(kind); ext != "" && ext != unknown {
+	if ext := files.TypeExtension(kind); ext != "" && ext != unknown {
 		return ext
 	}
 	found, _, _ := strings.Cut(http.DetectContentType(data), ";")
-	if ext := mediatype.Extension(found); ext != "" && found != "text/plain" {
+	if ext := files.TypeExtension(found); ext != "" && found != "text/plain" {
 		return ext
 	}
 	return unknown
