@@ -12,5 +12,7 @@
 //	/dashboard/search                   the ended predictions that the server still has, by ?q=…
 //	/dashboard/stack                    POST: the Python stack of a prediction that runs
 //
+// A gateway shows its fleet there instead, with the route /dashboard/fleet.
+//
 // Only cmd imports it, and gives the routes to httpd, which decides who may read them.
 package dashboard

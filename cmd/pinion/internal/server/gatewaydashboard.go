@@ -6,19 +6,19 @@ import (
 	"time"
 
 	"pinion/httpd"
-	"pinion/httpd/web/fleet"
+	"pinion/httpd/web/dashboard"
 )
 
 // dashboard returns the live view of the fleet.
 func (g *gateway) dashboard() *httpd.Dashboard {
-	view := fleet.New(g.fleetState)
+	view := dashboard.NewFleet(g.fleetState)
 	return &httpd.Dashboard{Page: view.Page(), Data: view.Data()}
 }
 
 // fleetState returns what the view shows. All queues are asked at once.
-func (g *gateway) fleetState() fleet.State {
+func (g *gateway) fleetState() dashboard.Fleet {
 	models := g.all()
-	state := fleet.State{Models: make([]fleet.Model, len(models))}
+	state := dashboard.Fleet{Models: make([]dashboard.FleetModel, len(models))}
 	if err := g.finder.ready(); err != nil {
 		state.Error = err.Error()
 	}
@@ -30,8 +30,8 @@ func (g *gateway) fleetState() fleet.State {
 	return state
 }
 
-func (m *gatewayModel) fleetModel() fleet.Model {
-	out := fleet.Model{Name: m.name, Docs: "models/" + url.PathEscape(m.name) + "/docs", Servers: []fleet.Server{}}
+func (m *gatewayModel) fleetModel() dashboard.FleetModel {
+	out := dashboard.FleetModel{Name: m.name, Docs: "models/" + url.PathEscape(m.name) + "/docs", Servers: []dashboard.FleetServer{}}
 	summary, servers, err := m.member.Overview()
 	if err != nil {
 		out.Error = err.Error()
@@ -43,7 +43,7 @@ func (m *gatewayModel) fleetModel() fleet.Model {
 	}
 	for _, s := range servers {
 		out.Running += s.Running
-		out.Servers = append(out.Servers, fleet.Server{
+		out.Servers = append(out.Servers, dashboard.FleetServer{
 			Name: s.Name, Slots: s.Slots, Free: s.Free, Running: s.Running, Draining: s.Draining, Version: s.Version,
 			Versions: s.Versions,
 		})

@@ -1,8 +1,9 @@
-package fleet
+package dashboard
 
 import (
 	"embed"
 	"encoding/json"
+	"io/fs"
 	"sync"
 	"time"
 
@@ -11,24 +12,24 @@ import (
 	"pinion/httpd/web"
 )
 
-//go:embed page.html
-var body []byte
+//go:embed fleet/page.html
+var fleetBody []byte
 
-//go:embed style.css
-var style []byte
+//go:embed fleet/style.css
+var fleetStyle []byte
 
-//go:embed scripts/*.js
-var scripts embed.FS
+//go:embed fleet/scripts/*.js
+var fleetScripts embed.FS
 
-// State is what the page shows.
-type State struct {
-	Models []Model `json:"models"`
+// Fleet is what the live view of a gateway shows.
+type Fleet struct {
+	Models []FleetModel `json:"models"`
 	// Error says why there are no models, or not all; "" means nothing is wrong.
 	Error string `json:"error,omitempty"`
 }
 
-// Model is a model that has a job queue.
-type Model struct {
+// FleetModel is a model that has a job queue.
+type FleetModel struct {
 	Name     string `json:"name"`
 	Docs     string `json:"docs"`            // address of its page, relative to the view's
 	Error    string `json:"error,omitempty"` // why its queue cannot be used
@@ -38,12 +39,12 @@ type Model struct {
 	Capacity int64  `json:"capacity"`        // bound of Stored
 	Dead     int    `json:"dead"`            // dead letters
 	// OldestWaiting is for how many seconds the oldest waiting job has waited; nil means none waits.
-	OldestWaiting *float64 `json:"oldest_waiting,omitempty"`
-	Servers       []Server `json:"servers"`
+	OldestWaiting *float64      `json:"oldest_waiting,omitempty"`
+	Servers       []FleetServer `json:"servers"`
 }
 
-// Server is a server that has reported in the last 15 s.
-type Server struct {
+// FleetServer is a server that has reported in the last 15 s.
+type FleetServer struct {
 	Name     string `json:"name"`
 	Slots    int    `json:"slots"`
 	Free     int    `json:"free"`
@@ -54,35 +55,40 @@ type Server struct {
 	Versions map[string]int `json:"versions,omitempty"`
 }
 
-// View is the live view.
-type View struct {
-	read func() State
+// FleetView is the live view of a gateway: the models of the job queues, their servers, and the jobs that wait, run and
+// have died. The page asks for the state every two seconds. However many pages are open, NATS is asked at most once a
+// second.
+type FleetView struct {
+	read func() Fleet
 
 	mu   sync.Mutex
 	at   time.Time // when the answer was read
 	text []byte
 }
 
-// New returns a view of what read returns.
-func New(read func() State) *View { return &View{read: read} }
+// NewFleet returns a view of what read returns.
+func NewFleet(read func() Fleet) *FleetView { return &FleetView{read: read} }
 
-// scriptNames returns the scripts in the order in which they run.
-func scriptNames() []string { return []string{"models", "start"} }
+// fleetScriptNames returns the scripts in the order in which they run.
+func fleetScriptNames() []string { return []string{"models", "start"} }
 
 // Page answers GET /dashboard.
-func (v *View) Page() fasthttp.RequestHandler {
-	return web.Handler(web.Source{Title: "Fleet: live view", HTML: body, Style: style, Scripts: scripts, Names: scriptNames(), Live: true})
+func (v *FleetView) Page() fasthttp.RequestHandler {
+	folder, _ := fs.Sub(fleetScripts, "fleet") // it is a valid path
+	return web.Handler(web.Source{
+		Title: "Fleet: live view", HTML: fleetBody, Style: fleetStyle, Scripts: folder, Names: fleetScriptNames(), Live: true,
+	})
 }
 
 // Data returns the routes that have data, by path.
-func (v *View) Data() map[string]fasthttp.RequestHandler {
+func (v *FleetView) Data() map[string]fasthttp.RequestHandler {
 	return map[string]fasthttp.RequestHandler{"/dashboard/fleet": v.state}
 }
 
 // readEvery is how old an answer may be.
 const readEvery = time.Second
 
-func (v *View) state(ctx *fasthttp.RequestCtx) {
+func (v *FleetView) state(ctx *fasthttp.RequestCtx) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if time.Since(v.at) > readEvery {

@@ -1,4 +1,4 @@
-package fleet
+package dashboard
 
 import (
 	"bytes"
@@ -9,10 +9,10 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// TestPage_FetchesNothingFromElsewhere, and makes no HTML of what it shows.
-func TestPage_FetchesNothingFromElsewhere(t *testing.T) {
+// TestFleet_FetchesNothingFromElsewhere, and makes no HTML of what it shows.
+func TestFleet_FetchesNothingFromElsewhere(t *testing.T) {
 	var ctx fasthttp.RequestCtx
-	New(nil).Page()(&ctx)
+	NewFleet(nil).Page()(&ctx)
 	body, policy := ctx.Response.Body(), string(ctx.Response.Header.Peek("Content-Security-Policy"))
 	if !strings.Contains(policy, "script-src 'sha256-") || strings.Contains(policy, "unsafe") {
 		t.Errorf(`got the policy %q, want it with "script-src 'sha256-" and without "unsafe"`, policy)
@@ -24,8 +24,8 @@ func TestPage_FetchesNothingFromElsewhere(t *testing.T) {
 	}
 }
 
-func TestPage_HasEachScriptOnce(t *testing.T) {
-	entries, err := scripts.ReadDir("scripts")
+func TestFleet_HasEachScriptOnce(t *testing.T) {
+	entries, err := fleetScripts.ReadDir("fleet/scripts")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,19 +33,19 @@ func TestPage_HasEachScriptOnce(t *testing.T) {
 	for _, e := range entries {
 		got = append(got, strings.TrimSuffix(e.Name(), ".js"))
 	}
-	want := scriptNames()
+	want := fleetScriptNames()
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("got the files %q, want %q", got, want)
 	}
 }
 
-// TestView_IsReadOnceASecond, however many pages are open.
-func TestView_IsReadOnceASecond(t *testing.T) {
+// TestFleet_IsReadOnceASecond, however many pages are open.
+func TestFleet_IsReadOnceASecond(t *testing.T) {
 	reads := 0
-	v := New(func() State {
+	v := NewFleet(func() Fleet {
 		reads++
-		return State{Models: []Model{{Name: "<m>", Servers: []Server{}}}}
+		return Fleet{Models: []FleetModel{{Name: "<m>", Servers: []FleetServer{}}}}
 	})
 	for range 100 {
 		var ctx fasthttp.RequestCtx
