@@ -16,7 +16,6 @@ import (
 	"pinion/httpd"
 	"pinion/httpd/protocol"
 	"pinion/httpd/web"
-	"pinion/httpd/web/page"
 	"pinion/runtime/health"
 	"pinion/runtime/jobqueue"
 	"pinion/runtime/metrics"
@@ -168,7 +167,7 @@ func (m *gatewayModel) entry() httpd.ModelEntry {
 
 // page answers with the page to try the model.
 func (m *gatewayModel) page(atRoot bool) fasthttp.RequestHandler {
-	o := page.Options{
+	o := web.PageOptions{
 		Model: m.name, Dashboard: "dashboard", OpenAI: m.g.s.Protocols.OpenAIName(m.name), Help: pageHelp(), Calls: true,
 	}
 	if !atRoot {
@@ -177,7 +176,7 @@ func (m *gatewayModel) page(atRoot bool) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		o := o
 		o.Models = m.g.links(m, atRoot)
-		page.Handler(o)(ctx)
+		web.Page(o)(ctx)
 	}
 }
 

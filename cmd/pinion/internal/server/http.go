@@ -13,7 +13,6 @@ import (
 	"pinion/httpd"
 	"pinion/httpd/protocol"
 	"pinion/httpd/web"
-	"pinion/httpd/web/page"
 )
 
 // openTokens reads the tokens that clients need, where they need one.
@@ -119,7 +118,7 @@ func (m *servedModel) httpModel(monitor bool) httpd.Model {
 	return httpd.Model{
 		Queue: queue, Queueing: queueing,
 		Name: m.pathName(), Service: svc, Title: m.title(), Docs: m.page(false),
-		DocsData:  page.Data(m.pageOptions(false)),
+		DocsData:  web.PageData(m.pageOptions(false)),
 		Dashboard: m.dashboardAt(false, monitor),
 		Reload:    m.server.reloader(func() *servedModel { return m }), OnRequest: m.metrics.Request, Entry: m.entry,
 		Load: m.loader(), Unload: m.unloader(),
@@ -172,22 +171,22 @@ func (m *servedModel) title() string {
 // the time.
 func (f *Server) rootPageData() map[string]fasthttp.RequestHandler {
 	if !f.several {
-		return page.Data(f.first().pageOptions(true))
+		return web.PageData(f.first().pageOptions(true))
 	}
-	data := page.Data(page.Options{}) // every page has the same paths
+	data := web.PageData(web.PageOptions{}) // every page has the same paths
 	for path := range data {
-		data[path] = f.byFirst(func(m *servedModel) fasthttp.RequestHandler { return page.Data(m.pageOptions(true))[path] })
+		data[path] = f.byFirst(func(m *servedModel) fasthttp.RequestHandler { return web.PageData(m.pageOptions(true))[path] })
 	}
 	return data
 }
 
 // page answers with the page to try the model, at the root or below /models.
 func (m *servedModel) page(atRoot bool) fasthttp.RequestHandler {
-	return page.Handler(m.pageOptions(atRoot))
+	return web.Page(m.pageOptions(atRoot))
 }
 
-func (m *servedModel) pageOptions(atRoot bool) page.Options {
-	o := page.Options{
+func (m *servedModel) pageOptions(atRoot bool) web.PageOptions {
+	o := web.PageOptions{
 		Dir: m.of.Found.Dir, Logo: m.of.Found.Logo,
 		Model: m.title(), Dashboard: m.linkToDashboard(), OpenAI: m.server.s.Protocols.OpenAIName(m.Name),
 		Models: m.links(atRoot, "docs"), Help: pageHelp(),

@@ -1,4 +1,4 @@
-package page
+package web
 
 import (
 	"encoding/base64"
@@ -47,15 +47,15 @@ type about struct {
 	Examples []string `json:"examples"`       // files of cog_examples
 }
 
-// Data returns the routes, by path, from which the page gets what the model's folder tells of the model.
-func Data(o Options) map[string]fasthttp.RequestHandler {
+// PageData returns the routes, by path, from which the page gets what the model's folder tells of the model.
+func PageData(o PageOptions) map[string]fasthttp.RequestHandler {
 	return map[string]fasthttp.RequestHandler{
 		"/docs/about":           o.about,
 		"/docs/examples/{file}": o.example,
 	}
 }
 
-func (o Options) about(ctx *fasthttp.RequestCtx) {
+func (o PageOptions) about(ctx *fasthttp.RequestCtx) {
 	a := about{Examples: []string{}}
 	if root, err := os.OpenRoot(o.Dir); err == nil {
 		defer root.Close()
@@ -144,7 +144,7 @@ func read(root *os.Root, name string, limit int64) []byte {
 }
 
 // example answers with a file of the folder of examples, as bytes: nothing of it is a page of this server.
-func (o Options) example(ctx *fasthttp.RequestCtx) {
+func (o PageOptions) example(ctx *fasthttp.RequestCtx) {
 	var content []byte
 	name, _ := ctx.UserValue("file").(string)
 	if plain, err := url.PathUnescape(name); err == nil {

@@ -1,4 +1,4 @@
-package page
+package web
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 // the style in it.
 func TestPage_FetchesNothing(t *testing.T) {
 	var ctx fasthttp.RequestCtx
-	Handler(Options{Model: "a <b>", Dashboard: "dashboard"})(&ctx)
+	Page(PageOptions{Model: "a <b>", Dashboard: "dashboard"})(&ctx)
 	body := ctx.Response.Body()
 	policy := string(ctx.Response.Header.Peek("Content-Security-Policy"))
 	for _, tag := range []string{"script", "style"} {
@@ -39,14 +39,14 @@ func TestPage_FetchesNothing(t *testing.T) {
 		t.Errorf("the page has no link to the live view: got %.300q, want it to contain %q", body, `href="dashboard"`)
 	}
 	var alone fasthttp.RequestCtx
-	if Handler(Options{})(&alone); bytes.Contains(alone.Response.Body(), []byte("Live view")) {
+	if Page(PageOptions{})(&alone); bytes.Contains(alone.Response.Body(), []byte("Live view")) {
 		t.Error("got a link to the live view, want none: there is no live view")
 	}
 	if bytes.Contains(alone.Response.Body(), []byte(">Help<")) {
 		t.Error("got a link to the documents, want none: their address is not known")
 	}
 	var helped fasthttp.RequestCtx
-	Handler(Options{Help: `https://docs.example/"x"`})(&helped)
+	Page(PageOptions{Help: `https://docs.example/"x"`})(&helped)
 	if want := `href="https://docs.example/&#34;x&#34;"`; !bytes.Contains(helped.Response.Body(), []byte(want)) {
 		t.Errorf("got no link %s to the documents", want)
 	}
@@ -62,7 +62,7 @@ func TestPage_FetchesNothing(t *testing.T) {
 
 // TestPage_Scripts: each file of the folder is in the page, once.
 func TestPage_Scripts(t *testing.T) {
-	entries, err := scripts.ReadDir("scripts")
+	entries, err := pageScripts.ReadDir("page/scripts")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestPage_Scripts(t *testing.T) {
 	for _, e := range entries {
 		there = append(there, strings.TrimSuffix(e.Name(), ".js"))
 	}
-	named := slices.Sorted(slices.Values(scriptNames()))
+	named := slices.Sorted(slices.Values(pageNames()))
 	if !slices.Equal(there, named) {
 		t.Errorf("the folder has %q, the page takes %q, want the same", there, named)
 	}

@@ -1,27 +1,26 @@
-package page
+package web
 
 import (
 	"bytes"
 	"embed"
+	"io/fs"
 	"strconv"
 
 	"github.com/valyala/fasthttp"
-
-	"pinion/httpd/web"
 )
 
-//go:embed page.html
-var body []byte
+//go:embed page/page.html
+var pageBody []byte
 
-//go:embed style.css
-var style []byte
+//go:embed page/style.css
+var pageStyle []byte
 
-//go:embed scripts/*.js
-var scripts embed.FS
+//go:embed page/scripts/*.js
+var pageScripts embed.FS
 
-// scriptNames returns the scripts in the order in which they run, after those of package web. Only the last one runs
+// pageNames returns the page's scripts in the order in which they run, after the shared ones. Only the last one runs
 // code.
-func scriptNames() []string {
+func pageNames() []string {
 	return []string{
 		"model", "tabs", "controls", "rows", "files", "capture", "form", "memory", "share", "markdown", "media", "lightbox",
 		"zip", "views", "result", "code", "openai", "colors", "chat", "about", "examples", "history", "run", "health",
@@ -37,8 +36,8 @@ const link = `    <a class="pill" id="live" href="/*dashboard*/">Live view</a>
 const helpLink = `    <a class="pill" id="help" href="/*help*/" target="_blank" rel="noreferrer">Help</a>
 `
 
-// Options of the page.
-type Options struct {
+// PageOptions are those of the page at /docs.
+type PageOptions struct {
 	// Model is the model's name.
 	Model string
 	// Dashboard is the address of the live view, relative to the page's; "" means the page has no link to it.
@@ -48,7 +47,7 @@ type Options struct {
 	// Root is the way from the page's folder to the server's root, as "/../.."; "" means it is the root.
 	Root string
 	// Models are links to the pages of all models; nil means there is one.
-	Models []web.Link
+	Models []Link
 	// Calls means that the model may call others, though Models names none: those of another server.
 	Calls bool
 	// Dir is the model's folder, and Logo a picture in it; "" means none.
@@ -57,17 +56,18 @@ type Options struct {
 	OpenAI string
 }
 
-// Handler answers with the page of a model.
-func Handler(o Options) fasthttp.RequestHandler {
-	html := body
+// Page answers with the page of a model.
+func Page(o PageOptions) fasthttp.RequestHandler {
+	html := pageBody
 	if o.Dashboard == "" {
-		html = bytes.Replace(body, []byte(link), nil, 1)
+		html = bytes.Replace(pageBody, []byte(link), nil, 1)
 	}
 	if o.Help == "" {
 		html = bytes.Replace(html, []byte(helpLink), nil, 1)
 	}
-	return web.Handler(web.Source{
-		Title: o.Model, HTML: html, Style: style, Scripts: scripts, Names: scriptNames(), Media: true,
+	scripts, _ := fs.Sub(pageScripts, "page") // it is a valid path
+	return Handler(Source{
+		Title: o.Model, HTML: html, Style: pageStyle, Scripts: scripts, Names: pageNames(), Media: true,
 		Texts: map[string]string{
 			"about": strconv.FormatBool(o.Dir != ""),
 			"calls": strconv.FormatBool(o.Calls || o.Models != nil),

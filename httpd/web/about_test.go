@@ -1,4 +1,4 @@
-package page
+package web
 
 import (
 	"bytes"
@@ -34,7 +34,7 @@ func TestAbout_StaysInTheFolder(t *testing.T) {
 	if err := unix.Mkfifo(filepath.Join(examples, "pipe.json"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	routes := Data(Options{Dir: dir, Logo: "large.png"})
+	routes := PageData(PageOptions{Dir: dir, Logo: "large.png"})
 	var ctx fasthttp.RequestCtx
 	routes["/docs/about"](&ctx)
 	if got, want := string(ctx.Response.Body()), `{"readme":"# Fox","examples":["a b.json"]}`; got != want {
