@@ -7,7 +7,6 @@ import (
 
 	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/logging"
-	"pinion/cmd/pinion/internal/logging/sentry"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/server"
@@ -38,7 +37,7 @@ func newServe() *cobra.Command {
 			if s.Telemetry, err = telemetry.Read(of.Getenv, of.Observability); err != nil {
 				return err
 			}
-			if s.Sentry, err = sentry.Read(of.Getenv, os.Environ()); err != nil {
+			if s.Sentry, err = logging.ReadSentry(of.Getenv, os.Environ()); err != nil {
 				s.Server.Warnings = append(s.Server.Warnings, err.Error())
 			}
 			var read server.Reader

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/logging"
-	"pinion/cmd/pinion/internal/logging/sentry"
 	"pinion/cmd/pinion/internal/terminal"
 	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/memory"
@@ -55,7 +54,7 @@ type Server struct {
 	WebhookKey            webhook.Key   // zero means none is given
 	WebhookInterval       time.Duration // between two webhooks of logs; negative means none
 	Telemetry             *telemetry.Config
-	Sentry                *sentry.Config // nil means errors are not reported
+	Sentry                *logging.SentryConfig // nil means errors are not reported
 	Protocols             Protocols
 	Jobs                  Jobs
 	Warnings              []string // of Cog's variables with invalid values, and of flags without an effect

@@ -8,7 +8,6 @@ import (
 
 	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/logging"
-	"pinion/cmd/pinion/internal/logging/sentry"
 	"pinion/cmd/pinion/internal/modelhost"
 	"pinion/cmd/pinion/internal/process"
 	"pinion/httpd"
@@ -30,7 +29,7 @@ type Server struct {
 	setupBegan atomic.Int64
 	sink       *logging.Sink        // where log goes
 	telemetry  *telemetry.Telemetry // nil means it is off
-	sentry     *sentry.Reporter     // nil means it is off
+	sentry     *logging.Reporter    // nil means it is off
 	dir        *process.RunDir
 	budget     *memory.Budget
 	files      *files.Store

@@ -2,7 +2,7 @@ package server
 
 import (
 	"pinion/cmd/internal/version"
-	"pinion/cmd/pinion/internal/logging/sentry"
+	"pinion/cmd/pinion/internal/logging"
 	"pinion/runtime/metrics/otlp"
 	"pinion/runtime/telemetry"
 )
@@ -17,7 +17,7 @@ func (f *Server) beginTelemetry() (err error) {
 		return err
 	}
 	f.log = f.telemetry.Follow(f.log, f.telemetry.Tracer())
-	f.sentry = sentry.Start(f.s.Sentry, version.Pinion, f.log)
+	f.sentry = logging.StartSentry(f.s.Sentry, version.Pinion, f.log)
 	f.log = f.sentry.Follow(f.log)
 	return nil
 }

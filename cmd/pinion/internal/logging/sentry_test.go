@@ -1,4 +1,4 @@
-package sentry
+package logging
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ func TestRead_DSN(t *testing.T) {
 		"abc":                                         "",
 		"https://abc@sentry.example.com:port/project": "",
 	} {
-		c, err := Read(func(name string) string { return map[string]string{"SENTRY_DSN": dsn}[name] }, nil)
+		c, err := ReadSentry(func(name string) string { return map[string]string{"SENTRY_DSN": dsn}[name] }, nil)
 		switch {
 		case want == "" && (err == nil || strings.Contains(err.Error(), "abc")):
 			t.Errorf("%q: got %v, want an error without the key", dsn, err)
@@ -34,7 +34,7 @@ func TestRead_DSN(t *testing.T) {
 			t.Errorf("%q: got %+v, %v, want %s", dsn, c, err, want)
 		}
 	}
-	if c, err := Read(func(string) string { return "" }, nil); c != nil || err != nil {
+	if c, err := ReadSentry(func(string) string { return "" }, nil); c != nil || err != nil {
 		t.Errorf("got %v, %v without a DSN, want nothing", c, err)
 	}
 }
@@ -55,7 +55,7 @@ func collected(t *testing.T, environ []string,
 		answer(w, q)
 	}))
 	t.Cleanup(server.Close)
-	c, err := Read(func(name string) string {
+	c, err := ReadSentry(func(name string) string {
 		return map[string]string{
 			"SENTRY_DSN":         strings.Replace(server.URL, "//", "//abc@", 1) + "/7",
 			"SENTRY_ENVIRONMENT": "test",
@@ -66,7 +66,7 @@ func collected(t *testing.T, environ []string,
 	}
 	written = new(bytes.Buffer)
 	inner := slog.New(slog.NewTextHandler(written, nil))
-	r = Start(c, "1.2.3", inner)
+	r = StartSentry(c, "1.2.3", inner)
 	t.Cleanup(r.Stop)
 	return r, r.Follow(inner), written, func() (sent []map[string]any) {
 		r.Stop()
@@ -191,7 +191,7 @@ func TestReporter_HeedsSentrysLimit(t *testing.T) {
 }
 
 func TestReporter_NilIsOff(t *testing.T) {
-	r := Start(nil, "1", slog.Default())
+	r := StartSentry(nil, "1", slog.Default())
 	if log := slog.Default(); r.Follow(log) != log {
 		t.Error("got another logger, want the same")
 	}

@@ -1,4 +1,4 @@
-package sentry
+package logging
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Config says where errors are reported, and with which environment and release.
-type Config struct {
+// SentryConfig says where errors are reported, and with which environment and release.
+type SentryConfig struct {
 	endpoint    *url.URL // of envelopes
 	key         string   // the public key of the DSN
 	environment string
@@ -17,13 +17,16 @@ type Config struct {
 	secrets     []string // values that no report may have
 }
 
-// Read reads the settings. nil means nothing is to be reported. An error says what is wrong with the DSN.
-func Read(getenv func(string) string, environ []string) (*Config, error) {
+// ReadSentry reads the settings SENTRY_DSN, SENTRY_ENVIRONMENT and SENTRY_RELEASE. nil means nothing is to be reported.
+// An error says what is wrong with the DSN.
+func ReadSentry(getenv func(string) string, environ []string) (*SentryConfig, error) {
 	dsn := strings.TrimSpace(getenv("SENTRY_DSN"))
 	if dsn == "" {
 		return nil, nil
 	}
-	c := &Config{environment: getenv("SENTRY_ENVIRONMENT"), release: getenv("SENTRY_RELEASE"), secrets: secretsOf(environ)}
+	c := &SentryConfig{
+		environment: getenv("SENTRY_ENVIRONMENT"), release: getenv("SENTRY_RELEASE"), secrets: secretsOf(environ),
+	}
 	if err := c.parse(dsn); err != nil {
 		return nil, fmt.Errorf("SENTRY_DSN is ignored: %w", err)
 	}
@@ -33,7 +36,7 @@ func Read(getenv func(string) string, environ []string) (*Config, error) {
 var errDSN = errors.New("must have the form https://KEY@HOST/PROJECT")
 
 // parse reads a DSN: scheme://key@host/path/project. A secret after the key is of older servers, and not needed.
-func (c *Config) parse(dsn string) error {
+func (c *SentryConfig) parse(dsn string) error {
 	u, err := url.Parse(dsn)
 	if err != nil || u.Host == "" || u.User == nil || u.User.Username() == "" ||
 		u.Scheme != "https" && u.Scheme != "http" {

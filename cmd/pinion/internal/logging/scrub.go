@@ -1,4 +1,4 @@
-package sentry
+package logging
 
 import (
 	"regexp"

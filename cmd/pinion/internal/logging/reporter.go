@@ -1,4 +1,4 @@
-package sentry
+package logging
 
 import (
 	"bytes"
@@ -30,9 +30,13 @@ const (
 	maxWait        = time.Hour
 )
 
-// Reporter sends errors to Sentry. A nil one does nothing.
+// Reporter reports the errors of the server's log to Sentry, as Cog's server does: failed setups, workers that die, what
+// the server cannot do. Warnings go with them as breadcrumbs. Failed predictions are the model's results, and are not
+// reported. A nil Reporter does nothing.
+//
+// It never blocks its caller: what Sentry does not take in time is dropped.
 type Reporter struct {
-	config   Config
+	config   SentryConfig
 	agent    string
 	host     string
 	scrub    scrubber
@@ -50,8 +54,8 @@ type Reporter struct {
 	reported    map[string]time.Time // by title
 }
 
-// Start starts to send, if c asks for that. version is this program's; log gets what goes wrong with it.
-func Start(c *Config, version string, log *slog.Logger) *Reporter {
+// StartSentry starts to send, if c asks for that. version is this program's; log gets what goes wrong with it.
+func StartSentry(c *SentryConfig, version string, log *slog.Logger) *Reporter {
 	if c == nil {
 		return nil
 	}

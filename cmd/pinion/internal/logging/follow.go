@@ -1,4 +1,4 @@
-package sentry
+package logging
 
 import (
 	"context"
@@ -10,22 +10,22 @@ func (r *Reporter) Follow(log *slog.Logger) *slog.Logger {
 	if r == nil {
 		return log
 	}
-	return slog.New(handler{Handler: log.Handler(), reporter: r})
+	return slog.New(follower{Handler: log.Handler(), reporter: r})
 }
 
-type handler struct {
+type follower struct {
 	slog.Handler
 	reporter *Reporter
 	attrs    []slog.Attr // of With
 }
 
 // Enabled is true also for records that the log itself leaves out.
-func (h handler) Enabled(ctx context.Context, level slog.Level) bool {
+func (h follower) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn || h.Handler.Enabled(ctx, level)
 }
 
 // Handle reports a record, and writes it.
-func (h handler) Handle(ctx context.Context, rec slog.Record) error {
+func (h follower) Handle(ctx context.Context, rec slog.Record) error {
 	if rec.Level >= slog.LevelWarn {
 		h.reporter.take(rec, h.attrs)
 	}
@@ -35,10 +35,10 @@ func (h handler) Handle(ctx context.Context, rec slog.Record) error {
 	return h.Handler.Handle(ctx, rec)
 }
 
-func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return handler{h.Handler.WithAttrs(attrs), h.reporter, append(h.attrs[:len(h.attrs):len(h.attrs)], attrs...)}
+func (h follower) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return follower{h.Handler.WithAttrs(attrs), h.reporter, append(h.attrs[:len(h.attrs):len(h.attrs)], attrs...)}
 }
 
-func (h handler) WithGroup(name string) slog.Handler {
-	return handler{h.Handler.WithGroup(name), h.reporter, h.attrs}
+func (h follower) WithGroup(name string) slog.Handler {
+	return follower{h.Handler.WithGroup(name), h.reporter, h.attrs}
 }
