@@ -51,7 +51,7 @@ func ratioOf(share float64) func(trace.ID) bool {
 func always(trace.ID) bool { return true }
 func never(trace.ID) bool  { return false }
 
-// scope names who made the spans.
+// scope names who made the spans and the metrics.
 const scope = "pinion"
 
 func spanContext(c trace.Context) oteltrace.SpanContext {

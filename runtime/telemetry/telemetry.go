@@ -91,9 +91,8 @@ func (t *Telemetry) startSpans() error {
 	return nil
 }
 
-// SendMetrics begins to send what the producer has, at the interval of the settings. Where metrics are off it does
-// nothing.
-func (t *Telemetry) SendMetrics(p sdkmetric.Producer) error {
+// SendMetrics begins to send the set's metrics, at the interval of the settings. Where metrics are off it does nothing.
+func (t *Telemetry) SendMetrics(set MetricSet) error {
 	if t == nil || t.config.Metrics == nil {
 		return nil
 	}
@@ -101,7 +100,7 @@ func (t *Telemetry) SendMetrics(p sdkmetric.Producer) error {
 	if err != nil {
 		return err
 	}
-	reader := []sdkmetric.PeriodicReaderOption{sdkmetric.WithProducer(p)}
+	reader := []sdkmetric.PeriodicReaderOption{sdkmetric.WithProducer(producer{set, t.version})}
 	if every := t.config.MetricInterval; every > 0 {
 		reader = append(reader, sdkmetric.WithInterval(every))
 	}

@@ -7,8 +7,8 @@ import (
 	"pinion/httpd/protocol"
 	"pinion/runtime/gpu/nvml"
 	"pinion/runtime/metrics"
-	"pinion/runtime/metrics/otlp"
 	"pinion/runtime/supervise"
+	"pinion/runtime/telemetry"
 )
 
 // makeMetrics makes the metrics of the server and of its models: one set for both where there is one model.
@@ -62,7 +62,7 @@ func (m *servedModel) jobs() *metrics.Jobs {
 
 // metricsPage is the metrics of the server and all its models.
 type metricsPage interface {
-	otlp.Set
+	telemetry.MetricSet
 	Write(accept string) (contentType string, body []byte)
 }
 

@@ -3,7 +3,6 @@ package server
 import (
 	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/logging"
-	"pinion/runtime/metrics/otlp"
 	"pinion/runtime/telemetry"
 )
 
@@ -22,6 +21,4 @@ func (f *Server) beginTelemetry() (err error) {
 	return nil
 }
 
-func (f *Server) sendMetrics() error {
-	return f.telemetry.SendMetrics(otlp.Producer{Set: f.allMetrics(), Version: version.Pinion})
-}
+func (f *Server) sendMetrics() error { return f.telemetry.SendMetrics(f.allMetrics()) }

@@ -1,4 +1,4 @@
-package otlp
+package telemetry
 
 import (
 	"context"
@@ -14,35 +14,35 @@ import (
 	"pinion/runtime/metrics"
 )
 
-// scope is the name under which the metrics are sent.
-const scope = "pinion"
-
-// Producer has the metrics of a set, or of several.
-type Producer struct {
-	Set     Set
-	Version string // of the server
+// producer turns metrics into OpenTelemetry's data, whenever they are sent: recording them stays as it is.
+//
+// All that the page shows has the same name and unit here, and times are cumulative. Beside it are the metrics that
+// OpenTelemetry and Cog have names for.
+type producer struct {
+	set     MetricSet
+	version string // of the server
 }
 
-// Set is what Producer needs of a metrics.Set.
-type Set interface {
+// MetricSet is what is needed of a metrics.Set, or of several.
+type MetricSet interface {
 	Started() time.Time
 	Gather() []metrics.Family
 	GatherConventional() []metrics.Family
 }
 
-var _ sdkmetric.Producer = Producer{}
+var _ sdkmetric.Producer = producer{}
 
-func (p Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
-	c := conversion{start: p.Set.Started(), now: time.Now()}
+func (p producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
+	c := conversion{start: p.set.Started(), now: time.Now()}
 	var produced []metricdata.Metrics
-	for _, families := range [][]metrics.Family{p.Set.Gather(), p.Set.GatherConventional()} {
+	for _, families := range [][]metrics.Family{p.set.Gather(), p.set.GatherConventional()} {
 		for i := range families {
 			if f := &families[i]; len(f.Samples) > 0 {
 				produced = append(produced, c.metric(f))
 			}
 		}
 	}
-	return []metricdata.ScopeMetrics{{Scope: instrumentation.Scope{Name: scope, Version: p.Version}, Metrics: produced}},
+	return []metricdata.ScopeMetrics{{Scope: instrumentation.Scope{Name: scope, Version: p.version}, Metrics: produced}},
 		nil
 }
 

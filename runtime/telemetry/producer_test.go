@@ -1,4 +1,4 @@
-package otlp
+package telemetry
 
 import (
 	"bytes"
@@ -67,7 +67,7 @@ func used() *metrics.Set {
 
 func produce(t *testing.T, s *metrics.Set) map[string]metricdata.Metrics {
 	t.Helper()
-	scopes, err := Producer{Set: s}.Produce(t.Context())
+	scopes, err := producer{set: s}.Produce(t.Context())
 	if err != nil || len(scopes) != 1 {
 		t.Fatalf("%d scopes, %v, want 1", len(scopes), err)
 	}
