@@ -86,7 +86,7 @@ func TestCallsSlow_ReaderSlowsTheModelDown(t *testing.T) {
 				t.Errorf("%s, items of %d bytes: got %d of %d, and %d of them early, want all, and a quarter at most",
 					model, size, read, most, ahead)
 			}
-			if total := size * most; grown > total/2 {
+			if total := size * most; grown > total/2 && !harness.Sanitized(t) {
 				t.Errorf("%s, items of %d bytes: the server grew by %d bytes, want less than half of %d",
 					model, size, grown, total)
 			}

@@ -28,7 +28,7 @@ func TestConnections_LeaveDescriptorsForServer(t *testing.T) {
 	t.Parallel()
 	descriptors := 1024
 	if harness.IsFull() {
-		descriptors = 4096
+		descriptors = 2048
 	}
 	s := harness.Ready(t, harness.Options{
 		Model: "dying.py:Runner", Args: []string{"--grpc-port=0", "--metrics-port=0"}, Wrap: withDescriptors(descriptors),
@@ -59,10 +59,12 @@ func TestConnections_LeaveDescriptorsForServer(t *testing.T) {
 			}
 			answer.Body.Close()
 		}
-		_, client := s.GRPC()
-		if _, err := client.ServerLive(t.Context(), &pb.ServerLiveRequest{}); err != nil {
-			t.Errorf("ServerLive, with the connections at %s: %v", address, err)
-		}
+		harness.Eventually(t, "ServerLive, with the connections at "+address, func() bool {
+			conn, client := s.GRPC()
+			defer conn.Close()
+			_, err := client.ServerLive(t.Context(), &pb.ServerLiveRequest{})
+			return err == nil
+		})
 		if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +103,7 @@ func TestHalfHeaders_AreWithinBudget(t *testing.T) {
 		_, _ = io.WriteString(c, half)
 	}
 	s.Succeed(harness.Input{"text": strings.Repeat("x", 300_000)})
-	if grown, most := harness.PeakResident(t, s.PID)-before, 4*32<<20; grown > most {
+	if grown, most := harness.PeakResident(t, s.PID)-before, 4*32<<20; grown > most && !harness.Sanitized(t) {
 		t.Errorf("the front had %d MiB more, want at most %d", grown>>20, most>>20)
 	}
 }
@@ -161,7 +163,7 @@ func TestUnreadStreams_GiveWay(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
 		Dir: harness.NewFolder(t, "run.py", harness.HoarderModel), Model: "run.py:Runner", CutsOff: true,
-		Args: []string{"--memory-budget=16MiB", "--grace=2s"},
+		Args: []string{"--memory-budget=16MiB", "--grace=2s", "--queue=1"}, // for the last request, while the first one runs
 	})
 	const body = `{"input":{"n":1000,"size":400}}`
 	for range 350 { // more than are left alone
