@@ -7,12 +7,12 @@
 #include <signal.h>
 
 #include "px_interrupt.h"
+#include "px_jump.h"
 #include "px_stack.h"
 #include "px_swallowed.h"
 #include "px_worker.h"
 
 #define PX_LOOKS 16
-#define PX_DELAYS 16
 
 // What was done last. With the GIL, on the main thread.
 static struct {
@@ -22,7 +22,6 @@ static struct {
   bool diverted;  // it does
   PyObject *frame;  // what the handler interrupts, while it runs; borrowed
   bool looking;  // the handler runs Python code, which it does not interrupt
-  int delays;  // how many instructions have passed at which the exception may miss its try block; at most PX_DELAYS
   int looks;  // how often the handler looks at once whether the exception was dropped
   uint64_t at;  // when the exception was raised
   bool printed;  // Python has printed an exception that was dropped
@@ -45,12 +44,6 @@ static uint64_t take(struct px_channel *ch, PyObject *frame) {
   bool again = word == ch->cancel_taken;
   if (again && (cancel.ch != ch || !(px_w.raised ? was_dropped(frame) : cancel.diverted))) return 0;
   if (px_in_import(frame)) return 0;
-  if (cancel.delays < PX_DELAYS && px_left_out(frame)) {
-    cancel.delays++;
-    raise(SIGUSR1);
-    return 0;
-  }
-  cancel.delays = 0;
   if (!again) px_cancel_forget();
   cancel.ch = ch;
   ch->cancel_taken = word;
@@ -101,6 +94,7 @@ static PyObject *interrupt(PX_SELF, PyObject *args) {
     type = diverted && diverted != Py_None ? diverted : px_w.cancel_type;
   }
   Py_CLEAR(px_w.raised);
+  px_catch_at_jump(cancel.frame);
   PyObject *text = PyUnicode_FromString("the prediction was canceled");
   px_w.raised = text ? PyObject_CallFunctionObjArgs(type, text, NULL) : NULL;
   Py_XDECREF(text);

@@ -33,8 +33,6 @@ struct px_channel {
   _Atomic bool interrupted;  // its exception is to be raised with the next bytecode
   PyObject *raised;  // that exception, once it was raised, or NULL
   uint64_t raised_at;  // when, by px_now
-  PyObject *followed;  // the code in which each instruction may raise it, or NULL; main's own
-  int looks;  // how often main has seen that none did; main's own
 
   struct px_json_room *room;  // for arrays of the answer to current; NULL: there is none; GIL held
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "px_crash.h"
+#include "px_jump.h"
 #include "px_swallowed.h"
 #include "px_worker.h"
 
@@ -19,16 +20,11 @@
 #define PX_FIRST_WAKE 2  // ms
 #define PX_LAST_WAKE 64
 
-// How often main looks whether the thread has run an instruction that is followed.
-#define PX_LOOKS 6
-
 __thread struct px_channel *px_own_slot;
 
 static struct {
   int fd;  // an eventfd
   PyObject *type;  // of the exception; making one calls raised()
-  PyObject *instructions;  // of serve/instructions.py; NULL: not imported yet
-  int jump;  // the operation that ends a turn of a loop; < 0: there is none
   _Atomic int threads;  // that serve slots
 } interrupts = {.fd = -1};
 
@@ -161,82 +157,11 @@ static bool was_swallowed(struct px_channel *ch, uint64_t id, PyObject *frame) {
   return swallowed;
 }
 
-// follow makes on_instruction run before each instruction of what a frame runs, if the exception may miss a try block
-// otherwise. It returns the code, or NULL. GIL held.
-static PyObject *follow(PyObject *frame) {
-  if (!interrupts.instructions) {
-    PyObject *module = PyImport_ImportModule("cog._worker.serve.instructions");
-    interrupts.instructions = module ? PyObject_CallMethod(module, "Instructions", NULL) : NULL;
-    PyObject *jump = px_attribute(module, "JUMP");
-    interrupts.jump = jump ? (int)PyLong_AsLong(jump) : -1;
-    Py_XDECREF(jump);
-    Py_XDECREF(module);
-  }
-  PyObject *code = NULL;
-  if (interrupts.instructions) code = PyObject_CallMethod(interrupts.instructions, "follow", "O", frame);
-  PyErr_Clear();
-  if (code == Py_None) Py_CLEAR(code);
-  return code;
-}
-
-// unfollow undoes follow. It takes the reference.
-static void unfollow(PyObject *code) {
-  PyObject *done = PyObject_CallMethod(interrupts.instructions, "unfollow", "O", code);
-  PyErr_Clear();
-  Py_XDECREF(done);
-  Py_DECREF(code);
-}
-
-// raise_soon makes Python raise the exception in a slot's thread. interrupt_mu is locked.
-static void raise_soon(struct px_channel *ch) {
-  PyThreadState_SetAsyncExc((unsigned long)ch->thread, interrupts.type);
-  atomic_store(&ch->interrupted, true);
-}
-
-// end_following ends what interrupt began, when the exception was raised or the thread runs no Python code.
-static void end_following(struct px_channel *ch) {
-  if (!ch->followed || (atomic_load(&ch->interrupted) && ch->looks++ < PX_LOOKS)) return;
-  unfollow(ch->followed);
-  ch->followed = NULL;
-  pthread_mutex_lock(&ch->interrupt_mu);
-  if (atomic_load(&ch->interrupted)) raise_soon(ch);
-  pthread_mutex_unlock(&ch->interrupt_mu);
-}
-
-static bool is_jump(PyObject *code, long offset) {
-  PyObject *text = px_attribute(code, "co_code");
-  char *s;
-  Py_ssize_t n;
-  bool read = text && PyBytes_AsStringAndSize(text, &s, &n) == 0 && offset < n;
-  bool is = read && (unsigned char)s[offset] == interrupts.jump;
-  PyErr_Clear();
-  Py_XDECREF(text);
-  return is;
-}
-
-// on_instruction(code, offset): raises the exception that is pending in this thread, if any. A jump may be out of the
-// reach of its try block, so it is raised after that.
-static PyObject *on_instruction(PX_SELF, PyObject *args) {
-  PyObject *code;
-  long offset;
-  if (!px_interrupt_pending()) Py_RETURN_NONE;
-  if (!PyArg_ParseTuple(args, "Ol", &code, &offset)) return NULL;
-  if (is_jump(code, offset)) {
-    pthread_mutex_lock(&px_own_slot->interrupt_mu);
-    PyThreadState_SetAsyncExc((unsigned long)px_own_slot->thread, NULL);
-    pthread_mutex_unlock(&px_own_slot->interrupt_mu);
-    Py_RETURN_NONE;
-  }
-  px_interrupt_raise();
-  return NULL;
-}
-
 // interrupt interrupts the prediction of a slot, if the front asked for its end. true: main is to look again soon. Many
 // libraries cannot be imported again after an import that failed, so that is waited for. GIL held.
 static bool interrupt(struct px_channel *ch) {
-  end_following(ch);
   uint64_t id = atomic_load(&ch->page->running), word = atomic_load(&ch->page->cancel);
-  if (id == 0 || (word & ~PX_CANCEL_AGAIN) != id) return ch->followed;
+  if (id == 0 || (word & ~PX_CANCEL_AGAIN) != id) return false;
   atomic_store(&ch->page->noticed, id);
   pthread_mutex_lock(&ch->interrupt_mu);
   bool inside = ch->inside == id, due = inside && ch->cancel_taken != word;
@@ -244,21 +169,18 @@ static bool interrupt(struct px_channel *ch) {
   pthread_mutex_unlock(&ch->interrupt_mu);
   PyObject *frame = look ? frame_of(ch->thread) : NULL;
   bool importing = frame && px_in_import(frame), again = look && !due && !importing && was_swallowed(ch, id, frame);
-  if (frame && !importing && (due || again) && !ch->followed) {
-    ch->followed = follow(frame);
-    ch->looks = 0;
-  }
   Py_XDECREF(frame);
   if (importing && due) return true;
   pthread_mutex_lock(&ch->interrupt_mu);
   if (ch->inside == id && (ch->cancel_taken != word || again)) {
     ch->cancel_taken = word;
-    raise_soon(ch);
+    PyThreadState_SetAsyncExc((unsigned long)ch->thread, interrupts.type);
+    atomic_store(&ch->interrupted, true);
   }
   bool pending = ch->inside == id && atomic_load(&ch->interrupted);
   if (pending) pthread_kill(ch->thread, PX_WAKE);
   pthread_mutex_unlock(&ch->interrupt_mu);
-  return pending || ch->followed;
+  return pending;
 }
 
 // is_over tells whether a slot's thread has ended, or is not waited for: the front has given its prediction up.
@@ -300,12 +222,15 @@ static PyObject *run(PX_SELF, PyObject *count) {
   }
 }
 
-// raised(exception): the exception exists, and from now on the thread's waits take as long as they want. It may be
-// cleaning up.
-static PyObject *note_raised(PX_SELF, PyObject *exception) {
+// raised(exception, frame): the exception exists, and from now on the thread's waits take as long as they want. It may
+// be cleaning up. Python raises it in the frame.
+static PyObject *note_raised(PX_SELF, PyObject *args) {
+  PyObject *exception, *frame;
+  if (!PyArg_ParseTuple(args, "OO", &exception, &frame)) return NULL;
   if (!px_own_slot) Py_RETURN_NONE;
   set_raised(px_own_slot, Py_NewRef(exception));
   atomic_store(&px_own_slot->interrupted, false);
+  px_catch_at_jump(frame);
   Py_RETURN_NONE;
 }
 
@@ -318,8 +243,7 @@ static PyObject *set_type(PX_SELF, PyObject *type) {
 
 PyMethodDef px_interrupt_methods[] = {
     {"interrupts", run, METH_O, NULL},
-    {"on_instruction", on_instruction, METH_VARARGS, NULL},
-    {"raised", note_raised, METH_O, NULL},
+    {"raised", note_raised, METH_VARARGS, NULL},
     {"set_interrupt_type", set_type, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -2,8 +2,8 @@
 //
 // Python runs handlers of signals on the main thread only, so no signal can raise an exception in another one. Main
 // waits in interrupts() for the front's PX_INTERRUPT, and has Python raise the exception with the thread's next
-// bytecode (PyThreadState_SetAsyncExc), or by sys.monitoring if that may miss a try block: serve/instructions.py. A
-// thread that waits in a system call also gets PX_WAKE: the functions of px_waits.c then return early to Python's code.
+// bytecode (PyThreadState_SetAsyncExc). A thread that waits in a system call also gets PX_WAKE: the functions of
+// px_waits.c then return early to Python's code.
 #ifndef PX_INTERRUPT_H
 #define PX_INTERRUPT_H
 

@@ -9,6 +9,7 @@
 #include "px_crash.h"
 #include "px_fork.h"
 #include "px_interrupt.h"
+#include "px_jump.h"
 #include "px_json.h"
 #include "px_logs.h"
 #include "px_pipes.h"
@@ -185,8 +186,8 @@ PyObject *px_module_init(void) {
   if (status == 0) status = px_w.yielded ? PyObject_SetAttrString(module, "YIELDED", px_w.yielded) : -1;
   PyMethodDef *more[] = {px_task_methods,   px_preload_methods,   px_request_methods, px_pipes_methods,
                          px_call_methods,   px_thread_methods,    px_batch_methods,   px_substitute_methods,
-                         px_cancel_methods, px_interrupt_methods, px_wait_methods,    px_crash_methods,
-                         px_stack_methods,  px_waiter_methods};
+                         px_cancel_methods, px_interrupt_methods, px_jump_methods,    px_wait_methods,
+                         px_crash_methods,  px_stack_methods,     px_waiter_methods};
   for (size_t i = 0; status == 0 && i < sizeof more / sizeof *more; i++)
     status = PyModule_AddFunctions(module, more[i]);
   if (status == 0) status = px_logs_load();

@@ -77,17 +77,6 @@ static bool swallowed_in_python(PyObject *raised, uint64_t age, PyObject *frame,
   return swallowed;
 }
 
-bool px_left_out(PyObject *frame) {
-  if (!frame || frame == Py_None) return false;
-  PyObject *module = PyImport_ImportModule("cog._worker.serve.swallowed");
-  PyObject *answer = module ? PyObject_CallMethod(module, "is_left_out", "O", frame) : NULL;
-  bool is = answer == Py_True;
-  PyErr_Clear();
-  Py_XDECREF(answer);
-  Py_XDECREF(module);
-  return is;
-}
-
 bool px_was_swallowed(PyObject *raised, uint64_t at, PyObject *frame, pthread_t thread) {
   uint64_t age = px_now() - at;
   bool referred = !PyUnstable_Object_IsUniquelyReferenced(raised);

@@ -12,9 +12,6 @@
 // import that failed. GIL held.
 bool px_in_import(PyObject *frame);
 
-// px_left_out tells whether what is raised in a frame now may miss its try block: serve/swallowed.py. GIL held.
-bool px_left_out(PyObject *frame);
-
 // PX_SWALLOW_PAUSE is how long in ns an exception that Python code may have swallowed is not raised again, at least.
 #define PX_SWALLOW_PAUSE 90000000
 

@@ -122,8 +122,6 @@ LOOPS = """
 
 
 def test_cancel_at_the_end_of_a_turn():
-    if not getattr(sys, "_is_gil_enabled", lambda: True)():
-        return  # such a thread runs on while main looks where it is
     with Worker(LOOPS, concurrency=SLOTS, slots=SLOTS) as worker:
         for how in ["for", "while", "call"]:
             for turn in range(ROUNDS):

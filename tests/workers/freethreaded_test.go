@@ -41,6 +41,11 @@ func TestFreeThreaded_CancelEndsEveryKindOfWaiting(t *testing.T) {
 	eachFreeThreaded(t, cancelEveryWait)
 }
 
+func TestFreeThreaded_CancelRunsTheCleanUpOfALoop(t *testing.T) {
+	t.Parallel()
+	eachFreeThreaded(t, cancelTurns)
+}
+
 // extension is a module that does not say that it needs no GIL.
 const extension = `#include <Python.h>
 static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "needsgil", NULL, -1, NULL};

@@ -25,21 +25,29 @@ func cancelEveryWait(t *testing.T, python harness.Python) {
 	harness.Equal(t, "status of the first", string(harness.Receive(t, beside).Status), "canceled")
 }
 
-// TestThreads_CancelRunsTheCleanUpOfALoop cancels loops at any instruction, also at jumps out of the reach of the try
-// block around them.
-func TestThreads_CancelRunsTheCleanUpOfALoop(t *testing.T) {
+// TestCancel_RunsTheCleanUpOfALoop cancels loops at any instruction, also at jumps out of the reach of the try block
+// around them.
+func TestCancel_RunsTheCleanUpOfALoop(t *testing.T) {
 	t.Parallel()
-	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+	harness.EachPython(t, cancelTurns)
+}
+
+func cancelTurns(t *testing.T, python harness.Python) {
+	t.Helper()
+	for _, slots := range []string{"1", "4"} {
 		s := harness.Ready(t, harness.Options{
-			Python: python.Path, Model: "turns.py:run", Args: []string{"--concurrency", "4"},
+			Python: python.Path, Model: "turns.py:run", Args: []string{"--concurrency", slots},
 		})
-		for _, how := range []string{"for", "while", "call"} {
+		for how, want := range map[string]string{
+			"count": "begun\nclean\n", "compute": "begun\nclean\n", "call": "begun\nclean\n",
+			"nest": "begun\ncaught\nclosed\nclean\n",
+		} {
 			for i := range 20 {
 				a := harness.CancelRunning(t, s, fmt.Sprint(how, i), harness.Input{"how": how})
-				if a.Status != "canceled" || a.Logs != "begun\nclean\n" {
-					t.Errorf("%s: got %s with the logs %q, want it canceled and its clean-up", how, a, a.Logs)
+				if a.Status != "canceled" || a.Logs != want {
+					t.Errorf("%s of %s slots: got %s with the logs %q, want it canceled and %q", how, slots, a, a.Logs, want)
 				}
 			}
 		}
-	})
+	}
 }

@@ -28,8 +28,6 @@ LONG = 2_000_000_000
 _GENERATORS = 0x20 | 0x80 | 0x200
 # The code of a handler begins with it, from Python 3.11 on.
 _PUSH = opmap.get("PUSH_EXC_INFO")
-# What ends a turn of a loop.
-JUMP = opmap.get("JUMP_BACKWARD")
 # What every generator ends with, since Python 3.12.
 _INTRINSIC = opmap.get("CALL_INTRINSIC_1")
 
@@ -57,20 +55,6 @@ def is_swallowed(
     elif not running and not caught.f_code.co_flags & _GENERATORS:
         pause = SHORT  # the function has returned, and its caller has seen no exception
     return age >= pause and not any(_cleans_up(f.f_code, f.f_lasti) for f in stack)
-
-
-def is_left_out(frame: FrameType) -> bool:
-    """Return whether what is raised in a frame now may miss the `try` block around its loop.
-
-    Since Python 3.12 some jumps back to the start of a loop are not in the table of the block.
-    """
-    code, at = frame.f_code, frame.f_lasti
-    return at >= 0 and code.co_code[at] == JUMP and at in _left_out(code)
-
-
-def leaves_out(frame: FrameType) -> bool:
-    """Return whether a frame or one of its callers has code with a jump that is left out."""
-    return any(True for f in _callers(frame) for _ in _left_out(f.f_code))
 
 
 class TaskCancel:
@@ -195,18 +179,6 @@ def _cleans_up(code: CodeType, at: int) -> bool:
     return any(line in lines for line in _lines(code, at, at + 1))
 
 
-def _left_out(code: CodeType) -> Iterator[int]:
-    """Yield the jumps back into a `try` block that are not in its table."""
-    text, argument = code.co_code, 0
-    for at in range(0, len(text), 2):
-        argument = argument << 8 | text[at + 1]
-        target = at + 4 - argument * 2
-        if text[at] == JUMP and not _is_tried(code, at) and _is_tried(code, target):
-            yield at
-        if text[at] != opmap["EXTENDED_ARG"]:
-            argument = 0
-
-
 def _lines(code: CodeType, begin: int, end: int) -> Iterator[int]:
     return (
         line
@@ -217,8 +189,10 @@ def _lines(code: CodeType, begin: int, end: int) -> Iterator[int]:
 
 if _PUSH is not None:
 
-    def _table(code: CodeType) -> Iterator[tuple[int, int, int, bool]]:
-        """Yield begin, end, handler and whether that notes the instruction.
+    def table(code: CodeType) -> Iterator[tuple[int, int, int, int]]:
+        """Yield begin, end and handler of each block, and its depth of the stack, doubled.
+
+        The last bit says whether the handler notes the instruction.
 
         The format of the table is that of CPython's `InternalDocs/exception_handling.md`.
         """
@@ -235,20 +209,20 @@ if _PUSH is not None:
             begin = number(first) * 2
             end = begin + number(next(data)) * 2
             handler = number(next(data)) * 2
-            yield begin, end, handler, bool(number(next(data)) & 1)
+            yield begin, end, handler, number(next(data))
 
     def _handlers(code: CodeType) -> Iterable[tuple[int, int]]:
         text = code.co_code
         return (
             (begin, end)
-            for begin, end, handler, notes in _table(code)
-            if notes and text[handler] not in (_PUSH, _INTRINSIC)
+            for begin, end, handler, depth in table(code)
+            if depth & 1 and text[handler] not in (_PUSH, _INTRINSIC)
         )
 
     def _is_tried(code: CodeType, at: int) -> bool:
         """Return whether a handler of the function catches what an instruction raises."""
-        table = list(_table(code))
-        while (after := next((h for b, e, h, _ in table if b <= at < e), None)) is not None:
+        entries = list(table(code))
+        while (after := next((h for b, e, h, _ in entries if b <= at < e), None)) is not None:
             if code.co_code[after] == _PUSH:
                 return True
             at = after  # Python's own code, which raises it again
@@ -257,6 +231,10 @@ if _PUSH is not None:
 else:
     _SETUPS = [opmap[n] for n in ("SETUP_FINALLY", "SETUP_WITH", "SETUP_ASYNC_WITH") if n in opmap]
     _ENDS = [opmap[n] for n in ("RERAISE", "POP_EXCEPT") if n in opmap]
+
+    def table(code: CodeType) -> Iterator[tuple[int, int, int, int]]:
+        """Yield nothing: there is no such table."""
+        return iter(())
 
     def _blocks(code: CodeType) -> Iterator[tuple[int, int]]:
         """Yield begin and handler of each block that has one."""

@@ -1,0 +1,13 @@
+// px_jump.c lets the exception of a cancel be caught at the end of a turn of a loop.
+#ifndef PX_JUMP_H
+#define PX_JUMP_H
+
+#include "px_python.h"
+
+// px_catch_at_jump lets a frame catch what is about to be raised in it, though its compiler left the instruction out of
+// the try block: serve/jumps.py. NULL and None do nothing. GIL held, on the thread that runs the frame.
+void px_catch_at_jump(PyObject *frame);
+
+extern PyMethodDef px_jump_methods[];
+
+#endif
