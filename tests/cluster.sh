@@ -58,5 +58,5 @@ cluster_suite() {
     CGO_ENABLED=0 GOBIN=$(realpath "$cache/cluster") go install "$helm" || return
   go_suite 70-cluster PINION_BIN="$PWD/bin/pinion" PINION_PYTHON="$(choose_python)" PINION_TEST_CLUSTER="$cluster:$cache/cluster" \
     PINION_TEST_DEFINITIONS="$(module_folder "github.com/kedacore/keda/v2@v$keda"):$(module_folder "$prometheus_operator")" \
-    -count=1 -timeout 60m ./tests/cluster
+    -count=1 ./tests/cluster
 }

@@ -24,7 +24,7 @@ cmd_release-test() {
 # install_suite installs the files of dist.
 install_suite() {
   go_suite 30-install PINION_TEST_FULL=1 PINION_BIN="$cache/release/amd64/pinion" PINION_TEST_DIST="$PWD/dist" \
-    PINION_TEST_ROOTS="$kept/release" PINION_TEST_EMULATE="$cache/emulate" -count=1 -timeout 60m ./tests/release
+    PINION_TEST_ROOTS="$kept/release" PINION_TEST_EMULATE="$cache/emulate" -count=1 ./tests/release
 }
 
 # release_again makes the release in a clone in another folder, with empty caches, and compares every byte.

@@ -23,7 +23,7 @@ suite() {
 }
 
 # go_suite NAME [VARIABLE=VALUE...] ARGUMENT... is a suite of `go test` with the arguments. Four packages run at once, for
-# their tests wait more than they compute.
+# their tests wait more than they compute. An hour is for the simulations under the race detector on a busy machine.
 go_suite() {
   local name=$1 settings=()
   shift
@@ -31,7 +31,7 @@ go_suite() {
     settings+=("$1")
     shift
   done
-  suite "$name" go_events "$results/$name" env "${settings[@]}" go test -json -p 4 -tags "$tags" "$@"
+  suite "$name" go_events "$results/$name" env "${settings[@]}" go test -json -p 4 -timeout 60m -tags "$tags" "$@"
 }
 
 # go_events FILE COMMAND... writes what the command prints to FILE.json, and leaves its complaints in the log. Tests that
