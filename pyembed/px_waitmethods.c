@@ -86,7 +86,7 @@ static PyObject *call_original(struct method *m, PyObject *self, PyObject *const
   PyObject *all[1 + MOST_ARGS] = {self};
   Py_ssize_t count = n + (names ? PyTuple_Size(names) : 0);
   if (count > MOST_ARGS) return PyErr_Format(PyExc_TypeError, "%s takes fewer arguments", m->definition.ml_name);
-  memcpy(all + 1, args, (size_t)count * sizeof *args);
+  if (count > 0) memcpy(all + 1, args, (size_t)count * sizeof *args);  // without arguments args may be NULL
   return PyObject_Vectorcall(m->original, all, (size_t)n + 1, names);
 }
 
