@@ -13,6 +13,6 @@
 // own control group and not of those around it. It reads no memory limit, and cannot tell a limit of one CPU from one
 // of two.
 //
-// The heap of a server that serves models has room, so that Go's collector does not run too often: allocating a block
-// that is never touched raises the collector's trigger. GOGC in the environment switches this off.
+// A server that serves models sets Go's collector after each of its runs, so that a small heap does not make it run too
+// often, and a large one is only doubled. GOGC in the environment switches this off.
 package server

@@ -4,14 +4,19 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"sync"
 	"time"
 )
 
-// Go's collector starts a cycle when the heap has doubled. The front's heap is 3 MB, so under load that is thirty
-// cycles a second. A block that is never touched counts as heap and delays the next cycle; it takes addresses, not
-// memory. A larger GOGC gains as much, but multiplies a large live heap (docs/experiments.md).
-const heapRoom = 16 << 20
+// Go's collector starts a cycle when the heap has doubled. The front's heap is 3 MB, so under load that would be thirty
+// cycles a second. Instead it starts after so many bytes, and at the doubling of a larger heap. A fixed GOGC gains as
+// much, but multiplies a large live heap, and a block that is never touched is doubled itself (docs/experiments.md).
+const heapGrowth = 18 << 20
+
+// heapFloor is the live heap up to which the collector's percentage is the largest: Go takes that percentage of 4 MiB as
+// the least size of a heap.
+const heapFloor = 4 << 20
 
 // heapQuietTime is for how long the collector must have had nothing to do before the memory of a busy time is given
 // back.
@@ -20,16 +25,17 @@ const heapQuietTime = 5 * time.Second
 // worthwhileRelease is how much must have been given back for another attempt, in bytes.
 const worthwhileRelease = 2 << 20
 
-// heap gives the collector room, and the system its memory back when the room is not needed any more.
+// heap lets the collector run after heapGrowth, and gives the system its memory back after a busy time.
 type heap struct {
-	room []byte
+	live    []metrics.Sample // what the last cycle found; only the finalizer's goroutine uses it
+	percent int              // as the collector has it; only the finalizer's goroutine writes it
 
 	mu       sync.Mutex
 	timer    *time.Timer
 	released time.Time // when memory was last given back, which takes its own cycles
 }
 
-// PauseHeap is for a front that starts: it allocates less than the room, and a cycle would only slow it down. newHeap
+// PauseHeap is for a front that starts: it allocates less than heapGrowth, and a cycle would only slow it down. newHeap
 // ends it.
 func PauseHeap() {
 	if os.Getenv("GOGC") == "" {
@@ -42,8 +48,13 @@ func newHeap() *heap {
 	if os.Getenv("GOGC") != "" {
 		return nil
 	}
-	debug.SetGCPercent(100)
-	h := &heap{room: make([]byte, heapRoom)}
+	h := &heap{
+		live: []metrics.Sample{
+			{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"},
+		},
+		percent: percentFor(0),
+	}
+	debug.SetGCPercent(h.percent)
 	h.timer = time.AfterFunc(heapQuietTime, h.release) // after what starting took
 	h.follow()
 	return h
@@ -53,9 +64,29 @@ func newHeap() *heap {
 // h.
 func (h *heap) follow() {
 	runtime.SetFinalizer(&struct{ h *heap }{h}, func(*struct{ h *heap }) {
+		h.adapt()
 		h.collected()
 		h.follow()
 	})
+}
+
+// percentFor returns the percentage with which a heap grows by heapGrowth, or doubles if it is larger.
+func percentFor(live uint64) int {
+	return int(max(100, heapGrowth*100/max(live, heapFloor)))
+}
+
+// adapt sets the percentage for what is alive now. Setting it stops all goroutines for a moment, so small changes wait.
+func (h *heap) adapt() {
+	metrics.Read(h.live)
+	var live uint64
+	for _, s := range h.live {
+		live += s.Value.Uint64()
+	}
+	percent := percentFor(live)
+	if change := percent - h.percent; change*8 > h.percent || -change*8 > h.percent {
+		h.percent = percent
+		debug.SetGCPercent(percent)
+	}
 }
 
 func (h *heap) collected() {

@@ -1,8 +1,12 @@
 package server
 
 import (
+	"fmt"
 	"runtime"
+	"runtime/metrics"
 	"testing"
+
+	"pinion/tests/await"
 )
 
 // sink keeps what a test allocates from being optimised away.
@@ -19,7 +23,7 @@ func cyclesOf(bytes int) uint32 {
 	return after.NumGC - before.NumGC
 }
 
-func TestHeap_CollectorHasRoom(t *testing.T) {
+func TestHeap_CollectsAfterGrowthAndGivesBack(t *testing.T) {
 	t.Setenv("GOGC", "100")
 	if got := newHeap(); got != nil {
 		t.Errorf("GOGC is set, and not heeded: got %+v, want nil", got)
@@ -27,17 +31,17 @@ func TestHeap_CollectorHasRoom(t *testing.T) {
 	t.Setenv("GOGC", "")
 	h := newHeap()
 	h.timer.Stop()
-	runtime.GC() // the room counts from the next cycle on
-	if n := cyclesOf(heapRoom * 3 / 4); n != 0 {
-		t.Errorf("%d cycles for less than the room, want 0", n)
+	runtime.GC()                               // what other tests allocated does not count
+	if n := cyclesOf(heapGrowth / 2); n != 0 { // a cycle starts up to 30 % before the growth, to end at it
+		t.Errorf("%d cycles for half of the growth, want 0", n)
 	}
-	if n := cyclesOf(4 * heapRoom); n == 0 {
-		t.Errorf("no cycle for four times the room: got %d, want anything but 0", n)
+	if n := cyclesOf(4 * heapGrowth); n == 0 {
+		t.Errorf("no cycle for four times the growth: got %d, want anything but 0", n)
 	}
 	before := fromSystem()
 	h.release()
-	if after := fromSystem(); before-after < heapRoom/2 {
-		t.Errorf("rest gave back %d bytes of %d, want at least %d", before-after, before, heapRoom/2)
+	if after := fromSystem(); before-after < heapGrowth/2 {
+		t.Errorf("rest gave back %d bytes of %d, want at least %d", before-after, before, heapGrowth/2)
 	}
 	h.timer.Stop()
 	h.collected() // by rest itself
@@ -51,4 +55,32 @@ func TestHeap_CollectorHasRoom(t *testing.T) {
 	if !h.timer.Stop() {
 		t.Error("no timer gives back what the next busy time takes: Stop = false, want true")
 	}
+}
+
+// TestHeap_LargeHeapsDouble: a large live heap is not multiplied, and a small one grows by heapGrowth again after it.
+func TestHeap_LargeHeapsDouble(t *testing.T) {
+	for live, want := range map[uint64]int{0: 450, 4 << 20: 450, 9 << 20: 200, 18 << 20: 100, 1 << 30: 100} {
+		if got := percentFor(live); got != want {
+			t.Errorf("percentage for %d live bytes: got %d, want %d", live, got, want)
+		}
+	}
+	t.Setenv("GOGC", "")
+	h := newHeap()
+	defer h.timer.Stop()
+	large := make([]byte, 4*heapGrowth)
+	awaitPercent(t, 100)
+	runtime.KeepAlive(large)
+	awaitPercent(t, percentFor(heapGrowth/2))
+}
+
+// awaitPercent collects until the collector's percentage is at least so large, or exactly 100.
+func awaitPercent(t *testing.T, want int) {
+	t.Helper()
+	sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	await.Eventually(t, fmt.Sprintf("the percentage to become %d", want), func() bool {
+		runtime.GC()
+		metrics.Read(sample)
+		got := int(sample[0].Value.Uint64())
+		return got == want || want > 100 && got > want
+	})
 }
