@@ -10,7 +10,7 @@ import (
 	"pinion/httpd/transport"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // TestArrivals_SlowClientsGiveTheirMemoryBack: clients that announce a body and stop, in each form, or stop within a
@@ -54,9 +54,9 @@ func TestArrivals_SlowClientsGiveTheirMemoryBack(t *testing.T) {
 				slow.send(c.sent)
 				clients = append(clients, slow)
 			}
-			await.Eventually(t, "they hold the memory", func() bool { return b.Stats().Used > 7*mib })
+			assert.Eventually(t, "they hold the memory", func() bool { return b.Stats().Used > 7*mib })
 			size := 3 * mib
-			await.Eventually(t, "a body is served", func() bool {
+			assert.Eventually(t, "a body is served", func() bool {
 				slow := s.dial(t)
 				slow.send(head + fmt.Sprintf("application/json\r\nContent-Length: %d\r\n\r\n%s{}", size,
 					strings.Repeat(" ", size-2)))
@@ -70,7 +70,7 @@ func TestArrivals_SlowClientsGiveTheirMemoryBack(t *testing.T) {
 			for _, slow := range clients {
 				slow.Close()
 			}
-			await.Eventually(t, "nothing is charged", func() bool { return b.Stats().Used == 0 })
+			assert.Eventually(t, "nothing is charged", func() bool { return b.Stats().Used == 0 })
 		})
 	}
 }
@@ -103,7 +103,7 @@ func TestChargeInUse_WaitingRequests(t *testing.T) {
 			if c.charged {
 				want = c.parkAbove + most/(transport.InUseCost+2*header)
 			}
-			await.Eventually(t, "each runs or is refused", func() bool {
+			assert.Eventually(t, "each runs or is refused", func() bool {
 				return len(f.started)+int(b.Stats().Refusals) == c.clients
 			})
 			// Short headers beside the long one are charged too.
@@ -135,7 +135,7 @@ func TestChargeInUse_WaitingRequests(t *testing.T) {
 			if refused != int(b.Stats().Refusals) {
 				t.Errorf("got %d refused, want %d", refused, b.Stats().Refusals)
 			}
-			await.Eventually(t, "nothing is charged", func() bool { return b.Stats().Used == 0 })
+			assert.Eventually(t, "nothing is charged", func() bool { return b.Stats().Used == 0 })
 		})
 	}
 }

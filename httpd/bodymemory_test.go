@@ -11,7 +11,7 @@ import (
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 const mib = 1 << 20
@@ -69,7 +69,7 @@ func TestBodymemory_BodiesAreCharged(t *testing.T) {
 			}
 			conn := send()
 			if c.known || what == "zstd" { // which needs room before it is read
-				await.Eventually(t, "it waits", func() bool { return b.Waiting() == 1 })
+				assert.Eventually(t, "it waits", func() bool { return b.Waiting() == 1 })
 				b.Free(27 * mib)
 				conn.want(200)
 				b.Free(f.request().Charged)

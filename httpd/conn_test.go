@@ -14,7 +14,7 @@ import (
 
 	"pinion/httpd/transport"
 	"pinion/runtime/connlimit"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 func TestConn_SilentClientsAreClosed(t *testing.T) {
@@ -96,7 +96,7 @@ func TestConn_OneConnectionTooMany(t *testing.T) {
 		s.dial(t).post(fmt.Sprintf(`{"id":"p%d"}`, i))
 		defer f.finish(wait(t, f.started, "a prediction"))
 	}
-	await.Eventually(t, "both are in use", func() bool { return s.open() == 2 && len(s.transport.Idle()) == 0 })
+	assert.Eventually(t, "both are in use", func() bool { return s.open() == 2 && len(s.transport.Idle()) == 0 })
 	third := s.dial(t)
 	third.post(`{}`)
 	resp, body := third.want(503)
@@ -116,20 +116,20 @@ func TestConnections_OldestIdleIsClosed(t *testing.T) {
 		})
 		busy := s.dial(t)
 		busy.send("POST /predictions HTTP/1.1\r\n")
-		await.Eventually(t, "the first sends its request",
+		assert.Eventually(t, "the first sends its request",
 			func() bool { return s.open() == 1 && len(s.transport.Idle()) == 1 })
 		silent := s.dial(t)
-		await.Eventually(t, "the second is idle", func() bool { return len(s.transport.Idle()) == 2 })
+		assert.Eventually(t, "the second is idle", func() bool { return len(s.transport.Idle()) == 2 })
 		used := s.dial(t)
 		for i := range 3 {
 			used.post(`{}`)
 			used.want(200)
 			if i == 0 {
 				s.dial(t)
-				await.Eventually(t, "four are open", func() bool { return s.open() == 4 })
+				assert.Eventually(t, "four are open", func() bool { return s.open() == 4 })
 			}
 		}
-		await.Eventually(t, "the second has been idle for a while", func() bool {
+		assert.Eventually(t, "the second has been idle for a while", func() bool {
 			return slices.ContainsFunc(s.transport.Idle(), func(c connlimit.Idle) bool {
 				return !c.Receiving && time.Since(c.Since) > connlimit.NewGrace
 			})
@@ -170,8 +170,8 @@ func TestConnections_ReceivingOnesMakeRoom(t *testing.T) {
 			for range 6 {
 				s.dial(t).send(part)
 			}
-			await.Eventually(t, "all places are taken", func() bool { return s.open() == 8 && len(s.transport.Idle()) == 7 })
-			await.Eventually(t, "the large body counts, and the others have had their time", func() bool {
+			assert.Eventually(t, "all places are taken", func() bool { return s.open() == 8 && len(s.transport.Idle()) == 7 })
+			assert.Eventually(t, "the large body counts, and the others have had their time", func() bool {
 				large, stopped := 0, 0
 				for _, c := range s.transport.Idle() {
 					if age := time.Since(c.Since); age < -time.Minute {

@@ -11,7 +11,7 @@ import (
 
 	"pinion/httpd/transport"
 	"pinion/runtime/predict"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // armedNow counts the connections in the epoll set.
@@ -20,7 +20,7 @@ func (s *site) armedNow() int { return s.transport.Stats().Armed }
 // untilArmed waits until n requests are watched by the kernel.
 func (s *site) untilArmed(t *testing.T, n int) {
 	t.Helper()
-	await.Eventually(t, fmt.Sprintf("%d armed watches", n), func() bool { return s.armedNow() == n })
+	assert.Eventually(t, fmt.Sprintf("%d armed watches", n), func() bool { return s.armedNow() == n })
 }
 
 func TestDisconnect_LeavingCancels(t *testing.T) {
@@ -191,7 +191,7 @@ func TestDisconnect_WhatIsReadAheadIsServed(t *testing.T) {
 			defer close(sent)
 			io.WriteString(c.Conn, postRequest(big)+postRequest(`{"id":"third"}`)) // an answer that is missing fails the test
 		}()
-		await.Eventually(t, "the bytes behind it are read ahead", func() bool { return s.aheadNow() >= min(most, len(big)) })
+		assert.Eventually(t, "the bytes behind it are read ahead", func() bool { return s.aheadNow() >= min(most, len(big)) })
 		f.finish(first)
 		for _, id := range []string{"second", "third"} { // an answer may wait for the next, if that was read with its body
 			p := wait(t, f.started, id)
@@ -210,11 +210,11 @@ func TestDisconnect_WhatIsReadAheadIsServed(t *testing.T) {
 		c.post(`{"id":"fourth"}`)
 		p := wait(t, f.started, "the fourth prediction")
 		c.send("Connection: close, in a way that is no request\n")
-		await.Eventually(t, "the rubbish is read ahead", func() bool { return s.aheadNow() > 0 || most < 0 })
+		assert.Eventually(t, "the rubbish is read ahead", func() bool { return s.aheadNow() > 0 || most < 0 })
 		f.finish(p)
 		c.want(200)
 		c.want(400)
 		c.ended()
-		await.Eventually(t, "nothing is kept", func() bool { return s.aheadNow() == 0 })
+		assert.Eventually(t, "nothing is kept", func() bool { return s.aheadNow() == 0 })
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"pinion/runtime/memory"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // largeAnswer is more than the kernel holds for a client.
@@ -114,7 +114,7 @@ func TestJobs_AnswersAreChargedUntilTheirClientsHaveThemOrLeave(t *testing.T) {
 	if _, err := io.WriteString(conn, request); err != nil {
 		t.Fatal(err)
 	}
-	await.Eventually(t, "the answer is charged", func() bool { return budget.Stats().Used >= largeAnswer })
+	assert.Eventually(t, "the answer is charged", func() bool { return budget.Stats().Used >= largeAnswer })
 	if got, text := jobsRequest(t, "POST", "http://"+address, "end 200 large"); got.StatusCode != 503 {
 		t.Errorf("got %d %.100s for another one, want 503", got.StatusCode, text)
 	}
@@ -122,7 +122,7 @@ func TestJobs_AnswersAreChargedUntilTheirClientsHaveThemOrLeave(t *testing.T) {
 		t.Errorf("got %d %.100s for a small one, want 200", got.StatusCode, text)
 	}
 	conn.Close()
-	await.Eventually(t, "all is free", func() bool { return budget.Stats().Used == 0 })
+	assert.Eventually(t, "all is free", func() bool { return budget.Stats().Used == 0 })
 }
 
 func TestJobs_EndOnce(t *testing.T) {

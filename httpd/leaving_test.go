@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"pinion/runtime/predict"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 func TestLeaving_StreamCancels(t *testing.T) {
@@ -107,12 +107,12 @@ func TestLeaving_WhichDisconnectCancels(t *testing.T) {
 				s.untilArmed(t, 2)
 			}
 			joiner.Close()
-			await.Eventually(t, "the joiner's end", func() bool { return s.open() == 1 })
+			assert.Eventually(t, "the joiner's end", func() bool { return s.open() == 1 })
 			creator.Close()
 			if c.cancels {
 				wait(t, f.canceled, "the cancel")
 			} else {
-				await.Eventually(t, "the creator's end", func() bool { return s.open() == 0 })
+				assert.Eventually(t, "the creator's end", func() bool { return s.open() == 0 })
 				f.finish(p)
 			}
 			wait(t, f.released, "the release")

@@ -13,7 +13,7 @@ import (
 
 	"pinion/httpd/transport"
 	"pinion/runtime/memory"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // lot starts a server that parks every connection soon after it has become idle.
@@ -29,7 +29,7 @@ func (s *site) parkedNow() int { return s.transport.Stats().Parked }
 // park waits until n connections are parked.
 func (s *site) park(t *testing.T, n int) {
 	t.Helper()
-	await.Eventually(t, fmt.Sprintf("%d connections are parked", n), func() bool { return s.parkedNow() == n })
+	assert.Eventually(t, fmt.Sprintf("%d connections are parked", n), func() bool { return s.parkedNow() == n })
 }
 
 // unparkedMost is how many connections of the smallest budget are not parked at once.
@@ -52,7 +52,7 @@ func TestConnections_AreParkedAtOnceWhereTheyAreTooManyForTheBudget(t *testing.T
 		c.send(homeRequest)
 		c.want(200)
 	}
-	await.Eventually(t, "the others are parked", func() bool { return many-s.parkedNow() <= unparkedMost })
+	assert.Eventually(t, "the others are parked", func() bool { return many-s.parkedNow() <= unparkedMost })
 }
 
 // TestConnections_OneThatIsUsedBesideManyIsNotParked: to serve it again after each request costs a third of the rate.
@@ -103,7 +103,7 @@ func TestPark_ParkedConnectionsAreServedAgain(t *testing.T) {
 	for _, c := range clients {
 		c.Close()
 	}
-	await.Eventually(t, "none is open", func() bool { return s.open() == 0 })
+	assert.Eventually(t, "none is open", func() bool { return s.open() == 0 })
 }
 
 // TestConnections_AreParkedAtOnce while memory is short, without a sweep.
@@ -118,12 +118,12 @@ func TestConnections_AreParkedAtOnce(t *testing.T) {
 		c.send(homeRequest + homeRequest)
 		c.want(200)
 		c.want(200)
-		await.Eventually(t, "the connection is parked", func() bool { return s.parkedNow() == 1 })
+		assert.Eventually(t, "the connection is parked", func() bool { return s.parkedNow() == 1 })
 	}
 	b.Free(memory.MinBudget * 3 / 4)
 	c.send(homeRequest)
 	c.want(200)
-	await.Eventually(t, "the connection is idle", func() bool { return len(s.transport.Idle()) == 1 })
+	assert.Eventually(t, "the connection is idle", func() bool { return len(s.transport.Idle()) == 1 })
 	if n := s.parkedNow(); n != 0 {
 		t.Errorf("got %d parked, want none while there is memory", n)
 	}

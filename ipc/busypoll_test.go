@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // polling waits until a Recv keeps its core.
 func polling(t *testing.T) {
 	t.Helper()
-	await.Eventually(t, "a read asks again and again", func() bool {
-		return strings.Contains(await.Stacks(), "(*reader).pollBusily")
+	assert.Eventually(t, "a read asks again and again", func() bool {
+		return strings.Contains(assert.Stacks(), "(*reader).pollBusily")
 	})
 }
 
@@ -72,7 +72,7 @@ func TestBusypoll_RecvBusyPollWaits(t *testing.T) {
 			}
 			done <- err
 		}()
-		await.Eventually(t, "the read waits", func() bool { return strings.Contains(await.Stacks(), "IO wait") })
+		assert.Eventually(t, "the read waits", func() bool { return strings.Contains(assert.Stacks(), "IO wait") })
 		return done
 	}
 	done := receive()

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // ends makes a connected pair. Both are closed when the test ends, and where it never does: a Recv
@@ -42,7 +42,7 @@ func rawEnd(t testing.TB, c **Conn) int {
 }
 
 func guard(t testing.TB, c *Conn) {
-	late := time.AfterFunc(await.Timeout, func() { c.Close() })
+	late := time.AfterFunc(assert.Timeout, func() { c.Close() })
 	t.Cleanup(func() {
 		late.Stop()
 		c.Close()
@@ -163,7 +163,7 @@ func filled(n int, seed uint64) []byte {
 func noLeak(t *testing.T) {
 	t.Helper()
 	maps := mappedBodies(t)
-	await.NoLeak(t, func() {
+	assert.NoLeak(t, func() {
 		if now := mappedBodies(t); now > maps {
 			t.Errorf("%d bodies are still mapped, %d were, want at most %d", now, maps, maps)
 		}

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // TestWriter_CombiningWriter has many goroutines send at once: every frame comes whole, and those of one
@@ -130,7 +130,7 @@ func TestWriter_IdleWriterGivesMemoryBack(t *testing.T) {
 		defer a.write.mu.Unlock()
 		return cap(a.write.pending.data) + cap(a.write.cur.data)
 	}
-	await.Eventually(t, "the buffers are small again", func() bool { return held() <= 2*keepBytes },
+	assert.Eventually(t, "the buffers are small again", func() bool { return held() <= 2*keepBytes },
 		func() any { return held() })
 }
 
@@ -186,7 +186,7 @@ func TestWriter_LargePartsBetweenSmallOnesAndFiles(t *testing.T) {
 			t.Fatalf("frame %d: got %v, want %v", i, got, want[i])
 		}
 	}
-	await.Eventually(t, "nothing of what was sent is held", func() bool {
+	assert.Eventually(t, "nothing of what was sent is held", func() bool {
 		a.write.mu.Lock()
 		defer a.write.mu.Unlock()
 		if a.write.active { // and has cur

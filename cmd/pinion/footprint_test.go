@@ -15,7 +15,7 @@ import (
 	"pinion/cmd/pinion/internal/cli"
 	"pinion/cmd/pinion/internal/process"
 	"pinion/runtime/supervise"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // TestMain gives the test's program the roles of the binary: the worker of the front in TestFootprint_Requests, and a
@@ -158,7 +158,7 @@ type client struct {
 
 func dial(t *testing.T, socket string) *client {
 	var c net.Conn
-	await.Eventually(t, "the server listens", func() (listens bool) {
+	assert.Eventually(t, "the server listens", func() (listens bool) {
 		var err error
 		c, err = net.Dial("unix", socket)
 		return err == nil
@@ -168,7 +168,7 @@ func dial(t *testing.T, socket string) *client {
 
 func (c *client) awaitReady(t *testing.T) {
 	ask := plain("GET /health-check", "")
-	await.Eventually(t, "the server is ready", func() bool {
+	assert.Eventually(t, "the server is ready", func() bool {
 		return bytes.Contains(c.exchange(t, ask), []byte(`"status":"READY"`))
 	})
 }

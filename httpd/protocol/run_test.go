@@ -12,7 +12,7 @@ import (
 
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // fakeService runs predictions by a function.
@@ -147,7 +147,7 @@ func TestRun_SlowReaderMissesNothing(t *testing.T) {
 	buffer := make([][]byte, 0, 64)
 	for part := range parts {
 		last := fmt.Appendf(nil, `["item",%d]`, (part+1)*items/parts-1)
-		await.Eventually(t, "the model has yielded a part",
+		assert.Eventually(t, "the model has yielded a part",
 			func() bool { return bytes.Contains(run.ps[0].Record().Output, last) })
 		for got < (part+1)*items/parts {
 			batch, err := run.Next(buffer[:0])

@@ -10,7 +10,7 @@ import (
 
 	"pinion/runtime/connlimit"
 	"pinion/runtime/moves/movestest"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 
 	"github.com/valyala/fasthttp"
 )
@@ -171,7 +171,7 @@ func TestConn_ThoseThatDoNotReadMakeRoom(t *testing.T) {
 		_ = c.Conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 		c.send("GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
 	}
-	await.Eventually(t, "writes wait for their clients", func() bool { return len(s.Idle()) == most-1 })
+	assert.Eventually(t, "writes wait for their clients", func() bool { return len(s.Idle()) == most-1 })
 	for range most - 1 {
 		c := s.dial(t)
 		c.send(get)
@@ -182,7 +182,7 @@ func TestConn_ThoseThatDoNotReadMakeRoom(t *testing.T) {
 	if got := limit.Stats(); got.Evicted == 0 || got.Refused != 0 {
 		t.Errorf("got %+v, want some evicted and none refused", got)
 	}
-	await.Eventually(t, "those that were closed are forgotten", func() bool {
+	assert.Eventually(t, "those that were closed are forgotten", func() bool {
 		return s.Stats().Open == limit.Stats().Open
 	})
 }

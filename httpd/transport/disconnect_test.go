@@ -10,7 +10,7 @@ import (
 
 	"pinion/runtime/memory"
 	"pinion/runtime/moves/movestest"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 
 	"golang.org/x/sys/unix"
 )
@@ -175,7 +175,7 @@ func TestWatcher_SweepStopsWithoutConnections(t *testing.T) {
 	e := &Watch{fd: -1}
 	w.add(e, &target{}, time.Now())
 	w.remove(e)
-	await.Eventually(t, "the sweep to stop", func() bool {
+	assert.Eventually(t, "the sweep to stop", func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return !w.ticking

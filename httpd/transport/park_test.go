@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 const (
@@ -18,7 +18,7 @@ func TestPark_ConnectionKeepsIdleTimeout(t *testing.T) {
 	c := s.dial(t)
 	c.send(get)
 	c.want(200)
-	await.Eventually(t, "it is parked", func() bool { return s.Stats().Parked == 1 })
+	assert.Eventually(t, "it is parked", func() bool { return s.Stats().Parked == 1 })
 	s.conns.mu.Lock()
 	for c := range s.conns.open {
 		if left := time.Until(s.began.Add(time.Duration(c.until.Load()))); left < 50*time.Minute || left > time.Hour {
@@ -28,7 +28,7 @@ func TestPark_ConnectionKeepsIdleTimeout(t *testing.T) {
 	}
 	s.conns.mu.Unlock()
 	c.ended()
-	await.Eventually(t, "none is open", func() bool { return s.Stats().Open == 0 })
+	assert.Eventually(t, "none is open", func() bool { return s.Stats().Open == 0 })
 }
 
 // TestPark_OnlyIdleConnections: one within a request's header, one within its body and one that waits for its answer
@@ -40,7 +40,7 @@ func TestPark_OnlyIdleConnections(t *testing.T) {
 	body.send(hold[:len(hold)-2])
 	waiting.send(hold)
 	<-s.held
-	await.Eventually(t, "all are known", func() bool { return s.Stats().Open == 4 })
+	assert.Eventually(t, "all are known", func() bool { return s.Stats().Open == 4 })
 	for range 10 {
 		s.conns.mu.Lock()
 		conns := make([]*Conn, 0, 4)
@@ -53,7 +53,7 @@ func TestPark_OnlyIdleConnections(t *testing.T) {
 		}
 		s.sweep()
 	}
-	await.Eventually(t, "the silent one alone is parked", func() bool { return s.Stats().Parked == 1 })
+	assert.Eventually(t, "the silent one alone is parked", func() bool { return s.Stats().Parked == 1 })
 	close(s.release)
 	waiting.want(200)
 	body.send(hold[len(hold)-2:])

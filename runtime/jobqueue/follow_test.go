@@ -10,7 +10,7 @@ import (
 
 	"pinion/runtime/jobqueue/store"
 	"pinion/runtime/predict"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // slowVersion is a model that creates predictions once create is closed.
@@ -88,9 +88,9 @@ func TestFollower_AsksOnce(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run() }()
-	await.Eventually(t, "it asks for the events", func() bool { return asked() > 0 })
+	assert.Eventually(t, "it asks for the events", func() bool { return asked() > 0 })
 	close(create)
-	await.Eventually(t, "its events are sent", found.Load)
+	assert.Eventually(t, "its events are sent", found.Load)
 	if n := asked(); n != 1 {
 		t.Errorf("it asked %d times, want once: what was asked too early must be answered later", n)
 	}
@@ -102,7 +102,7 @@ func TestFollower_AsksOnce(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(await.Timeout):
+	case <-time.After(assert.Timeout):
 		t.Fatal("the prediction goes on after its job, want it ended")
 	}
 	p.Release()

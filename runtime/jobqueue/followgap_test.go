@@ -10,7 +10,7 @@ import (
 
 	"pinion/runtime/jobqueue/store"
 	"pinion/runtime/predict"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // handServer is a server of a job whose messages a test writes by hand.
@@ -66,7 +66,7 @@ func (h *handServer) start() {
 // request returns the follower's next request for events.
 func (h *handServer) request() *nats.Msg {
 	h.t.Helper()
-	m, err := h.requests.NextMsg(await.Timeout)
+	m, err := h.requests.NextMsg(assert.Timeout)
 	if err != nil {
 		h.t.Fatalf("got no request for events, %v, want one", err)
 	}
@@ -102,7 +102,7 @@ func logEvent(number uint64, text string) store.Event {
 func (h *handServer) wantProgress(output, logs string) {
 	h.t.Helper()
 	got := func() string { rec := h.p.Record(); return string(rec.Output) + " " + string(rec.Logs) }
-	await.Eventually(h.t, "it has "+output+" "+logs, func() bool { return got() == output+" "+logs },
+	assert.Eventually(h.t, "it has "+output+" "+logs, func() bool { return got() == output+" "+logs },
 		func() any { return got() })
 }
 

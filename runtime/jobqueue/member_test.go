@@ -12,7 +12,7 @@ import (
 
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 func statusOf(object []byte) string {
@@ -129,7 +129,7 @@ func TestMember_CancelsOnAnyServer(t *testing.T) {
 	if canceled, err := gateway.Cancel(predict.KindPrediction, "unknown"); err != nil || canceled {
 		t.Errorf("got %t, %v of an unknown job; want false", canceled, err)
 	}
-	await.Eventually(t, "nothing runs", func() bool { return s.InFlight() == 0 })
+	assert.Eventually(t, "nothing runs", func() bool { return s.InFlight() == 0 })
 }
 
 // TestMember_SubmitFollowsTheJob: what it returns ends as the job does, on whichever server that runs.
@@ -163,9 +163,9 @@ func TestMember_ReleasedJobRunsElsewhere(t *testing.T) {
 	r.until(gateway, "one", "processing")
 	first.Drain()
 	first.Release(nil)
-	await.Eventually(t, "the first has given it back", func() bool { return s.InFlight() == 0 })
+	assert.Eventually(t, "the first has given it back", func() bool { return s.InFlight() == 0 })
 	_, other := r.serve("second")
-	await.Eventually(t, "the second runs it", func() bool { return other.Find(predict.KindPrediction, "one") != nil })
+	assert.Eventually(t, "the second runs it", func() bool { return other.Find(predict.KindPrediction, "one") != nil })
 	if _, err := gateway.Cancel(predict.KindPrediction, "one"); err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestMember_HealthCountsTheFleet(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	await.Eventually(t, "one runs and one waits", func() bool {
+	assert.Eventually(t, "one runs and one waits", func() bool {
 		h := gateway.Health()
 		return h.Connected && h.Error == "" && h.Servers == 1 && h.Stored == 2 && h.Running == 1 && h.Waiting == 1
 	}, func() any { return gateway.Health() })
@@ -190,7 +190,7 @@ func TestMember_HealthCountsTheFleet(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	await.Eventually(t, "none is stored", func() bool { return gateway.Health().Stored == 0 })
+	assert.Eventually(t, "none is stored", func() bool { return gateway.Health().Stored == 0 })
 }
 
 // TestMember_NATSThatIsNotThere: the member joins when it comes, and refuses requests until then.
@@ -213,7 +213,7 @@ func TestMember_NATSThatIsNotThere(t *testing.T) {
 		t.Fatalf("got %v without NATS, want a *predict.UnavailableError", err)
 	}
 	r.start(address)
-	await.Eventually(t, "it has joined", func() bool { return m.Health().Error == "" })
+	assert.Eventually(t, "it has joined", func() bool { return m.Health().Error == "" })
 	if _, err := m.Accept(submission("one", `{}`)); err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ import (
 	"pinion/runtime/slot"
 	"pinion/runtime/supervise"
 	"pinion/runtime/webhook"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 	"pinion/tests/fakeworker"
 )
 
@@ -147,7 +147,7 @@ func (r *rig) serveWith(name string, wrap func(oneVersion) Local,
 	})
 	go w.Run()
 	r.t.Cleanup(func() { w.Kill(); <-w.Done() })
-	await.Eventually(r.t, "a worker", func() bool { return s.Ready() == nil })
+	assert.Eventually(r.t, "a worker", func() bool { return s.Ready() == nil })
 	return r.join(name, func(o *Options) {
 		o.Local = wrap(oneVersion{s})
 		o.Slots = func() (int, int) { l := pool.Load(); return l.Slots, l.Slots - l.InFlight }
@@ -184,7 +184,7 @@ func (r *rig) status(m *Member, id string) string {
 
 func (r *rig) until(m *Member, id, want string) {
 	r.t.Helper()
-	await.Eventually(r.t, id+" is "+want, func() bool { return r.status(m, id) == want },
+	assert.Eventually(r.t, id+" is "+want, func() bool { return r.status(m, id) == want },
 		func() any { return r.status(m, id) })
 }
 

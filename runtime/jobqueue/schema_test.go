@@ -8,7 +8,7 @@ import (
 
 	"pinion/runtime/jobqueue/store"
 	"pinion/runtime/predict"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // checker accepts requests whose input has the word that the schema names.
@@ -70,7 +70,7 @@ func TestSchema_GatewayChecksByIt(t *testing.T) {
 		o.Schema, o.Versions = model.schema, func() map[string]int { return map[string]int{"2": 1} }
 	})
 	model.set("first")
-	await.Eventually(t, "the gateway knows the schemas", func() bool {
+	assert.Eventually(t, "the gateway knows the schemas", func() bool {
 		return known.word("") == "first" && known.word("2") == "first2"
 	})
 	if _, err := gateway.Accept(submission("a", `{"s":"first"}`)); err != nil {
@@ -80,7 +80,7 @@ func TestSchema_GatewayChecksByIt(t *testing.T) {
 		t.Errorf("got %v, want %v", err, errUnfit)
 	}
 	model.set("second")
-	await.Eventually(t, "a request that fits only the new schema is accepted", func() bool {
+	assert.Eventually(t, "a request that fits only the new schema is accepted", func() bool {
 		_, err := gateway.Accept(submission("c", `{"s":"second"}`))
 		return err == nil
 	})

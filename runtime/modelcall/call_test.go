@@ -19,7 +19,7 @@ import (
 	"pinion/runtime/service"
 	"pinion/runtime/slot"
 	"pinion/runtime/supervise"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 	"pinion/tests/fakeworker"
 )
 
@@ -53,7 +53,7 @@ func serve(t *testing.T) served {
 	})
 	go w.Run()
 	t.Cleanup(func() { w.Kill(); <-w.Done() })
-	await.Eventually(t, "a worker", func() bool { return s.Ready() == nil })
+	assert.Eventually(t, "a worker", func() bool { return s.Ready() == nil })
 	return served{s}
 }
 
@@ -86,7 +86,7 @@ func newRig(t *testing.T) *rig {
 		p.Cancel()
 		<-p.Done()
 		p.Release()
-		await.Eventually(t, "no prediction of the callee is left", func() bool { return r.callee.InFlight() == 0 })
+		assert.Eventually(t, "no prediction of the callee is left", func() bool { return r.callee.InFlight() == 0 })
 	})
 	r.caller = p
 	return r
@@ -197,9 +197,9 @@ func TestCall_CanceledWithItsCaller(t *testing.T) {
 			if err := c.Send(ipc.KindCall, 0, []byte(`{"model":"callee","input":{"s":"forever"}}`)); err != nil {
 				t.Fatal(err)
 			}
-			await.Eventually(t, "it runs", func() bool { return r.callee.InFlight() == 1 })
+			assert.Eventually(t, "it runs", func() bool { return r.callee.InFlight() == 1 })
 			end(r, c)
-			await.Eventually(t, "it is canceled", func() bool { return r.callee.InFlight() == 0 })
+			assert.Eventually(t, "it is canceled", func() bool { return r.callee.InFlight() == 0 })
 		})
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"pinion/runtime/predict"
 	"pinion/runtime/slot"
 	"pinion/runtime/supervise"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // house is a service with one worker, or none.
@@ -80,7 +80,7 @@ func (h *house) supervise(ref string, restart supervise.Restart) {
 // until waits for a status of the server, looking whenever a worker's changed.
 func (h *house) until(status string) {
 	h.t.Helper()
-	await.Eventually(h.t, status, func() bool { return h.Health().Status == status })
+	assert.Eventually(h.t, status, func() bool { return h.Health().Status == status })
 }
 
 // create creates a prediction.
@@ -106,8 +106,8 @@ func (h *house) ended(done <-chan error) error {
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(await.Timeout):
-		h.t.Fatalf("it runs after %s, want its end\n%s", await.Timeout, await.Stacks())
+	case <-time.After(assert.Timeout):
+		h.t.Fatalf("it runs after %s, want its end\n%s", assert.Timeout, assert.Stacks())
 		return nil
 	}
 }
@@ -153,7 +153,7 @@ func remains(t *testing.T, root string) (left []string) {
 // begun waits until the model has a prediction that lasts.
 func (h *house) begun() {
 	h.t.Helper()
-	await.Eventually(h.t, "the model has it", func() bool {
+	assert.Eventually(h.t, "the model has it", func() bool {
 		_, err := os.Stat(filepath.Join(h.dir, "begun"))
 		return err == nil
 	})
@@ -163,7 +163,7 @@ func (h *house) begun() {
 func noLeak(t *testing.T) {
 	t.Helper()
 	maps := mappings(t)
-	await.NoLeak(t, func() {
+	assert.NoLeak(t, func() {
 		if now := mappings(t); now > maps {
 			t.Errorf("%d bodies are still mapped, %d were, want at most %d", now, maps, maps)
 		}

@@ -14,7 +14,7 @@ import (
 	"pinion/runtime/predict"
 	"pinion/runtime/slot"
 	"pinion/runtime/supervise"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 	"pinion/tests/fakeworker"
 )
 
@@ -30,7 +30,7 @@ func TestService_Refusals(t *testing.T) {
 	})
 	t.Run("in setup", func(t *testing.T) {
 		h := build(t, "hangs", 0, "")
-		await.Eventually(t, "setup has begun", func() bool { return h.worker.Status().State == supervise.Setup })
+		assert.Eventually(t, "setup has begun", func() bool { return h.worker.Status().State == supervise.Setup })
 		h.until("STARTING")
 		h.refused("Setup has not finished yet.")
 		if _, ok := h.OpenAPI(); ok {
@@ -199,7 +199,7 @@ func TestService_QueueOverRestart(t *testing.T) {
 	h.until("STARTING")
 	p := h.create("waits", `{"s":"x"}`)
 	done := waiting(p)
-	await.Eventually(t, "it is queued", func() bool { return h.pool.Load().Queued == 1 })
+	assert.Eventually(t, "it is queued", func() bool { return h.pool.Load().Queued == 1 })
 	p.Cancel()
 	if err := h.ended(done); err != nil || p.Record().Status != predict.Canceled || !p.Record().Started.IsZero() {
 		t.Errorf("got %v, %+v, want Status %v and Started zero", err, p.Record(), predict.Canceled)
@@ -303,8 +303,8 @@ func TestService_ChangesHasToken(t *testing.T) {
 	for h.Health().Status != "READY" {
 		select {
 		case <-h.Changes():
-		case <-time.After(await.Timeout):
-			t.Fatalf("got no change within %s, want one", await.Timeout)
+		case <-time.After(assert.Timeout):
+			t.Fatalf("got no change within %s, want one", assert.Timeout)
 		}
 	}
 	if h.HasTraining() {

@@ -8,7 +8,7 @@ import (
 
 	"pinion/ipc"
 	"pinion/runtime/predict"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 func TestAdmission_WithoutQueue(t *testing.T) {
@@ -94,7 +94,7 @@ func TestAdmission_AwaitFreeIsWokenByFreeSlotAlone(t *testing.T) {
 		defer p.mu.Unlock()
 		return p.admission.freed
 	}
-	await.Eventually(t, "it waits", func() bool { return freed() != nil })
+	assert.Eventually(t, "it waits", func() bool { return freed() != nil })
 	waits := freed()
 	p.Withdraw(nil)
 	if got := freed(); got != waits {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"pinion/ipc"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 func TestBatchFaults_CancelInRunningBatch(t *testing.T) {
@@ -40,7 +40,7 @@ func TestBatchFaults_CancelAfterFunctionHasEnded(t *testing.T) {
 	f := start(t, p, "1")
 	tr := r.begin("1")
 	r.done(tr)
-	await.Eventually(t, "the end is known",
+	assert.Eventually(t, "the end is known",
 		func() bool { return locked(p, func() bool { return len(r.slots[0].batches.runs) == 0 }) })
 	p.Cancel(f.Call)
 	f.failed(ErrCanceled)
@@ -86,7 +86,7 @@ func TestBatchFaults_CancelTimeoutOfBatch(t *testing.T) {
 	f := start(t, p, "1")
 	r.begin("1")
 	p.Cancel(f.Call)
-	await.Eventually(t, "the worker is killed", func() bool { return len(r.kills()) > 0 })
+	assert.Eventually(t, "the worker is killed", func() bool { return len(r.kills()) > 0 })
 	if had := r.terminate("killed"); had != 1 {
 		t.Errorf("it had %d, want 1", had)
 	}
@@ -99,7 +99,7 @@ func TestBatchFaults_RuntimeLimitOfBatch(t *testing.T) {
 	r := newBatchWorker(t, p, batchesOfThree())
 	fs := r.startTogether("1", "2")
 	tr := r.begin("1", "2")
-	await.Eventually(t, "it is canceled", func() bool { return r.end.canceled(tr.id) })
+	assert.Eventually(t, "it is canceled", func() bool { return r.end.canceled(tr.id) })
 	r.done(tr)
 	for _, it := range tr.items {
 		r.answer(ipc.KindCanceled, it)
@@ -233,7 +233,7 @@ func TestBatchFaults_BatchViolations(t *testing.T) {
 			if name == "twice" {
 				r.begin("1")
 			}
-			await.Eventually(t, "the worker is killed", func() bool { return len(r.kills()) > 0 })
+			assert.Eventually(t, "the worker is killed", func() bool { return len(r.kills()) > 0 })
 			r.terminate("killed")
 			if name != "twice" {
 				r = newBatchWorker(t, p, batchesOfThree())
@@ -281,17 +281,17 @@ func TestBatchFaults_OnSettled(t *testing.T) {
 	r.answer(ipc.KindCanceled, tr.items[0])
 	r.answer(ipc.KindSucceeded, tr.items[1])
 	fs[1].succeeded()
-	await.Eventually(t, "1 settles", func() bool { return count("1") == 1 })
+	assert.Eventually(t, "1 settles", func() bool { return count("1") == 1 })
 	last := []*testCall{begin("4"), begin("5")}
 	r.begin("4")
 	r.terminate("died")
 	last[0].failedWithExit("died")
-	await.Eventually(t, "4 settles with its worker", func() bool { return count("4") == 1 })
+	assert.Eventually(t, "4 settles with its worker", func() bool { return count("4") == 1 })
 	r = newBatchWorker(t, p, batchesOfThree())
 	r.answerAll(r.begin("5"))
 	last[1].succeeded()
 	for _, name := range []string{"0", "2", "5"} {
-		await.Eventually(t, name+" settles", func() bool { return count(name) == 1 })
+		assert.Eventually(t, name+" settles", func() bool { return count(name) == 1 })
 	}
 	r.noneLeft()
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"pinion/ipc"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // recordedEvents is an EventSink that records its events.
@@ -116,7 +116,7 @@ func TestBatchMore_TrainingWithPreparation(t *testing.T) {
 	r.answer(ipc.KindSucceeded, tr.items[0])
 	two := r.item("2")
 	r.prepared(two)
-	await.Eventually(t, "2 is ready", func() bool { return locked(p, func() bool { return fs[1].batch.prepared }) })
+	assert.Eventually(t, "2 is ready", func() bool { return locked(p, func() bool { return fs[1].batch.prepared }) })
 	inSlot(t, r, 0, 0)
 	p.Cancel(training.Call)
 	if !r.end.canceled(q.id) {

@@ -7,7 +7,7 @@ import (
 
 	"pinion/ipc"
 	"pinion/runtime/predict"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // preparing returns options of a model that prepares items: batches of at most two.
@@ -28,14 +28,14 @@ func TestBatchPrepare_PreparedItemsAreBatched(t *testing.T) {
 	tr := r.begin("2")
 	r.prepared(fourth, first, third, third) // a batch has the order in which its items were prepared
 	for _, f := range fs[:4] {
-		await.Eventually(t, f.Name+" is ready", func() bool { return locked(p, func() bool { return f.batch.prepared }) })
+		assert.Eventually(t, f.Name+" is ready", func() bool { return locked(p, func() bool { return f.batch.prepared }) })
 	}
 	inSlot(t, r, 1, 2)
 	r.answerAll(tr)
 	fs[1].succeeded()
 	next := r.begin("4", "1")
 	r.prepared(r.item("5"))
-	await.Eventually(t, "5 is ready", func() bool { return locked(p, func() bool { return fs[4].batch.prepared }) })
+	assert.Eventually(t, "5 is ready", func() bool { return locked(p, func() bool { return fs[4].batch.prepared }) })
 	r.answerAll(next)
 	next = r.begin("3", "5")
 	r.prepared(r.item("6"))
@@ -82,7 +82,7 @@ func TestBatchPrepare_CancelDuringPreparation(t *testing.T) {
 	r.prepared(items[0])
 	tr := r.begin("1")
 	r.prepared(items[2])
-	await.Eventually(t, "3 is ready", func() bool { return locked(p, func() bool { return fs[2].batch.prepared }) })
+	assert.Eventually(t, "3 is ready", func() bool { return locked(p, func() bool { return fs[2].batch.prepared }) })
 	for _, i := range []int{1, 2} { // one during its preparation, one that waits for its batch
 		p.Cancel(fs[i].Call)
 		fs[i].failed(ErrCanceled)
@@ -95,7 +95,7 @@ func TestBatchPrepare_CancelDuringPreparation(t *testing.T) {
 	r.answer(ipc.KindCanceled, items[1])
 	r.answer(ipc.KindCanceled, items[2])
 	r.prepared(five, items[3])
-	await.Eventually(t, "4 is ready", func() bool { return locked(p, func() bool { return fs[3].batch.prepared }) })
+	assert.Eventually(t, "4 is ready", func() bool { return locked(p, func() bool { return fs[3].batch.prepared }) })
 	r.answerAll(tr)
 	r.answerAll(r.begin("5", "4"))
 	succeeded(fs[0], fs[3], fs[4])
@@ -130,7 +130,7 @@ func TestBatchPrepare_WorkerExitDuringPreparation(t *testing.T) {
 	r.item("4")
 	r.begin("1")
 	r.prepared(second)
-	await.Eventually(t, "2 is ready", func() bool { return locked(p, func() bool { return fs[1].batch.prepared }) })
+	assert.Eventually(t, "2 is ready", func() bool { return locked(p, func() bool { return fs[1].batch.prepared }) })
 	if had := r.terminate("died"); had != 1 {
 		t.Errorf("it had %d, want 1", had)
 	}
@@ -188,7 +188,7 @@ func TestBatchPrepare_RetiringWorkerFinishesItems(t *testing.T) {
 	tr := r.begin("1")
 	drained := p.Retire(r.slots)
 	r.prepared(items[1:]...)
-	await.Eventually(t, "4 is ready", func() bool { return locked(p, func() bool { return fs[3].batch.prepared }) })
+	assert.Eventually(t, "4 is ready", func() bool { return locked(p, func() bool { return fs[3].batch.prepared }) })
 	r.answerAll(tr)
 	r.answerAll(r.begin("2", "3"))
 	r.answerAll(r.begin("4"))
@@ -239,7 +239,7 @@ func TestBatchPrepare_UnusableWorkerGivesBackItems(t *testing.T) {
 	r.prepared(items[0])
 	tr := r.begin("1")
 	r.prepared(items[1])
-	await.Eventually(t, "2 is ready", func() bool { return locked(p, func() bool { return fs[1].batch.prepared }) })
+	assert.Eventually(t, "2 is ready", func() bool { return locked(p, func() bool { return fs[1].batch.prepared }) })
 	r.done(tr)
 	r.answer(ipc.KindFailed, tr.items[0])
 	fs[0].result()

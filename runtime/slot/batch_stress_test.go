@@ -12,7 +12,7 @@ import (
 	"pinion/ipc"
 	"pinion/runtime/batch"
 	"pinion/runtime/predict"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // batchStress is stressTest for batches.
@@ -38,7 +38,7 @@ type batchRecord struct {
 func TestBatchStress_EndsOnce(t *testing.T) {
 	for _, prepare := range []bool{false, true} {
 		t.Run(fmt.Sprintf("prepare=%v", prepare), func(t *testing.T) {
-			await.NoLeak(t)
+			assert.NoLeak(t)
 			s := &batchStress{
 				t: t, stop: make(chan struct{}), records: map[string]*batchRecord{},
 				pool: NewPool(Options{Queue: 20, QueueTimeout: 50 * time.Millisecond, CancelGrace: 5 * time.Millisecond}),
@@ -65,8 +65,8 @@ func TestBatchStress_EndsOnce(t *testing.T) {
 			go func() { clients.Wait(); close(done) }()
 			select {
 			case <-done:
-			case <-time.After(await.Timeout):
-				t.Fatalf("a call runs after %s, want its end\n%s", await.Timeout, await.Stacks())
+			case <-time.After(assert.Timeout):
+				t.Fatalf("a call runs after %s, want its end\n%s", assert.Timeout, assert.Stacks())
 			}
 			close(s.stop)
 			workers.Wait()

@@ -9,7 +9,7 @@ import (
 	"pinion/ipc"
 	"pinion/runtime/batch"
 	"pinion/runtime/predict"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 func TestBatch_SingleRequestLeavesAtOnce(t *testing.T) {
@@ -107,7 +107,7 @@ func TestBatch_AheadMovesToIdleWorker(t *testing.T) {
 	succeeded(fs...)
 	busy.noneLeft()
 	idle.noneLeft()
-	await.Eventually(t, "the answers to what was taken back are read", func() bool {
+	assert.Eventually(t, "the answers to what was taken back are read", func() bool {
 		f := start(t, p, "again") // its goroutine reads them
 		r := idle
 		if locked(p, func() bool { return f.slot == busy.slots[0] }) {
@@ -264,7 +264,7 @@ func TestBatch_CapacityWithBatches(t *testing.T) {
 
 // A hold of the policy ends by the timer.
 func TestBatch_HoldEnds(t *testing.T) {
-	await.NoLeak(t)
+	assert.NoLeak(t)
 	holds := make(chan time.Duration, 1)
 	p := NewPool(Options{OnBatch: func(_ int, d time.Duration) { holds <- d }})
 	p.batches.origin = time.Now().Add(-time.Hour)

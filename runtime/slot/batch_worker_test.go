@@ -10,7 +10,7 @@ import (
 
 	"pinion/ipc"
 	"pinion/runtime/batch"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // batchesOfThree returns the options of most tests: at most three in a batch, and no wait for more.
@@ -57,7 +57,7 @@ func (r *batchWorker) read() request {
 	r.t.Helper()
 	f, err := r.end.next()
 	if err != nil {
-		r.t.Fatalf("no frame: %v\n%s", err, await.Stacks())
+		r.t.Fatalf("no frame: %v\n%s", err, assert.Stacks())
 	}
 	if f.flags&ipc.FlagBatchItem != 0 {
 		r.items[f.id] = f

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // timerTest is a timer and its time, which begins with it.
@@ -53,8 +53,8 @@ func (b *timerTest) wait(t *testing.T) time.Duration {
 	select {
 	case at := <-b.fired:
 		return at
-	case <-time.After(await.Timeout):
-		t.Fatalf("the timer has not fired within %s, want it to fire", await.Timeout)
+	case <-time.After(assert.Timeout):
+		t.Fatalf("the timer has not fired within %s, want it to fire", assert.Timeout)
 		return 0
 	}
 }
@@ -73,7 +73,7 @@ func (b *timerTest) fires(t *testing.T, after time.Duration) {
 
 // TestBatchtimer_TimerFires in time, and not before.
 func TestBatchtimer_TimerFires(t *testing.T) {
-	await.NoLeak(t)
+	assert.NoLeak(t)
 	b := newTimerTest(t)
 	for range 20 {
 		b.fires(t, 300*time.Microsecond)
@@ -82,7 +82,7 @@ func TestBatchtimer_TimerFires(t *testing.T) {
 
 // TestBatchtimer_TimerIsLeftAlone if it fires soon enough, and set anew if it does not or has fired.
 func TestBatchtimer_TimerIsLeftAlone(t *testing.T) {
-	await.NoLeak(t)
+	assert.NoLeak(t)
 	b := newTimerTest(t)
 	first, _ := b.at(time.Hour)
 	if later, set := b.at(2 * time.Hour); set != first {
@@ -97,7 +97,7 @@ func TestBatchtimer_TimerIsLeftAlone(t *testing.T) {
 
 // TestBatchtimer_TimerIsUnset: 0 unsets it.
 func TestBatchtimer_TimerIsUnset(t *testing.T) {
-	await.NoLeak(t)
+	assert.NoLeak(t)
 	b := newTimerTest(t)
 	b.at(time.Hour)
 	_, set := b.at(0)

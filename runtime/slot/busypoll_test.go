@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"pinion/ipc"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // TestBusypoll_PollsOnlyForSingleShortCalls: the leader polls while short calls come one by one, and otherwise not.
@@ -112,7 +112,7 @@ func TestBusypoll_PollingLeaderReadsAnswers(t *testing.T) {
 		r := l.begin()
 		if i%8 == 7 { // the budget is over
 			leading(t, f)
-			await.Eventually(t, "the leader waits", func() bool { return strings.Contains(await.Stacks(), "IO wait") })
+			assert.Eventually(t, "the leader waits", func() bool { return strings.Contains(assert.Stacks(), "IO wait") })
 		}
 		l.answer(ipc.KindSucceeded, r.id, time.Microsecond, string(r.body))
 		f.succeeded()
@@ -150,7 +150,7 @@ func TestBusypoll_CPUPressure(t *testing.T) {
 // TestBusypoll_NoPollingUnderCPUPressure: neither a worker nor the front polls under CPU pressure; both do again when
 // it ends.
 func TestBusypoll_NoPollingUnderCPUPressure(t *testing.T) {
-	await.NoLeak(t)
+	assert.NoLeak(t)
 	var waited, each atomic.Int64 // each sample finds so much more
 	pressure := func() (time.Duration, bool) { return time.Duration(waited.Add(each.Load())), true }
 	p := NewPool(Options{BusyPoll: BusyPoll{Front: true, Workers: true, Pressure: pressure}})
@@ -167,7 +167,7 @@ func TestBusypoll_NoPollingUnderCPUPressure(t *testing.T) {
 	// expect has samples taken, as if a second had passed since the last, until both sides behave as they should.
 	expect := func(when string, worker, front time.Duration) {
 		t.Helper()
-		await.Eventually(t, fmt.Sprintf("%s: the worker may poll for %s, and the front polls for %s", when, worker, front),
+		assert.Eventually(t, fmt.Sprintf("%s: the worker may poll for %s, and the front polls for %s", when, worker, front),
 			func() bool {
 				locked(p, func() bool { p.cpuPressure.sampled = time.Now().Add(-pressureInterval); return true })
 				runCall()

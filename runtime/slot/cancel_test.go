@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"pinion/ipc"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 func TestCancel_BeforeSubmit(t *testing.T) {
@@ -144,7 +144,7 @@ func TestCancel_IsRepeated(t *testing.T) {
 	f := start(t, p, "running")
 	r := l.begin()
 	p.Cancel(f.Call)
-	await.Eventually(t, "it is signalled again", func() bool { return w.interrupts.Load() >= 3 })
+	assert.Eventually(t, "it is signalled again", func() bool { return w.interrupts.Load() >= 3 })
 	l.answer(ipc.KindCanceled, r.id, time.Second, `{"metrics":{}}`)
 	if got := f.result(); got.Kind != ipc.KindCanceled {
 		t.Errorf("got %+v, want Kind %v", got, ipc.KindCanceled)
@@ -166,7 +166,7 @@ func TestCancel_Timeout(t *testing.T) {
 	other.begin()
 	w.write("the last words\n")
 	p.Cancel(ignoring.Call)
-	await.Eventually(t, "it is killed", func() bool { return len(w.kills()) > 0 })
+	assert.Eventually(t, "it is killed", func() bool { return len(w.kills()) > 0 })
 	if k := w.kills(); !strings.Contains(k[0], "did not end within 1ms") {
 		t.Errorf(`killed because: %q, want it to contain "did not end within 1ms"`, k)
 	}
@@ -196,7 +196,7 @@ func TestCancel_BeforeDetach(t *testing.T) {
 	w.ends[0].begin()
 	w.write("from running\n")
 	w.die()
-	await.Eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
+	assert.Eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
 	p.Cancel(running.Call)
 	p.Cancel(window.Call)
 	if l := p.Load(); l.InFlight != 2 {

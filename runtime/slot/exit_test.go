@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pinion/ipc"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 func TestExit_Detach(t *testing.T) {
@@ -153,7 +153,7 @@ func TestExit_IdleWorkerDies(t *testing.T) {
 	start(t, p, "first").serveOne(w.ends[0])
 	w.die()
 	f := start(t, p, "second") // before the front knows
-	await.Eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
+	assert.Eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
 	if had := w.terminate("died idle"); had != 0 {
 		t.Errorf("the model had %d calls, want none", had)
 	}
@@ -227,7 +227,7 @@ func TestExit_DetachWaitsForAnswersOnly(t *testing.T) {
 	l.once.Do(func() { unix.Close(l.fd) })
 	detached := make(chan int)
 	go func() { detached <- w.terminate("died") }()
-	await.Eventually(t, "Detach waits", func() bool { return locked(p, func() bool { return s.ch.draining }) })
+	assert.Eventually(t, "Detach waits", func() bool { return locked(p, func() bool { return s.ch.draining }) })
 	f.wait()
 	f.succeeded()
 	if had := <-detached; had != 0 {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"pinion/ipc"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // TestFrames_Violations: a worker that violates the protocol is killed, and its calls end like those of any dead
@@ -51,7 +51,7 @@ func TestFrames_Violations(t *testing.T) {
 			w := newWorker(t, p, 1)
 			running, window := start(t, p, "running"), start(t, p, "window")
 			c.send(w.ends[0], w.ends[0].begin())
-			await.Eventually(t, "it is killed", func() bool { return len(w.kills()) > 0 })
+			assert.Eventually(t, "it is killed", func() bool { return len(w.kills()) > 0 })
 			if k := w.kills(); len(k) != 1 || !strings.Contains(k[0], c.says) || !strings.Contains(k[0], "protocol violated") {
 				t.Errorf("killed because: %q, want %q", k, c.says)
 			}
@@ -77,7 +77,7 @@ func TestFrames_SecondAnswer(t *testing.T) {
 	w.ends[0].succeed(r)
 	w.ends[0].succeed(r)
 	first.succeeded()
-	await.Eventually(t, "it is killed", func() bool { return len(w.kills()) == 1 })
+	assert.Eventually(t, "it is killed", func() bool { return len(w.kills()) == 1 })
 	w.terminate("killed")
 	l := newWorker(t, p, 1).ends[0]
 	l.succeed(l.begin())
@@ -94,7 +94,7 @@ func TestFrames_AnswerToWhatWasTakenBack(t *testing.T) {
 	p.Cancel(window.Call)
 	window.failed(ErrCanceled)
 	w.ends[0].succeed(w.ends[0].expect())
-	await.Eventually(t, "it is killed", func() bool { return len(w.kills()) == 1 })
+	assert.Eventually(t, "it is killed", func() bool { return len(w.kills()) == 1 })
 	w.ends[0].succeed(begun) // too late
 	w.terminate("killed")
 	running.failed(ErrWorkerExit)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"pinion/ipc"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // setWindow gives a slot a window of n.
@@ -195,7 +195,7 @@ func TestLeader_AnswerBeforeWait(t *testing.T) {
 	other := start(t, p, "other")
 	leading(t, other)
 	l.succeed(l.begin())
-	await.Eventually(t, "the answer is read", func() bool { return p.Load().InFlight == 1 })
+	assert.Eventually(t, "the answer is read", func() bool { return p.Load().InFlight == 1 })
 	early.wait()
 	early.succeeded()
 	l.succeed(l.begin())

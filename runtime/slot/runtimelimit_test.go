@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"pinion/ipc"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // tookTooLong checks that a call ended at the runtime limit.
@@ -22,7 +22,7 @@ func (f *testCall) tookTooLong() {
 // cancelAsked waits until the front asks for the end of a call.
 func (l *slotEnd) cancelAsked(id uint64) {
 	l.w.t.Helper()
-	await.Eventually(l.w.t, "its end is asked for", func() bool { return l.canceled(id) })
+	assert.Eventually(l.w.t, "its end is asked for", func() bool { return l.canceled(id) })
 }
 
 // TestRuntimelimit_PredictTimeout: a call that runs for too long is canceled, and fails unless the model succeeds all
@@ -62,7 +62,7 @@ func TestRuntimeLimit_PredictTimeoutKillsWorker(t *testing.T) {
 	w := newWorker(t, p, 1)
 	f := start(t, p, "deep in C")
 	w.ends[0].begin()
-	await.Eventually(t, "the worker is killed", func() bool { return len(w.kills()) > 0 })
+	assert.Eventually(t, "the worker is killed", func() bool { return len(w.kills()) > 0 })
 	w.terminate("killed by the server")
 	f.tookTooLong()
 	empty(t, p)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"pinion/ipc"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // stalls checks how often in a row a worker did not take a call.
@@ -114,7 +114,7 @@ func TestStalled_PredictTimeoutWithOverwrittenPage(t *testing.T) {
 	f := start(t, p, "scribbles")
 	w.ends[0].begin()
 	w.ends[0].word(atRunning).Store(0xdeadbeef)
-	await.Eventually(t, "the worker is killed", func() bool { return len(w.kills()) > 0 })
+	assert.Eventually(t, "the worker is killed", func() bool { return len(w.kills()) > 0 })
 	w.terminate("killed by the server")
 	f.tookTooLong()
 	empty(t, p)

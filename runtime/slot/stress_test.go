@@ -14,7 +14,7 @@ import (
 
 	"pinion/ipc"
 	"pinion/runtime/predict"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // stressTest is a pool under faults: workers that die, answers that do not come, cancels and deadlines at any time. It
@@ -50,7 +50,7 @@ const (
 
 // TestStress_EndsOnce: every call ends exactly once and with its own answer, and none is begun twice.
 func TestStress_EndsOnce(t *testing.T) {
-	await.NoLeak(t)
+	assert.NoLeak(t)
 	s := &stressTest{
 		t:     t,
 		pool:  NewPool(Options{Queue: 8, QueueTimeout: 20 * time.Millisecond, CancelGrace: 3 * time.Millisecond}),
@@ -111,8 +111,8 @@ func (s *stressTest) round(number int, total *tally) {
 	}()
 	select {
 	case <-ended:
-	case <-time.After(await.Timeout):
-		s.t.Fatalf("a call runs after %s, want its end\n%s", await.Timeout, await.Stacks())
+	case <-time.After(assert.Timeout):
+		s.t.Fatalf("a call runs after %s, want its end\n%s", assert.Timeout, assert.Stacks())
 	}
 }
 

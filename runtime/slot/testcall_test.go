@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"pinion/ipc"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // testCall is a call whose goroutine waits for it.
@@ -57,8 +57,8 @@ func (f *testCall) result() *Result {
 	f.t.Helper()
 	select {
 	case <-f.done:
-	case <-time.After(await.Timeout):
-		f.t.Fatalf("%s runs after %s, want its end\n%s", f.Name, await.Timeout, await.Stacks())
+	case <-time.After(assert.Timeout):
+		f.t.Fatalf("%s runs after %s, want its end\n%s", f.Name, assert.Timeout, assert.Stacks())
 	}
 	return &f.Result
 }
@@ -97,7 +97,7 @@ func locked[T any](p *Pool, f func() T) T {
 func parked(t testing.TB, fs ...*testCall) {
 	t.Helper()
 	for _, f := range fs {
-		await.Eventually(t, f.Name+" waits", func() bool {
+		assert.Eventually(t, f.Name+" waits", func() bool {
 			return locked(f.pool, func() bool { return f.Call.waiter.parked || f.slot != nil && f.waiter.leads == &f.slot.ch })
 		})
 	}
@@ -106,7 +106,7 @@ func parked(t testing.TB, fs ...*testCall) {
 // leading waits until the call's goroutine is its slot's leader.
 func leading(t testing.TB, f *testCall) {
 	t.Helper()
-	await.Eventually(t, f.Name+" leads", func() bool {
+	assert.Eventually(t, f.Name+" leads", func() bool {
 		return locked(f.pool, func() bool { return f.slot != nil && f.slot.ch.leader == f.Call && !f.Call.waiter.parked })
 	})
 }
@@ -114,7 +114,7 @@ func leading(t testing.TB, f *testCall) {
 // testPool returns a pool for a test that leaves nothing open.
 func testPool(t testing.TB, o Options) *Pool {
 	t.Helper()
-	await.NoLeak(t)
+	assert.NoLeak(t)
 	return NewPool(o)
 }
 

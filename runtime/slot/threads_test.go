@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"pinion/ipc"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // threadWorker returns a worker whose slots are threads.
@@ -60,7 +60,7 @@ func TestThreads_StuckCallIsGivenUpIfPythonRuns(t *testing.T) {
 		}
 		p.Cancel(stuck.Call)
 		if !noticed {
-			await.Eventually(t, "the worker is killed", func() bool { return len(w.kills()) == 1 })
+			assert.Eventually(t, "the worker is killed", func() bool { return len(w.kills()) == 1 })
 			w.terminate("killed")
 		}
 		stuck.failed(ErrCanceled)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"pinion/runtime/predict"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 const short = 20 * time.Millisecond
@@ -119,7 +119,7 @@ func TestTimeout_BeforeDetach(t *testing.T) {
 	p.queueTimeout(short)
 	leading(t, running)
 	w.die()
-	await.Eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
+	assert.Eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
 	// At the closed slot, with a deadline: like a call that was submitted just before.
 	window := newTestCall(t, p, "window")
 	locked(p, func() bool {
@@ -129,7 +129,7 @@ func TestTimeout_BeforeDetach(t *testing.T) {
 		return true
 	})
 	window.wait()
-	await.Eventually(t, "its time is over", func() bool {
+	assert.Eventually(t, "its time is over", func() bool {
 		return locked(p, func() bool { return p.deadlines.timer == nil && window.deadline.Before(time.Now()) })
 	})
 	if had := w.terminate("died"); had != 1 {
@@ -149,7 +149,7 @@ func TestTimeout_DeadlineBeforeDetach(t *testing.T) {
 	p.queueTimeout(10 * short)
 	window := start(t, p, "window")
 	w.die()
-	await.Eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
+	assert.Eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
 	p.locked(p.expireLate) // early: it must not forget the call at the closed slot
 	w.terminate("died")
 	running.failed(ErrWorkerExit)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pinion/ipc"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // TestWindow_FollowsModel: the window is what the worker can do while an answer travels.
@@ -52,7 +52,7 @@ func TestWindow_IsFilled(t *testing.T) {
 	first := l.begin()
 	l.answer(ipc.KindSucceeded, first.id, time.Microsecond, string(first.body))
 	flights[0].succeeded()
-	await.Eventually(t, "the window is filled", func() bool { return outstanding() == maxWindow })
+	assert.Eventually(t, "the window is filled", func() bool { return outstanding() == maxWindow })
 	if got := p.Load().Queued; got != 50-1-maxWindow {
 		t.Errorf("%d wait in the queue, want %d", got, 50-1-maxWindow)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"pinion/ipc"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // isClosed reports whether a channel was closed.
@@ -48,7 +48,7 @@ func TestWorkerSlots_Retire(t *testing.T) {
 	}
 	old.ends[0].succeed(begun)
 	flights[0].succeeded()
-	await.Eventually(t, "nothing is outstanding", func() bool { return isClosed(empty0) })
+	assert.Eventually(t, "nothing is outstanding", func() bool { return isClosed(empty0) })
 	if got := p.Load(); got.Slots != 1 {
 		t.Errorf("the load is %+v, want Slots 1", got)
 	}
@@ -118,11 +118,11 @@ func TestWorkerSlots_RetireUnderLoad(t *testing.T) {
 	}
 	for range 20 {
 		began := calls.Load()
-		await.Eventually(t, "calls are answered", func() bool { return calls.Load() > began+50 })
+		assert.Eventually(t, "calls are answered", func() bool { return calls.Load() > began+50 })
 		next := newWorker(t, p, 2)
 		nextServed := next.serve(echo)
 		left := p.Retire(w.slots)
-		await.Eventually(t, "it has nothing to do", func() bool { return isClosed(left) })
+		assert.Eventually(t, "it has nothing to do", func() bool { return isClosed(left) })
 		w.disconnect(served)
 		if had := w.terminate("it has left"); had != 0 {
 			t.Errorf("it had %d calls, want 0", had)

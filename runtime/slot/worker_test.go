@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pinion/ipc"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // Where the words of a slot lie in the page; ipc/PROTOCOL.md draws it.
@@ -117,7 +117,7 @@ func (w *fakeWorker) attach() {
 		}
 		theirs.Close()
 		// A test that waits for a frame which never comes is to fail, not to hang.
-		late := unix.NsecToTimeval(int64(await.Timeout))
+		late := unix.NsecToTimeval(int64(assert.Timeout))
 		if err := unix.SetsockoptTimeval(l.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &late); err != nil {
 			w.t.Fatal(err)
 		}

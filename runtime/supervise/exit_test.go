@@ -15,7 +15,7 @@ import (
 
 	"pinion/ipc"
 	"pinion/runtime/slot"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // deaths returns ways to end, and the words for them.
@@ -207,7 +207,7 @@ func TestExit_ClosedChannels(t *testing.T) {
 // TestExit_WorkerThatLeftItsGroup is killed all the same.
 func TestExit_WorkerThatLeftItsGroup(t *testing.T) {
 	s := act(t, "leaves-group", nil)
-	await.Eventually(t, "it has left", func() bool { return len(s.journal.lines()) > 0 })
+	assert.Eventually(t, "it has left", func() bool { return len(s.journal.lines()) > 0 })
 	s.Kill()
 	st := s.end()
 	if st.State != Exited || st.PID != 0 {
@@ -226,7 +226,7 @@ func TestExit_Dying(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := child{pid: cmd.Process.Pid}
-	await.Eventually(t, "it has ended, and is not reaped", c.dying)
+	assert.Eventually(t, "it has ended, and is not reaped", c.dying)
 	if err := cmd.Wait(); err == nil {
 		t.Error("it ended well: got no error, want an error")
 	}
@@ -251,7 +251,7 @@ func TestExit_ClosedBeforeItDied(t *testing.T) {
 			}
 			if first {
 				p.Closed()
-				await.Eventually(t, "it is seen to live on", func() bool {
+				assert.Eventually(t, "it is seen to live on", func() bool {
 					p.child.mu.Lock()
 					defer p.child.mu.Unlock()
 					return p.closed
@@ -260,7 +260,7 @@ func TestExit_ClosedBeforeItDied(t *testing.T) {
 			if err := unix.Kill(p.child.pid, unix.SIGKILL); err != nil {
 				t.Error(err)
 			}
-			await.Eventually(t, "it is dying", p.child.dying)
+			assert.Eventually(t, "it is dying", p.child.dying)
 			if !first {
 				p.Closed()
 			}

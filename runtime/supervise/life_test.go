@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pinion/ipc"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // TestLifecycle_Replacement: the worker dies in a prediction. That one fails, and those behind it are answered by the
@@ -95,7 +95,7 @@ func TestLife_LogOfLongPrediction(t *testing.T) {
 	s := act(t, "talks", func(o *Options) { o.Policy.Restart = Never })
 	s.until("ready", ready)
 	c := s.ask("long", `{}`)
-	await.Eventually(t, "its line is there",
+	assert.Eventually(t, "its line is there",
 		func() bool { return slices.Contains(s.journal.lines(), "stdout long still at it") })
 	select {
 	case <-c.done:
@@ -193,7 +193,7 @@ func TestLifecycle_Grandchild(t *testing.T) {
 			s := act(t, "leaves-child "+manner, func(o *Options) { o.Policy.Restart = Never })
 			s.until("ready", ready)
 			var pid int
-			await.Eventually(t, "the child is there", func() bool {
+			assert.Eventually(t, "the child is there", func() bool {
 				for _, line := range s.journal.lines() {
 					if _, err := fmt.Sscanf(line, "stdout  child %d", &pid); err == nil {
 						return true

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // buffered feeds a lineBuffer pieces of text and collects its records. A piece "+" lets more than lineDelay pass.
@@ -125,14 +125,14 @@ func TestLogs_TextWithoutEnd(t *testing.T) {
 	defer unattributed.end()
 	_, _ = unattributed.Write([]byte("waiting"))
 	for _, want := range []string{"stdout p1 loading...", "stderr p2  5%", "stdout  waiting"} {
-		await.Eventually(t, want, func() bool { return slices.Contains(p.logged(), want) })
+		assert.Eventually(t, want, func() bool { return slices.Contains(p.logged(), want) })
 	}
 }
 
 func TestLogs_SetupTextBeforeItsEnd(t *testing.T) {
 	p := newPiped(t)
 	p.write(stdout, "loading...")
-	await.Eventually(t, "the text", func() bool { return p.SetupText(true) == "loading..." })
+	assert.Eventually(t, "the text", func() bool { return p.SetupText(true) == "loading..." })
 	p.takeSetup(p.written)
 	p.write(stdout, "later")
 	if got := p.SetupText(false); got != "loading..." {

@@ -11,7 +11,7 @@ import (
 
 	"pinion/ipc"
 	"pinion/runtime/logtext"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // piped is a logs whose pipes the test writes to.
@@ -141,7 +141,7 @@ func TestLogs_ClaimsDoNotMix(t *testing.T) {
 	p.write(stderr, "err of b\n")
 	p.write(stdout, "out of b\n")
 	// All of it is read, as one piece of each stream.
-	await.Eventually(t, "all is read", func() bool {
+	assert.Eventually(t, "all is read", func() bool {
 		return p.page.Stdout().Bytes() == p.written[stdout] && p.page.Stderr().Bytes() == p.written[stderr]
 	})
 	if got := string(joined(p.Take("a", at, false))); got != "out of a\n" {
@@ -185,7 +185,7 @@ func TestLogs_UnclaimedText(t *testing.T) {
 	p.runs = "long"
 	p.mu.Unlock()
 	p.write(stdout, "first\nhalf")
-	await.Eventually(t, "it is logged", func() bool { return slices.Equal(p.logged(), []string{"stdout long first"}) })
+	assert.Eventually(t, "it is logged", func() bool { return slices.Equal(p.logged(), []string{"stdout long first"}) })
 	p.write(stdout, ", the other\nlast\n")
 	if got := p.take("long"); got != "first\nhalf, the other\nlast\n" {
 		t.Errorf("the claim got %q, want %q", got, "first\nhalf, the other\nlast\n")
@@ -239,11 +239,11 @@ func TestLogs_MoreThanIsKept(t *testing.T) {
 	for range (logtext.Max + 1<<20) / len(chunk) {
 		p.write(stdout, chunk)
 		p.Take("", [sources]uint64{}, false) // reads on, claims nothing
-		await.Eventually(t, "it is read", func() bool { return p.page.Stdout().Bytes() == p.written[stdout] })
+		assert.Eventually(t, "it is read", func() bool { return p.page.Stdout().Bytes() == p.written[stdout] })
 	}
 	at := p.written
 	p.write(stdout, "of the next\n")
-	await.Eventually(t, "it is read", func() bool { return p.page.Stdout().Bytes() == p.written[stdout] })
+	assert.Eventually(t, "it is read", func() bool { return p.page.Stdout().Bytes() == p.written[stdout] })
 
 	half := [sources]uint64{logtext.Max / 2} // within what was kept
 	first := joined(p.Take("a", half, false))
@@ -343,7 +343,7 @@ func TestLogs_PipeAtItsEnd(t *testing.T) {
 	for _, end := range p.ends {
 		end.Close()
 	}
-	await.Eventually(t, "both ends are seen", func() bool {
+	assert.Eventually(t, "both ends are seen", func() bool {
 		p.logs.mu.Lock()
 		defer p.logs.mu.Unlock()
 		return p.pipes[stdout].closed && p.pipes[stderr].closed

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // adopt makes this process the parent of its descendants' orphans while the test runs.
@@ -49,7 +49,7 @@ func TestOrphans_Reap(t *testing.T) {
 		left = append(left, orphan(t))
 	}
 	reaped := 0 // with what earlier tests may have left
-	await.Eventually(t, "the orphans are reaped", func() bool {
+	assert.Eventually(t, "the orphans are reaped", func() bool {
 		n, _ := o.Reap()
 		reaped += n
 		return !slices.ContainsFunc(left, func(pid int) bool { return unix.Kill(pid, 0) != unix.ESRCH })
@@ -57,7 +57,7 @@ func TestOrphans_Reap(t *testing.T) {
 	if reaped < len(left) {
 		t.Errorf("%d are reaped, it says, of %d, want at least %d", reaped, len(left), len(left))
 	}
-	await.Eventually(t, "our own has ended", func() bool { return statOf(own.Process.Pid)[0] == "Z" })
+	assert.Eventually(t, "our own has ended", func() bool { return statOf(own.Process.Pid)[0] == "Z" })
 	if n, _ := o.Reap(); n != 0 {
 		t.Errorf("%d of our own were reaped, want 0", n)
 	}
@@ -102,7 +102,7 @@ func TestOrphans_ReapWhileWorkersComeAndGo(t *testing.T) {
 		})
 	}
 	starters.Wait()
-	await.Eventually(t, "no child is left", func() bool {
+	assert.Eventually(t, "no child is left", func() bool {
 		return unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil) == unix.ECHILD
 	})
 	close(stop)

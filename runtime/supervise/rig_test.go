@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pinion/runtime/slot"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // journal is a logger's end that keeps what is logged.
@@ -126,8 +126,8 @@ func (s *stage) end() Status {
 	s.t.Helper()
 	select {
 	case <-s.Done():
-	case <-time.After(await.Timeout):
-		s.t.Fatalf("it runs after %s, want its end: %+v\n%s", await.Timeout, s.Status(), await.Stacks())
+	case <-time.After(assert.Timeout):
+		s.t.Fatalf("it runs after %s, want its end: %+v\n%s", assert.Timeout, s.Status(), assert.Stacks())
 	}
 	return s.Status()
 }
@@ -158,8 +158,8 @@ func (c *call) result() *slot.Result {
 	c.t.Helper()
 	select {
 	case <-c.done:
-	case <-time.After(await.Timeout):
-		c.t.Fatalf("%s runs after %s, want its end\n%s", c.Name, await.Timeout, await.Stacks())
+	case <-time.After(assert.Timeout):
+		c.t.Fatalf("%s runs after %s, want its end\n%s", c.Name, assert.Timeout, assert.Stacks())
 	}
 	return &c.Result
 }
@@ -177,7 +177,7 @@ func says(t *testing.T, what, text string, parts ...string) {
 // noLeak fails the test where it ends with more descriptors, goroutines or child processes than it began with.
 func noLeak(t *testing.T) {
 	t.Helper()
-	await.NoLeak(t, func() {
+	assert.NoLeak(t, func() {
 		if err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil); err != unix.ECHILD {
 			t.Errorf("a process of ours is left: %v, want %d", err, unix.ECHILD)
 		}

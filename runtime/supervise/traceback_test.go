@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 const (
@@ -135,7 +135,7 @@ func TestTracebacks_OfPipes(t *testing.T) {
 		t.Errorf("the server's log has %q, want %q", p.logged(), want)
 	}
 	p.write(stderr, short+"\n")
-	await.Eventually(t, "it is logged", func() bool { return len(p.logged()) == 2 })
+	assert.Eventually(t, "it is logged", func() bool { return len(p.logged()) == 2 })
 	if got := p.logged()[1]; got != "stderr  "+short {
 		t.Errorf("the server's log has %q, want %q", got, "stderr  "+short)
 	}
@@ -154,7 +154,7 @@ func TestTracebacks_ThatWorkerTellsApart(t *testing.T) {
 	p := newPiped(t)
 	p.Logged(stderr, "a", []byte(short+"\n"), false)
 	p.Logged(stderr, "b", []byte("of b\n"), false)
-	await.Eventually(t, "both are logged", func() bool { return len(p.logged()) == 2 })
+	assert.Eventually(t, "both are logged", func() bool { return len(p.logged()) == 2 })
 	if want := []string{"stderr b of b", "stderr a " + short}; !slices.Equal(p.logged(), want) {
 		t.Errorf("the server's log has %q, want %q", p.logged(), want)
 	}

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"pinion/runtime/trace"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // receiver is a collector that keeps the names of the spans of each request.
@@ -78,7 +78,7 @@ func TestBatch_SpansAreSentInBatches(t *testing.T) {
 			round = []string{round[0], round[2], round[1]}
 		}
 		want = append(want, round)
-		await.Eventually(t, "a full batch arrives", func() bool { return len(collector.received()) == len(want) })
+		assert.Eventually(t, "a full batch arrives", func() bool { return len(collector.received()) == len(want) })
 	}
 	end("left")
 	sender.Stop()

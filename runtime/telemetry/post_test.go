@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // picky is a collector that refuses its first request and reads the others, once it may.
@@ -90,7 +90,7 @@ func TestPost_RequestIsWhatSDKMakes(t *testing.T) {
 		defer server.Close()
 		sender := startSender(t, server.URL, compress, Batch{Queue: 100, Size: 3})
 		sender.spans.add(spanNamed("front"), append(spanNamed("worker"), spanNamed("another")...), 3)
-		await.Eventually(t, "the request arrives", func() bool { return len(collector.requests()) == 1 })
+		assert.Eventually(t, "the request arrives", func() bool { return len(collector.requests()) == 1 })
 		sender.Stop()
 		got = append(got, collector.requests()...)
 	}
@@ -119,7 +119,7 @@ func TestPost_WhatWaitsIsBounded(t *testing.T) {
 		t.Errorf("%d spans of a MiB were dropped, want 3", dropped)
 	}
 	close(collector.may)
-	await.Eventually(t, "all others arrive", func() bool { return len(collector.requests()) == fit })
+	assert.Eventually(t, "all others arrive", func() bool { return len(collector.requests()) == fit })
 	for range 3 {
 		sender.spans.add(append(spanNamed("a"), spanNamed("b")...), spanNamed("c"), 3)
 	}

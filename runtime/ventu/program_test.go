@@ -13,7 +13,7 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // timeout is how long a state is waited for.
@@ -97,7 +97,7 @@ func (w *witness) counts() (c counts) {
 // saw waits until the observer has seen it.
 func (r *rig) saw(what string, ok func(counts) bool) {
 	r.t.Helper()
-	await.Eventually(r.t, what, func() bool { return ok(r.seen.counts()) })
+	assert.Eventually(r.t, what, func() bool { return ok(r.seen.counts()) })
 }
 
 // submit hands in a job and waits for it in the background.
@@ -172,7 +172,7 @@ func (r *rig) worker() *program {
 	before := len(r.Load().PIDs)
 	w := r.connect()
 	w.send([]byte{0, 0, 0, 0})
-	await.Eventually(r.t, "the worker to be ready", func() bool { return len(r.Load().PIDs) == before+1 })
+	assert.Eventually(r.t, "the worker to be ready", func() bool { return len(r.Load().PIDs) == before+1 })
 	return w
 }
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 func networks(t *testing.T, test func(t *testing.T, network string)) {
@@ -195,7 +195,7 @@ func TestQueue_NoJobForWorkerThatHasNotBegun(t *testing.T) {
 	r.worker().run()
 	p.ends(200, "re: a")
 	silent.send([]byte{0, 0, 0, 0})
-	await.Eventually(t, "it to be ready", func() bool { return len(r.Load().PIDs) == 2 })
+	assert.Eventually(t, "it to be ready", func() bool { return len(r.Load().PIDs) == 2 })
 }
 
 func TestQueue_Ready(t *testing.T) {
@@ -208,7 +208,7 @@ func TestQueue_Ready(t *testing.T) {
 		t.Errorf("Ready = %v with a worker", err)
 	}
 	w.conn.Close()
-	await.Eventually(t, "the worker to disconnect", func() bool { return errors.Is(r.Ready(), ErrNoWorker) })
+	assert.Eventually(t, "the worker to disconnect", func() bool { return errors.Is(r.Ready(), ErrNoWorker) })
 	r.saw("that it left", func(c counts) bool { return c.connected == 1 && c.left == 1 && c.failed == 0 })
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // TestRequeue_FailedWorker: its jobs go to another one, one by one, and those that it had not got go on together.
@@ -24,7 +24,7 @@ func TestRequeue_FailedWorker(t *testing.T) {
 	dying.echo(first)
 	dying.takeBodies("2", "3")
 	dying.conn.Close()
-	await.Eventually(t, "the jobs to be back", func() bool { return r.Load().Queued == 4 })
+	assert.Eventually(t, "the jobs to be back", func() bool { return r.Load().Queued == 4 })
 	other.echo(second)
 	other.echo(other.takeBodies("2"))
 	other.echo(other.takeBodies("3"))
@@ -74,7 +74,7 @@ func TestRequeue_DeadIdleWorkerGetsNothing(t *testing.T) {
 		w.run()
 		p.ends(200, "re: a")
 		w.conn.Close()
-		await.Eventually(t, "both to disconnect", func() bool { return errors.Is(r.Ready(), ErrNoWorker) })
+		assert.Eventually(t, "both to disconnect", func() bool { return errors.Is(r.Ready(), ErrNoWorker) })
 	}
 }
 
@@ -164,7 +164,7 @@ func TestRequeue_UnreadBatch(t *testing.T) {
 	r := newRig(t, "unix", Options{Timeout: time.Hour, StallTimeout: 20 * time.Millisecond})
 	unread := r.worker()
 	p := r.submit(strings.Repeat("b", 12<<20))
-	await.Eventually(t, "the worker to be given up", func() bool { return len(r.Load().PIDs) == 0 })
+	assert.Eventually(t, "the worker to be given up", func() bool { return len(r.Load().PIDs) == 0 })
 	p.ends(502, "*")
 	unread.conn.Close()
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"pinion/runtime/connlimit"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // TestServe_SilentConnectionsMakeRoom: those that have not said that they are ready keep no worker out.
@@ -22,7 +22,7 @@ func TestServe_SilentConnectionsMakeRoom(t *testing.T) {
 	go func() { served <- q.Serve(ln) }()
 	var conns []net.Conn
 	for i := range 3 {
-		await.Eventually(t, "those before it are served", func() bool { return len(q.silent()) == i })
+		assert.Eventually(t, "those before it are served", func() bool { return len(q.silent()) == i })
 		conn, err := net.Dial("tcp", ln.Addr().String())
 		if err != nil {
 			t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // silence answers none of the jobs of a batch.
@@ -22,7 +22,7 @@ func TestSuspension_RetryNeverGoesBack(t *testing.T) {
 	busy := r.submit("busy")
 	items := other.takeBodies("busy")
 	bad.silence()
-	await.Eventually(t, "the job is back", func() bool { return r.Load().Queued == 1 })
+	assert.Eventually(t, "the job is back", func() bool { return r.Load().Queued == 1 })
 	next := r.submit("next")
 	bad.echo(bad.takeBodies("next")) // and not the one that it did not answer
 	next.ends(200, "re: next")
@@ -41,7 +41,7 @@ func TestSuspension_RetryEndsWithLastOther(t *testing.T) {
 	busy := r.submit("busy")
 	other.takeBodies("busy")
 	bad.silence()
-	await.Eventually(t, "the job is back", func() bool { return r.Load().Queued == 1 })
+	assert.Eventually(t, "the job is back", func() bool { return r.Load().Queued == 1 })
 	other.conn.Close()
 	unanswered.ends(502, "*")
 	bad.echo(bad.takeBodies("busy")) // unanswered by the other one, not by this
@@ -58,7 +58,7 @@ func TestSuspension_RetryAtItsTime(t *testing.T) {
 	other.takeBodies("busy")
 	bad.silence()
 	unanswered.ends(408, "Timeout!")
-	await.Eventually(t, "nothing waits", func() bool { return r.Load().Queued == 0 })
+	assert.Eventually(t, "nothing waits", func() bool { return r.Load().Queued == 0 })
 }
 
 // TestSuspension_AfterUnansweredJobs: a worker that leaves its jobs unanswered several times in a row gets none for a

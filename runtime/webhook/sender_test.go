@@ -13,7 +13,7 @@ import (
 	"pinion/runtime/egress"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // TestSender_HangingReceiver checks that a receiver that does not answer delays no other, not even at the same host.
@@ -282,7 +282,7 @@ func TestSender_State(t *testing.T) {
 	}
 	p := attachTo(account, predict.Request{Webhook: r.URL, WebhookEvents: completed})
 	p.succeed("1")
-	await.Eventually(t, "it is tried again", func() bool {
+	assert.Eventually(t, "it is tried again", func() bool {
 		got := account.State()
 		return got.Pending == 1 && got.Retrying == 1 && got.Retried != nil && got.Lost == nil
 	})
@@ -291,7 +291,7 @@ func TestSender_State(t *testing.T) {
 		t.Errorf("it is tried again after %+v, want %+v", got, want)
 	}
 	refuses.Store(false)
-	await.Eventually(t, "it is delivered", func() bool {
+	assert.Eventually(t, "it is delivered", func() bool {
 		got := account.State()
 		return got.Pending == 0 && got.Retrying == 0 && got.Lost == nil
 	})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -105,12 +106,12 @@ func TestCallsPlaces_EveryPlace(t *testing.T) {
 		"preloaded": "<x>",
 	} {
 		for range 3 { // one after the other, and so in a reused process, and a reused scope
-			harness.Equal(t, model, harness.PredictBy(s, model, harness.Input{"text": "x"}).Text(t), want)
+			assert.Equal(t, model, harness.PredictBy(s, model, harness.Input{"text": "x"}).Text(t), want)
 		}
 	}
 	for _, model := range []string{"trains", "trains-async"} {
 		a := s.Do(http.MethodPost, "/models/"+model+"/trainings", map[string]any{"input": harness.Input{"text": "x"}})
-		harness.Equal(t, model, a.Text(t), "<x>")
+		assert.Equal(t, model, a.Text(t), "<x>")
 	}
 }
 
@@ -154,7 +155,7 @@ func TestCallsPlaces_Chains(t *testing.T) {
 	}
 	s, _ := callingModels(t, code, keys, harness.Options{})
 	models := []string{"b", "c", "d", "e", "f", "ocr@2"}
-	harness.Equal(t, "a chain", harness.PredictBy(s, "a", harness.Input{"to": models}).Text(t), "end")
+	assert.Equal(t, "a chain", harness.PredictBy(s, "a", harness.Input{"to": models}).Text(t), "end")
 	failedWith(t, harness.PredictBy(s, "a", harness.Input{"to": append(slices.Clone(models), "a")}),
 		`model "a" is already among its callers: a → b → c → d → e → f → ocr → a`)
 	for _, back := range []string{"ocr", "ocr@1", "ocr@2"} {

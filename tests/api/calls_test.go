@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -122,8 +123,8 @@ func TestCalls_ModelCallsAnother(t *testing.T) {
 	t.Parallel()
 	s, _ := callingPair(t)
 	said := fmt.Sprintf("b on 3.%d said hello", harness.NewestPython(t).Minor)
-	harness.Equal(t, "the output", harness.PredictBy(s, "a", harness.Input{"text": "hello"}).Text(t), "a got "+said)
-	harness.Equal(t, "in a thread", harness.PredictBy(s, "a", harness.Input{"text": "hello", "how": "thread"}).Text(t),
+	assert.Equal(t, "the output", harness.PredictBy(s, "a", harness.Input{"text": "hello"}).Text(t), "a got "+said)
+	assert.Equal(t, "in a thread", harness.PredictBy(s, "a", harness.Input{"text": "hello", "how": "thread"}).Text(t),
 		said)
 	for _, c := range []struct {
 		in   harness.Input
@@ -137,7 +138,7 @@ func TestCalls_ModelCallsAnother(t *testing.T) {
 	} {
 		failedWith(t, harness.PredictBy(s, "a", c.in), c.want)
 		c.in["catch"] = true
-		harness.Equal(t, "caught", harness.PredictBy(s, "a", c.in).Text(t), "caught "+c.want)
+		assert.Equal(t, "caught", harness.PredictBy(s, "a", c.in).Text(t), "caught "+c.want)
 	}
 	harness.PredictBy(s, "a", harness.Input{"how": "fork"})
 	s.WaitLog("child: cog.call does not work in a process that the model forked")
@@ -151,7 +152,7 @@ func TestCall_IsValidated(t *testing.T) {
 		"a": "import cog\n\ndef run(n: int) -> int:\n    return cog.call('b', n=n)\n",
 		"b": "import cog\n\ndef run(n: int = cog.Input(le=3)) -> int:\n    return n + 1\n",
 	}, map[string]string{"a": ", predictor: run.py:run", "b": ", predictor: run.py:run"}, harness.Options{})
-	harness.Equal(t, "the output", outputText(t, harness.PredictBy(s, "a", harness.Input{"n": 3})), "4")
+	assert.Equal(t, "the output", outputText(t, harness.PredictBy(s, "a", harness.Input{"n": 3})), "4")
 	var bad struct{ Error string }
 	if harness.Decode(t, harness.PredictBy(s, "a", harness.Input{"n": 4}),
 		&bad); !strings.HasPrefix(bad.Error, "input n: ") ||
@@ -207,7 +208,7 @@ func TestCall_EndsWithItsCaller(t *testing.T) {
 	go func() { answer <- harness.PredictBy(s, "a", harness.Input{"text": "gate", "how": "leave"}) }()
 	called()
 	open()
-	harness.Equal(t, "the output", harness.Receive(t, answer).Text(t), "left")
+	assert.Equal(t, "the output", harness.Receive(t, answer).Text(t), "left")
 	isCanceled("its caller has ended")
 
 	go func() { answer <- harness.PredictBy(s, "a", harness.Input{"text": "gate", "how": "die"}) }()

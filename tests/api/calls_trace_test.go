@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -29,7 +30,7 @@ func TestCallsTrace_ShowsTheTree(t *testing.T) {
 	a := s.Do(http.MethodPost, "/models/a/predictions",
 		map[string]any{"input": harness.Input{"to": []string{"b", "c"}, "then": []string{"d"}}},
 		"traceparent", "00-"+harness.ClientTrace+"-"+harness.ClientParent+"-01")
-	harness.Equal(t, "the output", a.Text(t), "end end")
+	assert.Equal(t, "the output", a.Text(t), "end end")
 	s.Stop()
 
 	spans := map[string]*harness.Span{}
@@ -57,5 +58,5 @@ func TestCallsTrace_ShowsTheTree(t *testing.T) {
 		}
 	}
 	slices.Sort(depths)
-	harness.Equal(t, "the depths of the predictions", fmt.Sprint(depths), "[1 2 2 3 3]")
+	assert.Equal(t, "the depths of the predictions", fmt.Sprint(depths), "[1 2 2 3 3]")
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -70,7 +71,7 @@ func TestCallsTree_IsShown(t *testing.T) {
 			calls = get("/models/a/predictions/" + id)
 			return treeOf(calls) == want
 		})
-		harness.Equal(t, "the live view's tree of "+id, treeOf(get("/models/a/dashboard/prediction?kind=prediction&id="+id)),
+		assert.Equal(t, "the live view's tree of "+id, treeOf(get("/models/a/dashboard/prediction?kind=prediction&id="+id)),
 			want)
 		return calls
 	}
@@ -83,14 +84,14 @@ func TestCallsTree_IsShown(t *testing.T) {
 	}
 	open()
 	ended := ends("live", "b succeeded (c succeeded)")
-	harness.Equal(t, "the id after the end", ended[0].ID, running[0].ID)
+	assert.Equal(t, "the id after the end", ended[0].ID, running[0].ID)
 
 	put("fails", harness.Input{"path": []string{"b", "c"}, "fail": "no <b>words</b>"})
 	failed := ends("fails", "b failed (c failed)")
-	harness.Equal(t, "the error of the inner call", failed[0].Calls[0].Error, "ValueError: no <b>words</b>")
+	assert.Equal(t, "the error of the inner call", failed[0].Calls[0].Error, "ValueError: no <b>words</b>")
 	put("refused", harness.Input{"path": []string{"b", "a"}})
 	refused := ends("refused", "b failed (a refused)")
-	harness.Equal(t, "why it was refused", refused[0].Calls[0].Error, `model "a" is already among its callers: a → b → a`)
+	assert.Equal(t, "why it was refused", refused[0].Calls[0].Error, `model "a" is already among its callers: a → b → a`)
 
 	put("canceled", harness.Input{"path": []string{"b", "c"}, "gate": true})
 	ends("canceled", "b processing (c processing)")
@@ -131,7 +132,7 @@ func TestCallsTree_WaitingCallIsStarting(t *testing.T) {
 	put("b", "first", harness.Input{"path": []string{}, "gate": true})
 	put("a", "caller", harness.Input{"path": []string{"b"}})
 	harness.Eventually(t, "the call waits", func() bool { return tree() != "" })
-	harness.Equal(t, "the tree while it waits", tree(), "b starting")
+	assert.Equal(t, "the tree while it waits", tree(), "b starting")
 	open()
 	harness.Eventually(t, "the call ends", func() bool { return tree() == "b succeeded" })
 }

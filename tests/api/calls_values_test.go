@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -187,7 +188,7 @@ func TestCallsValues_ItemsOfCalls(t *testing.T) {
 		"sync": "generator ['one', 'two']", "await": "['one', 'two']", "gather": "[['one', 'two'], 'x', 'y']", "": "one two",
 		"fail": "['one'] ValueError: no more",
 	} {
-		harness.Equal(t, fmt.Sprintf("%q", how), harness.PredictBy(s, "a", harness.Input{"how": how}).Text(t), want)
+		assert.Equal(t, fmt.Sprintf("%q", how), harness.PredictBy(s, "a", harness.Input{"how": how}).Text(t), want)
 	}
 	failedWith(t, harness.PredictBy(s, "a", harness.Input{"how": "wrong"}),
 		`model "c" does not yield items: await the call instead`)
@@ -198,8 +199,8 @@ func TestCallsValues_ItemsOfCalls(t *testing.T) {
 	harness.Eventually(t, "the first item is there", func() bool { return s.Log.Count("got one") == before+1 })
 	harness.WantStatus(t, "meanwhile", harness.PredictBy(s, "a", harness.Input{"how": "wrong"}), "failed")
 	open()
-	harness.Equal(t, "the output", harness.Receive(t, answer).Text(t), "one two")
-	harness.Equal(t, "the output", harness.PredictBy(s, "a", harness.Input{"how": "break", "gate": "gate"}).Text(t), "one")
+	assert.Equal(t, "the output", harness.Receive(t, answer).Text(t), "one two")
+	assert.Equal(t, "the output", harness.PredictBy(s, "a", harness.Input{"how": "break", "gate": "gate"}).Text(t), "one")
 	s.WaitLog("items are canceled")
 }
 
@@ -234,7 +235,7 @@ func TestCallsValues_CallsOfBatches(t *testing.T) {
 	run := ", predictor: run.py:run"
 	s, _ := callingModels(t, map[string]string{"a": batchedCaller, "b": batchedCalled, "c": gatheringCaller},
 		map[string]string{"a": run, "b": run, "c": run}, harness.Options{Args: []string{"--queue", "64"}})
-	harness.Equal(t, "the output", harness.PredictBy(s, "a", harness.Input{"text": "t"}).Text(t), "1t of 1")
+	assert.Equal(t, "the output", harness.PredictBy(s, "a", harness.Input{"text": "t"}).Text(t), "1t of 1")
 	if got := outputText(t, harness.PredictBy(s, "c", harness.Input{})); !strings.HasPrefix(got, `["w of `) ||
 		strings.Count(got, " of ") != 4 {
 		t.Errorf("got %s, want a text starting with %q and Count 4", got, `["w of `)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -28,7 +29,7 @@ func TestCancel_ThatGoesNowhereIsRepeated(t *testing.T) {
 		if a.Status != "canceled" || !strings.HasSuffix(a.Logs, "canceled in "+how+"\nfinally "+how+"\n") {
 			t.Errorf("got %s, want Status canceled and Logs ending in %q", a, "canceled in "+how+"\nfinally "+how+"\n")
 		}
-		harness.Equal(t, how+": what was dropped",
+		assert.Equal(t, how+": what was dropped",
 			strings.Count(a.Logs, map[string]string{"bare_once": "swallowed one\n", "deleting": "CancelationException"}[how]), 1)
 		harness.SameWorker(t, s, worker)
 	}
@@ -119,7 +120,7 @@ func TestCancel_OfWhatWaitsNeverReachesModel(t *testing.T) {
 			harness.WantStatus(t, name, harness.Receive(t, requests[name].Answer), "succeeded")
 		}
 	}
-	harness.Equal(t, "the model ran", strings.Join(harness.ModelLines(t, s, "ran.txt"), " "),
+	assert.Equal(t, "the model ran", strings.Join(harness.ModelLines(t, s, "ran.txt"), " "),
 		"first waiting0 waiting3 waiting6")
 }
 
@@ -128,7 +129,7 @@ func TestCancel_GeneratorsItemsAreCollectedAndItIsClosedOnCancel(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "blocking.py:Producer"})
 	a := s.Succeed(harness.Input{"n": 4})
 	harness.EqualJSON(t, "output", a.Output, `[0,1,2,3]`)
-	harness.Equal(t, "logs", a.Logs, "begun\nclosed\n")
+	assert.Equal(t, "logs", a.Logs, "begun\nclosed\n")
 	harness.EqualJSON(t, "empty", s.Succeed(harness.Input{"n": 0}).Output, `[]`)
 	a = harness.CancelRunning(t, s, "endless", harness.Input{"n": 1 << 40})
 	if a.Status != "canceled" || !strings.Contains(a.Logs, "closed\n") {

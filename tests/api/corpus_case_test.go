@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -138,7 +139,7 @@ func (c *corpusCase) serve(t *testing.T, v variant) {
 			t.Errorf("the log has %q, want it nowhere", text)
 		}
 	}
-	harness.WantText(t, "the log", log, c.StoppedLogs...)
+	assert.Contains(t, "the log", log, c.StoppedLogs...)
 	for why := range waiting {
 		t.Run("waiting", func(t *testing.T) { t.Skipf("this server %s", why) })
 	}
@@ -237,7 +238,7 @@ func unstream(t testing.TB, what string, a *harness.Answer) []byte {
 			chunks = append(chunks, output.Chunk)
 		}
 	}
-	harness.Equal(t, what+": the last event", last, "completed")
+	assert.Equal(t, what+": the last event", last, "completed")
 	text, err := json.Marshal(chunks)
 	if err != nil {
 		t.Fatal(err)
@@ -258,7 +259,7 @@ func (step corpusStep) check(t testing.TB, what string, a harness.Answer, chunks
 	if status == "" {
 		status = "succeeded"
 	}
-	harness.Equal(t, what+": the status", a.Status, status)
+	assert.Equal(t, what+": the status", a.Status, status)
 	if !matchText(a.Error, step.Error) {
 		t.Errorf("%s: the error is %q, want %q", what, a.Error, step.Error)
 	}
@@ -270,7 +271,7 @@ func (step corpusStep) check(t testing.TB, what string, a harness.Answer, chunks
 	}
 	checkLogs(t, what, a.Logs, step.Logs)
 	for _, part := range step.Have {
-		harness.WantText(t, what, a.Logs, part)
+		assert.Contains(t, what, a.Logs, part)
 	}
 	for _, text := range c.LogsLack {
 		if strings.Contains(a.Logs, text) {
@@ -278,7 +279,7 @@ func (step corpusStep) check(t testing.TB, what string, a harness.Answer, chunks
 		}
 	}
 	for name, want := range step.Metrics {
-		harness.Equal(t, fmt.Sprintf("%s: metric %s is %v", what, name, a.Metrics[name]), match(a.Metrics[name], want), "")
+		assert.Equal(t, fmt.Sprintf("%s: metric %s is %v", what, name, a.Metrics[name]), match(a.Metrics[name], want), "")
 	}
 }
 
@@ -306,12 +307,12 @@ func checkLogs(t testing.TB, what, logs string, want json.RawMessage) {
 	}
 	var whole string
 	if json.Unmarshal(want, &whole) == nil {
-		harness.Equal(t, what+": the logs", logs, whole)
+		assert.Equal(t, what+": the logs", logs, whole)
 		return
 	}
 	var parts []string
 	harness.FromJSON(t, want, &parts)
-	harness.WantText(t, what+": logs", logs, parts...)
+	assert.Contains(t, what+": logs", logs, parts...)
 }
 
 // inputOf puts files and long texts where a case names them. The order of the input's members stays as it is written.

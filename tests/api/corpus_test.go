@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -181,7 +182,7 @@ func (c *corpusCase) checkSchema(t *testing.T, s *harness.Server) {
 		t.Error(err)
 		return
 	}
-	harness.Equal(t, "the schema", text.String(), string(want))
+	assert.Equal(t, "the schema", text.String(), string(want))
 }
 
 // fixedSchemas are the same in every document, or say nothing of the model's own.

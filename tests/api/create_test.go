@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -26,7 +27,7 @@ func TestCreate_ClientThatLeavesQueuedPredictionKeepsItFromModel(t *testing.T) {
 	open()
 	harness.Receive(t, first)
 	s.Succeed(harness.Input{"token": "after"})
-	harness.Equal(t, "the model ran", strings.Join(harness.ModelLines(t, s, "ran.txt"), " "), "first after")
+	assert.Equal(t, "the model ran", strings.Join(harness.ModelLines(t, s, "ran.txt"), " "), "first after")
 }
 
 // TestCreate_IDIsFreeWhenItsAnswerIsOut: at once, not soon, so that a client may send the next request with it.
@@ -66,7 +67,7 @@ func TestCreate_FrontNeverHoldsPython(t *testing.T) {
 			t.Errorf("the front maps %s, want it nowhere", name)
 		}
 	}
-	harness.WantText(t, "what the worker maps", harness.Maps(t, s.Worker()), "libpython")
+	assert.Contains(t, "what the worker maps", harness.Maps(t, s.Worker()), "libpython")
 }
 
 // TestCreate_TerminalsSignalsDoNotReachWorker: Ctrl-C goes to the front's whole process group, and the front is to
@@ -75,7 +76,7 @@ func TestCreate_TerminalsSignalsDoNotReachWorker(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "dying.py"})
 	worker := s.Worker()
-	harness.Equal(t, "the worker's process group", harness.Group(t, worker), worker)
+	assert.Equal(t, "the worker's process group", harness.Group(t, worker), worker)
 	open, answer := harness.BeginAtGate(t, s, harness.Input{"token": "running"})
 	harness.SendSignal(t, -harness.Group(t, s.PID), syscall.SIGINT)
 	harness.WaitDrain(s)
@@ -132,6 +133,6 @@ def run() -> dict:
 			`{"traceparent":"` + parent + `","tracestate":"a=1","user":"ann"}`,
 		},
 	} {
-		harness.Equal(t, fmt.Sprintf("with the headers %q", c.headers), string(s.Create(body, c.headers...).Output), c.want)
+		assert.Equal(t, fmt.Sprintf("with the headers %q", c.headers), string(s.Create(body, c.headers...).Output), c.want)
 	}
 }

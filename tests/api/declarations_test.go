@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -58,17 +59,17 @@ func TestDeclarations_OddDeclarationsAreServedAsCogServesThem(t *testing.T) {
 			"__seed":{"title":"Seed","type":"integer","default":7,"x-order":9}}}`)
 
 		const defaults = `('a', (), True, 1, 3, [], None, None, None, 'h', 7, {})`
-		harness.Equal(t, "the function got",
+		assert.Equal(t, "the function got",
 			s.Succeed(harness.Input{"text": "a", "args": []int{1}, "kwargs": harness.Input{"x": 1}, "more": 2}).Text(
 				t), defaults)
-		harness.Equal(t, "pinion predict: the function got", strings.TrimSpace(c.Good(t, "predict", "-i", "text=a")),
+		assert.Equal(t, "pinion predict: the function got", strings.TrimSpace(c.Good(t, "predict", "-i", "text=a")),
 			defaults)
 		given := harness.Input{
 			"text": "a", "log": "l", "steps": 9, "many": []any{harness.Input{"b": 1}}, "one": nil, "_hint": "i",
 			"__seed": 8.0,
 		}
 		const want = `('a', (), 'l', 1, 9, [{'b': 1}], None, None, None, 'i', 8, {})`
-		harness.Equal(t, "the function got", s.Succeed(given).Text(t), want)
+		assert.Equal(t, "the function got", s.Succeed(given).Text(t), want)
 		for body, message := range map[string]string{
 			`{"steps":0}`: `0 is less than the minimum of 1`, `{"many":{}}`: `{} is not of type "array"`,
 			`{"many":[1]}`: `1 is not of type "object"`, `{"scale":"1"}`: `"1" is not one of [1,2]`,
@@ -81,7 +82,7 @@ func TestDeclarations_OddDeclarationsAreServedAsCogServesThem(t *testing.T) {
 		}
 		for _, name := range []string{"log", "scale"} {
 			waitLogged(t, s, `parameter "`+name+`" of Runner.run: the `)
-			harness.WantText(t, "setup.logs says nothing of "+name, s.Health().Setup.Logs,
+			assert.Contains(t, "setup.logs says nothing of "+name, s.Health().Setup.Logs,
 				`parameter "`+name+`" of Runner.run: the `)
 		}
 	})
@@ -89,7 +90,7 @@ func TestDeclarations_OddDeclarationsAreServedAsCogServesThem(t *testing.T) {
 
 func TestDeclarations_CLICheckWarnsOfOddDeclarations(t *testing.T) {
 	t.Parallel()
-	harness.WantText(t, "stdout", harness.CLI{Dir: harness.NewFolder(t, "run.py", oddDeclarations)}.Good(t, "check"),
+	assert.Contains(t, "stdout", harness.CLI{Dir: harness.NewFolder(t, "run.py", oddDeclarations)}.Good(t, "check"),
 		`warning: run.py:12: parameter "log" of Runner.run: the default True is not of type str`,
 		`warning: run.py:13: parameter "scale" of Runner.run: the choices [1, 2] are not of type str`,
 		"no problem and 2 warnings: run.py loads")
@@ -101,12 +102,12 @@ func TestDeclarations_BothRunAndPredict(t *testing.T) {
 	c := harness.CLI{Dir: harness.NewFolder(t, "cog.yaml", "predict: old.py:run\nrun: run.py:run\n",
 		"run.py", "def run() -> str: return 'new'\n", "old.py", "def run() -> str: return 'old'\n")}
 	got := c.Run(t, "check")
-	harness.Equal(t, "check ended with", got.Code, 1)
-	harness.WantText(t, "check", got.Stdout, "cog.yaml:1: run and predict are both set: Cog allows only one",
+	assert.Equal(t, "check ended with", got.Code, 1)
+	assert.Contains(t, "check", got.Stdout, "cog.yaml:1: run and predict are both set: Cog allows only one",
 		"remove predict")
 	s := harness.Ready(t, harness.Options{Dir: c.Dir})
 	waitLogged(t, s, "cog.yaml:1: run and predict are both set: Cog allows only one")
-	harness.Equal(t, "what is served", s.Succeed(harness.Input{}).Text(t), "new")
+	assert.Equal(t, "what is served", s.Succeed(harness.Input{}).Text(t), "new")
 	s = harness.Ready(t, harness.Options{Dir: c.Dir, Model: "old.py:run"})
 	if hasLogged(s, "run and predict are both set") {
 		t.Error("the server warns of a file that does not count, want no warning")
@@ -139,19 +140,19 @@ func TestVariableParameters_EveryInputPasses(t *testing.T) {
 		got := s.Do(http.MethodPost, "/predictions", json.RawMessage(body))
 		var text string
 		_ = json.Unmarshal(got.Output, &text)
-		harness.Equal(t, body, text, want)
-		harness.Equal(t, body+": warnings", got.Header.Get("Pinion-Warning"), "")
+		assert.Equal(t, body, text, want)
+		assert.Equal(t, body+": warnings", got.Header.Get("Pinion-Warning"), "")
 	}
-	harness.WantText(t, "the document", string(s.Do(http.MethodGet, "/openapi.json", nil).Body),
+	assert.Contains(t, "the document", string(s.Do(http.MethodGet, "/openapi.json", nil).Body),
 		`"additionalProperties":true`)
-	harness.WantText(t, "the log", s.Log.String(), "takes *args or **kwargs")
+	assert.Contains(t, "the log", s.Log.String(), "takes *args or **kwargs")
 	c := harness.CLI{Dir: dir}
-	harness.WantText(t, "check", c.Good(t, "check"), "warning: run.py:4: run: it takes *args or **kwargs",
+	assert.Contains(t, "check", c.Good(t, "check"), "warning: run.py:4: run: it takes *args or **kwargs",
 		"functools.wraps",
 		"no problem and 1 warning")
-	harness.WantText(t, "predict", c.Good(t, "predict", "-i", "n=3", "-i", "text=two words"),
+	assert.Contains(t, "predict", c.Good(t, "predict", "-i", "n=3", "-i", "text=two words"),
 		`[[], {"n": 3, "text": "two words"}]`)
 
 	c.Dir = harness.NewFolder(t, "run.py", "def run(a: int, **kwargs) -> str: return repr((a, kwargs))\n")
-	harness.WantText(t, "beside a named input", c.Bad(t, 2, "predict", "-i", "a=1", "-i", "b=2"), `unknown input "b"`)
+	assert.Contains(t, "beside a named input", c.Bad(t, 2, "predict", "-i", "a=1", "-i", "b=2"), `unknown input "b"`)
 }

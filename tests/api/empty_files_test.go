@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -39,13 +40,13 @@ func TestEmptyFiles_EmptyTextIsNoFile(t *testing.T) {
 		`{"image":null,"more":[""]}`,
 		`{"image":"","unknown":1}`,
 	} {
-		harness.Equal(t, body+": the function got", s.Create(`{"input":`+body+`}`).Text(t), none)
+		assert.Equal(t, body+": the function got", s.Create(`{"input":`+body+`}`).Text(t), none)
 	}
 	form, contentType := formOf(t, part{"image", "", ""}, part{"sound", "", ""}, part{"more", "", ""})
-	harness.Equal(t, "by a form the function got", s.Create(form, "Content-Type", contentType).Text(t), none)
-	harness.Equal(t, "by MessagePack the function got",
+	assert.Equal(t, "by a form the function got", s.Create(form, "Content-Type", contentType).Text(t), none)
+	assert.Equal(t, "by MessagePack the function got",
 		s.Create("\x81\xa5input\x82\xa5image\xa0\xa4more\x91\xa0", "Content-Type", "application/msgpack").Text(t), none)
-	harness.Equal(t, "pinion predict: the function got",
+	assert.Equal(t, "pinion predict: the function got",
 		strings.TrimSpace((harness.CLI{Dir: dir}.Good(t, "predict", "-i", "image=", "-i", "more=", "--predictor",
 			"run.py:Runner"))),
 		none)

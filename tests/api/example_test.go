@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -68,7 +69,7 @@ func TestExample_RunsBeforeModelIsReady(t *testing.T) {
 				if h.Status != "READY" || h.Example == nil || h.Example.Status != "succeeded" {
 					t.Errorf("health is %+v, want h.Status READY and h.Example.Status succeeded", h)
 				}
-				harness.WantText(t, "the output", string(s.Succeed(harness.Input{"text": "mine"}).Output), `"runs":4`)
+				assert.Contains(t, "the output", string(s.Succeed(harness.Input{"text": "mine"}).Output), `"runs":4`)
 				wantExample(t, s, `{"text":"example"}`)
 			})
 		}
@@ -90,7 +91,7 @@ func wantExample(t *testing.T, s *harness.Server, want string) {
 	if a := s.Do(http.MethodGet, "/openapi.json", nil); json.Unmarshal(a.Body, &document) != nil {
 		t.Errorf("got %s, want JSON", a)
 	}
-	harness.Equal(t, "the document's example", string(document.Components.Schemas.Input.Example), want)
+	assert.Equal(t, "the document's example", string(document.Components.Schemas.Input.Example), want)
 }
 
 func TestExample_ModelThatFailsItsOwnExampleIsNotReady(t *testing.T) {
@@ -99,7 +100,7 @@ func TestExample_ModelThatFailsItsOwnExampleIsNotReady(t *testing.T) {
 	s.WaitHealth("SETUP_FAILED")
 	h := readExampleHealth(t, s, "/health-check")
 	for _, want := range []string{"ValueError: it cannot do this", "the model's example failed"} {
-		harness.WantText(t, "the logs", h.Setup.Logs, want)
+		assert.Contains(t, "the logs", h.Setup.Logs, want)
 	}
 	off := harness.Ready(t, harness.Options{Model: "examples.py:Failing", Args: []string{"--no-warm-up"}})
 	off.Succeed(harness.Input{"text": "mine"})
@@ -131,7 +132,7 @@ func TestExample_OfFilesAndArrays(t *testing.T) {
 	note := harness.ReadFile(t, filepath.Join(s.Dir, "note.txt"))
 	text := "run with " + strings.TrimSpace(note) + " 3.5 1"
 	s.WaitLog(text)
-	harness.Equal(t, "runs of the example", s.Log.Count(text), 1)
+	assert.Equal(t, "runs of the example", s.Log.Count(text), 1)
 	h := readExampleHealth(t, s, "/health-check?example")
 	if h.Example == nil || h.Example.Status != "succeeded" {
 		t.Errorf("health is %+v, want Status succeeded", h)
@@ -149,7 +150,7 @@ func TestExample_FromFile(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Dir: dir, Model: "examples.py:FromFile"})
 	wantExample(t, s, `{"text":"from the file"}`)
 	s.Stop()
-	harness.Equal(t, "runs of the example", s.Log.Count("run with from the file"), 1)
+	assert.Equal(t, "runs of the example", s.Log.Count("run with from the file"), 1)
 	python := harness.AnyPython(t).Path
 	bench := exec.Command(harness.Binary(t), "bench", dir, "--predictor", "examples.py:FromFile", "--python", python, "-d",
 		"1s", "--warmup", "0s", "-o", "-")
@@ -184,7 +185,7 @@ func TestExample_FaultyExampleIsRefused(t *testing.T) {
 			s := harness.Start(t, harness.Options{Model: "examples.py:" + model})
 			s.WaitHealth("SETUP_FAILED")
 			h := readExampleHealth(t, s, "/health-check")
-			harness.WantText(t, "the logs", h.Setup.Logs, want)
+			assert.Contains(t, "the logs", h.Setup.Logs, want)
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -31,7 +32,7 @@ func TestExamples_PipelineRanksPassages(t *testing.T) {
 		"question": "when do trains leave", "top": 1,
 		"document": "data:text/plain;base64," + base64.StdEncoding.EncodeToString([]byte(text)),
 	})
-	harness.Equal(t, "the best passage", string(got.Prediction.Output), `["Trains leave at noon."]`)
+	assert.Equal(t, "the best passage", string(got.Prediction.Output), `["Trains leave at noon."]`)
 	page := string(s.Do("GET", "/metrics", nil).Body)
 	count := func(name string) int {
 		m := regexp.MustCompile(`(?m)^` + name + `\{model="embed"\} (\d+)$`).FindStringSubmatch(page)
@@ -44,5 +45,5 @@ func TestExamples_PipelineRanksPassages(t *testing.T) {
 	if calls, batches := len(passages)+1, count("pinion_batch_size_count"); batches >= calls {
 		t.Errorf("got %d batches of %d calls, want fewer", batches, calls)
 	}
-	harness.Equal(t, "items of batches", count("pinion_batch_size_sum"), len(passages)+1)
+	assert.Equal(t, "items of batches", count("pinion_batch_size_sum"), len(passages)+1)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -50,10 +51,10 @@ print(json.dumps([
 		for _, segment := range segments {
 			spoken += segment.End - segment.Start
 		}
-		harness.Equal(t, "speech_seconds", match(a.Metrics["speech_seconds"], spoken), "")
+		assert.Equal(t, "speech_seconds", match(a.Metrics["speech_seconds"], spoken), "")
 	}
 	a := s.Fail(harness.Input{"audio": "data:audio/wav;base64," + base64.StdEncoding.EncodeToString(wav(8000))})
-	harness.WantText(t, "error", a.Error, "ValueError: the file has 8000 Hz, 1 channels and 2 bytes a sample")
+	assert.Contains(t, "error", a.Error, "ValueError: the file has 8000 Hz, 1 channels and 2 bytes a sample")
 	body := map[string]any{"input": harness.Input{"audio": audio}}
 	a = s.Create(body, "Accept", "text/event-stream")
 	if a.Code == http.StatusNotAcceptable {
@@ -102,7 +103,7 @@ print(json.dumps([
 	var kinds []struct{ Label string }
 	a.Decode(t, &kinds)
 	for i, label := range []string{"python", "markdown", "wav", "svg", "empty"} {
-		harness.Equal(t, names[i], kinds[i].Label, label)
+		assert.Equal(t, names[i], kinds[i].Label, label)
 	}
 	harness.EqualJSON(t, "no files", s.Succeed(harness.Input{"files": []string{}}).Output, `[]`)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -66,8 +67,8 @@ func TestHost_IPv6InEachForm(t *testing.T) {
 		}
 	}
 	code, text := harness.Refused(t, harness.Options{Dir: dir, Host: "localhost:5000"})
-	harness.Equal(t, "a host with a port: the exit code", code, 2)
-	harness.WantText(t, "a host with a port", text, "--host", "the port has its own flag")
+	assert.Equal(t, "a host with a port: the exit code", code, 2)
+	assert.Contains(t, "a host with a port", text, "--host", "the port has its own flag")
 }
 
 // TestCORSOrigin_IsNormalized: a page of an origin that is written otherwise may call the server, and of others none.
@@ -87,11 +88,11 @@ func TestCORSOrigin_IsNormalized(t *testing.T) {
 	} {
 		got := s.Do(http.MethodPost, "/predictions", map[string]any{"input": map[string]any{}}, "Origin", origin,
 			"Sec-Fetch-Site", "cross-site")
-		harness.Equal(t, origin, got.Code, want)
+		assert.Equal(t, origin, got.Code, want)
 	}
 	for _, origin := range []string{"app.example", "https://app.example/path", "https://app*.example"} {
 		code, text := harness.Refused(t, harness.Options{Dir: dir, Args: []string{"--cors-origin", origin}})
-		harness.Equal(t, origin+": the exit code", code, 2)
-		harness.WantText(t, origin, text, "--cors-origin "+`"`+origin+`"`)
+		assert.Equal(t, origin+": the exit code", code, 2)
+		assert.Contains(t, origin, text, "--cors-origin "+`"`+origin+`"`)
 	}
 }

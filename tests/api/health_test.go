@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -33,8 +34,8 @@ func TestHealth_HealthcheckThatHangsOnceIsNotEndOfLaterOnes(t *testing.T) {
 	harness.MakeFIFO(t, c, "gate")
 	s := harness.Start(t, harness.Options{Dir: c, Env: []string{"HANGS=1"}})
 	s.WaitLog("worker ready")
-	harness.Equal(t, "while it hangs health", s.Health().Status, "UNHEALTHY")
-	harness.Equal(t, "after that health", s.Health().Status, "READY")
+	assert.Equal(t, "while it hangs health", s.Health().Status, "UNHEALTHY")
+	assert.Equal(t, "after that health", s.Health().Status, "READY")
 	s.Succeed(harness.Input{})
 }
 
@@ -98,5 +99,5 @@ func TestHealth_LivenessEndsWithLastWorker(t *testing.T) {
 		Model: "run.py:run",
 	})
 	failed.WaitHealth("SETUP_FAILED")
-	harness.Equal(t, "after a failed setup", livez(failed), 200)
+	assert.Equal(t, "after a failed setup", livez(failed), 200)
 }

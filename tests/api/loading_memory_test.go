@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -27,7 +28,7 @@ func TestLoading_IdleTimeout(t *testing.T) {
 	for range 3 {
 		harness.SaidBy(t, harness.PredictBy(s, "b", harness.Input{}))
 	}
-	harness.Equal(t, "a while a prediction runs", modelEntries(t, s)["a"].State, "ready")
+	assert.Equal(t, "a while a prediction runs", modelEntries(t, s)["a"].State, "ready")
 	open()
 	harness.SaidBy(t, harness.Receive(t, running))
 	hasState(t, s, "a", "unloaded")
@@ -63,7 +64,7 @@ models:
 	harness.SaidBy(t, harness.Receive(t, running))
 	harness.Eventually(t, "a has room",
 		func() bool { return harness.PredictBy(s, "a", harness.Input{}).Status == "succeeded" })
-	harness.Equal(t, "b", modelEntries(t, s)["b"].State, "unloaded")
+	assert.Equal(t, "b", modelEntries(t, s)["b"].State, "unloaded")
 }
 
 // TestLoading_ModelThatIsUsedAllTheTimeMakesRoomInTurn: a request for another waits until it has ended what it runs,
@@ -100,5 +101,5 @@ models:
 	}
 	harness.SaidBy(t, harness.Receive(t, of))
 	harness.SaidBy(t, harness.Receive(t, late))
-	harness.Equal(t, "a", modelEntries(t, s)["a"].State, "unloaded")
+	assert.Equal(t, "a", modelEntries(t, s)["a"].State, "unloaded")
 }

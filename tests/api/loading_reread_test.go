@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -34,7 +35,7 @@ func TestLoading_ModelsFileReread(t *testing.T) {
 
 	reread(t, s, dir, "models:\n  a: {path: a, worker: 2}\n")
 	refused := s.WaitLog("the file of models has a mistake: nothing changes")
-	harness.WantText(t, "the log", refused.Raw, `pinion.yaml:2: a: unknown key \"worker\"`)
+	assert.Contains(t, "the log", refused.Raw, `pinion.yaml:2: a: unknown key \"worker\"`)
 	harness.WriteFile(t, filepath.Join(dir, "b", "broken.txt"), "")
 	reread(t, s, dir, "models:\n  a: {path: a}\n  b: {path: b, queue: 4}\n")
 	s.WaitLog("the changed model is not served: it stays as it was")
@@ -52,7 +53,7 @@ func TestLoading_ModelsFileReread(t *testing.T) {
 		t.Errorf("process %d answers for b, before it was %d, which lives: %v, want not %d and true", now, b,
 			harness.Alive(b), b)
 	}
-	harness.Equal(t, "the process of a", processOf(t, s, "a"), a)
+	assert.Equal(t, "the process of a", processOf(t, s, "a"), a)
 	if model, _, _, _ := harness.SaidBy(t, harness.PredictBy(s, "", harness.Input{})); model != "c" ||
 		!modelEntries(t, s)["c"].Default {
 		t.Errorf("%s answers at the root, want model c and Default true", model)
@@ -144,8 +145,8 @@ func TestLoading_ReplacedStopFirst(t *testing.T) {
 		_, _, pid, _ := harness.SaidBy(t, harness.Receive(t, answers))
 		processes[pid] = true
 	}
-	harness.Equal(t, "processes that answered", len(processes), 2)
-	harness.Equal(t, "unloaded models", s.Log.Count("unloaded"), 1)
+	assert.Equal(t, "processes that answered", len(processes), 2)
+	assert.Equal(t, "unloaded models", s.Log.Count("unloaded"), 1)
 }
 
 // TestLoading_RereadWhileSetupHangs: a changed model whose setup does not end holds nothing up, neither requests for
@@ -162,7 +163,7 @@ func TestLoading_RereadWhileSetupHangs(t *testing.T) {
 	s.WaitLog("setup waits")
 	harness.WantCode(t, "traffic", s.Do(http.MethodPost, "/models/c/traffic", map[string]any{"c@1": 10, "c@2": 90}),
 		http.StatusOK)
-	harness.Equal(t, "the process of a", processOf(t, s, "a"), old)
+	assert.Equal(t, "the process of a", processOf(t, s, "a"), old)
 	if err := os.Remove(filepath.Join(dir, "a", "setup.fifo")); err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +173,7 @@ func TestLoading_RereadWhileSetupHangs(t *testing.T) {
 		t.Errorf("process %d answers for a, want another", now)
 	}
 	harness.Eventually(t, "the other models are gone", func() bool { return s.Log.Count("unloaded") == 2 })
-	harness.Equal(t, "models that were served", s.Log.Count("serving"), 4)
+	assert.Equal(t, "models that were served", s.Log.Count("serving"), 4)
 }
 
 // TestLoading_ModelsFileOfDocuments serves the file that the how-to shows.

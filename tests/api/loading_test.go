@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -169,7 +170,7 @@ func TestLoading_LoadAndUnload(t *testing.T) {
 		t.Error("the process is alive after the unload: harness.Alive(pid) = true, want false")
 	}
 	harness.WantCode(t, "unload of what is unloaded", s.Do(http.MethodPost, "/models/a/unload", nil), http.StatusOK)
-	harness.Equal(t, "the process of b", processOf(t, s, "b"), other)
+	assert.Equal(t, "the process of b", processOf(t, s, "b"), other)
 	harness.WantCode(t, "load again", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusOK)
 	if now := processOf(t, s, "a"); now == pid {
 		t.Errorf("it has the old process: got %d, want anything but %d", now, pid)
@@ -237,7 +238,7 @@ traffic: {c@2: 100}
 	for range asked {
 		harness.SaidBy(t, harness.Receive(t, answers))
 	}
-	harness.Equal(t, "queue of a", modelEntries(t, s)["a"].Queue.Capacity, 6)
+	assert.Equal(t, "queue of a", modelEntries(t, s)["a"].Queue.Capacity, 6)
 }
 
 // TestLoading_StopWhileLoading: those who wait for a load do not hold the server up.
@@ -290,7 +291,7 @@ func TestLoading_LoadThatFails(t *testing.T) {
 	setups := s.Log.Count("setup failed")
 	harness.WantAnswer(t, "the second", harness.PredictBy(s, "a", harness.Input{}), http.StatusServiceUnavailable,
 		"Model a could not be loaded")
-	harness.Equal(t, "setups that failed", s.Log.Count("setup failed"), setups)
+	assert.Equal(t, "setups that failed", s.Log.Count("setup failed"), setups)
 	harness.WantAnswer(t, "load", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusInternalServerError,
 		"Model a is not loaded: the setup has failed: RuntimeError: it cannot be set up today")
 	if err := os.Remove(broken); err != nil {
@@ -322,7 +323,7 @@ func TestLoading_RequestsWaitForLoad(t *testing.T) {
 	for range 4 {
 		saidBy(t, harness.Receive(t, answers), "a")
 	}
-	harness.Equal(t, "setups", s.Log.Count("setup waits"), 1)
+	assert.Equal(t, "setups", s.Log.Count("setup waits"), 1)
 }
 
 // TestLoading_LoadedAgain many times, a model leaves nothing behind.

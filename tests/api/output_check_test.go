@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -21,7 +22,7 @@ func TestOutputCheck_OutputMustMatchItsAnnotation(t *testing.T) {
 		t.Run(model, func(t *testing.T) {
 			t.Parallel()
 			s := harness.Ready(t, harness.Options{Model: "wrong.py:" + model, Args: []string{"--validate-output", "error"}})
-			harness.Equal(t, "the error", s.Fail(harness.Input{"good": false}).Error, refusedOutput+problem)
+			assert.Equal(t, "the error", s.Fail(harness.Input{"good": false}).Error, refusedOutput+problem)
 			s.Succeed(harness.Input{"good": true})
 			if strings.Contains(s.Log.String(), "token") {
 				t.Errorf(`the output's value stands in the log: got %.300q, want no "token" in it`, s.Log.String())
@@ -52,7 +53,7 @@ func TestOutputCheck_FilesAreWhatPathMayBe(t *testing.T) {
 	if a := s.Succeed(harness.Input{}); !strings.HasPrefix(a.Text(t), "data:text/plain") {
 		t.Errorf(`got %s, want Text starting with "data:text/plain"`, a)
 	}
-	harness.Equal(t, "the output", string(s.Do(http.MethodPost, "/predictions", map[string]any{}, "Accept",
+	assert.Equal(t, "the output", string(s.Do(http.MethodPost, "/predictions", map[string]any{}, "Accept",
 		"text/plain, application/octet-stream").Body), "text")
 }
 
@@ -64,7 +65,7 @@ func TestOutputCheck_WrongOutputIsWarnedOfOnce(t *testing.T) {
 		s.Succeed(harness.Input{"good": false})
 	}
 	s.Stop() // then its log is whole
-	harness.Equal(t, "warnings", strings.Count(s.Log.String(), warning), 1)
+	assert.Equal(t, "warnings", strings.Count(s.Log.String(), warning), 1)
 	off := harness.Ready(t, harness.Options{Model: "wrong.py:Text", Env: []string{"PINION_VALIDATE_OUTPUT=off"}})
 	off.Succeed(harness.Input{"good": false})
 	off.Stop()

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -164,7 +165,7 @@ func TestProxy_BehindProxyWithTLS(t *testing.T) {
 		{"POST", "/predictions", []string{"Authorization", bearer, "Origin", "https://evil.example"}, 403},
 	} {
 		response := ask(t.Context(), c.method, c.path, "", c.headers...)
-		harness.Equal(t, fmt.Sprintf("%s %s %q", c.method, c.path, c.headers), response.StatusCode, c.code)
+		assert.Equal(t, fmt.Sprintf("%s %s %q", c.method, c.path, c.headers), response.StatusCode, c.code)
 		id := response.Header.Get("X-Request-Id")
 		harness.Eventually(t, "the log has the request's id "+id, func() bool {
 			return id != "" && strings.Contains(s.Log.String(), fmt.Sprintf(`"request_id":%q`, id))

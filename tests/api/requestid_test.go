@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -19,7 +20,7 @@ func TestRequestIDs_InLog(t *testing.T) {
 	a := s.Do(http.MethodPost, "/predictions", map[string]any{"input": harness.Input{"m": 2}}, "X-Request-Id",
 		"id-of-the-client")
 	harness.WantCode(t, "the prediction", a, http.StatusOK)
-	harness.Equal(t, "the warning", a.Header.Get("Pinion-Warning"), `unknown input "m"; did you mean "n"?`)
+	assert.Equal(t, "the warning", a.Header.Get("Pinion-Warning"), `unknown input "m"; did you mean "n"?`)
 	for _, text := range []string{"the model prints", "unknown inputs are dropped", "request"} {
 		harness.Eventually(t, "the log's line of "+text, func() bool {
 			return slices.ContainsFunc(s.Log.Lines(), func(line harness.Line) bool {
@@ -61,7 +62,7 @@ func TestKeysBesideInput_AreNamed(t *testing.T) {
 	} {
 		a := s.Do(http.MethodPost, "/predictions", c.body)
 		harness.WantCode(t, "the prediction", a, c.code)
-		harness.Equal(t, "the warning", a.Header.Get("Pinion-Warning"), c.want)
+		assert.Equal(t, "the warning", a.Header.Get("Pinion-Warning"), c.want)
 	}
 	harness.Eventually(t, "the log names the keys", func() bool {
 		return slices.ContainsFunc(s.Log.Lines(), func(line harness.Line) bool {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -17,7 +18,7 @@ import (
 func saidBy(t testing.TB, a harness.Answer, name string) {
 	t.Helper()
 	model, _, _, _ := harness.SaidBy(t, a)
-	harness.Equal(t, "the model that answers", model, name)
+	assert.Equal(t, "the model that answers", model, name)
 }
 
 // modelEntry is one of GET /models.
@@ -68,7 +69,7 @@ func TestSeveral_Models(t *testing.T) {
 			SchemaURL: "/models/" + name + "/openapi.json", Slots: 1, ModelName: name, ModelURL: filepath.Join(dir, name),
 		}
 		want.Queue.Capacity = 3
-		harness.Equal(t, "the entry", m, want)
+		assert.Equal(t, "the entry", m, want)
 		var alone modelEntry
 		harness.Decode(t, s.Do(http.MethodGet, "/models/"+name, nil), &alone)
 		if alone.MemoryBytes = 0; alone != want {
@@ -161,7 +162,7 @@ func TestSeveral_SetupThatFailsLeavesOtherModels(t *testing.T) {
 	s := harness.Start(t, harness.Options{Dir: dir, Models: models})
 	harness.WaitModels(t, s)
 	harness.Eventually(t, "its worker is gone", func() bool { return modelEntries(t, s)["a"].State == "failed" })
-	harness.WantText(t, "the entry", modelEntries(t, s)["a"].Error, "it cannot be set up today")
+	assert.Contains(t, "the entry", modelEntries(t, s)["a"].Error, "it cannot be set up today")
 	saidBy(t, harness.PredictBy(s, "b", harness.Input{}), "b")
 	refused := harness.PredictBy(s, "", harness.Input{})
 	if harness.WantCode(t, "the default, which failed", refused,
@@ -251,7 +252,7 @@ func TestSeveral_OtherProtocolsChooseModel(t *testing.T) {
 	harness.WantAnswer(t, "an unknown one", unknown, http.StatusNotFound, `this server has \"a\", \"b\"`)
 	var index []struct{ Name, State string }
 	harness.Decode(t, s.Do(http.MethodPost, "/v2/repository/index", map[string]any{}), &index)
-	harness.Equal(t, "the index", fmt.Sprint(index), "[{a READY} {b READY}]")
+	assert.Equal(t, "the index", fmt.Sprint(index), "[{a READY} {b READY}]")
 }
 
 // TestSeveral_DocumentsAndPagesAreModelsOwn: their paths are below its name, and the pages lead to each other.

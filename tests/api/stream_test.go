@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -84,7 +85,7 @@ func TestStream_HasItsNumberOfSubscribersAndNoMore(t *testing.T) {
 	for range most - 1 {
 		subscribers = append(subscribers, subscribe(t, s, "many", "{}", 0))
 	}
-	harness.Equal(t, "the code for one more", subscribe(t, s, "many", "{}", 0).answer.StatusCode,
+	assert.Equal(t, "the code for one more", subscribe(t, s, "many", "{}", 0).answer.StatusCode,
 		http.StatusTooManyRequests)
 	subscribers[0].conn.Close() // its place is free, and the prediction goes on
 	harness.Eventually(t, "another has its place", func() bool {
@@ -149,7 +150,7 @@ func TestStream_SlowReaderDelaysNoOtherClient(t *testing.T) {
 					data, outputs, items+2)
 			}
 		case "completed":
-			harness.Equal(t, fmt.Sprintf("outputs of slow subscriber %d, who got no error", i), outputs, items)
+			assert.Equal(t, fmt.Sprintf("outputs of slow subscriber %d, who got no error", i), outputs, items)
 		default:
 			t.Errorf("slow subscriber %d ends with %s, want error or completed", i, kind)
 		}

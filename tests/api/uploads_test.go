@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -94,7 +95,7 @@ func TestUploads_OfOneNameInListHaveURLsOfTheirOwn(t *testing.T) {
 		fmt.Sprintf(`["%[1]s/step.png","%[1]s/step-1.png","%[1]s/step-2.png"]`, store.URL))
 	got := store.list()
 	slices.Sort(got)
-	harness.Equal(t, "the uploads", fmt.Sprint(got), "[/step-1.png 1 /step-2.png 2 /step.png 0]")
+	assert.Equal(t, "the uploads", fmt.Sprint(got), "[/step-1.png 1 /step-2.png 2 /step.png 0]")
 }
 
 func TestUploads_LocationThatIsNoWebURLIsNotOutput(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -68,7 +69,7 @@ func TestValues_InputsArriveInTheirAnnotatedTypes(t *testing.T) {
 			}
 			var got map[string]string
 			a.Decode(t, &got)
-			harness.Equal(t, c.input+": got", got[c.field], c.want)
+			assert.Equal(t, c.input+": got", got[c.field], c.want)
 		}
 	})
 }
@@ -90,7 +91,7 @@ func TestValues_NumbersKeepEveryDigit(t *testing.T) {
 		"0.1": "0.1", "-0.0": "-0.0", "1e308": "1e+308", "5e-324": "5e-324", "123456789012345678": "1.2345678901234568e+17",
 		"0.30000000000000004": "0.30000000000000004", "1e-400": "0.0",
 	} {
-		harness.WantText(t, value, s.Create(`{"input":{"part":`+value+`}}`).Text(t), ", float "+want+", ")
+		assert.Contains(t, value, s.Create(`{"input":{"part":`+value+`}}`).Text(t), ", float "+want+", ")
 	}
 	for _, field := range []string{"part", "whole"} {
 		a := s.Create(`{"input":{"` + field + `":1e400}}`)
@@ -122,9 +123,9 @@ func TestValues_OutputsBecomeJSON(t *testing.T) {
 		} {
 			a := s.Succeed(harness.Input{"name": name})
 			harness.EqualJSON(t, name, a.Output, want)
-			harness.WantText(t, name+": no output in", string(a.Body), `"output":`)
+			assert.Contains(t, name+": no output in", string(a.Body), `"output":`)
 		}
-		harness.WantText(t, "the order of keys", string(s.Succeed(harness.Input{"name": "dict"}).Output), `{"b":1,"a":`)
+		assert.Contains(t, "the order of keys", string(s.Succeed(harness.Input{"name": "dict"}).Output), `{"b":1,"a":`)
 	})
 }
 
@@ -140,11 +141,11 @@ func TestValues_WhatCannotBecomeJSONFailsNamingTypeAndPlace(t *testing.T) {
 		} {
 			a := s.Fail(harness.Input{"name": name})
 			for _, word := range words {
-				harness.WantText(t, name+": the error", strings.ToLower(a.Error), strings.ToLower(word))
+				assert.Contains(t, name+": the error", strings.ToLower(a.Error), strings.ToLower(word))
 			}
 		}
 		s.Succeed(harness.Input{"name": "none"})
-		harness.Equal(t, "restarts", s.Health().Workers[0].Restarts, 0)
+		assert.Equal(t, "restarts", s.Health().Workers[0].Restarts, 0)
 	})
 }
 

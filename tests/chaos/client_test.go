@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"pinion/tests/await"
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -147,7 +147,7 @@ var errTimeout = errors.New("it was waited for long enough")
 
 // until waits for a state, on any goroutine.
 func until(reached func() bool) error {
-	if !await.Within(timeout, pause, reached) {
+	if !assert.Within(timeout, pause, reached) {
 		return errTimeout
 	}
 	return nil

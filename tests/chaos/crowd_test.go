@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"pinion/tests/await"
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -104,7 +104,7 @@ func (c *crowd) accepted(at *harness.Server, path string, body any, token string
 
 // await asks a server for a job until it has ended.
 func (c *crowd) await(at *harness.Server, path string) (a harness.Answer) {
-	if !await.Within(2*timeout, honestPause, func() bool { // one that is lost counts as such after a minute
+	if !assert.Within(2*timeout, honestPause, func() bool { // one that is lost counts as such after a minute
 		a = at.Do(http.MethodGet, path, nil)
 		return isFinal(a.Status) || c.t.Failed()
 	}) {

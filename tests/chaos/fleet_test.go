@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"pinion/tests/await"
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -265,7 +265,7 @@ func (f *fleet) check(jobs int) {
 		for range 2 {
 			var code int
 			var a answer
-			if !await.Within(calm, fleetPause, func() bool {
+			if !assert.Within(calm, fleetPause, func() bool {
 				code, a = f.do(source, http.MethodGet, "/predictions/"+id, nil)
 				return code == http.StatusOK && a.Status != "starting" && a.Status != "processing"
 			}) {
@@ -275,7 +275,7 @@ func (f *fleet) check(jobs int) {
 		}
 	}
 	for i := range jobs {
-		if !await.Within(calm, fleetPause, func() bool {
+		if !assert.Within(calm, fleetPause, func() bool {
 			_, ok := f.hooked.Load(fmt.Sprint("p", i))
 			return ok
 		}) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -52,6 +53,6 @@ func TestAccessLog_JSONLogHasNoRequestsByDefault(t *testing.T) {
 				found++
 			}
 		}
-		harness.Equal(t, fmt.Sprintf("lines of requests with %q", args), found, wanted)
+		assert.Equal(t, fmt.Sprintf("lines of requests with %q", args), found, wanted)
 	}
 }

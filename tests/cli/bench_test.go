@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -74,7 +75,7 @@ func TestCLIBench_MeasuresFolder(t *testing.T) {
 	}
 	text := c.Good(t, append([]string{"bench", "-o", "figures.json", ".", "-i", "text=given", "-i", "n=3", "-i", "kind=b"},
 		append(short, "--", "--workers", "2")...)...)
-	harness.WantText(t, "the table", text, `input {"text":"given","n":3,"kind":"b"}`, "succeeded", "p50", "p90", "p99",
+	assert.Contains(t, "the table", text, `input {"text":"given","n":3,"kind":"b"}`, "succeeded", "p50", "p90", "p99",
 		"max",
 		"failed                0")
 	figures, err := os.ReadFile(filepath.Join(c.Dir, "figures.json"))
@@ -94,7 +95,7 @@ func TestCLIBench_MeasuresServer(t *testing.T) {
 		b.Failed < 9 {
 		t.Errorf("it is %+v, want all 30, AskedRate 60, Failures %d and Failed at least 9", b, b.Failed)
 	}
-	harness.WantText(t, "the table", c.Good(t, append([]string{"bench", s.Address + "/"}, short...)...), `input {}`,
+	assert.Contains(t, "the table", c.Good(t, append([]string{"bench", s.Address + "/"}, short...)...), `input {}`,
 		"the prediction failed")
 }
 
@@ -116,20 +117,20 @@ func TestCLIBench_DrawsOnTerminal(t *testing.T) {
 func TestBench_CLIBenchSaysWhyItDoesNot(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "run.py", benchModel)}
-	harness.WantText(t, "a file", c.Bad(t, 2, "bench", "--predictor", "run.py:picture"),
+	assert.Contains(t, "a file", c.Bad(t, 2, "bench", "--predictor", "run.py:picture"),
 		"cannot make a sample value for image: give the input by -i or --json")
-	harness.WantText(t, "a failure", c.Bad(t, 1, "bench", "-i", "text=x", "-i", "n=3", "-i", "kind=b", "-i", "fail=true"),
+	assert.Contains(t, "a failure", c.Bad(t, 1, "bench", "-i", "text=x", "-i", "n=3", "-i", "kind=b", "-i", "fail=true"),
 		"the first prediction failed, so nothing was measured", "ValueError: as you wished")
-	harness.WantText(t, "an unknown input", c.Bad(t, 2, "bench", "-i", "nope=1"), `unknown input "nope"`)
-	harness.WantText(t, "no server", c.Bad(t, 1, "bench", "http://127.0.0.1:1"), "ask the server for its schema",
+	assert.Contains(t, "an unknown input", c.Bad(t, 2, "bench", "-i", "nope=1"), `unknown input "nope"`)
+	assert.Contains(t, "no server", c.Bad(t, 1, "bench", "http://127.0.0.1:1"), "ask the server for its schema",
 		"connection refused")
-	harness.WantText(t, "flags with a URL", c.Bad(t, 2, "bench", "http://127.0.0.1:1", "--", "--workers", "2"),
+	assert.Contains(t, "flags with a URL", c.Bad(t, 2, "bench", "http://127.0.0.1:1", "--", "--workers", "2"),
 		"leave them out with a URL")
-	harness.WantText(t, "a flag that serve does not know", c.Bad(t, 2, "bench", "--", "--wrokers", "2"),
+	assert.Contains(t, "a flag that serve does not know", c.Bad(t, 2, "bench", "--", "--wrokers", "2"),
 		"did you mean --workers?")
-	harness.WantText(t, "no connections", c.Bad(t, 2, "bench", "-c", "0"), "--connections 0: must be at least 1")
+	assert.Contains(t, "no connections", c.Bad(t, 2, "bench", "-c", "0"), "--connections 0: must be at least 1")
 	c.Env = []string{"BREAK_SETUP=1"}
-	harness.WantText(t, "a failed setup", c.Bad(t, 1, "bench"), "the model cannot be set up",
+	assert.Contains(t, "a failed setup", c.Bad(t, 1, "bench"), "the model cannot be set up",
 		"RuntimeError: no weights here")
 }
 
@@ -151,5 +152,5 @@ func TestBench_CLIBenchIsInterrupted(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, stderr)
 	}
-	harness.WantText(t, "the table", stdout.String(), "succeeded", "the prediction failed")
+	assert.Contains(t, "the table", stdout.String(), "succeeded", "the prediction failed")
 }

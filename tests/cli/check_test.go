@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -100,8 +101,8 @@ func TestCheck_CLICheckFindsEveryMistake(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			got := harness.CLI{Dir: harness.NewFolder(t, test.files...)}.Run(t, append([]string{"check"}, test.args...)...)
-			harness.Equal(t, "it ended with", got.Code, 1)
-			harness.WantText(t, "stdout", got.Stdout, test.want...)
+			assert.Equal(t, "it ended with", got.Code, 1)
+			assert.Contains(t, "stdout", got.Stdout, test.want...)
 		})
 	}
 }
@@ -110,8 +111,8 @@ func TestCLICheck_OfGoodModelInEachPython(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		c := harness.CLI{Python: python.Path, Dir: harness.Example(t, "hello")}
-		harness.WantText(t, "stdout", c.Good(t, "check"), "no problem: run.py:Runner loads with Python 3.")
-		harness.WantText(t, "stdout", c.Good(t, "check", "--setup"),
+		assert.Contains(t, "stdout", c.Good(t, "check"), "no problem: run.py:Runner loads with Python 3.")
+		assert.Contains(t, "stdout", c.Good(t, "check", "--setup"),
 			"no problem: run.py:Runner loads and sets up with Python 3.")
 	})
 }
@@ -141,8 +142,8 @@ func TestCheck_CLICheckForPrograms(t *testing.T) {
 func TestCLICheck_OfPythonThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	got := harness.CLI{Dir: harness.Example(t, "hello"), Python: "/nowhere/python"}.Run(t, "check")
-	harness.Equal(t, "it ended with", got.Code, 1)
-	harness.WantText(t, "stdout", got.Stdout, "PINION_PYTHON names /nowhere/python", "give the path of a Python")
+	assert.Equal(t, "it ended with", got.Code, 1)
+	assert.Contains(t, "stdout", got.Stdout, "PINION_PYTHON names /nowhere/python", "give the path of a Python")
 }
 
 // TestCheck_NamesPackageThatHoldsModule also where the folder has no requirements file.
@@ -159,8 +160,8 @@ func TestCheck_NamesPackageThatHoldsModule(t *testing.T) {
 			files = append(files, "requirements.txt", c.file)
 		}
 		got := harness.CLI{Dir: harness.NewFolder(t, files...)}.Run(t, "check")
-		harness.Equal(t, "exit code", got.Code, 1)
-		harness.WantText(t, "import "+c.module+" with requirements "+c.file, got.Stdout, "run.py:1: ", c.want)
+		assert.Equal(t, "exit code", got.Code, 1)
+		assert.Contains(t, "import "+c.module+" with requirements "+c.file, got.Stdout, "run.py:1: ", c.want)
 	}
 }
 
@@ -170,7 +171,7 @@ func TestCheck_NamesPackageOfNamespace(t *testing.T) {
 	dir := harness.NewFolder(t, "run.py", "from google.cloud import (\n    vision,\n)\ndef run() -> str: ...\n",
 		"pyproject.toml", "[project]\ndependencies = []\n")
 	const want = "add google-cloud-vision to pyproject.toml and install it, as with `"
-	harness.WantText(t, "the problem", harness.CLI{Dir: dir}.Bad(t, 1, "predict"), want)
+	assert.Contains(t, "the problem", harness.CLI{Dir: dir}.Bad(t, 1, "predict"), want)
 	s := harness.Start(t, harness.Options{Dir: dir})
 	harness.Eventually(t, "the log has the fix", func() bool {
 		line, ok := s.Log.First(func(l harness.Line) bool { return l.Text == "setup failed" })
@@ -183,7 +184,7 @@ func TestCheck_DoesNotWarnAboutAny(t *testing.T) {
 	t.Parallel()
 	dir := harness.NewFolder(t, "run.py", "from typing import Any\ndef run(a: Any) -> Any:\n    return {\"a\": a}\n")
 	got := harness.CLI{Dir: dir}.Run(t, "check")
-	harness.Equal(t, "exit code", got.Code, 0)
+	assert.Equal(t, "exit code", got.Code, 0)
 	if text := got.Stdout + got.Stderr; strings.Contains(text, "warning") || !strings.Contains(text, "no problem") {
 		t.Errorf("got %q, want no problem and no warning", text)
 	}
@@ -222,7 +223,7 @@ cog==0.1
 			"\nno-such-package\n")
 		c := harness.CLI{Python: python.Path, Dir: dir, Env: []string{"CUDA_VISIBLE_DEVICES="}}
 		got := c.Good(t, "check")
-		harness.WantText(t, "the versions", got, "warning: cog.yaml:3: build.gpu is true, but no GPU is visible here",
+		assert.Contains(t, "the versions", got, "warning: cog.yaml:3: build.gpu is true, but no GPU is visible here",
 			"warning: cog.yaml:4: build.python_version is 3.9, but the interpreter is Python 3.", "choose another with --python",
 			"warning: requirements.txt:3: packaging ", " is installed, but packaging==0.0.1 is required", "packaging==0.0.1`",
 			"warning: requirements.txt:4: No_Such.Package is not installed",
@@ -230,18 +231,18 @@ cog==0.1
 		count := 5
 		if _, err := exec.LookPath("dpkg-query"); err == nil {
 			count++
-			harness.WantText(t, "the packages", got,
+			assert.Contains(t, "the packages", got,
 				"warning: cog.yaml:7: build.system_packages: no-such-package-anywhere is not installed",
 				"apt-get install no-such-package-anywhere")
 		}
-		harness.Equal(t, "warnings", strings.Count(got, "warning: "), count)
+		assert.Equal(t, "warnings", strings.Count(got, "warning: "), count)
 
 		good := strings.NewReplacer(`"3.9"`, fmt.Sprintf(`"3.%d"`, python.Minor), "gpu: true", "gpu: false",
 			`    - "no-such-package-anywhere=1.2"`+"\n", "", "  python_requirements: requirements.txt",
 			"  python_packages: [packaging, 'no-such-package==1']").Replace(file)
 		c.Dir = harness.NewFolder(t, "cog.yaml", good, "run.py", "def run() -> int: ...\n")
 		got = c.Good(t, "check")
-		harness.WantText(t, "the other", got, "warning: cog.yaml:7: build.python_packages: no-such-package is not installed",
+		assert.Contains(t, "the other", got, "warning: cog.yaml:7: build.python_packages: no-such-package is not installed",
 			"no problem and 1 warning")
 	})
 }

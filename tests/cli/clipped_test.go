@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -67,7 +68,7 @@ def run(file: Path | None = None, files: dict[str, int] = {}) -> str:
 		}},
 	} {
 		a := c.do()
-		harness.Equal(t, c.what, a.Code, c.code)
+		assert.Equal(t, c.what, a.Code, c.code)
 		if len(a.Body) > 4<<10 {
 			t.Errorf("%s: the answer has %d bytes: %.300s, want at most %d bytes", c.what, len(a.Body), a.Body, 4<<10)
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -25,19 +26,19 @@ func onTerminal(t *testing.T, c harness.CLI, last string, args ...string) string
 func TestColours_OnATerminalAlone(t *testing.T) {
 	t.Parallel()
 	good := harness.CLI{Dir: harness.NewFolder(t, "run.py", "def run() -> int: return 1\n")}
-	harness.WantText(t, "a good model", onTerminal(t, good, "with Python", "check"), "\x1b[92mno problem\x1b[0m: ")
+	assert.Contains(t, "a good model", onTerminal(t, good, "with Python", "check"), "\x1b[92mno problem\x1b[0m: ")
 	bad := harness.CLI{Dir: harness.NewFolder(t, "run.py", "def run() -> int: return 1\n", "cog.yaml",
 		"run: run.py:run\nconcurrency:\n  max: many\nbild: {}\nbuild:\n  fast: true\n")}
-	harness.WantText(t, "a bad one", onTerminal(t, bad, "problem", "check"), "\x1b[91mcog.yaml:3", "\x1b[91m")
-	harness.WantText(t, "differences", onTerminal(t, bad, "in ", "doctor"), "\x1b[93mdifferent: \x1b[0m")
+	assert.Contains(t, "a bad one", onTerminal(t, bad, "problem", "check"), "\x1b[91mcog.yaml:3", "\x1b[91m")
+	assert.Contains(t, "differences", onTerminal(t, bad, "in ", "doctor"), "\x1b[93mdifferent: \x1b[0m")
 	for _, c := range []harness.CommandResult{bad.Run(t, "check"), bad.Run(t, "doctor")} {
-		harness.Equal(t, "escapes in a pipe", strings.Count(c.Stdout, "\x1b"), 0)
+		assert.Equal(t, "escapes in a pipe", strings.Count(c.Stdout, "\x1b"), 0)
 	}
 	for _, variable := range []string{"NO_COLOR=1", "TERM=dumb"} {
 		bad.Env = []string{variable}
 		for _, command := range []string{"check", "doctor"} {
 			shown := onTerminal(t, bad, "problem", command)
-			harness.Equal(t, command+" with "+variable+", escapes", strings.Count(shown, "\x1b"), 0)
+			assert.Equal(t, command+" with "+variable+", escapes", strings.Count(shown, "\x1b"), 0)
 		}
 	}
 }
@@ -52,8 +53,8 @@ def run() -> Path:
     out.write_text("no line end")
     return out
 `)}
-	harness.WantText(t, "on a terminal", onTerminal(t, c, "no line end", "predict", "-o", "-"), "no line end\r\n")
-	harness.Equal(t, "in a pipe", c.Good(t, "predict", "-o", "-"), "no line end")
+	assert.Contains(t, "on a terminal", onTerminal(t, c, "no line end", "predict", "-o", "-"), "no line end\r\n")
+	assert.Equal(t, "in a pipe", c.Good(t, "predict", "-o", "-"), "no line end")
 }
 
 // TestServe_LogsWhatCheckFinds in cog.yaml.

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -69,7 +70,7 @@ func TestFailFast_IsSaidByFlagOrVariable(t *testing.T) {
 		o.Dir = dir
 		s := harness.Start(t, o)
 		s.Ended(1)
-		harness.Equal(t, "the cause is there", strings.Count(s.Log.String(), "ValueError: no weights\\n"), 1)
+		assert.Equal(t, "the cause is there", strings.Count(s.Log.String(), "ValueError: no weights\\n"), 1)
 		lines := s.Log.Lines()
 		if last := lines[len(lines)-1]; last.Text != "setup failed" || last.Level != "ERROR" {
 			t.Errorf(`the last line is %+v, want Text "setup failed" and Level ERROR`, last)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -106,13 +107,13 @@ func TestCLI_ByteOrderMarksAreSkipped(t *testing.T) {
 			"pinion.yaml", encode("models:\n  a: {path: .}\n"), "tokens", encode("a-token-that-is-long-enough-for-it\n"),
 			".cog/openapi_schema.json", encode(schema),
 		)}
-		harness.WantText(t, "check", c.Good(t, "check"), "no problem: run.py:run")
-		harness.WantText(t, "doctor", c.Good(t, "doctor"), "0 problems and 0 differences")
-		harness.WantText(t, "dockerfile", c.Good(t, "dockerfile", "-o", "Dockerfile"))
-		harness.WantText(t, "the ignore file", harness.ReadFile(t, filepath.Join(c.Dir, "Dockerfile.dockerignore")),
+		assert.Contains(t, "check", c.Good(t, "check"), "no problem: run.py:run")
+		assert.Contains(t, "doctor", c.Good(t, "doctor"), "0 problems and 0 differences")
+		assert.Contains(t, "dockerfile", c.Good(t, "dockerfile", "-o", "Dockerfile"))
+		assert.Contains(t, "the ignore file", harness.ReadFile(t, filepath.Join(c.Dir, "Dockerfile.dockerignore")),
 			"\ndata\n")
-		harness.WantText(t, "schema", c.Good(t, "schema"), `"openapi"`)
-		harness.WantText(t, "predict", c.Good(t, "predict", "--json", "@in.json"), `"output": 2`)
+		assert.Contains(t, "schema", c.Good(t, "schema"), `"openapi"`)
+		assert.Contains(t, "predict", c.Good(t, "predict", "--json", "@in.json"), `"output": 2`)
 		s := harness.Start(t, harness.Options{
 			Models: []string{"--config", filepath.Join(c.Dir, "pinion.yaml")},
 			Python: harness.AnyPython(t).Path,

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -78,7 +79,7 @@ func TestLogReader_Stops(t *testing.T) {
 	if a := s.Input(harness.Input{"kilobytes": overflow}); a.Status != "succeeded" {
 		t.Fatalf("with a reader that stopped: %s, want Status succeeded", a)
 	}
-	harness.Equal(t, "health", s.Health().Status, "READY")
+	assert.Equal(t, "health", s.Health().Status, "READY")
 	harness.Eventually(t, "records are dropped", func() bool { return droppedRecords(t, s) > 0 })
 	log := &harness.Log{}
 	var reading sync.WaitGroup
@@ -144,7 +145,7 @@ func TestLogReader_LogOnStoppedTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Succeed(harness.Input{"kilobytes": 1 << 10})
-	harness.Equal(t, "health", s.Health().Status, "READY")
+	assert.Equal(t, "health", s.Health().Status, "READY")
 	s.Signal(syscall.SIGTERM)
 	s.Ended(0)
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -92,7 +93,7 @@ func TestPredict_CLIPredictInEachPython(t *testing.T) {
 		if got.Code != 0 || got.Stdout != "a text\n" {
 			t.Errorf("ended with %d and %q, want 0 and %q", got.Code, got.Stdout, "a text\n")
 		}
-		harness.WantText(t, "stderr", got.Stderr, "setting up\n", "predicting text\n")
+		assert.Contains(t, "stderr", got.Stderr, "setting up\n", "predicting text\n")
 	})
 }
 
@@ -111,7 +112,7 @@ func TestPredict_CLIPredictGivesValuesTheirTypes(t *testing.T) {
 	}
 	got = c.Good(t, "predict", ".", "-i", "how=all", "-i", "names=@name.txt", "-i", "numbers=[4, 5]", "-i", "either=x",
 		"-i", "maybe=7")
-	harness.WantText(t, "the output", got, `"numbers": [`, "4,", "5", `"from a file"`, `"either": "x"`, `"maybe": 7`)
+	assert.Contains(t, "the output", got, `"numbers": [`, "4,", "5", `"from a file"`, `"either": "x"`, `"maybe": 7`)
 	for name, text := range map[string]string{
 		"numbers.json": "[6, 7]\n", "names.json": `["a", "b"]`,
 		"number.txt": "8\n",
@@ -119,9 +120,9 @@ func TestPredict_CLIPredictGivesValuesTheirTypes(t *testing.T) {
 		harness.WriteFile(t, filepath.Join(c.Dir, name), text)
 	}
 	got = c.Good(t, "predict", "-i", "how=all", "-i", "names=@names.json", "-i", "numbers=@numbers.json")
-	harness.WantText(t, "lists in files", got, `"numbers": [`, "6,", "7", `"names": [`, `"a",`, `"b"`)
+	assert.Contains(t, "lists in files", got, `"numbers": [`, "6,", "7", `"names": [`, `"a",`, `"b"`)
 	got = c.Good(t, "predict", "-i", "how=all", "-i", "numbers=@number.txt", "-i", "n=@number.txt")
-	harness.WantText(t, "a list of one in a file", got, `"n": 8`, `"numbers": [`, "8")
+	assert.Contains(t, "a list of one in a file", got, `"n": 8`, `"numbers": [`, "8")
 }
 
 func TestPredict_CLIPredictRefusesWrongInputsBeforeSetup(t *testing.T) {
@@ -165,7 +166,7 @@ func TestPredict_CLIPredictRefusesWrongInputsBeforeSetup(t *testing.T) {
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
 			got := c.Bad(t, 2, append([]string{"predict"}, test.args...)...)
-			harness.WantText(t, "stderr", got, test.want...)
+			assert.Contains(t, "stderr", got, test.want...)
 			if strings.Contains(got, "setting up") {
 				t.Errorf("the model was set up, want no \"setting up\" in it:\n%s", got)
 			}
@@ -188,8 +189,8 @@ func TestPredict_CLIPredictWithJSON(t *testing.T) {
 		}
 	}
 	got := c.Run(t, "predict", "--json", `{"how":"fail"}`)
-	harness.WantText(t, "a failure", got.Stdout, `"status": "failed"`, `"error": "ValueError: as you wished"`)
-	harness.Equal(t, "a failure ends with", got.Code, 1)
+	assert.Contains(t, "a failure", got.Stdout, `"status": "failed"`, `"error": "ValueError: as you wished"`)
+	assert.Equal(t, "a failure ends with", got.Code, 1)
 	c.Good(t, "predict", "--json", `{"how":"text"}`, "-o", "out.json")
 	text, err := os.ReadFile(filepath.Join(c.Dir, "out.json"))
 	if err != nil || !json.Valid(text) {
@@ -200,14 +201,14 @@ func TestPredict_CLIPredictWithJSON(t *testing.T) {
 func TestPredict_CLIPredictEnds(t *testing.T) {
 	t.Parallel()
 	c := asker(t)
-	harness.WantText(t, "a failure", c.Bad(t, 1, "predict", "-i", "how=fail"), "Traceback", `in run`,
+	assert.Contains(t, "a failure", c.Bad(t, 1, "predict", "-i", "how=fail"), "Traceback", `in run`,
 		"Prediction failed with status \"failed\": ValueError: as you wished\n")
 	got := c.Run(t, "predict", "-i", "how=nothing")
 	if got.Code != 0 || got.Stdout != "" || !strings.Contains(got.Stderr, "No output generated\n") {
 		t.Errorf("nothing: %+v, want Code 0, Stdout empty and Stderr with %q", got, "No output generated\n")
 	}
 	c.Env = []string{"BREAK_SETUP=1"}
-	harness.WantText(t, "a failed setup", c.Bad(t, 1, "predict", "-i", "how=text"), "Traceback",
+	assert.Contains(t, "a failed setup", c.Bad(t, 1, "predict", "-i", "how=text"), "Traceback",
 		"setup failed: RuntimeError: no weights here")
 }
 
@@ -221,7 +222,7 @@ func TestPredict_CLIPredictWritesFiles(t *testing.T) {
 			t.Fatalf("%v: %+v, want Code 0 and Stdout empty", args, got)
 		}
 		for i := 0; i < len(files); i += 2 {
-			harness.WantText(t, "stderr", got.Stderr, "Written output to: "+files[i]+"\n")
+			assert.Contains(t, "stderr", got.Stderr, "Written output to: "+files[i]+"\n")
 			text, err := os.ReadFile(filepath.Join(c.Dir, files[i]))
 			if err != nil || string(text) != files[i+1] {
 				t.Errorf("%s holds %q: %v, want %q", files[i], text, err, files[i+1])
@@ -237,7 +238,7 @@ func TestPredict_CLIPredictWritesFiles(t *testing.T) {
 		t.Errorf("a file to stdout: %+v, want Code 0 and Stdout %q", got, "\x89PNG\r\n\x1a\nc")
 	}
 	c = asker(t)
-	harness.Equal(t, "a text to stdout", c.Good(t, "predict", "-i", "how=text", "-o", "-"), "a text\n")
+	assert.Equal(t, "a text to stdout", c.Good(t, "predict", "-i", "how=text", "-o", "-"), "a text\n")
 	got := c.Run(t, "predict", "-i", "how=text", "--output", "text.txt")
 	text, err := os.ReadFile(filepath.Join(c.Dir, "text.txt"))
 	if err != nil || string(text) != "a text" || got.Stdout != "" {
@@ -263,7 +264,7 @@ func TestPredict_CLIPredictIsCanceled(t *testing.T) {
 		t.Fatal(err)
 	}
 	interrupted(t, cmd)
-	harness.WantText(t, "stderr", log.String(), "predicting wait", "cleaned up", "Prediction canceled")
+	assert.Contains(t, "stderr", log.String(), "predicting wait", "cleaned up", "Prediction canceled")
 }
 
 func TestCLIPredict_AsksServer(t *testing.T) {
@@ -273,15 +274,15 @@ func TestCLIPredict_AsksServer(t *testing.T) {
 	at := "--url=" + s.Address
 	c.Dir = harness.NewFolder(t, "in.txt", "from a file")
 	got := c.Run(t, "predict", at, "-i", "how=all", "-i", "file=@in.txt")
-	harness.WantText(t, "the output", got.Stdout, `"file": "from a file"`)
-	harness.WantText(t, "its logs", got.Stderr, "predicting all")
-	harness.WantText(t, "a failure", c.Bad(t, 1, "predict", at, "-i", "how=fail"),
+	assert.Contains(t, "the output", got.Stdout, `"file": "from a file"`)
+	assert.Contains(t, "its logs", got.Stderr, "predicting all")
+	assert.Contains(t, "a failure", c.Bad(t, 1, "predict", at, "-i", "how=fail"),
 		`Prediction failed with status "failed": ValueError`)
-	harness.WantText(t, "an unknown input", c.Bad(t, 2, "predict", at, "-i", "nope=1"),
+	assert.Contains(t, "an unknown input", c.Bad(t, 2, "predict", at, "-i", "nope=1"),
 		`unknown input "nope"; valid inputs are: how`)
-	harness.WantText(t, "no training", c.Bad(t, 1, "train", at), "it has no TrainingInput")
-	harness.WantText(t, "no URL", c.Bad(t, 2, "predict", "--url", "localhost"), "must be an http or https URL")
-	harness.WantText(t, "no server there", c.Bad(t, 1, "predict", "--url", "http://127.0.0.1:1"), "connection refused")
+	assert.Contains(t, "no training", c.Bad(t, 1, "train", at), "it has no TrainingInput")
+	assert.Contains(t, "no URL", c.Bad(t, 2, "predict", "--url", "localhost"), "must be an http or https URL")
+	assert.Contains(t, "no server there", c.Bad(t, 1, "predict", "--url", "http://127.0.0.1:1"), "connection refused")
 	cmd, _, stderr := c.Start(t, "predict", at, "-i", "how=wait")
 	harness.StartCommand(t, cmd)
 	s.WaitLog("predicting wait")
@@ -289,7 +290,7 @@ func TestCLIPredict_AsksServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	interrupted(t, cmd)
-	harness.WantText(t, "stderr", stderr.String(), "cleaned up", "Prediction canceled")
+	assert.Contains(t, "stderr", stderr.String(), "cleaned up", "Prediction canceled")
 }
 
 func TestPredict_CLITrain(t *testing.T) {
@@ -301,8 +302,8 @@ func TestPredict_CLITrain(t *testing.T) {
 	if got.Code != 0 || got.Stdout != "trained 3\n" {
 		t.Errorf("it gives %+v, want Code 0 and Stdout %q", got, "trained 3\n")
 	}
-	harness.WantText(t, "a missing input", c.Bad(t, 2, "train"), `missing required input "epochs"`)
-	harness.WantText(t, "no train function", asker(t).Bad(t, 2, "train"), "has no train function")
+	assert.Contains(t, "a missing input", c.Bad(t, 2, "train"), `missing required input "epochs"`)
+	assert.Contains(t, "no train function", asker(t).Bad(t, 2, "train"), "has no train function")
 }
 
 // TestPredict_ModelThatOnlyTrains is served, checked and asked as what it is.
@@ -310,13 +311,13 @@ func TestPredict_ModelThatOnlyTrains(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "cog.yaml", "train: train.py:train\n",
 		"train.py", "import sys\ndef train(epochs: int) -> str:\n    return f'{sys.argv} trained {epochs}'\n")}
-	harness.Equal(t, "it gives", c.Good(t, "train", "-i", "epochs=3"), "['train.py'] trained 3\n")
-	harness.WantText(t, "check", c.Good(t, "check", "--setup"), "no problem: train.py:train loads and sets up")
-	harness.WantText(t, "schema", c.Good(t, "schema", "--train", "--input"), `"epochs"`)
-	harness.WantText(t, "predict", c.Bad(t, 2, "predict"), "has no predict function", "pinion train")
+	assert.Equal(t, "it gives", c.Good(t, "train", "-i", "epochs=3"), "['train.py'] trained 3\n")
+	assert.Contains(t, "check", c.Good(t, "check", "--setup"), "no problem: train.py:train loads and sets up")
+	assert.Contains(t, "schema", c.Good(t, "schema", "--train", "--input"), `"epochs"`)
+	assert.Contains(t, "predict", c.Bad(t, 2, "predict"), "has no predict function", "pinion train")
 	s := harness.Ready(t, harness.Options{Dir: c.Dir})
 	for _, path := range []string{"/trainings", "/predictions"} { // as in Cog's train mode
 		a := s.Do(http.MethodPost, path, harness.Input{"input": harness.Input{"epochs": 2}})
-		harness.WantText(t, path, string(a.Body), `"status":"succeeded","output":"['train.py'] trained 2"`)
+		assert.Contains(t, path, string(a.Body), `"status":"succeeded","output":"['train.py'] trained 2"`)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -13,7 +14,7 @@ func TestCLIPython_HasPackageThatServingGives(t *testing.T) {
 	const seen = "import cog, sys; from run import Runner; print(cog.__file__.split('/')[-3][:4], sys.executable)"
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		c := harness.CLI{Python: python.Path, Dir: harness.Example(t, "hello")}
-		harness.Equal(t, "the package and the Python", c.Good(t, "python", "-c", seen), "sdk- "+python.Path+"\n")
+		assert.Equal(t, "the package and the Python", c.Good(t, "python", "-c", seen), "sdk- "+python.Path+"\n")
 	})
 }
 
@@ -29,7 +30,7 @@ func TestCLIPython_RunsTestsOfModel(t *testing.T) {
 		files = append(files, name, regexp.MustCompile(`(?m)^    `).ReplaceAllString(code, ""))
 	}
 	c := harness.CLI{Dir: harness.NewFolder(t, files...)}
-	harness.WantText(t, "pytest's output", c.Good(t, "python", "-m", "pytest", "-p", "no:cacheprovider",
+	assert.Contains(t, "pytest's output", c.Good(t, "python", "-m", "pytest", "-p", "no:cacheprovider",
 		"--basetemp", t.TempDir()+"/files"), " passed")
 	wrong := harness.CLI{Dir: harness.NewFolder(t, "test_run.py", "def test_run():\n    import run\n")}
 	if got := wrong.Run(t, "python", "-m", "pytest", "-p", "no:cacheprovider"); got.Code != 1 {
@@ -47,12 +48,12 @@ func TestCLIPython_ExampleOfHelp(t *testing.T) {
 		t.Fatal("the help has no example with -c, want one")
 	}
 	c.Good(t, "init")
-	harness.Equal(t, program, c.Good(t, "python", "-c", program), "hello Ada hello Ada\n")
+	assert.Equal(t, program, c.Good(t, "python", "-c", program), "hello Ada hello Ada\n")
 }
 
 func TestCLIPython_WithoutPython(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Python: "/nowhere/python", Dir: t.TempDir()}
-	harness.WantText(t, "the message", c.Bad(t, 2, "python", "-c", "1"), "/nowhere/python")
-	harness.WantText(t, "the help", c.Good(t, "python", "--help"), "pinion python -m pytest")
+	assert.Contains(t, "the message", c.Bad(t, 2, "python", "-c", "1"), "/nowhere/python")
+	assert.Contains(t, "the help", c.Good(t, "python", "--help"), "pinion python -m pytest")
 }

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -51,12 +52,12 @@ func TestCLI_ReadsModelThatInstallsAtItsTop(t *testing.T) {
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		c := harness.CLI{Python: python.Path, Dir: harness.NewFolder(t, "predict.py", installingModel)}
 		for _, flags := range [][]string{nil, {"--static"}} {
-			harness.WantText(t, "the input", c.Good(t, append([]string{"schema", "--input"}, flags...)...), `"image"`, `"scale"`)
+			assert.Contains(t, "the input", c.Good(t, append([]string{"schema", "--input"}, flags...)...), `"image"`, `"scale"`)
 		}
-		harness.WantText(t, "the check", c.Good(t, "check"),
+		assert.Contains(t, "the check", c.Good(t, "check"),
 			"warning: predict.py:2: os.system(…) runs a command when the file is imported",
 			"its source alone was looked at", "no problem and 1 warning: predict.py reads well")
-		harness.WantText(t, "the prediction", c.Bad(t, 2, "predict", "-i", "size=2"),
+		assert.Contains(t, "the prediction", c.Bad(t, 2, "predict", "-i", "size=2"),
 			`unknown input "size"; valid inputs are: image, scale`)
 		notThere(t, c.Dir, "installed")
 	})
@@ -68,25 +69,25 @@ func TestReading_CLINeverExecutesCommandsUnasked(t *testing.T) {
 	const why = "run.py:3: random.choice(…): random is not imported when the source is only read"
 	for _, statement := range []string{command, dynamic} {
 		c := harness.CLI{Dir: harness.NewFolder(t, "run.py", undecidedModel(statement))}
-		harness.WantText(t, "schema", c.Bad(t, 1, "schema"),
+		assert.Contains(t, "schema", c.Bad(t, 1, "schema"),
 			"run.py:2: os.system(…) runs a command when the file is imported",
 			"so the model is not imported; --execute imports it all the same", "the source alone does not tell either: "+why)
-		harness.WantText(t, "schema --static", c.Bad(t, 1, "schema", "--static"), "the source alone does not tell: "+why,
+		assert.Contains(t, "schema --static", c.Bad(t, 1, "schema", "--static"), "the source alone does not tell: "+why,
 			"without --static the model is imported")
 		checked := c.Run(t, "check")
-		harness.Equal(t, "the check ended with", checked.Code, 1)
-		harness.WantText(t, "check", checked.Stdout, "run.py:2: os.system(…) runs a command",
+		assert.Equal(t, "the check ended with", checked.Code, 1)
+		assert.Contains(t, "check", checked.Stdout, "run.py:2: os.system(…) runs a command",
 			"--execute imports it all the same",
 			"1 problem in")
 		notThere(t, c.Dir, "ran")
-		harness.WantText(t, "schema --execute", c.Good(t, "schema", "--execute"), `"default": 3`)
+		assert.Contains(t, "schema --execute", c.Good(t, "schema", "--execute"), `"default": 3`)
 		if _, err := os.Stat(filepath.Join(c.Dir, "ran")); err != nil {
 			t.Errorf("it was not executed: %v", err)
 		}
-		harness.WantText(t, "check --execute", c.Good(t, "check", "--execute"), "no problem: run.py loads")
-		harness.WantText(t, "check --setup", c.Good(t, "check", "--setup"), "no problem: run.py loads and sets up")
+		assert.Contains(t, "check --execute", c.Good(t, "check", "--execute"), "no problem: run.py loads")
+		assert.Contains(t, "check --setup", c.Good(t, "check", "--setup"), "no problem: run.py loads and sets up")
 	}
-	harness.WantText(t, "both", harness.CLI{Dir: harness.NewFolder(t, "run.py", undecidedModel("pass"))}.Bad(t, 2,
+	assert.Contains(t, "both", harness.CLI{Dir: harness.NewFolder(t, "run.py", undecidedModel("pass"))}.Bad(t, 2,
 		"schema", "--static", "--execute"),
 		"give one of them")
 }
@@ -94,8 +95,8 @@ func TestReading_CLINeverExecutesCommandsUnasked(t *testing.T) {
 func TestCLI_SaysThatItImportsModel(t *testing.T) {
 	t.Parallel()
 	got := harness.CLI{Dir: harness.NewFolder(t, "run.py", undecidedModel("pass"))}.Run(t, "schema")
-	harness.Equal(t, "it ended with", got.Code, 0)
-	harness.WantText(t, "stderr", got.Stderr, "run.py:3: random.choice(…): random is not imported",
+	assert.Equal(t, "it ended with", got.Code, 0)
+	assert.Contains(t, "stderr", got.Stderr, "run.py:3: random.choice(…): random is not imported",
 		"so the model is imported")
 }
 
@@ -109,14 +110,14 @@ func TestCLI_PredictExecutesModelOnce(t *testing.T) {
 			"\n    def run(self, n: int = random.choice([3])) -> int:\n        return n\n"
 	}
 	c := harness.CLI{Dir: harness.NewFolder(t, "run.py", model("threading.Event().wait()"))}
-	harness.WantText(t, "a wrong input", c.Bad(t, 2, "predict", "-i", "x=1"), `unknown input "x"; valid inputs are: n`)
+	assert.Contains(t, "a wrong input", c.Bad(t, 2, "predict", "-i", "x=1"), `unknown input "x"; valid inputs are: n`)
 	c = harness.CLI{Dir: harness.NewFolder(t, "run.py", model("pass"))}
-	harness.Equal(t, "what it prints", c.Good(t, "predict"), "3\n")
+	assert.Equal(t, "what it prints", c.Good(t, "predict"), "3\n")
 	if times, err := os.ReadFile(filepath.Join(c.Dir, "times")); err != nil || len(times) != 1 {
 		t.Errorf("it executed the model %d times: %v, want 1 bytes", len(times), err)
 	}
 	c.Dir = harness.NewFolder(t, "run.py", undecidedModel("raise RuntimeError('no such thing')"))
-	harness.WantText(t, "a broken one", c.Bad(t, 1, "predict"), "RuntimeError: no such thing")
+	assert.Contains(t, "a broken one", c.Bad(t, 1, "predict"), "RuntimeError: no such thing")
 }
 
 // lastingModel starts processes when it is imported: one in its own session, one whose parent leaves it, and itself,
@@ -150,7 +151,7 @@ func TestReading_CLIReadingEndsWithItsProcesses(t *testing.T) {
 				}
 				_ = cmd.Wait()
 				if code := cmd.ProcessState.ExitCode(); sig != syscall.SIGKILL {
-					harness.Equal(t, "it ended with", code, 130)
+					assert.Equal(t, "it ended with", code, 130)
 					allEnded(t, pids)
 				}
 				harness.Eventually(t, "the end of all processes", func() bool { return !slices.ContainsFunc(pids, harness.Alive) })
@@ -162,21 +163,21 @@ func TestReading_CLIReadingEndsWithItsProcesses(t *testing.T) {
 func TestCLIReading_HasTimeLimit(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "run.py", undecidedModel(lastingModel))}
-	harness.WantText(t, "schema", c.Bad(t, 1, "schema", "--execute", "--timeout", "5s"),
+	assert.Contains(t, "schema", c.Bad(t, 1, "schema", "--execute", "--timeout", "5s"),
 		"it took longer than 5s, and was ended; --timeout gives it more time")
 	if _, err := os.Stat(filepath.Join(c.Dir, "pids")); err == nil { // a busy machine may not come so far in the time
 		allEnded(t, startedProcesses(t, c.Dir, &bytes.Buffer{}))
 	}
 	got := c.Run(t, "check", "--execute", "--timeout", "1ms")
-	harness.Equal(t, "the check ended with", got.Code, 1)
-	harness.WantText(t, "check", got.Stdout, "it took longer than 1ms")
-	harness.WantText(t, "a wrong limit", c.Bad(t, 2, "schema", "--timeout", "0s"), "--timeout 0s: must be more than 0")
+	assert.Equal(t, "the check ended with", got.Code, 1)
+	assert.Contains(t, "check", got.Stdout, "it took longer than 1ms")
+	assert.Contains(t, "a wrong limit", c.Bad(t, 2, "schema", "--timeout", "0s"), "--timeout 0s: must be more than 0")
 }
 
 func TestCLIReading_SaysWhatImportDiedOf(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "run.py", undecidedModel("import ctypes; ctypes.string_at(0)"))}
-	harness.WantText(t, "stderr", c.Bad(t, 1, "schema"), "it died of a signal: SIGSEGV")
+	assert.Contains(t, "stderr", c.Bad(t, 1, "schema"), "it died of a signal: SIGSEGV")
 }
 
 // allEnded fails where a process outlives its command.
@@ -233,10 +234,10 @@ func TestReading_ModelThatHasNameOfPackage(t *testing.T) {
 			harness.EachPython(t, func(t *testing.T, python harness.Python) {
 				c := harness.CLI{Python: python.Path, Dir: dir}
 				for _, flag := range []string{"--static", "--execute"} {
-					harness.WantText(t, "schema "+flag, c.Good(t, "schema", flag), `"enum"`, "1,", "2")
+					assert.Contains(t, "schema "+flag, c.Good(t, "schema", flag), `"enum"`, "1,", "2")
 				}
-				harness.WantText(t, "check", c.Good(t, "check"), "no problem: "+ref+" loads")
-				harness.Equal(t, "what it prints", c.Good(t, "predict"), "4\n")
+				assert.Contains(t, "check", c.Good(t, "check"), "no problem: "+ref+" loads")
+				assert.Equal(t, "what it prints", c.Good(t, "predict"), "4\n")
 			})
 		})
 	}

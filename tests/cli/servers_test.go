@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -32,9 +33,9 @@ func TestServers_AreListedAndStopped(t *testing.T) {
 	t.Parallel()
 	tmp := harness.ShortTempDir(t)
 	c := harness.CLI{Dir: t.TempDir(), Env: []string{"TMPDIR=" + tmp}}
-	harness.Equal(t, "nothing runs", c.Good(t, "ps"), "no server of yours runs\n")
-	harness.Equal(t, "nothing runs, as JSON", c.Good(t, "ps", "--json"), "[]\n")
-	harness.WantText(t, "nothing to stop", c.Bad(t, 2, "stop"), "no server of yours runs here", tmp)
+	assert.Equal(t, "nothing runs", c.Good(t, "ps"), "no server of yours runs\n")
+	assert.Equal(t, "nothing runs, as JSON", c.Good(t, "ps", "--json"), "[]\n")
+	assert.Contains(t, "nothing to stop", c.Bad(t, 2, "stop"), "no server of yours runs here", tmp)
 	model := "def run() -> int: return 1\n"
 	var servers []*harness.Server
 	for range 3 {
@@ -45,27 +46,27 @@ func TestServers_AreListedAndStopped(t *testing.T) {
 		t.Fatalf("got %d servers, want 3: %v", len(listed), listed)
 	}
 	for i, s := range servers {
-		harness.Equal(t, "address", listed[i].Address, s.Address)
-		harness.Equal(t, "folder", listed[i].Models[0].Folder, s.Dir)
-		harness.Equal(t, "status", listed[i].Status, "READY")
+		assert.Equal(t, "address", listed[i].Address, s.Address)
+		assert.Equal(t, "folder", listed[i].Models[0].Folder, s.Dir)
+		assert.Equal(t, "status", listed[i].Status, "READY")
 	}
-	harness.WantText(t, "the table", c.Good(t, "ps"), "STATUS", servers[1].Address, "READY", servers[2].Dir)
-	harness.WantText(t, "which one", c.Bad(t, 2, "stop"), "name one server by its process id", servers[1].Address)
-	harness.WantText(t, "no such one", c.Bad(t, 2, "stop", "nothing"), `no server of yours is called "nothing"`, servers[0].Address)
-	harness.WantText(t, "two", c.Bad(t, 2, "stop", "a", "b"), "takes one server, not a, b")
+	assert.Contains(t, "the table", c.Good(t, "ps"), "STATUS", servers[1].Address, "READY", servers[2].Dir)
+	assert.Contains(t, "which one", c.Bad(t, 2, "stop"), "name one server by its process id", servers[1].Address)
+	assert.Contains(t, "no such one", c.Bad(t, 2, "stop", "nothing"), `no server of yours is called "nothing"`, servers[0].Address)
+	assert.Contains(t, "two", c.Bad(t, 2, "stop", "a", "b"), "takes one server, not a, b")
 	offered := c.Good(t, "__complete", "stop", "")
 	for _, s := range servers {
-		harness.WantText(t, "what shells complete", offered, s.Address[strings.LastIndex(s.Address, ":")+1:]+"\t")
+		assert.Contains(t, "what shells complete", offered, s.Address[strings.LastIndex(s.Address, ":")+1:]+"\t")
 	}
 	port := servers[0].Address[strings.LastIndex(servers[0].Address, ":")+1:]
-	harness.WantText(t, "by port", c.Good(t, "stop", port),
+	assert.Contains(t, "by port", c.Good(t, "stop", port),
 		fmt.Sprintf("stopped %d, %s", listed[0].PID, servers[0].Address))
-	harness.WantText(t, "by folder", c.Good(t, "stop", servers[1].Dir), fmt.Sprint("stopped ", listed[1].PID))
-	harness.WantText(t, "the only one", c.Good(t, "stop"), fmt.Sprint("stopped ", listed[2].PID))
+	assert.Contains(t, "by folder", c.Good(t, "stop", servers[1].Dir), fmt.Sprint("stopped ", listed[1].PID))
+	assert.Contains(t, "the only one", c.Good(t, "stop"), fmt.Sprint("stopped ", listed[2].PID))
 	for _, s := range servers {
 		s.Ended(0)
 	}
-	harness.Equal(t, "nothing runs now", c.Good(t, "ps"), "no server of yours runs\n")
+	assert.Equal(t, "nothing runs now", c.Good(t, "ps"), "no server of yours runs\n")
 }
 
 // TestServers_UnixSocket is asked for its health too, and has the name of --model.
@@ -81,7 +82,7 @@ func TestServers_UnixSocket(t *testing.T) {
 		listed := listServers(t, c)
 		return len(listed) == 1 && listed[0].Status == "READY"
 	})
-	harness.WantText(t, "to stop", c.Good(t, "stop", "painter"), "unix:"+filepath.Join(tmp, "s.sock"))
+	assert.Contains(t, "to stop", c.Good(t, "stop", "painter"), "unix:"+filepath.Join(tmp, "s.sock"))
 	endWell(t, server)
 }
 
@@ -102,9 +103,9 @@ func TestServers_RunFolderIsRemoved(t *testing.T) {
 	if err := os.RemoveAll(runFolder(t, s)); err != nil {
 		t.Fatal(err)
 	}
-	harness.Equal(t, "without its folder", len(listServers(t, c)), 0)
+	assert.Equal(t, "without its folder", len(listServers(t, c)), 0)
 	s.Succeed(harness.Input{"file": helloURL})
-	harness.Equal(t, "with its folder", len(listServers(t, c)), 1)
+	assert.Equal(t, "with its folder", len(listServers(t, c)), 1)
 }
 
 // TestServers_LeftoversAreNotListed: what a killed server left, also where another process has its number, and what
@@ -124,8 +125,8 @@ func TestServers_LeftoversAreNotListed(t *testing.T) {
 		}
 	}
 	c := harness.CLI{Env: []string{"TMPDIR=" + tmp}}
-	harness.Equal(t, "the list", c.Good(t, "ps"), "no server of yours runs\n")
-	harness.WantText(t, "to stop", c.Bad(t, 2, "stop", fmt.Sprint(os.Getpid())), "no server of yours runs here",
+	assert.Equal(t, "the list", c.Good(t, "ps"), "no server of yours runs\n")
+	assert.Contains(t, "to stop", c.Bad(t, 2, "stop", fmt.Sprint(os.Getpid())), "no server of yours runs here",
 		fmt.Sprintf("it is process %d (", os.Getpid()), "another TMPDIR or in a container")
 }
 
@@ -138,7 +139,7 @@ func TestServers_OfAnotherUser(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "echo.py:run"})
 	port := s.Address[strings.LastIndex(s.Address, ":")+1:]
 	c := harness.CLI{Env: []string{"TMPDIR=" + harness.ShortTempDir(t)}}
-	harness.WantText(t, "another TMPDIR", c.Bad(t, 2, "stop", port), fmt.Sprintf("it is process %d (", s.PID))
+	assert.Contains(t, "another TMPDIR", c.Bad(t, 2, "stop", port), fmt.Sprintf("it is process %d (", s.PID))
 	for what, word := range map[string]string{"port": port, "process": fmt.Sprint(s.PID)} {
 		for _, command := range []string{"stop", "logs"} {
 			cmd, _, stderr := c.Start(t, command, word)
@@ -150,7 +151,7 @@ func TestServers_OfAnotherUser(t *testing.T) {
 			if cmd.ProcessState.ExitCode() != 2 {
 				t.Errorf("%s by its %s ended with %v, want 2", command, what, err)
 			}
-			harness.WantText(t, command+" by its "+what, stderr.String(), "of user root; run this as that user")
+			assert.Contains(t, command+" by its "+what, stderr.String(), "of user root; run this as that user")
 		}
 	}
 }
@@ -161,7 +162,7 @@ func TestServers_Logs(t *testing.T) {
 	t.Parallel()
 	piped := harness.Ready(t, harness.Options{Model: "echo.py:run"})
 	c := harness.CLI{Env: []string{"TMPDIR=" + piped.Tmp}}
-	harness.WantText(t, "a pipe", c.Bad(t, 1, "logs"), "goes to pipe:", "2>server.log")
+	assert.Contains(t, "a pipe", c.Bad(t, 1, "logs"), "goes to pipe:", "2>server.log")
 	tmp := harness.ShortTempDir(t)
 	c = harness.CLI{Dir: harness.NewFolder(t, "run.py", `
 from cog import BaseRunner
@@ -181,16 +182,16 @@ class Runner(BaseRunner):
 		listed := listServers(t, c)
 		return len(listed) == 1 && listed[0].Status == "READY"
 	})
-	harness.WantText(t, "its log", c.Good(t, "logs"), "listening", "one", "two")
-	harness.Equal(t, "one line", strings.Count(c.Good(t, "logs", "-n", "1"), "\n"), 1)
-	harness.Equal(t, "no line", c.Good(t, "logs", "-n", "0"), "")
-	harness.WantText(t, "a bad number", c.Bad(t, 2, "logs", "-n", "-1"), "--lines -1: must be at least 0")
+	assert.Contains(t, "its log", c.Good(t, "logs"), "listening", "one", "two")
+	assert.Equal(t, "one line", strings.Count(c.Good(t, "logs", "-n", "1"), "\n"), 1)
+	assert.Equal(t, "no line", c.Good(t, "logs", "-n", "0"), "")
+	assert.Contains(t, "a bad number", c.Bad(t, 2, "logs", "-n", "-1"), "--lines -1: must be at least 0")
 	following, followed, _ := c.Start(t, "logs", "--follow", "-n", "0")
 	harness.StartCommand(t, following)
 	c.Good(t, "stop", c.Dir)
 	endWell(t, server)
 	endWell(t, following)
-	harness.WantText(t, "what it followed", followed.String(), "stopped")
+	assert.Contains(t, "what it followed", followed.String(), "stopped")
 }
 
 func endWell(t *testing.T, cmd *exec.Cmd) {

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -21,7 +22,7 @@ func TestSettings_TokensLastNewlineIsNoPartOfIt(t *testing.T) {
 		"input": harness.Input{"text": "x"}, "webhook": receiver.URL,
 		"webhook_events_filter": []string{"completed"},
 	})
-	harness.Equal(t, "the webhook's authorization", <-got, "Bearer token")
+	assert.Equal(t, "the webhook's authorization", <-got, "Bearer token")
 }
 
 // TestSettings_WithoutEffectAreNamed: those of the server that no model lets work.

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -41,7 +42,7 @@ func TestCompletion_TypedInShells(t *testing.T) {
 				{"predict model -i prompt=@model/pi", "predict model -i prompt=@model/pictures/"},
 				{"predict model -i prompt=@model/pictures/a", "predict model -i prompt=@model/pictures/a cat.png"},
 			} {
-				harness.Equal(t, c.typed, s.enter("pinion "+c.typed+"\t"), c.want)
+				assert.Equal(t, c.typed, s.enter("pinion "+c.typed+"\t"), c.want)
 			}
 			s.key("pinion jobs \t\t")
 			harness.Eventually(t, "the commands are listed", func() bool {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -59,13 +60,13 @@ sys.executable = sys.argv[0]
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			code, text := harness.Refused(t, harness.Options{Python: c.python, Model: "echo.py:run"})
-			harness.Equal(t, "exit code", code, 2)
+			assert.Equal(t, "exit code", code, 2)
 			message, page, _ := strings.Cut(text, "\n")
 			if !strings.HasPrefix(message, "pinion: ") || !strings.HasPrefix(page, "See ") || strings.Count(page, "\n") != 1 {
 				t.Errorf("got %q, want one line for people and one that names a page", text)
 			}
 			for _, want := range c.want {
-				harness.WantText(t, "the message", text, want)
+				assert.Contains(t, "the message", text, want)
 			}
 		})
 	}
@@ -106,7 +107,7 @@ func TestStart_ModelComesFromFlagVariableOrCogYAML(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Dir: folder(t, "run: facts.py:environment\nenvironment:\n  - COLOUR=red=\n")})
 	var environment map[string]string
 	s.Succeed(harness.Input{}).Decode(t, &environment)
-	harness.Equal(t, "COLOUR", environment["COLOUR"], "red=")
+	assert.Equal(t, "COLOUR", environment["COLOUR"], "red=")
 }
 
 func TestStart_ServesOnUnixSocket(t *testing.T) {
@@ -268,7 +269,7 @@ environment:
 	s := harness.Ready(t, harness.Options{Dir: dir, Env: []string{"GIVEN=from outside", "EMPTY="}})
 	harness.EqualJSON(t, "output", s.Succeed(harness.Input{}).Output,
 		`["https://example.com/weights.tar","https://example.com/weights.tar","from outside","","second"]`)
-	harness.WantText(t, "the worker is not that of cog.yaml", s.WaitLog("worker ready").Raw, `"slots":3`)
+	assert.Contains(t, "the worker is not that of cog.yaml", s.WaitLog("worker ready").Raw, `"slots":3`)
 	s = harness.Ready(t, harness.Options{Dir: dir, Env: []string{"COG_MAX_CONCURRENCY=1", "COG_WEIGHTS=other"}})
 	harness.EqualJSON(t, "output", s.Succeed(harness.Input{}).Output,
 		`["other","other","in cog.yaml","in cog.yaml","second"]`)

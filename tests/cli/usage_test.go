@@ -4,15 +4,16 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
 func TestUsage_CLIVersion(t *testing.T) {
 	t.Parallel()
 	want := harness.CLI{}.Good(t, "version")
-	harness.WantText(t, "the versions", want, "pinion ", "commit ", "cog interface ")
+	assert.Contains(t, "the versions", want, "pinion ", "commit ", "cog interface ")
 	for _, flag := range []string{"--version", "-v"} {
-		harness.Equal(t, flag+" prints", (harness.CLI{}).Good(t, flag), want)
+		assert.Equal(t, flag+" prints", (harness.CLI{}).Good(t, flag), want)
 	}
 }
 
@@ -20,7 +21,7 @@ func TestUsage_CLIVersion(t *testing.T) {
 // stdout.
 func TestUsage_CLIWrongUsage(t *testing.T) {
 	t.Parallel()
-	harness.WantText(t, "no model", harness.CLI{Dir: t.TempDir()}.Bad(t, 2, "serve"), "cog.yaml")
+	assert.Contains(t, "no model", harness.CLI{Dir: t.TempDir()}.Bad(t, 2, "serve"), "cog.yaml")
 	dir := harness.NewFolder(t, "run.py", "def run() -> str: ...\n")
 	for _, c := range []struct {
 		line string

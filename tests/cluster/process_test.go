@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // timeout is when a state that does not come is given up: far beyond what a busy machine needs.
@@ -20,7 +20,7 @@ func eventually(t *testing.T, what string, reached func() (instead string)) {
 	t.Helper()
 	began := time.Now()
 	instead := ""
-	await.Within(timeout, 200*time.Millisecond, func() bool {
+	assert.Within(timeout, 200*time.Millisecond, func() bool {
 		instead = reached()
 		return instead == "" || t.Failed()
 	})

@@ -14,7 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"pinion/tests/await"
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -146,7 +146,7 @@ func (s *script) health(args []string) error {
 
 // wait waits for a state, and says what it waited for where that does not come.
 func (s *script) wait(what string, reached func() bool) error {
-	if !await.Within(timeout, pause, reached) {
+	if !assert.Within(timeout, pause, reached) {
 		return fmt.Errorf("not within %s: %s", timeout, what)
 	}
 	return nil

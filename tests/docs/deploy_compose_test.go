@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -39,12 +40,12 @@ func TestDeployCompose_ComposeFileServesWhereUserStands(t *testing.T) {
 	file := harness.ReadManifests(t, "../deploy/compose.yaml")[0]
 	for _, service := range []string{"packages", "pinion"} {
 		source := file.Text(t, "services", service, "volumes", 0, "source")
-		harness.Equal(t, service+" sees", interpolated(t, source, map[string]string{"PWD": root}),
+		assert.Equal(t, service+" sees", interpolated(t, source, map[string]string{"PWD": root}),
 			filepath.Join(root, "examples/hello"))
-		harness.Equal(t, service+" sees",
+		assert.Equal(t, service+" sees",
 			interpolated(t, source, map[string]string{"PWD": "/home/ada/models", "MODEL": "ocr"}),
 			"/home/ada/models/ocr")
-		harness.Equal(t, "where "+service+" has the model", file.Text(t, "services", service, "volumes", 0, "target"), "/src")
+		assert.Equal(t, "where "+service+" has the model", file.Text(t, "services", service, "volumes", 0, "target"), "/src")
 	}
 }
 

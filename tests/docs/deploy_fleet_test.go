@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"go.yaml.in/yaml/v4"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -56,7 +57,7 @@ func TestDeployFleet_FleetScalesOnItsQueue(t *testing.T) {
 	scaled := objects["ScaledObject pinion"]
 	formula := scaled.Text(t, "spec", "advanced", "scalingModifiers", "formula")
 	for i := range scaled.At(t, "spec", "triggers").([]any) {
-		harness.Equal(t, "a trigger asks for the stream", scaled.Text(t, "spec", "triggers", i, "metadata", "stream"),
+		assert.Equal(t, "a trigger asks for the stream", scaled.Text(t, "spec", "triggers", i, "metadata", "stream"),
 			"PINION_JOBS_my-model")
 		want = append(want, scaled.Text(t, "spec", "triggers", i, "metadata", "consumer"))
 		if name := scaled.Text(t, "spec", "triggers", i, "name"); !slices.Contains(strings.Fields(formula), name) {
@@ -80,7 +81,7 @@ func TestDeployFleet_FleetScalesOnItsQueue(t *testing.T) {
 		"the network policy": objects["NetworkPolicy nats"].Text(t, "spec", "ingress", 0, "from", 0, "podSelector",
 			"matchLabels"),
 	} {
-		harness.Equal(t, what+" selects", selector, pod)
+		assert.Equal(t, what+" selects", selector, pod)
 	}
 }
 
@@ -98,7 +99,7 @@ func TestDeployFleet_WhatKEDAIsMisledBy(t *testing.T) {
 			!strings.HasSuffix(rest, ":8222") {
 			t.Errorf("KEDA asks %s, want each of the servers of NATS", at)
 		}
-		harness.Equal(t, "the lag is divided by", scaled.Text(t, "spec", "triggers", i, "metadata", "lagThreshold"), target)
+		assert.Equal(t, "the lag is divided by", scaled.Text(t, "spec", "triggers", i, "metadata", "lagThreshold"), target)
 	}
 	nats := harness.StartNATSOf(t, "my-model")
 	args := objects["Deployment pinion"].Texts(t, "spec", "template", "spec", "containers", 0, "args")
@@ -137,7 +138,7 @@ func TestDeployFleet_NATSOfFleet(t *testing.T) {
 		t.Errorf("got %+v, want three routes, JetStream, a user, and the ports of NATS", o)
 	}
 	url := objects["Deployment pinion"].Text(t, "spec", "template", "spec", "containers", 0, "env", 1, "value")
-	harness.Equal(t, "servers ask for", url, "nats://pinion:$(NATS_PASSWORD)@nats:4222")
+	assert.Equal(t, "servers ask for", url, "nats://pinion:$(NATS_PASSWORD)@nats:4222")
 	image := objects["StatefulSet nats"].Text(t, "spec", "template", "spec", "containers", 0, "image")
 	if text, err := os.ReadFile("../deploy/compose.fleet.yaml"); err != nil ||
 		!strings.Contains(string(text), "image: "+image+"\n") || !strings.HasSuffix(image, ":"+server.VERSION) {
@@ -196,7 +197,7 @@ func TestDeployFleet_FleetHasAlerts(t *testing.T) {
 		fleetObjects(t)["PodMonitor pinion"],
 		harness.ReadManifests(t, "../deploy/kubernetes/podmonitor.yaml")[0],
 	} {
-		harness.Equal(t, "the job of a pod is its label", monitor.Text(t, "spec", "jobLabel"), "app.kubernetes.io/name")
+		assert.Equal(t, "the job of a pod is its label", monitor.Text(t, "spec", "jobLabel"), "app.kubernetes.io/name")
 	}
 	if jobs := fleetObjects(t)["PodMonitor pinion"].Texts(t, "spec", "selector", "matchExpressions", 0,
 		"values"); !strings.Contains(source, `up{job=~"`+strings.Join(jobs, "|")+`"}`) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -140,7 +141,7 @@ func TestKEDAPrometheus_PageShowsTheManifest(t *testing.T) {
 	page := harness.ReadFile(t, "../docs/how-to/autoscaling.md")
 	shown := regexp.MustCompile(`(?m)^    apiVersion: keda(?:.*\n)(?:    .*\n)+`).FindString(page)
 	_, manifest, _ := strings.Cut(harness.ReadFile(t, "../deploy/kubernetes/keda-prometheus.yaml"), "\n")
-	harness.Equal(t, "the manifest of the page", regexp.MustCompile(`(?m)^    `).ReplaceAllString(shown, ""), manifest)
+	assert.Equal(t, "the manifest of the page", regexp.MustCompile(`(?m)^    `).ReplaceAllString(shown, ""), manifest)
 	metrics := harness.ReadFile(t, "../docs/reference/metrics.md")
 	for _, name := range regexp.MustCompile(`pinion_\w+`).FindAllString(page, -1) {
 		if !strings.Contains(metrics, "`"+name+"`") {

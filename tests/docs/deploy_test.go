@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -44,19 +45,19 @@ func TestDeploy_ComposeFiles(t *testing.T) {
 	at := func(more ...any) []any { return append(slices.Clone(service), more...) }
 	accepted(t, plain.Texts(t, at("command")...))
 	accepted(t, gpu.Texts(t, at("command")...))
-	harness.Equal(t, "the base", plain.Text(t, at("build", "args", "BASE")...),
+	assert.Equal(t, "the base", plain.Text(t, at("build", "args", "BASE")...),
 		"${PINION_BASE:-"+dockerfile(t, `(?m)^ARG BASE=(\S+)$`)+"}")
 	if _, err := os.Stat(filepath.Join("../deploy", plain.Text(t, at("build", "context")...),
 		plain.Text(t, at("build", "dockerfile")...))); err != nil {
 		t.Error(err)
 	}
 	port := dockerfile(t, `PORT=(\d+)`)
-	harness.Equal(t, "the ports", plain.Texts(t, at("ports")...)[0], "127.0.0.1:"+port+":"+port)
+	assert.Equal(t, "the ports", plain.Texts(t, at("ports")...)[0], "127.0.0.1:"+port+":"+port)
 	grace, err := time.ParseDuration(plain.Text(t, at("stop_grace_period")...))
 	if err != nil || grace <= drainTime {
 		t.Errorf("it may take %s to stop, and it takes up to %s: %v, want more than %v", grace, drainTime, err, drainTime)
 	}
-	harness.Equal(t, "the model is at", plain.Text(t, at("volumes", 0, "target")...), plain.Texts(t, at("command")...)[1])
+	assert.Equal(t, "the model is at", plain.Text(t, at("volumes", 0, "target")...), plain.Texts(t, at("command")...)[1])
 	if devices := gpu.Texts(t, at("deploy", "resources", "reservations", "devices", 0, "capabilities")...); !slices.Equal(
 		devices, []string{"gpu"}) {
 		t.Errorf("the devices can %q, want [gpu]", devices)
@@ -72,8 +73,8 @@ func TestDeploy_KubernetesManifests(t *testing.T) {
 	in := func(more ...any) []any { return append(append(slices.Clone(pod), "containers", 0), more...) }
 
 	accepted(t, deployment.Texts(t, in("args")...))
-	harness.Equal(t, "the port", deployment.Text(t, in("ports", 0, "containerPort")...), dockerfile(t, `PORT=(\d+)`))
-	harness.Equal(t, "the user", deployment.Text(t, append(slices.Clone(pod), "securityContext", "runAsUser")...),
+	assert.Equal(t, "the port", deployment.Text(t, in("ports", 0, "containerPort")...), dockerfile(t, `PORT=(\d+)`))
+	assert.Equal(t, "the user", deployment.Text(t, append(slices.Clone(pod), "securityContext", "runAsUser")...),
 		dockerfile(t, `--uid (\d+)`))
 	grace, _ := strconv.Atoi(deployment.Text(t, append(slices.Clone(pod), "terminationGracePeriodSeconds")...))
 	pause, _ := strconv.Atoi(deployment.Text(t, in("lifecycle", "preStop", "sleep", "seconds")...))
@@ -86,7 +87,7 @@ func TestDeploy_KubernetesManifests(t *testing.T) {
 		"the service":    service.Text(t, "spec", "selector"),
 		"the monitor":    monitor.Text(t, "spec", "selector", "matchLabels"),
 	} {
-		harness.Equal(t, what+" selects", selector, labels)
+		assert.Equal(t, what+" selects", selector, labels)
 	}
 	name := deployment.Text(t, in("ports", 0, "name")...)
 	paths := []string{monitor.Text(t, "spec", "podMetricsEndpoints", 0, "path")}
@@ -99,7 +100,7 @@ func TestDeploy_KubernetesManifests(t *testing.T) {
 		ports = append(ports, deployment.Text(t, in(probe, "httpGet", "port")...))
 	}
 	for _, port := range ports {
-		harness.Equal(t, "there is no port", port, name)
+		assert.Equal(t, "there is no port", port, name)
 	}
 	volumes := map[string]bool{}
 	for i := range deployment.At(t, append(slices.Clone(pod), "volumes")...).([]any) {

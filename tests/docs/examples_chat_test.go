@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -22,7 +23,7 @@ func TestExamplesChat_ChatExample(t *testing.T) {
 		return harness.RunTool(t, dir, nil, client, "-B", filepath.Join(dir, "client.py"), "The return statement", s.Address)
 	}
 	said := ask()
-	harness.Equal(t, fmt.Sprintf("it says %q and then", said), ask(), said)
+	assert.Equal(t, fmt.Sprintf("it says %q and then", said), ask(), said)
 	m := regexp.MustCompile(`(?s)^(.+)\n\(3 \+ 20 tokens\)\n$`).FindStringSubmatch(said)
 	if m == nil || len(strings.Fields(m[1])) != 20 {
 		t.Fatalf("it says %q, want 20 words and the usage", said)
@@ -32,7 +33,7 @@ import sys
 from pydoc_data.topics import topics
 words = set(" ".join(topics.values()).split())
 print(*[word for word in sys.argv[1].split() if word not in words])`
-	harness.Equal(t, "its words", strings.TrimSpace(string(harness.RunPython(t, python, dir, nil, "-c", known, m[1]))), "")
+	assert.Equal(t, "its words", strings.TrimSpace(string(harness.RunPython(t, python, dir, nil, "-c", known, m[1]))), "")
 }
 
 // TestExamplesChat_AnswersFourAPIs asks the same function by the clients of four APIs, which get the same text.
@@ -75,7 +76,7 @@ func TestExamplesChat_SequencesShareSteps(t *testing.T) {
 	dir := harness.Example(t, "chat")
 	s := harness.Ready(t, harness.Options{Python: harness.AnyPython(t).Path, Dir: dir, Args: []string{"--model", "chat"}})
 	said := harness.RunTool(t, dir, nil, client, "-c", manyStreams, s.Address)
-	harness.Equal(t, "texts that differ, and lengths", strings.TrimSpace(said),
+	assert.Equal(t, "texts that differ, and lengths", strings.TrimSpace(said),
 		"0 [40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55]")
 	var got harness.MetricFamilies
 	const tokens = 2 * (16*39 + 120) // of decode: the first comes from prefill

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -52,8 +53,8 @@ func TestExamplesDiffusion_StreamsProgressAndPreviews(t *testing.T) {
 		"Accept", "text/event-stream")
 	harness.WantCode(t, "the stream", a, http.StatusOK)
 	text := string(a.Body)
-	harness.Equal(t, "events of progress", strings.Count(text, `"name":"progress"`), 30)
-	harness.Equal(t, "pictures", strings.Count(text, "event: output"), 3)
+	assert.Equal(t, "events of progress", strings.Count(text, `"name":"progress"`), 30)
+	assert.Equal(t, "pictures", strings.Count(text, "event: output"), 3)
 	if first, last := strings.Index(text, "event: output"), strings.LastIndex(text, "event: metric"); first > last {
 		t.Errorf("got the first picture after the last step, %d, want at most %d:\n%.1000s", first, last, text)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -276,7 +277,7 @@ func TestFigures_VersionsThatDocumentsName(t *testing.T) {
 		"the page of costs, the runtime of Cog": match(performance, `Cog (\d[\d.]*\d)'s own runtime`),
 		"docs/reference/benchmarks.md, coglet":  match(bench, `coglet \(Cog\): (\d[\d.]*\d)`),
 	} {
-		harness.Equal(t, what, got, cog)
+		assert.Equal(t, what, got, cog)
 	}
 	for what, versions := range map[string][2]string{
 		"FastAPI": {match(performance, `FastAPI (\d[\d.]*\d) on`), match(bench, `FastAPI, uvicorn: (\d[\d.]*\d)`)},

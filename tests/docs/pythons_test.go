@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -36,7 +37,7 @@ func TestPythons_OfDocuments(t *testing.T) {
 	open := regexp.MustCompile(`\b` + regexp.QuoteMeta(oldest) + `(?: or newer| or later| and up| and newer| on\b|\+)`)
 	for path, text := range texts {
 		for _, got := range ranges.FindAllString(text, -1) {
-			harness.Equal(t, path, got, served)
+			assert.Equal(t, path, got, served)
 		}
 		if got := open.FindString(text); got != "" {
 			t.Errorf("%s: got %q, want %q", path, got, served)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -64,5 +65,5 @@ func wantProduct(t *testing.T, s *harness.Server, size int, factor float64) {
 	t.Helper()
 	got := s.Succeed(do("multiply", size, factor)).Text(t)
 	want := strconv.FormatFloat(float64(size)*factor/2, 'f', 1, 64)
-	harness.Equal(t, "the product", got, want)
+	assert.Equal(t, "the product", got, want)
 }

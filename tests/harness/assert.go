@@ -35,20 +35,6 @@ func DecodeExact(data []byte, to any) error {
 	return decoder.Decode(to)
 }
 
-// WantText fails unless text holds all parts, in this order.
-func WantText(t testing.TB, what, text string, parts ...string) {
-	t.Helper()
-	rest := text
-	for _, part := range parts {
-		_, after, found := strings.Cut(rest, part)
-		if !found {
-			t.Errorf("%s lacks %q (or has it too early): found = false, want true:\n%.3000s", what, part, text)
-			return
-		}
-		rest = after
-	}
-}
-
 // WantCode fails unless the answer has this status code.
 func WantCode(t testing.TB, what string, a Answer, code int) {
 	t.Helper()
@@ -119,14 +105,6 @@ func NeedMemoryGroup(t testing.TB, limit int64) (enter []string) {
 		t.Skip("no control group can be made here")
 	}
 	return enter
-}
-
-// Equal fails unless got equals want.
-func Equal[T comparable](t testing.TB, what string, got, want T) {
-	t.Helper()
-	if got != want {
-		t.Errorf("%s: got %.3000s, want %.3000s", what, fmt.Sprintf("%#v", got), fmt.Sprintf("%#v", want))
-	}
 }
 
 // BeginAtGate begins a prediction of a model that waits at its gate and logs so. It returns a function that opens the

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // program finds the indented code of a document that begins with a comment that names its file, and the output shown
@@ -27,7 +29,7 @@ func RunProgram(t *testing.T, document, comment, interpreter string, addresses .
 	code, prints := program(t, document, comment)
 	name := comment[strings.LastIndex(comment, " ")+1:]
 	dir := NewFolder(t, name, strings.NewReplacer(addresses...).Replace(code))
-	Equal(t, "what "+name+" prints", RunTool(t, dir, nil, interpreter, name), prints)
+	assert.Equal(t, "what "+name+" prints", RunTool(t, dir, nil, interpreter, name), prints)
 }
 
 // documents returns the texts for users whose commands are tested. Those of the other examples have their own tests.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // timeout is how long a state is waited for: far longer than an emulated processor on a busy machine needs.
@@ -33,7 +33,7 @@ func WaitFile(t testing.TB, path string) {
 }
 
 func until(reached func() bool) error {
-	if !await.Within(timeout, pause, reached) {
+	if !assert.Within(timeout, pause, reached) {
 		return fmt.Errorf("not within %s", timeout)
 	}
 	return nil

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // WaitInFlight waits until so many predictions are in flight.
@@ -28,7 +30,7 @@ func CancelRunning(t *testing.T, s *Server, id string, in Input) Answer {
 	})
 	a := s.Cancel(id)
 	WantCode(t, "cancel of "+id, a, http.StatusOK)
-	Equal(t, "cancel of "+id, string(a.Body), "{}")
+	assert.Equal(t, "cancel of "+id, string(a.Body), "{}")
 	return Receive(t, answer)
 }
 
@@ -61,7 +63,7 @@ func CancelEveryWait(t *testing.T, s *Server, more ...string) {
 			}
 		}
 		WantCode(t, "cancel afterwards", s.Cancel(how), http.StatusOK)
-		Equal(t, "after "+how, s.Succeed(Input{"token": "next"}).Text(t), "nothing next")
+		assert.Equal(t, "after "+how, s.Succeed(Input{"token": "next"}).Text(t), "nothing next")
 	}
 	SameWorker(t, s, worker)
 }
@@ -131,5 +133,5 @@ func WaitDrain(s *Server) { s.WaitLog("shutting down") }
 // SameWorker fails if the worker died meanwhile.
 func SameWorker(t *testing.T, s *Server, pid int) {
 	t.Helper()
-	Equal(t, "the worker, which may have died", s.Worker(), pid)
+	assert.Equal(t, "the worker, which may have died", s.Worker(), pid)
 }

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -26,7 +27,7 @@ func TestBatchingDefects_BatchingQueueFull(t *testing.T) {
 	b.worker().run()
 	b.want(<-first, 200, "one!")
 	b.want(<-second, 200, "two!")
-	harness.Equal(t, "refusals counted",
+	assert.Equal(t, "refusals counted",
 		b.metric(`pinion_predictions_total{mode="sync",reason="capacity",status="failed"}`), "1")
 }
 
@@ -79,7 +80,7 @@ func TestBatchingDefects_BatchingReset(t *testing.T) {
 	other.run()
 	b.want(<-first, 200, "one!")
 	b.want(<-second, 200, "two!")
-	harness.Equal(t, "lost workers in the log", b.log.Count("worker lost"), 1)
+	assert.Equal(t, "lost workers in the log", b.log.Count("worker lost"), 1)
 }
 
 // TestBatchingDefects_BatchingClientDisconnects: so was the job of a client that had left.
@@ -100,7 +101,7 @@ func TestBatchingDefects_BatchingClientDisconnects(t *testing.T) {
 	w := b.worker()
 	w.echo(w.take("stays"))
 	b.want(<-answer, 200, "stays!")
-	harness.Equal(t, "counted as canceled", b.metric(`pinion_predictions_total{mode="sync",reason="",status="canceled"}`),
+	assert.Equal(t, "counted as canceled", b.metric(`pinion_predictions_total{mode="sync",reason="",status="canceled"}`),
 		"1")
 }
 
@@ -126,7 +127,7 @@ func TestBatchingDefects_BatchingShutdown(t *testing.T) {
 	b.want(<-waits, 200, "waits!")
 	w.disconnected()
 	harness.Eventually(t, "the server ends", b.hasEnded)
-	harness.Equal(t, "exit code", b.cmd.ProcessState.ExitCode(), 0)
+	assert.Equal(t, "exit code", b.cmd.ProcessState.ExitCode(), 0)
 }
 
 // TestBatchingDefects_BatchingGrace: what takes longer than the grace is not waited for; nor is anything after a second
@@ -136,7 +137,7 @@ func TestBatchingDefects_BatchingGrace(t *testing.T) {
 	b := startBatching(t, "unix", "-timeout", "3600000", "-grace", "1ms")
 	answer := b.begin("x")
 	b.waitMetric(queueLength, "1")
-	harness.Equal(t, "exit code", b.stop(syscall.SIGTERM), 0)
+	assert.Equal(t, "exit code", b.stop(syscall.SIGTERM), 0)
 	if got := <-answer; got.Err == nil && got.Code != 502 {
 		t.Errorf("the request was answered %s, want Code 502", got)
 	}
@@ -148,6 +149,6 @@ func TestBatchingDefects_BatchingGrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	harness.Eventually(t, "it shuts down", func() bool { return b.log.Count("shutting down") == 1 })
-	harness.Equal(t, "exit code", b.stop(syscall.SIGINT), 130)
+	assert.Equal(t, "exit code", b.stop(syscall.SIGINT), 130)
 	<-answer
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -30,7 +31,7 @@ func TestBatching_Answers(t *testing.T) {
 		w.echo(items)
 		got := <-first
 		b.want(got, 200, "first!")
-		harness.Equal(t, "Content-Type", got.Header.Get("Content-Type"), "text/plain; charset=utf-8")
+		assert.Equal(t, "Content-Type", got.Header.Get("Content-Type"), "text/plain; charset=utf-8")
 		if err := w.answer(w.take(),
 			func(body string) (string, bool) { return "answer: " + body, body == "bad" }); err != nil {
 			t.Fatal(err)
@@ -75,7 +76,7 @@ func TestBatching_OwnPaths(t *testing.T) {
 		"pinion_queue_capacity":      "1024",
 		"pinion_worker_starts_total": "1",
 	} {
-		harness.Equal(t, series, b.metric(series), value)
+		assert.Equal(t, series, b.metric(series), value)
 	}
 }
 
@@ -127,7 +128,7 @@ func TestBatching_Flags(t *testing.T) {
 		"(default: batching.socket)", "(default: unix)", "(default: 32)", "(default: 1024)", "(default: 5000)",
 		"(default: by the workers and the load;", "(default: 0.0.0.0)", "(default: 8080)",
 	} {
-		harness.WantText(t, "the help", string(help), want)
+		assert.Contains(t, "the help", string(help), want)
 	}
 	for wrong, want := range map[string]string{
 		"-latncy 3":       "did you mean --latency?",

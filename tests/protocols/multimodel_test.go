@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -78,7 +79,7 @@ func TestMultiModel_Contract(t *testing.T) {
 		for _, name := range names {
 			entries = append(entries, entry(name))
 		}
-		harness.Equal(t, "the list", string(s.Do(http.MethodGet, "/models", nil).Body),
+		assert.Equal(t, "the list", string(s.Do(http.MethodGet, "/models", nil).Body),
 			`{"models":[`+strings.Join(entries, ",")+`]}`)
 	}
 	wantList("base")
@@ -93,20 +94,20 @@ func TestMultiModel_Contract(t *testing.T) {
 		harness.WantAnswer(t, method+" of a misspelt name", s.Do(method, path, []byte(`{"x":1}`)), http.StatusNotFound,
 			`model \"tow\" is not loaded; did you mean \"two\"?`)
 	}
-	harness.Equal(t, "one", string(s.Do(http.MethodGet, "/models/one", nil).Body), entry("one"))
+	assert.Equal(t, "one", string(s.Do(http.MethodGet, "/models/one", nil).Body), entry("one"))
 	harness.WantAnswer(t, "load it again", s.Do(http.MethodPost, "/models", loads("one", folder("one"))),
 		http.StatusConflict, "is loaded already")
 	const attributes = "X-Amzn-Sagemaker-Custom-Attributes"
 	got := s.Do(http.MethodPost, "/models/two/invoke", []byte(`{"x":1}`), attributes, "trace=7")
 	harness.WantAnswer(t, "invoke", got, http.StatusOK, `{"sum":2,"model":"two"}`)
-	harness.Equal(t, "the attributes", got.Header.Get(attributes), "trace=7")
+	assert.Equal(t, "the attributes", got.Header.Get(attributes), "trace=7")
 	harness.WantAnswer(t, "invocations", s.Do(http.MethodPost, "/invocations", []byte(`{"x":1}`)), http.StatusOK,
 		`"model":"base"`)
 	harness.WantCode(t, "the native API", s.Do(http.MethodPost, "/models/one/predictions", []byte(`{"input":{"x":1}}`)),
 		http.StatusOK)
 	var health struct{ Workers []struct{ PID int } }
 	harness.Decode(t, s.Do(http.MethodGet, "/models/two/health-check", nil), &health)
-	harness.Equal(t, "workers of two", len(health.Workers), 1)
+	assert.Equal(t, "workers of two", len(health.Workers), 1)
 	harness.WantCode(t, "unload", s.Do(http.MethodDelete, "/models/two", nil), http.StatusOK)
 	for _, w := range health.Workers {
 		if harness.Alive(w.PID) {

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -21,7 +22,7 @@ const noModelText = "No model is loaded: POST /models with model_name and url lo
 func wantNone(t *testing.T, s *harness.Server) {
 	t.Helper()
 	harness.WantCode(t, "ping", s.Do(http.MethodGet, "/ping", nil), http.StatusOK)
-	harness.Equal(t, "the list", string(s.Do(http.MethodGet, "/models", nil).Body), `{"models":[]}`)
+	assert.Equal(t, "the list", string(s.Do(http.MethodGet, "/models", nil).Body), `{"models":[]}`)
 	input, async := []byte(`{"input":{"x":1}}`), []string{"Prefer", "respond-async"}
 	for _, c := range []struct {
 		method, path string
@@ -170,7 +171,7 @@ class Waiting(Adder):
 	harness.Eventually(t, "that of the file is loaded", func() bool { return listed() == want })
 	open()
 	harness.WantAnswer(t, "the load", harness.Receive(t, loaded), http.StatusConflict, "is loaded already")
-	harness.Equal(t, "the list", listed(), want)
+	assert.Equal(t, "the list", listed(), want)
 	harness.Eventually(t, "the other one is gone", func() bool { return s.Log.Count("unloaded") == 1 })
 }
 
@@ -245,7 +246,7 @@ func TestMultiModel_ComesAndGoes(t *testing.T) {
 		for range cap(codes) {
 			sum += harness.Receive(t, codes)
 		}
-		harness.Equal(t, "the codes of two unloads together", sum, http.StatusOK+http.StatusNotFound)
+		assert.Equal(t, "the codes of two unloads together", sum, http.StatusOK+http.StatusNotFound)
 	}
 	stop()
 	clients.Wait()
@@ -281,7 +282,7 @@ func TestMultiModel_RefusesToStart(t *testing.T) {
 		{harness.Options{Dir: empty, Models: []string{}, Env: []string{"SAGEMAKER_MULTI_MODEL=maybe"}}, "SAGEMAKER_MULTI_MODEL"},
 	} {
 		code, text := harness.Refused(t, c.o)
-		harness.Equal(t, "exit code", code, 2)
+		assert.Equal(t, "exit code", code, 2)
 		if !strings.Contains(text, c.want) {
 			t.Errorf("got %s, want %q in it", text, c.want)
 		}

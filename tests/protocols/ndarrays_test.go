@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -96,7 +97,7 @@ func TestNdarrays_ArraysOfEveryType(t *testing.T) {
 			`[[256]]`:       `input "m": [0][0] must be in the range of uint8, got 256`,
 		} {
 			a := s.Input(harness.Input{"x": []int{7}, "m": json.RawMessage(m)})
-			harness.WantText(t, m, strings.ReplaceAll(string(a.Body), `\"`, `"`), want)
+			assert.Contains(t, m, strings.ReplaceAll(string(a.Body), `\"`, `"`), want)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -24,6 +25,6 @@ func TestOIPMemory_JSONTensorsShareMemory(t *testing.T) {
 	harness.WantAnswer(t, "a parameter for 16000 rows", answer, http.StatusRequestEntityTooLarge, "memory budget")
 	answer = s.Do(http.MethodPost, "/v2/models/m/infer",
 		[]byte(`{"inputs":[{"name":"size","datatype":"INT64","shape":[1],"data":[3]}]}`))
-	harness.WantText(t, "a small one", string(answer.Body), `"data":["xxx"]`)
+	assert.Contains(t, "a small one", string(answer.Body), `"data":["xxx"]`)
 	harness.WaitResident(t, s, before)
 }

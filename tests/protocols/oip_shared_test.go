@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -62,7 +63,7 @@ func TestOipShared_TensorsBySharedMemory(t *testing.T) {
 		clients.Wait()
 	}
 	regions()
-	harness.WantText(t, "the worker's memory", harness.Maps(t, s.Worker()), "pinion-tensors")
+	assert.Contains(t, "the worker's memory", harness.Maps(t, s.Worker()), "pinion-tensors")
 
 	leave, left := context.WithCancel(t.Context())
 	body, head := binaryTensor(250_000, 7, "wait")

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -31,7 +32,7 @@ func TestOip_Generate(t *testing.T) {
 	s := tensors(t, "Writer")
 	const path = "/v2/models/writer/"
 	got := string(s.Do(http.MethodPost, path+"generate", []byte(`{"text_input":"q","n":3,"id":"1"}`)).Body)
-	harness.Equal(t, "generate", got, `{"model_name":"writer","model_version":"1","id":"1","text_output":"q0q1q2"}`)
+	assert.Equal(t, "generate", got, `{"model_name":"writer","model_version":"1","id":"1","text_output":"q0q1q2"}`)
 	got = string(s.Do(http.MethodPost, path+"generate_stream", []byte(`{"text_input":"q","parameters":{"n":2}}`)).Body)
 	if n := strings.Count(got, "data: {"); n != 2 || !strings.Contains(got, `"text_output":"q1"`) {
 		t.Errorf("generate_stream has %d events: %s, want 2 and a text with %q", n, got, `"text_output":"q1"`)
@@ -64,7 +65,7 @@ func TestOip_YieldedArraysAreAsTheyWere(t *testing.T) {
 		"AsyncReused": `[{\"x\":[1.0,1.0],\"seen\":[0]},{\"x\":[2.0,2.0],\"seen\":[0,1]},{\"x\":[3.0,3.0],\"seen\":[0,1,2]}]`,
 	} {
 		s := tensors(t, class)
-		harness.WantText(t, class, string(
+		assert.Contains(t, class, string(
 			s.Do(http.MethodPost, "/v2/models/"+strings.ToLower(class)+"/infer", `{"inputs":[]}`).Body),
 			want)
 	}

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	pb "pinion/httpd/oip/grpc/inferencepb"
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -71,7 +72,7 @@ func TestOipgrpc_GRPCReflection(t *testing.T) {
 		MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{},
 	})
 	list := services.GetListServicesResponse().GetService()
-	harness.Equal(t, "services", len(list), 3)
+	assert.Equal(t, "services", len(list), 3)
 	for _, service := range list {
 		answer := ask(&grpc_reflection_v1.ServerReflectionRequest{
 			MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_FileContainingSymbol{

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -66,7 +67,7 @@ func TestOpenAI_Errors(t *testing.T) {
 		`{"model":"echo","messages":[{"role":"user","content":3}]}`:                  `500 {"error":{"message":"AttributeError: 'int' object has no attribute 'split'","type":"server_error","param":null,"code":null}}`,
 	} {
 		answer := postOpenAI(s, body)
-		harness.Equal(t, body, answer.String(), want)
+		assert.Equal(t, body, answer.String(), want)
 		if answer.Code == 500 && answer.Header.Get("X-Should-Retry") != "false" {
 			t.Errorf("%s: the client would repeat it: %v, want X-Should-Retry false", body, answer.Header)
 		}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "pinion/httpd/oip/grpc/inferencepb"
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -95,7 +96,7 @@ func TestRepository_OneModel(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "echo.py:text", Args: []string{"--model", "b", "--reload"}})
 	for path, status := range map[string]string{unloadB: "UNLOADED", loadB: "READY"} {
 		harness.WantCode(t, path, s.Do(http.MethodPost, path, []byte("{}")), http.StatusOK)
-		harness.Equal(t, "health after "+path, s.Health().Status, status)
+		assert.Equal(t, "health after "+path, s.Health().Status, status)
 	}
 	for body, want := range map[string]string{
 		`[]`:                             "the body must be an object with parameters",

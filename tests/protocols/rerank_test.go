@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -40,7 +41,7 @@ func TestRerank_Answers(t *testing.T) {
 				answer := s.Do(http.MethodPost, c.path, `{"model":"m","query":"a",`+c.body+`}`)
 				want := `{"object":"list","id":"` + answer.Header.Get("X-Request-Id") + `","model":"m","results":[` + c.results +
 					`]` + end
-				harness.Equal(t, c.path+" "+c.body, string(answer.Body), want)
+				assert.Equal(t, c.path+" "+c.body, string(answer.Body), want)
 			}
 		})
 	}

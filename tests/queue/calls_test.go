@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -74,7 +75,7 @@ func TestCalls_OfJob(t *testing.T) {
 				t.Helper()
 				harness.EnqueueAt(t, asked, "a", id, in)
 				a := harness.WaitStatusAt(t, asked, "a", id, status)
-				harness.Equal(t, "the calls of "+id, callsOf(t, a), want)
+				assert.Equal(t, "the calls of "+id, callsOf(t, a), want)
 				return a
 			}
 			ends("called", "succeeded", "b succeeded", harness.Input{"call": "b"})
@@ -94,13 +95,13 @@ func TestCalls_OfJob(t *testing.T) {
 			})
 			if where == "gateway" {
 				live := "/models/a/predictions/live"
-				harness.Equal(t, "the calls at the gateway, asked for", callsOf(t, asked.Do(http.MethodGet, live+"?calls", nil)),
+				assert.Equal(t, "the calls at the gateway, asked for", callsOf(t, asked.Do(http.MethodGet, live+"?calls", nil)),
 					"b processing")
-				harness.Equal(t, "the calls at the gateway, not asked for", callsOf(t, asked.Do(http.MethodGet, live, nil)), "")
+				assert.Equal(t, "the calls at the gateway, not asked for", callsOf(t, asked.Do(http.MethodGet, live, nil)), "")
 			}
 			harness.WantCode(t, "cancel", asked.Do(http.MethodPost, "/models/a/predictions/live/cancel", nil), http.StatusOK)
 			a := harness.WaitStatusAt(t, asked, "a", "live", "canceled")
-			harness.Equal(t, "the calls of the canceled job", callsOf(t, a), "b canceled")
+			assert.Equal(t, "the calls of the canceled job", callsOf(t, a), "b canceled")
 		})
 	}
 }
@@ -114,5 +115,5 @@ func TestCalls_AtGatewayOfOneModel(t *testing.T) {
 	harness.WantAnswer(t, "the page", g.Do(http.MethodGet, "/docs", nil), http.StatusOK, `id="calls" data-asked="true"`)
 	body := map[string]any{"id": "waits", "input": harness.Input{"call": "b"}}
 	harness.WantCode(t, "a prediction", g.Do(http.MethodPost, "/predictions", body), http.StatusOK)
-	harness.Equal(t, "its calls", callsOf(t, g.Do(http.MethodGet, "/predictions/waits", nil)), "b succeeded")
+	assert.Equal(t, "its calls", callsOf(t, g.Do(http.MethodGet, "/predictions/waits", nil)), "b succeeded")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -71,7 +72,7 @@ func TestDirect_StreamIsFollowedAnywhere(t *testing.T) {
 	own := harness.Receive(t, first)
 	for i, stream := range streams {
 		text := harness.Receive(t, stream)
-		harness.Equal(t, fmt.Sprintf("outputs of stream %d", i), strings.Count(text, "event: output"), n)
+		assert.Equal(t, fmt.Sprintf("outputs of stream %d", i), strings.Count(text, "event: output"), n)
 		for _, part := range []string{`"data":"begun\n"`, "event: completed", `"status":"succeeded"`, `"token 199"]`} {
 			if !strings.Contains(text, part) || !strings.Contains(string(own.Body), part) {
 				t.Errorf("stream %d, or the first client's, lacks %s, want it in both; it ends with %s", i, part,

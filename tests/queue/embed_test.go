@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -37,7 +38,7 @@ func TestEmbeddedNATS_IsStartedAgain(t *testing.T) {
 	harness.WaitStatus(t, s, "runs", "succeeded")
 	harness.WaitStatus(t, s, "waits", "succeeded")
 	for _, id := range []string{"runs", "waits"} {
-		harness.Equal(t, "runs of "+id, harness.TimesRun(t, s, id), 1)
+		assert.Equal(t, "runs of "+id, harness.TimesRun(t, s, id), 1)
 	}
 }
 
@@ -53,7 +54,7 @@ func TestEmbeddedNATS_DiesWithItsServer(t *testing.T) {
 	harness.WaitStatus(t, s, "p1", "succeeded")
 	s.Kill() // and no process is left
 	next := harness.StartMember(t, "embed:"+store, harness.Options{Dir: s.Dir})
-	harness.Equal(t, "what the next server knows", harness.StateOf(next, "p1").Status, "succeeded")
+	assert.Equal(t, "what the next server knows", harness.StateOf(next, "p1").Status, "succeeded")
 }
 
 // TestEmbeddedNATS_NotInstalled: only --nats embed needs the second program, and names it.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -42,7 +43,7 @@ func TestFaults_ServerIsFrozenAndComesBack(t *testing.T) {
 	a.Signal(syscall.SIGCONT)
 	a.WaitLog("another server took the job over while it ran: its result is dropped")
 	for _, s := range []*harness.Server{a, b} {
-		harness.Equal(t, "the state afterwards", string(harness.StateOf(s, "p1").Body), string(want.Body))
+		assert.Equal(t, "the state afterwards", string(harness.StateOf(s, "p1").Body), string(want.Body))
 	}
 	harness.Enqueue(t, a, "p2", harness.Input{})
 	harness.WaitStatus(t, a, "p2", "succeeded")
@@ -67,7 +68,7 @@ func TestFaults_NATSIsGoneWhileJobRuns(t *testing.T) {
 	a.WaitLog("the end of a job could not be stored; will try again")
 	nats.Start()
 	harness.WaitStatus(t, a, "p1", "succeeded")
-	harness.Equal(t, "it ran", harness.TimesRun(t, a, "p1"), 1)
+	assert.Equal(t, "it ran", harness.TimesRun(t, a, "p1"), 1)
 	harness.Enqueue(t, b, "p2", harness.Input{"token": "p2"})
 	harness.WaitStatus(t, a, "p2", "succeeded")
 }
@@ -95,7 +96,7 @@ func TestFaults_ServerIsLostBeforeItsLastWebhook(t *testing.T) {
 	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
 	open()
 	harness.WaitStatus(t, b, "p1", "succeeded")
-	harness.Equal(t, "webhooks came before that of the start was answered", len(hooks.Of("p1")), 0)
+	assert.Equal(t, "webhooks came before that of the start was answered", len(hooks.Of("p1")), 0)
 	a.Kill()
 	harness.Eventually(t, "the webhook of the end came", func() bool { return len(hooks.Of("p1")) > 0 })
 	if got := hooks.Of("p1")[0]; got.Status != "succeeded" || harness.TimesRun(t, b, "p1") != 1 {
@@ -163,15 +164,15 @@ func TestFaults_DeadlinePassesInQueue(t *testing.T) {
 	harness.Enqueue(t, a, "runs", harness.Input{"gate": "gate"})
 	harness.WaitStatus(t, a, "runs", "processing")
 	harness.Enqueue(t, a, "late", harness.Input{"token": "late"}, "Pinion-Deadline", "1")
-	harness.WantText(t, "the error", harness.WaitStatus(t, a, "late", "failed").Error, "the deadline passed")
-	harness.WantText(t, "the list of what has ended",
+	assert.Contains(t, "the error", harness.WaitStatus(t, a, "late", "failed").Error, "the deadline passed")
+	assert.Contains(t, "the list of what has ended",
 		harness.CLI{}.Good(t, "jobs", "list", "--ended", "--failed", "--nats", nats.URL, "--model", "m"),
 		"late  failed", "the deadline passed while the prediction waited")
 	open()
 	harness.WaitStatus(t, a, "runs", "succeeded")
 	harness.Enqueue(t, a, "next", harness.Input{"token": "next"}) // what is behind the late one comes after it
 	harness.WaitStatus(t, a, "next", "succeeded")
-	harness.Equal(t, "the late one ran", harness.TimesRun(t, a, "late"), 0)
+	assert.Equal(t, "the late one ran", harness.TimesRun(t, a, "late"), 0)
 }
 
 // TestFaults_BoundsOfQueue: of a tenant, and of all.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -139,7 +140,7 @@ func TestFollow_SynchronousRequestOverflows(t *testing.T) {
 		harness.WantAnswer(t, "the answer", harness.Receive(t, answer), http.StatusOK, `"status":"succeeded"`)
 	}
 	harness.WaitStatus(t, a, "later", "succeeded")
-	harness.Equal(t, "the request of a client that left ran", harness.TimesRun(t, a, "left"), 0)
+	assert.Equal(t, "the request of a client that left ran", harness.TimesRun(t, a, "left"), 0)
 }
 
 // TestFollow_OverflowedRequestWaitsForItsTimeAtMost, but one that was answered 202 for as long as it takes.
@@ -156,5 +157,5 @@ func TestFollow_OverflowedRequestWaitsForItsTimeAtMost(t *testing.T) {
 	open()
 	harness.Receive(t, running)
 	harness.WaitStatus(t, a, "accepted", "succeeded")
-	harness.Equal(t, "it ran", harness.TimesRun(t, a, "late"), 0)
+	assert.Equal(t, "it ran", harness.TimesRun(t, a, "late"), 0)
 }

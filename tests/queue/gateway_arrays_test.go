@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -46,6 +47,6 @@ class Predictor(BasePredictor):
 		}
 		a := g.Do(http.MethodPost, "/v2/models/m/infer", []byte(body), header, strconv.Itoa(len(text)))
 		harness.WantCode(t, c.tensor, a, c.code)
-		harness.WantText(t, c.tensor, string(a.Body), c.want)
+		assert.Contains(t, c.tensor, string(a.Body), c.want)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -75,6 +76,6 @@ func TestGatewayMemory_FormOfAnotherProtocol(t *testing.T) {
 	got := transcribe(40 << 20)
 	harness.WantAnswer(t, "what never fits", got, http.StatusRequestEntityTooLarge,
 		"larger than the server's memory budget allows, which is 32 MiB")
-	harness.Equal(t, "Retry-After", got.Header.Get("Retry-After"), "")
+	assert.Equal(t, "Retry-After", got.Header.Get("Retry-After"), "")
 	harness.WantCode(t, "what fits", transcribe(4<<20), http.StatusOK)
 }

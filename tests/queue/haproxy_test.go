@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -75,7 +76,7 @@ func TestHAProxy_AsksAnotherServer(t *testing.T) {
 			refused)
 	}
 	for i := range requests {
-		harness.Equal(t, fmt.Sprintf("request %d ran", i), harness.TimesRun(t, a, fmt.Sprint("t", i)), 1)
+		assert.Equal(t, fmt.Sprintf("request %d ran", i), harness.TimesRun(t, a, fmt.Sprint("t", i)), 1)
 	}
 
 	both := harness.MakeFIFO(t, a.Dir, "gate2")
@@ -95,7 +96,7 @@ func TestHAProxy_AsksAnotherServer(t *testing.T) {
 	both()
 	harness.WantCode(t, "the first request", <-busy, http.StatusOK)
 	harness.WaitStatus(t, b, "known", "succeeded")
-	harness.Equal(t, "the known id ran", harness.TimesRun(t, a, "known"), 1)
+	assert.Equal(t, "the known id ran", harness.TimesRun(t, a, "known"), 1)
 
 	a.Stop() // the balancer notices, or connects elsewhere
 	for i := range requests {

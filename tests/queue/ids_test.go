@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -44,6 +45,6 @@ func TestQueue_RunsAnyID(t *testing.T) {
 			posted := hooks.Of(id)
 			return len(posted) > 0 && posted[len(posted)-1].Status == "succeeded"
 		})
-		harness.Equal(t, "runs of "+id, harness.TimesRun(t, a, fmt.Sprint("token", i)), 1)
+		assert.Equal(t, "runs of "+id, harness.TimesRun(t, a, fmt.Sprint("token", i)), 1)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -77,9 +78,9 @@ func TestNetwork_ServerIsCutOffAndComesBack(t *testing.T) {
 	a.WaitLog("another server took the job over while it ran: its result is dropped")
 	for _, s := range []*harness.Server{a, b} {
 		got := harness.WaitStatus(t, s, "p1", "succeeded")
-		harness.Equal(t, "the state afterwards", string(got.Body), string(want.Body))
+		assert.Equal(t, "the state afterwards", string(got.Body), string(want.Body))
 	}
-	harness.Equal(t, "it ran", harness.TimesRun(t, a, "p1"), 2)
+	assert.Equal(t, "it ran", harness.TimesRun(t, a, "p1"), 2)
 	harness.Enqueue(t, a, "p3", harness.Input{})
 	harness.WaitStatus(t, b, "p3", "succeeded")
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -27,10 +28,10 @@ func TestObjects_LargeJob(t *testing.T) {
 			t.Fatalf("got %v, want Code 202", a)
 		}
 		got := harness.WaitStatus(t, s, "large", "succeeded")
-		harness.Equal(t, "the result", got.Text(t), text)
+		assert.Equal(t, "the result", got.Text(t), text)
 		harness.Eventually(t, "its webhook came", func() bool { return len(hooks.Of("large")) == 1 })
-		harness.Equal(t, "bytes of the webhook's output", len(hooks.Of("large")[0].Output), len(text)+2)
-		harness.WantText(t, "pinion jobs show",
+		assert.Equal(t, "bytes of the webhook's output", len(hooks.Of("large")[0].Output), len(text)+2)
+		assert.Contains(t, "pinion jobs show",
 			(harness.CLI{}).Good(t, "jobs", "show", "large", "--json", "--nats", nats, "--model", "m"),
 			`"output":"`+text+`"`)
 		harness.Enqueue(t, s, "small", harness.Input{"text": "small"})

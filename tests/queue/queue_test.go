@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -28,7 +29,7 @@ func TestQueue_OfTwoServers(t *testing.T) {
 			t.Errorf("got %s, want the hidden token's input, and all three times", got)
 		}
 	}
-	harness.Equal(t, "it ran", harness.TimesRun(t, a, "p1"), 1)
+	assert.Equal(t, "it ran", harness.TimesRun(t, a, "p1"), 1)
 	for _, s := range []*harness.Server{a, b} { // the same id is the same prediction, at every member
 		body := map[string]any{"id": "p1", "input": harness.Input{}}
 		if got := s.Create(body, "Prefer", "respond-async"); got.Code != http.StatusConflict ||
@@ -81,7 +82,7 @@ func TestQueue_QueuedPredictionIsCanceledAnywhere(t *testing.T) {
 		}
 		harness.WantCode(t, fmt.Sprintf("cancel %s again", id), a.Cancel(id), http.StatusOK)
 	}
-	harness.Equal(t, "a job that was canceled while it waited ran", harness.TimesRun(t, a, "waits"), 0)
+	assert.Equal(t, "a job that was canceled while it waited ran", harness.TimesRun(t, a, "waits"), 0)
 	harness.Eventually(t, "its webhook came", func() bool { return len(hooks.Of("waits")) == 1 })
 	harness.WantCode(t, "cancel an unknown id", b.Cancel("unknown"), http.StatusNotFound)
 	harness.WantCode(t, "GET an unknown id", harness.StateOf(b, "unknown"), http.StatusNotFound)
@@ -132,7 +133,7 @@ func TestQueue_AcceptedPredictionsSurviveTheirServer(t *testing.T) {
 	for i := range 5 {
 		id := fmt.Sprint("waits", i)
 		harness.WaitStatus(t, next, id, "succeeded")
-		harness.Equal(t, id+" ran", harness.TimesRun(t, next, id), 1)
+		assert.Equal(t, id+" ran", harness.TimesRun(t, next, id), 1)
 	}
 	harness.Eventually(t, "the lost one runs again", func() bool { return harness.TimesRun(t, next, "runs") == 2 })
 	next.Cancel("runs")

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -35,12 +36,12 @@ func TestReplayedPut_AnswersKeptResult(t *testing.T) {
 	if strings.Count(stream, "event: output") != 2 || !strings.Contains(stream, first.CompletedAt) {
 		t.Errorf("got the stream %s, want Count 2 and stream with %q", stream, first.CompletedAt)
 	}
-	harness.Equal(t, "runs", harness.TimesRun(t, s, "p1"), 1)
+	assert.Equal(t, "runs", harness.TimesRun(t, s, "p1"), 1)
 	harness.WantAnswer(t, "another input", put(s, "p1", other), http.StatusOK, "token 2")
-	harness.Equal(t, "runs", harness.TimesRun(t, s, "p1"), 2)
+	assert.Equal(t, "runs", harness.TimesRun(t, s, "p1"), 2)
 	s.Create(`{"id":"posted","input":{"token":"posted"}}`)
 	harness.WantCode(t, "a PUT after a POST", put(s, "posted", `{"token":"posted"}`), http.StatusOK)
-	harness.Equal(t, "runs", harness.TimesRun(t, s, "posted"), 1)
+	assert.Equal(t, "runs", harness.TimesRun(t, s, "posted"), 1)
 
 	answer := s.Begin("canceled", harness.Input{"token": "canceled", "sleep": true})
 	harness.WaitStatus(t, s, "canceled", "processing")
@@ -54,7 +55,7 @@ func TestReplayedPut_AnswersKeptResult(t *testing.T) {
 	for range 2 {
 		harness.WantCode(t, "without the flag", put(plain, "plain", `{"token":"plain"}`), http.StatusOK)
 	}
-	harness.Equal(t, "runs without the flag", harness.TimesRun(t, plain, "plain"), 2)
+	assert.Equal(t, "runs without the flag", harness.TimesRun(t, plain, "plain"), 2)
 }
 
 // TestReplayedPut_AsStreamWithoutOutputs: a kept prediction that yielded nothing, or failed before it did, is answered
@@ -77,7 +78,7 @@ func TestReplayedPut_AsStreamWithoutOutputs(t *testing.T) {
 					first.CompletedAt)
 			}
 		}
-		harness.Equal(t, "runs of "+id, harness.TimesRun(t, s, id), 1)
+		assert.Equal(t, "runs of "+id, harness.TimesRun(t, s, id), 1)
 	}
 }
 
@@ -104,7 +105,7 @@ func TestReplayedPut_OfModelThatDoesNotStream(t *testing.T) {
 		harness.WantAnswer(t, "again, an object or a stream",
 			put(s, id, in, "Accept", "application/json, text/event-stream"), http.StatusOK, first.CompletedAt)
 		harness.WantCode(t, "again, as a stream", put(s, id, in, "Accept", "text/event-stream"), http.StatusNotAcceptable)
-		harness.Equal(t, "runs of "+id, harness.TimesRun(t, s, id), 1)
+		assert.Equal(t, "runs of "+id, harness.TimesRun(t, s, id), 1)
 	}
 }
 
@@ -119,7 +120,7 @@ func TestReplayedPut_OfDirectPredictionBesideQueue(t *testing.T) {
 	harness.WantCode(t, "the first", first, http.StatusOK)
 	harness.WantAnswer(t, "again, asynchronously", put(s, "direct", in, "Prefer", "respond-async"), http.StatusAccepted,
 		first.CompletedAt)
-	harness.Equal(t, "runs", harness.TimesRun(t, s, "direct"), 1)
+	assert.Equal(t, "runs", harness.TimesRun(t, s, "direct"), 1)
 
 	answer := s.Begin("running", harness.Input{"token": "running", "sleep": true})
 	harness.WaitStatus(t, s, "running", "processing")
@@ -129,7 +130,7 @@ func TestReplayedPut_OfDirectPredictionBesideQueue(t *testing.T) {
 	}
 	s.Cancel("running")
 	harness.Receive(t, answer)
-	harness.Equal(t, "runs", harness.TimesRun(t, s, "running"), 1)
+	assert.Equal(t, "runs", harness.TimesRun(t, s, "running"), 1)
 }
 
 // TestReplayedPut_WithQueue: every member answers a repeated PUT with the kept result, and refuses one with another
@@ -161,5 +162,5 @@ func TestReplayedPut_WithQueue(t *testing.T) {
 		harness.WantAnswer(t, "a POST of a known id", posted, http.StatusConflict,
 			"has ended, and the job queue keeps its result")
 	}
-	harness.Equal(t, "runs", harness.TimesRun(t, a, "p1"), 1)
+	assert.Equal(t, "runs", harness.TimesRun(t, a, "p1"), 1)
 }

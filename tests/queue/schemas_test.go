@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -48,7 +49,7 @@ func TestQueue_TwoSchemas(t *testing.T) {
 	harness.WaitStatus(t, wide, "three", "succeeded")
 	open()
 	harness.WaitStatus(t, wide, "gate", "succeeded")
-	harness.Equal(t, "its state at the server that accepted it", string(harness.StateOf(wide, "seven").Body),
+	assert.Equal(t, "its state at the server that accepted it", string(harness.StateOf(wide, "seven").Body),
 		string(failed.Body))
 	if n := harness.TimesRun(t, wide, "seven") + harness.TimesRun(t, narrow, "seven"); n != 0 {
 		t.Errorf("the refused job ran %d times, want 0", n)

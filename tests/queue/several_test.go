@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pinion/runtime/jobqueue/store"
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -55,9 +56,9 @@ func TestSeveral_EachModelHasItsQueue(t *testing.T) {
 	if model, _, _, text := harness.SaidBy(t, end); model != filepath.Base(odd) || text != "other" {
 		t.Errorf("got the answer of %s to %q, want that of %s to other", model, text, odd)
 	}
-	harness.Equal(t, "the job of the other model meanwhile", harness.StateAt(s, "a", "p1").Status, "processing")
+	assert.Equal(t, "the job of the other model meanwhile", harness.StateAt(s, "a", "p1").Status, "processing")
 	harness.WantCode(t, "an id of the other model", harness.StateAt(s, odd, "waits1"), http.StatusNotFound)
-	harness.Equal(t, "the default model at the root", harness.StateOf(s, "waits1").Status, "starting")
+	assert.Equal(t, "the default model at the root", harness.StateOf(s, "waits1").Status, "starting")
 
 	var health struct {
 		Fleet struct {
@@ -70,7 +71,7 @@ func TestSeveral_EachModelHasItsQueue(t *testing.T) {
 		t.Errorf("got the queue %+v in the health of a, want 6 jobs, of which 5 wait", f)
 	}
 	harness.Decode(t, s.Do(http.MethodGet, "/models/meta%2Fllama-3.1:8b/health-check", nil), &health)
-	harness.Equal(t, "stored jobs of the other model", health.Fleet.Stored, 0)
+	assert.Equal(t, "stored jobs of the other model", health.Fleet.Stored, 0)
 	page := string(s.Do(http.MethodGet, "/metrics", nil).Body)
 	for _, want := range []string{
 		`pinion_jobs_waiting{model="a"} 5`, `pinion_jobs_running{model="a"} 1`, `pinion_jobs_waiting{model="` + odd + `"} 0`,
@@ -154,7 +155,7 @@ models:
 
 	g := harness.StartGatewayOf(t, at.URL, "c")
 	harness.Enqueue(t, g.Server, "kept", harness.Input{"text": "kept"})
-	harness.Equal(t, "its state", harness.StateOf(g.Server, "kept").Status, "starting")
+	assert.Equal(t, "its state", harness.StateOf(g.Server, "kept").Status, "starting")
 	harness.WantCode(t, "load", s.Do(http.MethodPost, "/models/c/load", nil), http.StatusOK)
 	harness.WaitStatus(t, g.Server, "kept", "succeeded")
 }
@@ -201,7 +202,7 @@ func TestSeveral_FileChanges(t *testing.T) {
 	g := harness.StartGatewayOf(t, at.URL, "b")
 	open()
 	harness.WaitStatus(t, g.Server, "runs", "succeeded")
-	harness.Equal(t, "the job that waited", harness.StateOf(g.Server, "waits").Status, "starting")
+	assert.Equal(t, "the job that waited", harness.StateOf(g.Server, "waits").Status, "starting")
 	startSeveral(t, at.URL, dir, []string{"b"})
 	harness.WaitStatus(t, g.Server, "waits", "succeeded")
 }

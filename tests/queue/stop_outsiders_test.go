@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -172,8 +173,8 @@ func TestStop_QueueKeepsWebhook(t *testing.T) {
 
 	answers.Store(true)
 	next := harness.StartMember(t, "embed:"+store, harness.Options{Dir: s.Dir})
-	harness.Equal(t, "the webhook", harness.Receive(t, ended), "succeeded")
-	harness.Equal(t, "how often the model ran", harness.TimesRun(t, next, "told"), 1)
+	assert.Equal(t, "the webhook", harness.Receive(t, ended), "succeeded")
+	assert.Equal(t, "how often the model ran", harness.TimesRun(t, next, "told"), 1)
 }
 
 // TestStop_GatewayLeavesQueueThatIsGone with a webhook at a silent receiver under way.

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -29,6 +30,6 @@ func TestQueue_WithoutStream(t *testing.T) {
 				"respond-async").Code == http.StatusAccepted
 		})
 		harness.WaitStatus(t, a, name, "succeeded")
-		harness.Equal(t, "runs", harness.TimesRun(t, a, name), 1)
+		assert.Equal(t, "runs", harness.TimesRun(t, a, name), 1)
 	}
 }

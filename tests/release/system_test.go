@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"pinion/tests/await"
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -195,7 +195,7 @@ func (s *system) serve(line string) *server {
 		<-v.done
 	})
 	const limit = 15 * time.Minute // QEMU takes minutes on a busy machine
-	if !await.Within(limit, 50*time.Millisecond, func() bool {
+	if !assert.Within(limit, 50*time.Millisecond, func() bool {
 		select {
 		case <-v.done:
 			s.t.Fatalf("%s ended, want it to run: %v\n%s", line, v.cmd.ProcessState, v.log)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -142,12 +143,12 @@ func checkBatch(t *testing.T, c *harness.Collector) {
 	for _, l := range batch.Links {
 		links[hex.EncodeToString(l.SpanId)] = true
 	}
-	harness.Equal(t, "links of the batch", len(links), 3)
+	assert.Equal(t, "links of the batch", len(links), 3)
 	for _, span := range spans {
 		switch a := span.Attrs(); {
 		case span.Name == "work" && span.TraceID() == batch.TraceID():
 			items++
-			harness.Equal(t, "the model's span is below", span.ParentID(), batch.SpanID())
+			assert.Equal(t, "the model's span is below", span.ParentID(), batch.SpanID())
 		case a["pinion.batch.size"] == int64(3) && span.Name == "cog.prediction":
 			items++
 			if !links[span.SpanID()] || a["cog.slot.id"] != "0.0" {
@@ -206,7 +207,7 @@ func TestBatch_StagesOfBatchesAreTraced(t *testing.T) {
 					}
 				}
 			}
-			harness.Equal(t, "the model's spans of stages", stages, 12)
+			assert.Equal(t, "the model's spans of stages", stages, 12)
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -240,7 +241,7 @@ func compareSpan(t *testing.T, key string, theirs map[string]string, ours map[st
 			own["http.response.status_code"] == "503"; refused && unset {
 			value = "STATUS_CODE_ERROR"
 		}
-		harness.Equal(t, key+": "+name, got, value)
+		assert.Equal(t, key+": "+name, got, value)
 	}
 	for name, value := range own {
 		if _, has := theirs[name]; !has && strings.HasPrefix(name, "caller.") {

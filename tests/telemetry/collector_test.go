@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -78,7 +79,7 @@ func TestCollector_RealCollectorTakesTelemetry(t *testing.T) {
 		}
 		return names["cog.runtime.prediction.count"] && names["http.server.request.duration"] && names["cog.prediction"]
 	})
-	harness.Equal(t, "metrics were dropped", page.Value("pinion_telemetry_dropped_total", "signal", "metrics"), 0)
+	assert.Equal(t, "metrics were dropped", page.Value("pinion_telemetry_dropped_total", "signal", "metrics"), 0)
 }
 
 // TestCollector_RealCollectorTakesGenerations: an OpenTelemetry collector receives the GenAI attributes of a

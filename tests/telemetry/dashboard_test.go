@@ -9,6 +9,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -272,7 +273,7 @@ func TestDashboard_IsWellMade(t *testing.T) {
 		for _, target := range p.Targets {
 			bare := quoted.ReplaceAllString(target.Expr, "")
 			for _, pair := range []string{"()", "{}", "[]"} {
-				harness.Equal(t, p.Title+": its brackets "+pair, strings.Count(bare, pair[:1]), strings.Count(bare, pair[1:]))
+				assert.Equal(t, p.Title+": its brackets "+pair, strings.Count(bare, pair[:1]), strings.Count(bare, pair[1:]))
 			}
 			if p.Datasource.Type == "prometheus" && !strings.Contains(target.Expr, `job=~"$job",instance=~"$instance"`) {
 				t.Errorf("%s: it shows all servers: %s, want it to contain %q", p.Title, target.Expr,
@@ -306,7 +307,7 @@ func TestDashboard_ChoosesModel(t *testing.T) {
 					continue // not served here
 				}
 				compared++
-				harness.Equal(t, p.Title+": whether it asks for the model as "+name+" has one",
+				assert.Equal(t, p.Title+": whether it asks for the model as "+name+" has one",
 					slices.Contains(labelsOf(family), "model"),
 					asks)
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -113,7 +114,7 @@ func checkGenerationSpans(t *testing.T, class, route, operation string, requests
 				found = append(found, span)
 			}
 		}
-		harness.Equal(t, r.body+": spans of predictions", len(found), r.spans)
+		assert.Equal(t, r.body+": spans of predictions", len(found), r.spans)
 		want := maps.Clone(r.want)
 		maps.Copy(want, map[string]any{
 			"gen_ai.operation.name": operation, "gen_ai.provider.name": "pinion", "gen_ai.request.model": "m",

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	pb "pinion/httpd/oip/grpc/inferencepb"
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -78,7 +79,7 @@ func TestGRPC_CallsAreTraced(t *testing.T) {
 		}
 		spans[span.TraceID()][span.Name] = append(spans[span.TraceID()][span.Name], span)
 	}
-	harness.Equal(t, fmt.Sprintf("traces of %v", spans), len(spans), 4)
+	assert.Equal(t, fmt.Sprintf("traces of %v", spans), len(spans), 4)
 	for trace, want := range map[string]struct {
 		method, code string
 		predictions  int
@@ -109,7 +110,7 @@ func TestGRPC_CallsAreTraced(t *testing.T) {
 				want.failed)
 		}
 		for _, p := range predictions {
-			harness.Equal(t, trace+": a prediction is below", p.ParentID(), call.SpanID())
+			assert.Equal(t, trace+": a prediction is below", p.ParentID(), call.SpanID())
 		}
 	}
 	if invoked := spans[fine]["cog.prediction.invoke"]; len(invoked) != 1 {

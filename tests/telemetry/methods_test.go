@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -64,7 +65,7 @@ func TestMethods_BatchesAreTracedAndCounted(t *testing.T) {
 				t.Errorf("context of the batch that is not sampled: got %q, want its flag to be 00", got)
 			}
 			for _, a := range answers {
-				harness.WantText(t, "a prediction of the batch that raised", harness.Receive(t, a).Error, "a bad text")
+				assert.Contains(t, "a prediction of the batch that raised", harness.Receive(t, a).Error, "a bad text")
 			}
 			checkMethodMetrics(t, s)
 			s.Stop()
@@ -80,9 +81,9 @@ func checkMethodMetrics(t *testing.T, s *harness.Server) {
 		got = harness.Scrape(t, s)
 		return got.Value("pinion_method_batch_size", "method", "step") == 2
 	})
-	harness.Equal(t, "calls in batches", got.Sum("pinion_method_batch_size"), 4.0)
+	assert.Equal(t, "calls in batches", got.Sum("pinion_method_batch_size"), 4.0)
 	for _, name := range []string{"pinion_method_batch_wait_seconds", "pinion_method_batch_seconds"} {
-		harness.Equal(t, name, got.Value(name, "method", "step"), 2.0)
+		assert.Equal(t, name, got.Value(name, "method", "step"), 2.0)
 		if sum := got.Sum(name); sum <= 0 {
 			t.Errorf("sum of %s: got %v, want more than 0", name, sum)
 		}
@@ -107,16 +108,16 @@ func checkMethodSpan(t *testing.T, c *harness.Collector) {
 		t.Fatalf("got spans %v of batches and %v of the model, want one of each: one batch is sampled", batches, works)
 	}
 	batch := batches[0]
-	harness.Equal(t, "parent of the model's span", works[0].ParentID(), batch.SpanID())
-	harness.Equal(t, "attributes", fmt.Sprint(batch.Attrs()),
+	assert.Equal(t, "parent of the model's span", works[0].ParentID(), batch.SpanID())
+	assert.Equal(t, "attributes", fmt.Sprint(batch.Attrs()),
 		fmt.Sprint(map[string]any{"pinion.batch.method": "step", "pinion.batch.size": int64(3), "pinion.worker": int64(0)}))
-	harness.Equal(t, "links", len(batch.Links), 3)
+	assert.Equal(t, "links", len(batch.Links), 3)
 	found := 0
 	for _, l := range batch.Links {
 		if linked[hex.EncodeToString(l.SpanId)] {
 			found++
 		}
 	}
-	harness.Equal(t, "links to spans of sampled predictions", found, 2)
-	harness.WantText(t, "the batch's failure", batch.Status.GetMessage(), "a bad text")
+	assert.Equal(t, "links to spans of sampled predictions", found, 2)
+	assert.Contains(t, "the batch's failure", batch.Status.GetMessage(), "a bad text")
 }

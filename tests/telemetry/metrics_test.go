@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -90,7 +91,7 @@ func TestMetrics_CountHowPredictionsEnded(t *testing.T) {
 			{"sync", "failed", "timeout", 0},
 			{"stream", "succeeded", "", 0},
 		} {
-			harness.Equal(t, fmt.Sprintf("%s, %s, %q", c.mode, c.status, c.reason), f.Ends(c.mode, c.status, c.reason), c.want)
+			assert.Equal(t, fmt.Sprintf("%s, %s, %q", c.mode, c.status, c.reason), f.Ends(c.mode, c.status, c.reason), c.want)
 		}
 		for name, want := range map[string]float64{
 			"pinion_prediction_duration_seconds": 8, // the two refusals are not timed
@@ -107,7 +108,7 @@ func TestMetrics_CountHowPredictionsEnded(t *testing.T) {
 				t.Errorf("%s is %v, want %v", name, got, want)
 			}
 		}
-		harness.Equal(t, "the tokens", f["pinion_model_tokens"].GetMetric()[0].GetSummary().GetSampleSum(), 1+2+3+4)
+		assert.Equal(t, "the tokens", f["pinion_model_tokens"].GetMetric()[0].GetSummary().GetSampleSum(), 1+2+3+4)
 		if f["pinion_model_text"] != nil {
 			t.Errorf("a text is shown as a number: got %v, want nil", f["pinion_model_text"])
 		}
@@ -118,8 +119,8 @@ func TestMetrics_CountHowPredictionsEnded(t *testing.T) {
 // wantWorkers looks at what is said of one worker that followed on one that had exited for that cause.
 func wantWorkers(t *testing.T, f harness.MetricFamilies, cause, python string) {
 	t.Helper()
-	harness.Equal(t, "exits by "+cause, f.Value("pinion_worker_exits_total", "cause", cause), 1)
-	harness.Equal(t, "other exits", f.Value("pinion_worker_exits_total", "cause", "setup")+
+	assert.Equal(t, "exits by "+cause, f.Value("pinion_worker_exits_total", "cause", cause), 1)
+	assert.Equal(t, "other exits", f.Value("pinion_worker_exits_total", "cause", "setup")+
 		f.Value("pinion_worker_exits_total", "cause", "left"), 0)
 	if got := f.Value("pinion_worker_memory_bytes", "worker", "0"); got < 4<<20 || got > 1<<40 {
 		t.Errorf("its memory is %v bytes, want %v to %v", got, 4<<20, 1<<40)
@@ -184,7 +185,7 @@ func TestMetrics_OfQueue(t *testing.T) {
 		Args: []string{"--queue", "1"},
 	})
 	s.Succeed(harness.Input{})
-	harness.Equal(t, "the wait of one that found its slot free", harness.Scrape(t, s).Sum("pinion_queue_seconds"), 0)
+	assert.Equal(t, "the wait of one that found its slot free", harness.Scrape(t, s).Sum("pinion_queue_seconds"), 0)
 	first := s.Begin("b", harness.Input{"how": "block"})
 	s.WaitLog("begun")
 	second := s.Begin("c", harness.Input{})
@@ -204,7 +205,7 @@ func TestMetrics_OfQueue(t *testing.T) {
 	if n := f.Value("pinion_queue_seconds"); n != 3 || f.Value("pinion_overhead_seconds") != 3 {
 		t.Errorf("%v were timed, want 3", n)
 	}
-	harness.Equal(t, "refused", f.Ends("sync", "failed", "capacity"), 1)
+	assert.Equal(t, "refused", f.Ends("sync", "failed", "capacity"), 1)
 }
 
 func TestMetrics_OfTimeouts(t *testing.T) {
@@ -218,8 +219,8 @@ func TestMetrics_OfTimeouts(t *testing.T) {
 	harness.WantCode(t, "one that waits too long", s.Input(harness.Input{}), http.StatusRequestTimeout)
 	harness.WantStatus(t, "the one that runs too long", harness.Receive(t, blocked), "failed")
 	f := harness.Scrape(t, s)
-	harness.Equal(t, "timeouts", f.Ends("sync", "failed", "timeout"), 2)
-	harness.Equal(t, "places of the queue", f.Value("pinion_queue_capacity"), 4)
+	assert.Equal(t, "timeouts", f.Ends("sync", "failed", "timeout"), 2)
+	assert.Equal(t, "places of the queue", f.Value("pinion_queue_capacity"), 4)
 }
 
 func TestMetrics_OfWebhooks(t *testing.T) {
@@ -274,7 +275,7 @@ func TestMetrics_OfFiles(t *testing.T) {
 			t.Errorf("%s %s: %v files of %v bytes, want %v of %v", c.direction, c.outcome, n, bytes, c.files, c.bytes)
 		}
 	}
-	harness.Equal(t, "predictions failed for their files", f.Ends("sync", "failed", "files"), 1)
+	assert.Equal(t, "predictions failed for their files", f.Ends("sync", "failed", "files"), 1)
 }
 
 func TestMetrics_OfWorkerThatIsKilled(t *testing.T) {
@@ -286,7 +287,7 @@ func TestMetrics_OfWorkerThatIsKilled(t *testing.T) {
 		func() bool { p := s.Worker0(); return p != 0 && p != first && s.Health().Status == "READY" })
 	f := harness.Scrape(t, s)
 	wantWorkers(t, f, "kill", harness.AnyPython(t).Version)
-	harness.Equal(t, "workers were started", f.Value("pinion_worker_starts_total"), 2)
+	assert.Equal(t, "workers were started", f.Value("pinion_worker_starts_total"), 2)
 }
 
 func TestMetrics_BeforeSetupAndInOpenMetrics(t *testing.T) {
@@ -307,5 +308,5 @@ func TestMetrics_BeforeSetupAndInOpenMetrics(t *testing.T) {
 	}
 	harness.WantCode(t, "POST", s.Do(http.MethodPost, "/metrics", "{}"), http.StatusMethodNotAllowed)
 	s.WaitHealth("READY")
-	harness.Equal(t, "workers are ready", fmt.Sprint(harness.Scrape(t, s).Value("pinion_workers", "state", "ready")), "1")
+	assert.Equal(t, "workers are ready", fmt.Sprint(harness.Scrape(t, s).Value("pinion_workers", "state", "ready")), "1")
 }

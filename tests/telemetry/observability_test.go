@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -110,7 +111,7 @@ func TestObservability_Stack(t *testing.T) {
 		t.Fatalf("the services are %v, want ok true and len(services) 5", services)
 	}
 	mounts := regexp.MustCompile(`- (\./[^:]+):`).FindAllStringSubmatch(text, -1)
-	harness.Equal(t, "files and folders are mounted", len(mounts), 5)
+	assert.Equal(t, "files and folders are mounted", len(mounts), 5)
 	for _, m := range mounts {
 		if _, err := os.Stat(filepath.Join("../deploy", m[1])); err != nil {
 			t.Error(err)

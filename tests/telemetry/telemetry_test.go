@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -61,10 +62,10 @@ func TestTelemetry_PredictionIsTraced(t *testing.T) {
 			if span == nil {
 				t.Fatalf("%s: no span %s among %v: got nil, want non-nil", protocol, name, byName)
 			}
-			harness.Equal(t, fmt.Sprintf("%s: %s is below", protocol, name), span.ParentID(), below)
+			assert.Equal(t, fmt.Sprintf("%s: %s is below", protocol, name), span.ParentID(), below)
 			below = span.SpanID()
 		}
-		harness.Equal(t, "the model has the context", outputOf(t, answer), any("00-"+trace+"-"+below+"-01"))
+		assert.Equal(t, "the model has the context", outputOf(t, answer), any("00-"+trace+"-"+below+"-01"))
 		if a := byName["POST /predictions"].Attrs(); a["http.response.status_code"] != int64(200) ||
 			a["http.route"] != "/predictions" {
 			t.Errorf(`the server's span has %v, want a %d and a["http.route"] "/predictions"`, a, int64(200))
@@ -102,7 +103,7 @@ func TestTelemetry_LogsAreSent(t *testing.T) {
 	s.Do(http.MethodPost, "/predictions", map[string]any{"input": map[string]any{}}, "traceparent",
 		"00-"+harness.ClientTrace+"-"+harness.ClientParent+"-01")
 	line := s.WaitLog("a line of the model")
-	harness.WantText(t, "the line", line.Raw, `"trace_id":"`+harness.ClientTrace+`"`)
+	assert.Contains(t, "the line", line.Raw, `"trace_id":"`+harness.ClientTrace+`"`)
 	s.Stop()
 	prediction := ""
 	for _, span := range c.Spans() {
@@ -122,7 +123,7 @@ func TestTelemetry_LogsAreSent(t *testing.T) {
 			}
 		case "worker ready":
 			found++
-			harness.Equal(t, "bytes of the trace id of the server's record", len(l.TraceId), 0)
+			assert.Equal(t, "bytes of the trace id of the server's record", len(l.TraceId), 0)
 		}
 	}
 	if found != 2 {

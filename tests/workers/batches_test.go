@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -93,7 +94,7 @@ func TestBatches_WaitingPredictionsAreBatch(t *testing.T) {
 					t.Errorf(`%s: metrics are %v, want m["batch_size"] 2.0, m["queue_time"] non-nil and m["predict_time"] non-nil`,
 						text, m)
 				}
-				harness.Equal(t, text+": logs", received[text].Logs, "batch of 2\n")
+				assert.Equal(t, text+": logs", received[text].Logs, "batch of 2\n")
 			}
 			if got := batches(t, s); !slices.Equal(got, []string{"1 gate", "1 a c", "2 b d"}) {
 				t.Errorf("%s: the model had %q, want %q", class, got, []string{"1 gate", "1 a c", "2 b d"})
@@ -115,7 +116,7 @@ func TestBatches_BatchHasItsSize(t *testing.T) {
 			harness.WantOutput(t, text, a, strings.ToUpper(text))
 		}
 		lines := batches(t, s)[1:]
-		harness.Equal(t, fmt.Sprintf("batches of at most %d", largest), len(lines), (10+largest-1)/largest)
+		assert.Equal(t, fmt.Sprintf("batches of at most %d", largest), len(lines), (10+largest-1)/largest)
 	}
 }
 
@@ -292,7 +293,7 @@ func TestBatches_Stages(t *testing.T) {
 			if m := received[name].Metrics; m["letters"] != float64(len(name)) || m["batch_size"] != 2.0 {
 				t.Errorf(`%s: metrics are %v, want m["letters"] %v and m["batch_size"] 2.0`, name, m, float64(len(name)))
 			}
-			harness.Equal(t, name+": logs", received[name].Logs, "before "+name+"\nafter "+upper+"\n")
+			assert.Equal(t, name+": logs", received[name].Logs, "before "+name+"\nafter "+upper+"\n")
 		}
 		count := map[string]int{}
 		for _, line := range batches(t, s) {
@@ -302,7 +303,7 @@ func TestBatches_Stages(t *testing.T) {
 			count[line]++
 		}
 		for _, line := range []string{"before a", "before bb", "run a! bb!", "after A!", "after BB!", "before refuse"} {
-			harness.Equal(t, line, count[line], 1)
+			assert.Equal(t, line, count[line], 1)
 		}
 	})
 }

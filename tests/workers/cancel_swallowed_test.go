@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -40,7 +41,7 @@ func TestCancel_OfWhatSwallowsExceptions(t *testing.T) {
 					t.Errorf("%s, %s: got the logs %q, want %q", model, how, a.Logs, want)
 				}
 			}
-			harness.Equal(t, "afterwards", s.Succeed(harness.Input{"how": ""}).Text(t), "done")
+			assert.Equal(t, "afterwards", s.Succeed(harness.Input{"how": ""}).Text(t), "done")
 			harness.SameWorker(t, s, worker)
 		}
 	})
@@ -69,13 +70,13 @@ func TestCancel_DuringImport(t *testing.T) {
 				s.Cancel("again")
 				select {
 				case a := <-again:
-					harness.Equal(t, model+", again", a.Status, "canceled")
+					assert.Equal(t, model+", again", a.Status, "canceled")
 					return true
 				default:
 					return false
 				}
 			})
-			harness.Equal(t, "afterwards", s.Succeed(harness.Input{"how": ""}).Text(t), "done")
+			assert.Equal(t, "afterwards", s.Succeed(harness.Input{"how": ""}).Text(t), "done")
 			harness.SameWorker(t, s, worker)
 		}
 	})
@@ -90,9 +91,9 @@ func TestCancel_OfModelWithItsOwnHandler(t *testing.T) {
 				Model: "own_signal.py:" + model, Env: []string{"BY=" + by},
 				Args: []string{"--cancel-grace", "1s"},
 			})
-			harness.WantText(t, "the logs", s.Succeed(harness.Input{}).Logs, text)
+			assert.Contains(t, "the logs", s.Succeed(harness.Input{}).Logs, text)
 			worker := s.Worker()
-			harness.Equal(t, by+", "+model, harness.CancelRunning(t, s, by+model, harness.Input{"wait": true}).Status,
+			assert.Equal(t, by+", "+model, harness.CancelRunning(t, s, by+model, harness.Input{"wait": true}).Status,
 				"canceled")
 			harness.WaitWorkers(t, s, 1, 1)
 			if s.Succeed(harness.Input{}); s.Worker() == worker {
@@ -146,7 +147,7 @@ func cancelSwallowed(t *testing.T, python harness.Python) {
 		worker := s.Worker()
 		for _, how := range c.swallows {
 			a := harness.CancelRunning(t, s, how, harness.Input{"how": c.kind + "." + how})
-			harness.Equal(t, c.model+" "+how, a.Status, "canceled")
+			assert.Equal(t, c.model+" "+how, a.Status, "canceled")
 		}
 		for _, how := range c.cleanups {
 			a := harness.CancelRunning(t, s, "clean "+how, harness.Input{"how": c.cleaning + "." + how})
@@ -154,7 +155,7 @@ func cancelSwallowed(t *testing.T, python harness.Python) {
 				t.Errorf("%s %s: got %s with the logs %q, want it to clean up", c.model, how, a, a.Logs)
 			}
 		}
-		harness.Equal(t, c.model+", afterwards", s.Succeed(harness.Input{"how": ""}).Text(t), "done")
+		assert.Equal(t, c.model+", afterwards", s.Succeed(harness.Input{"how": ""}).Text(t), "done")
 		harness.SameWorker(t, s, worker)
 	}
 }

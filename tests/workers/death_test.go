@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -48,7 +49,7 @@ func TestDeath_WorkersDeathFailsItsPredictionWithCause(t *testing.T) {
 				t.Errorf("%s: error is %q, want %q", c.how, a.Error, c.cause)
 			}
 			for _, text := range c.logs {
-				harness.WantText(t, c.how, a.Logs, text)
+				assert.Contains(t, c.how, a.Logs, text)
 			}
 			if strings.Contains(a.Logs, "goroutine ") {
 				t.Errorf("%s: Go's dump is in the logs, want no \"goroutine \" in it:\n%s", c.how, a.Logs)
@@ -57,7 +58,7 @@ func TestDeath_WorkersDeathFailsItsPredictionWithCause(t *testing.T) {
 				t.Errorf("%s: no predict_time in %s: ok = false, want true", c.how, a)
 			}
 			// A success, so that the next death is the first one again; the queue keeps it until the new worker is ready.
-			harness.Equal(t, c.how+": logs of the next prediction", s.Succeed(harness.Input{"token": "after-" + c.how}).Logs, "")
+			assert.Equal(t, c.how+": logs of the next prediction", s.Succeed(harness.Input{"token": "after-" + c.how}).Logs, "")
 		}
 		h := s.WaitHealth("READY") // its first answer, to what had waited, comes a moment before
 		if h.Workers[0].Restarts != 8 || !strings.Contains(h.Workers[0].LastExit, "SIGTERM") {
@@ -73,7 +74,7 @@ func TestDeath_FaultHandlersTextFollowsWhatWasPrinted(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "4"}})
 	for range 10 {
 		a := s.Fail(harness.Input{"how": "segfault"})
-		harness.WantText(t, "logs", a.Logs, "dying segfault\n", "Fatal Python error: Segmentation fault\n", "in segfault\n")
+		assert.Contains(t, "logs", a.Logs, "dying segfault\n", "Fatal Python error: Segmentation fault\n", "in segfault\n")
 		s.Succeed(harness.Input{})
 	}
 }
@@ -122,7 +123,7 @@ func TestDeath_SaysTrueCauseOfSIGKILL(t *testing.T) {
 			if how == "kill_itself" && strings.Contains(a.Error, "out of memory: ") {
 				return // the kernel does not count
 			}
-			harness.WantText(t, "error", a.Error, want)
+			assert.Contains(t, "error", a.Error, want)
 		})
 	}
 }
@@ -131,7 +132,7 @@ func TestDeath_SaysTrueCauseOfSIGKILL(t *testing.T) {
 func TestDeath_NamesLimitsThatModelSet(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "4"}})
-	harness.WantText(t, "the error of one that exits", s.Fail(harness.Input{"how": "limit_memory"}).Error,
+	assert.Contains(t, "the error of one that exits", s.Fail(harness.Input{"how": "limit_memory"}).Error,
 		"worker exited with code 3", "RLIMIT_AS is 1048576 (the server's: ")
 	s.Succeed(harness.Input{})
 	s.Succeed(harness.Input{"how": "limit_files"})
@@ -151,7 +152,7 @@ func TestDeath_NamesLimitBeforeFirstPrediction(t *testing.T) {
 		exit = s.Health().Workers[0].LastExit
 		return exit != ""
 	})
-	harness.WantText(t, "the last exit", exit, "RLIMIT_AS is 1048576 (the server's: ")
+	assert.Contains(t, "the last exit", exit, "RLIMIT_AS is 1048576 (the server's: ")
 	if strings.Contains(exit, "code 0") {
 		t.Errorf("got %q, want an exit code that tells of a fault", exit)
 	}
@@ -161,7 +162,7 @@ func TestDeath_WorkerThatClosesItsChannelsIsEnded(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "4"}})
 	a := s.Fail(harness.Input{"how": "close_everything"})
-	harness.WantText(t, "error", a.Error, "worker")
+	assert.Contains(t, "error", a.Error, "worker")
 	s.Succeed(harness.Input{})
 }
 
@@ -175,9 +176,9 @@ func TestDeath_AllPredictionsNameClosedChannel(t *testing.T) {
 		})
 		beside := s.Begin("beside", harness.Input{})
 		s.WaitLog("begun")
-		harness.WantText(t, "the error of the one that closes", s.Fail(harness.Input{"close": true}).Error, "closed",
+		assert.Contains(t, "the error of the one that closes", s.Fail(harness.Input{"close": true}).Error, "closed",
 			"channel to the server")
-		harness.WantText(t, "the error of the one beside", harness.Receive(t, beside).Error, "closed",
+		assert.Contains(t, "the error of the one beside", harness.Receive(t, beside).Error, "closed",
 			"channel to the server")
 	})
 }
@@ -212,7 +213,7 @@ func TestDeath_WhatWaitedIsAnsweredByNextWorkerExactlyOnce(t *testing.T) {
 			t.Errorf("answered by %v; the worker that died was %d, want len(pids) 1 and pids[strconv.Itoa(old)] false", pids,
 				old)
 		}
-		harness.Equal(t, "predictions that the model ran", len(harness.WantOnce(t, harness.ModelLines(t, s, "ran.txt"))), 14)
+		assert.Equal(t, "predictions that the model ran", len(harness.WantOnce(t, harness.ModelLines(t, s, "ran.txt"))), 14)
 	})
 }
 
@@ -250,7 +251,7 @@ func TestDeath_WithoutRestartsServerIsDefunct(t *testing.T) {
 	if !strings.Contains(string(a.Body), "SIGSEGV") || a.Header.Get("Pinion-Retry") != "elsewhere" {
 		t.Errorf(`got %s, want Body with "SIGSEGV" and Pinion-Retry elsewhere`, a)
 	}
-	harness.Equal(t, "the model ran", strings.Join(harness.ModelLines(t, s, "ran.txt"), " "), "first")
+	assert.Equal(t, "the model ran", strings.Join(harness.ModelLines(t, s, "ran.txt"), " "), "first")
 	harness.WantCode(t, "schema", s.Do(http.MethodGet, "/openapi.json", nil), http.StatusOK)
 }
 
@@ -259,7 +260,7 @@ func TestDeath_FiveDeathsWithoutSuccessMakeServerDefunct(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "dying.py", Args: []string{"--queue", "1"}})
 	for i := range 5 {
 		a := s.Fail(harness.Input{"how": "exit_3"})
-		harness.WantText(t, fmt.Sprintf("death %d", i), a.Error, "code 3")
+		assert.Contains(t, fmt.Sprintf("death %d", i), a.Error, "code 3")
 	}
 	h := s.WaitHealth("DEFUNCT")
 	if h.Workers[0].NextStart == "" {
@@ -267,7 +268,7 @@ func TestDeath_FiveDeathsWithoutSuccessMakeServerDefunct(t *testing.T) {
 	}
 	a := s.Input(harness.Input{})
 	harness.WantCode(t, "afterwards", a, http.StatusServiceUnavailable)
-	harness.WantText(t, "the refusal", string(a.Body), "defunct until a worker is tried again", "code 3")
+	assert.Contains(t, "the refusal", string(a.Body), "defunct until a worker is tried again", "code 3")
 	if a.Header.Get("Retry-After") == "" {
 		t.Error("got no Retry-After, want some text")
 	}

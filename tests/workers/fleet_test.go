@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -95,7 +96,7 @@ func TestFleet_GPUsAreSharedOut(t *testing.T) {
 			return len(seen) == len(devices)
 		})
 		for _, w := range h.Workers {
-			harness.Equal(t, fmt.Sprintf("%q: the worker with %q sees", c.args, w.Device), seen[strconv.Itoa(w.PID)], w.Device)
+			assert.Equal(t, fmt.Sprintf("%q: the worker with %q sees", c.args, w.Device), seen[strconv.Itoa(w.PID)], w.Device)
 		}
 	}
 	harness.WantRefused(t, harness.Options{
@@ -115,7 +116,7 @@ func TestFleet_Deadline(t *testing.T) {
 	for _, deadline := range []string{"0", "2020-01-01T00:00:00Z"} {
 		a := create("late", deadline)
 		harness.WantCode(t, "late", a, http.StatusRequestTimeout)
-		harness.Equal(t, "Pinion-Retry of a late one", a.Header.Get("Pinion-Retry"), "elsewhere")
+		assert.Equal(t, "Pinion-Retry of a late one", a.Header.Get("Pinion-Retry"), "elsewhere")
 	}
 	harness.WantCode(t, "no deadline", create("odd", "soon"), http.StatusUnprocessableEntity)
 	open, running := harness.BeginAtGate(t, s, harness.Input{"token": "running"})
@@ -171,13 +172,13 @@ func TestFleet_PredictTimeout(t *testing.T) {
 			Args:   []string{"--predict-timeout", "1s", "--cancel-grace", "1s", "--queue", "4"},
 		})
 		a := s.Fail(harness.Input{"do": "sleep"})
-		harness.WantText(t, "error", a.Error, "Prediction timed out: it ran for longer than 1s")
+		assert.Contains(t, "error", a.Error, "Prediction timed out: it ran for longer than 1s")
 		if took, _ := a.Metrics["predict_time"].(float64); took < 1 {
 			t.Errorf("it took %v: got %v, want at least 1", a.Metrics, took)
 		}
 		worker := workerOf(t, s.Succeed(harness.Input{})).pid
 		a = s.Fail(harness.Input{"do": "swallow"}) // the worker has to go
-		harness.WantText(t, "error", a.Error, "Prediction timed out: it ran for longer than 1s")
+		assert.Contains(t, "error", a.Error, "Prediction timed out: it ran for longer than 1s")
 		if after := workerOf(t, s.Succeed(harness.Input{})).pid; after == worker {
 			t.Errorf("the worker that does not end is still there: got %.300q, want anything but %q", after, worker)
 		}
@@ -193,7 +194,7 @@ func TestFleet_StoppedWorkerIsReplaced(t *testing.T) {
 		t.Errorf("the stopped worker answers: got %.300q, want anything but %q", second, first)
 	}
 	w := s.WaitHealth("READY").Workers[0]
-	harness.WantText(t, "last exit", w.LastExit, "killed by the server",
+	assert.Contains(t, "last exit", w.LastExit, "killed by the server",
 		"it has not answered on its control channel for 1s")
 	// A model that is deep in C code, and holds Python's lock, does not hang.
 	deep := fleet(t, harness.Options{Args: []string{"--hang-timeout", "1s"}})
@@ -250,11 +251,11 @@ func TestFleet_LostGPUContextRetiresWorker(t *testing.T) {
 	s := fleet(t, harness.Options{Args: []string{"--queue", "4"}})
 	first := workerOf(t, s.Succeed(harness.Input{})).pid
 	a := s.Fail(harness.Input{"do": "lose_gpu"})
-	harness.WantText(t, "error", a.Error, "an illegal memory access was encountered")
+	assert.Contains(t, "error", a.Error, "an illegal memory access was encountered")
 	if second := workerOf(t, s.Succeed(harness.Input{})).pid; second == first {
 		t.Errorf("the same worker answers: got %.300q, want anything but %q", second, first)
 	}
-	harness.WantText(t, "last exit", s.WaitHealth("READY").Workers[0].LastExit, "its GPU context is lost",
+	assert.Contains(t, "last exit", s.WaitHealth("READY").Workers[0].LastExit, "its GPU context is lost",
 		"an illegal memory access was encountered")
 }
 
@@ -300,7 +301,7 @@ func TestFleet_OrphansAreReaped(t *testing.T) {
 			}
 			harness.Eventually(t, "no zombie is left", func() bool { return len(harness.Zombies(s)) == 0 })
 			a := s.Fail(harness.Input{"do": "lose_gpu"}) // and the workers' exits are theirs
-			harness.WantText(t, "error", a.Error, "CUDA error")
+			assert.Contains(t, "error", a.Error, "CUDA error")
 			s.Succeed(harness.Input{})
 			s.Do(http.MethodPost, "/shutdown", nil)
 			s.Ended(0)
@@ -316,10 +317,10 @@ func TestFleet_OutOfMemoryIsNoKill(t *testing.T) {
 		t.Skip("no control group can be made here")
 	}
 	s := fleet(t, harness.Options{Wrap: enter, Args: []string{"--queue", "4", "--log-level", "debug"}})
-	harness.WantText(t, "the limit is said to be", s.WaitLog("the front's memory has a soft limit").Raw,
+	assert.Contains(t, "the limit is said to be", s.WaitLog("the front's memory has a soft limit").Raw,
 		fmt.Sprintf(`"bytes":%d`, 200<<20))
 	a := s.Fail(harness.Input{"do": "grow_without_end"})
-	harness.WantText(t, "error", a.Error,
+	assert.Contains(t, "error", a.Error,
 		"worker killed (SIGKILL) while running this prediction, out of memory: the kernel ended it", "400 MiB")
 	s.Succeed(harness.Input{})
 	s.Stop()
@@ -329,5 +330,5 @@ func TestFleet_OutOfMemoryIsNoKill(t *testing.T) {
 	answer := s.Begin("killed", harness.Input{"do": "sleep", "token": "killed"})
 	harness.Eventually(t, "it runs", func() bool { return len(harness.ModelLines(t, s, "ran.txt")) == 1 })
 	harness.SendSignal(t, s.Worker(), syscall.SIGKILL)
-	harness.WantText(t, "error", harness.Receive(t, answer).Error, "worker killed (SIGKILL) while running this prediction")
+	assert.Contains(t, "error", harness.Receive(t, answer).Error, "worker killed (SIGKILL) while running this prediction")
 }

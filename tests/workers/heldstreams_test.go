@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -63,8 +64,8 @@ class Async(BaseRunner):
 				if tee != "" {
 					want = "tee " + want
 				}
-				harness.Equal(t, strings.Join(c, " ")+": the logs", a.Logs, want)
-				harness.Equal(t, strings.Join(c, " ")+": they are Python's", string(a.Output), "true")
+				assert.Equal(t, strings.Join(c, " ")+": the logs", a.Logs, want)
+				assert.Equal(t, strings.Join(c, " ")+": they are Python's", string(a.Output), "true")
 			}
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -57,7 +58,7 @@ func TestLeftoverThreads_WhatOutlivesItsPredictionWritesIntoNoOther(t *testing.T
 					Env: native,
 				})
 				for i, kind := range c.kinds {
-					harness.Equal(t, kind+": the logs of the prediction that starts it", s.Succeed(harness.Input{"start": kind}).Logs,
+					assert.Equal(t, kind+": the logs of the prediction that starts it", s.Succeed(harness.Input{"start": kind}).Logs,
 						"starts "+kind+c.begin)
 					if a := s.Succeed(harness.Input{}); a.Logs != c.logs {
 						t.Fatalf("%s: the next prediction's logs are %q, want %q", kind, a.Logs, c.logs)
@@ -100,7 +101,7 @@ func TestLeftoverThreads_ChildrenOfSetupWriteForRunningPrediction(t *testing.T) 
 	s := harness.Ready(t, harness.Options{Model: "leftover_threads.py:Setups"})
 	for range 3 {
 		s.Succeed(harness.Input{"start": "popen"})
-		harness.Equal(t, "the logs", s.Succeed(harness.Input{}).Logs, "of setup: hello\n")
+		assert.Equal(t, "the logs", s.Succeed(harness.Input{}).Logs, "of setup: hello\n")
 	}
 }
 
@@ -128,7 +129,7 @@ func TestLeftoverThreads_TextOfChildAfterManyOthers(t *testing.T) {
 	s.Succeed(harness.Input{"start": "popen"})
 	a := s.Succeed(harness.Input{})
 	s.Succeed(harness.Input{"start": "wake_sleepers"})
-	harness.Equal(t, "the logs", a.Logs, "mine\nraw\nbegun, ended\nmy thread's\nmy child's\nC's\nmy pool's\nmine, last\n")
+	assert.Equal(t, "the logs", a.Logs, "mine\nraw\nbegun, ended\nmy thread's\nmy child's\nC's\nmy pool's\nmine, last\n")
 }
 
 // TestLeftoverThreads_PipesOfManyPredictions: no more are followed than a quarter of the descriptors, and none when

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -34,9 +35,9 @@ func TestLogs_AreWhatWasWrittenInItsOrder(t *testing.T) {
 			{"child", 1, "child out\nchild again\nbetween\nchild err\nafter\n"},
 			{"replaced", 1, "seen 'captured\\n'\n"},
 		} {
-			harness.Equal(t, c.what+": logs", s.Succeed(harness.Input{"what": c.what, "n": c.n}).Logs, c.want)
+			assert.Equal(t, c.what+": logs", s.Succeed(harness.Input{"what": c.what, "n": c.n}).Logs, c.want)
 		}
-		harness.WantText(t, "logging and warnings", s.Succeed(harness.Input{"what": "logs"}).Logs, "INFO logged\n",
+		assert.Contains(t, "logging and warnings", s.Succeed(harness.Input{"what": "logs"}).Logs, "INFO logged\n",
 			"UserWarning: careful")
 	})
 }
@@ -68,8 +69,8 @@ func TestLogs_OfMegabytesStayWhole(t *testing.T) {
 	for i := range n {
 		fmt.Fprintf(&want, "%d %s\n", i, strings.Repeat("x", 1000))
 	}
-	harness.Equal(t, "the logs", s.Succeed(harness.Input{"what": "big", "n": n}).Logs, want.String())
-	harness.Equal(t, "logs of the next prediction", s.Succeed(harness.Input{"what": "silent"}).Logs, "")
+	assert.Equal(t, "the logs", s.Succeed(harness.Input{"what": "big", "n": n}).Logs, want.String())
+	assert.Equal(t, "logs of the next prediction", s.Succeed(harness.Input{"what": "silent"}).Logs, "")
 }
 
 // TestLogs_ServersLogNamesPrediction: also for predictions that end before anybody has looked.
@@ -134,7 +135,7 @@ func TestLogs_TextBetweenPredictionsBelongsToNone(t *testing.T) {
 					return found && line.PredictionID == ""
 				}
 				harness.Eventually(t, "the text in the server's log without a prediction", written)
-				harness.Equal(t, "the next prediction's logs", s.Succeed(harness.Input{}).Logs, "")
+				assert.Equal(t, "the next prediction's logs", s.Succeed(harness.Input{}).Logs, "")
 			})
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -101,7 +102,7 @@ class Broken:
 			order = append(order, strings.Fields(l.Text)[0])
 		}
 	}
-	harness.Equal(t, "the order in the log", strings.Join(order, " "), "Traceback setup")
+	assert.Equal(t, "the order in the log", strings.Join(order, " "), "Traceback setup")
 }
 
 // TestLogsTraceback_TracebacksOfWorkersSlotsAreRecords: of predictions that fail at the same time, that print what they

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -42,7 +43,7 @@ func TestMethods_HalvesOfAFailedBatchRunAgain(t *testing.T) {
 		got := receiveAll(t, others)
 		harness.WantOutput(t, "a", got["a"], "A")
 		harness.WantOutput(t, "z", got["z"], "Z")
-		harness.WantText(t, "the one at fault", got["raises"].Error, "raised in halves")
+		assert.Contains(t, "the one at fault", got["raises"].Error, "raised in halves")
 		for _, want := range []string{"halves a raises z", "halves raises"} {
 			waitCall(t, s, want)
 		}
@@ -105,7 +106,7 @@ func TestMethods_KeyThatCannotBeComparedFailsItsCall(t *testing.T) {
 		waitCall(t, s, "calls odder")
 		open()
 		harness.WantOutput(t, "gate", harness.Receive(t, gate), "GATE")
-		harness.WantText(t, "the second such key", harness.Receive(t, odder).Error, "a list parameter: odd")
+		assert.Contains(t, "the second such key", harness.Receive(t, odder).Error, "a list parameter: odd")
 		harness.WantOutput(t, "the first one", receiveAll(t, odd)["odd"], "ODD")
 	})
 }

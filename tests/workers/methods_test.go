@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -73,14 +74,14 @@ func testCallsMeet(t *testing.T, s *harness.Server) {
 	harness.WantOutput(t, "gate", harness.Receive(t, gate), "GATE")
 	for text, a := range receiveAll(t, others) {
 		harness.WantOutput(t, text, a, strings.ToUpper(text))
-		harness.WantText(t, "logs of "+text, a.Logs, "mine "+text)
+		assert.Contains(t, "logs of "+text, a.Logs, "mine "+text)
 		if text != "d" {
-			harness.WantText(t, "logs of "+text, a.Logs, "step of a b c")
+			assert.Contains(t, "logs of "+text, a.Logs, "step of a b c")
 		}
 		if strings.Count(a.Logs, "mine") != 1 {
 			t.Errorf("logs of %s: got %q, want no line of another prediction", text, a.Logs)
 		}
-		harness.WantText(t, "metrics of "+text, string(a.Body), `"steps":1`)
+		assert.Contains(t, "metrics of "+text, string(a.Body), `"steps":1`)
 	}
 	for _, want := range []string{"step 0 a b c", "step 1 d"} {
 		if got := calls(t, s); !slices.Contains(got, want) {
@@ -166,7 +167,7 @@ func testAnErrorIsOfItsItem(t *testing.T, s *harness.Server) {
 		open()
 		harness.Receive(t, gate)
 		got := receiveAll(t, others)
-		harness.WantText(t, c.bad, got[c.bad].Error, c.own)
+		assert.Contains(t, c.bad, got[c.bad].Error, c.own)
 		if got["good"].Error == "" != (c.other == "") || !strings.Contains(got["good"].Error, c.other) {
 			t.Errorf("beside %s: got error %q, want %q", c.bad, got["good"].Error, c.other)
 		}
@@ -175,7 +176,7 @@ func testAnErrorIsOfItsItem(t *testing.T, s *harness.Server) {
 		}
 	}
 	harness.WantOutput(t, "after errors", s.Input(harness.Input{"text": "x", "how": "halves"}), "X")
-	harness.WantText(t, "an async method", s.Fail(harness.Input{"text": "raises", "how": "halves"}).Error,
+	assert.Contains(t, "an async method", s.Fail(harness.Input{"text": "raises", "how": "halves"}).Error,
 		"raised in halves")
 }
 
@@ -206,7 +207,7 @@ func testCanceledCallLeaves(t *testing.T, s *harness.Server) {
 func TestMethods_FaultsAreToldAtLoadOrCall(t *testing.T) {
 	t.Parallel()
 	python := harness.Pythons(t)[0]
-	harness.WantText(t, "a call without its item", methods(t, "Missing", python).Fail(harness.Input{"text": "a"}).Error,
+	assert.Contains(t, "a call without its item", methods(t, "Missing", python).Fail(harness.Input{"text": "a"}).Error,
 		"step() missing 1 required positional argument: 'items'")
 	harness.WantOutput(t, "batches of one", methods(t, "Alone", python).Input(harness.Input{"text": "a"}), "A")
 	harness.WantOutput(t, "other threads, loops and processes",
@@ -216,6 +217,6 @@ func TestMethods_FaultsAreToldAtLoadOrCall(t *testing.T) {
 		"Both":   "Both.run and Base.step both have @batch",
 	} {
 		s := harness.Start(t, harness.Options{Python: python.Path, Model: "methods.py:" + class})
-		harness.WantText(t, class, s.WaitHealth("SETUP_FAILED").Setup.Logs, want)
+		assert.Contains(t, class, s.WaitHealth("SETUP_FAILED").Setup.Logs, want)
 	}
 }

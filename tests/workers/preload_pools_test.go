@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -54,11 +55,11 @@ func wantPreload(t *testing.T, s *harness.Server, what, reason string) {
 	t.Helper()
 	got := preloadProcess(t, s)
 	if reason == "" {
-		harness.Equal(t, what+": the preload process", got.State, "ready")
+		assert.Equal(t, what+": the preload process", got.State, "ready")
 		return
 	}
-	harness.Equal(t, what+": the preload process", got.State, "refused")
-	harness.WantText(t, what+": the reason", got.Reason, reason)
+	assert.Equal(t, what+": the preload process", got.State, "refused")
+	assert.Contains(t, what+": the reason", got.Reason, reason)
 }
 
 // TestPreload_Torch forks after its import, and is refused where the import has computed on several threads.

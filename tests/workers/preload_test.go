@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -38,7 +39,7 @@ func preloadProcess(t testing.TB, s *harness.Server) harness.Preload {
 func imports(t testing.TB, s *harness.Server, n int) []string {
 	t.Helper()
 	by := harness.ModelLines(t, s, "imported.txt")
-	harness.Equal(t, fmt.Sprintf("imports, by %v", by), len(by), n)
+	assert.Equal(t, fmt.Sprintf("imports, by %v", by), len(by), n)
 	return by
 }
 
@@ -76,17 +77,17 @@ func TestPreload_ForkedWorkerSkipsImport(t *testing.T) {
 					seen[string(harness.Receive(t, second).Output)] = true
 				}
 			}
-			harness.Equal(t, "what imported it", imports(t, s, 1)[0], strconv.Itoa(preloadProcess(t, s).PID))
+			assert.Equal(t, "what imported it", imports(t, s, 1)[0], strconv.Itoa(preloadProcess(t, s).PID))
 			if got := preloadProcess(t, s); got.State != "ready" || got.Forked != 5 {
 				t.Errorf("health says %+v of the preload process, want State ready and Forked 5", got)
 			}
-			harness.WantText(t, "setup's logs", h.Setup.Logs, "setting up\n")
+			assert.Contains(t, "setup's logs", h.Setup.Logs, "setting up\n")
 			if strings.Contains(h.Setup.Logs, "import") {
 				t.Errorf(`what the preload process wrote is in a worker's setup logs: %q, want no "import" in it`, h.Setup.Logs)
 			}
-			harness.WantText(t, "the server's log has not what the import wrote", s.WaitLog("importing").Raw, `"template":true`)
+			assert.Contains(t, "the server's log has not what the import wrote", s.WaitLog("importing").Raw, `"template":true`)
 			s.Stop()
-			harness.Equal(t, "processes in which atexit ran", len(harness.ModelLines(t, s, "left.txt")), 2)
+			assert.Equal(t, "processes in which atexit ran", len(harness.ModelLines(t, s, "left.txt")), 2)
 		}
 	})
 }
@@ -103,7 +104,7 @@ func TestPreload_ForkedWorkerIsWorker(t *testing.T) {
 			if got < least || got == others {
 				t.Errorf("the worker's oom_score_adj is %d, want at least %d, and not the preload process's %d", got, least, others)
 			}
-			harness.Equal(t, "logs", s.Succeed(harness.Input{"what": "speak"}).Logs, "to the descriptor\nto stdout\nto stderr\n")
+			assert.Equal(t, "logs", s.Succeed(harness.Input{"what": "speak"}).Logs, "to the descriptor\nto stdout\nto stderr\n")
 			sleeping := s.Begin("sleeping", harness.Input{"what": "sleep"})
 			s.WaitLog(fmt.Sprint("sleeping in ", s.Worker()))
 			s.Cancel("sleeping")
@@ -111,17 +112,17 @@ func TestPreload_ForkedWorkerIsWorker(t *testing.T) {
 			harness.EqualJSON(t, "children", s.Succeed(harness.Input{"what": "children"}).Output,
 				`[[0,1,4,9],[0,1,4,9],[0,1,4,9],"7\n","thread"]`)
 			a := s.Fail(harness.Input{"what": "crash"})
-			harness.WantText(t, "error", a.Error, "worker killed by SIGSEGV while running this prediction")
-			harness.WantText(t, "logs", a.Logs, "Fatal Python error: Segmentation fault", "in crash")
+			assert.Contains(t, "error", a.Error, "worker killed by SIGSEGV while running this prediction")
+			assert.Contains(t, "logs", a.Logs, "Fatal Python error: Segmentation fault", "in crash")
 			s.Succeed(harness.Input{})
-			harness.WantText(t, "error", s.Fail(harness.Input{"what": "exit"}).Error,
+			assert.Contains(t, "error", s.Fail(harness.Input{"what": "exit"}).Error,
 				"worker exited with code 4 while running this prediction")
 			s.Succeed(harness.Input{})
 			worker := s.Worker()
 			sleeping = s.Begin("killed", harness.Input{"what": "sleep"})
 			s.WaitLog(fmt.Sprint("sleeping in ", worker))
 			harness.SendSignal(t, worker, syscall.SIGKILL)
-			harness.WantText(t, "error", harness.Receive(t, sleeping).Error,
+			assert.Contains(t, "error", harness.Receive(t, sleeping).Error,
 				"worker killed (SIGKILL) while running this prediction")
 			s.Succeed(harness.Input{})
 			// The spawned processes import the model on their own.
@@ -221,7 +222,7 @@ func TestPreload_ProcessThatCannotForkIsRefused(t *testing.T) {
 				t.Errorf("%s: the log says %q, want Level WARN and Raw with %q", at, line.Raw, reason)
 			}
 			imports(t, s, 2)
-			harness.Equal(t, at+": processes of the server", len(s.Processes()), 2)
+			assert.Equal(t, at+": processes of the server", len(s.Processes()), 2)
 		}
 	})
 }
@@ -263,7 +264,7 @@ func TestPreload_ImportThatFailsIsReportedAsEver(t *testing.T) {
 		})
 		h := s.WaitHealth("SETUP_FAILED")
 		if at == "raise" {
-			harness.WantText(t, "setup's logs", h.Setup.Logs, "importing", "Traceback",
+			assert.Contains(t, "setup's logs", h.Setup.Logs, "importing", "Traceback",
 				"RuntimeError: it cannot be imported today")
 		}
 		if got := preloadProcess(t, s); got.State != "refused" || !strings.Contains(got.Reason, reason) {
@@ -284,7 +285,7 @@ func TestPreload_ProcessThatDiesIsReplaced(t *testing.T) {
 	harness.EqualJSON(t, "the worker", s.Succeed(harness.Input{}).Output, strconv.Itoa(worker))
 	harness.SendSignal(t, worker, syscall.SIGKILL)
 	s.Succeed(harness.Input{})
-	harness.Equal(t, "forked workers", preloadProcess(t, s).Forked, 2)
+	assert.Equal(t, "forked workers", preloadProcess(t, s).Forked, 2)
 	imports(t, s, 2)
 }
 
@@ -303,7 +304,7 @@ func TestPreload_ProcessDoesNotOutliveItsServer(t *testing.T) {
 	s = harness.Start(t, harness.Options{Model: "preloaded.py:Runner", Args: []string{"--preload"}})
 	s.WaitLog("imported")
 	s.Stop()
-	harness.Equal(t, "workers that were set up for a server that was to end", len(harness.ModelLines(t, s, "set-up.txt")),
+	assert.Equal(t, "workers that were set up for a server that was to end", len(harness.ModelLines(t, s, "set-up.txt")),
 		0)
 }
 

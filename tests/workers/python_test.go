@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -62,7 +63,7 @@ func surroundings(t *testing.T, python string, env ...string) map[string]any {
 		}
 		g, _ := json.Marshal(got)  // decoded from JSON
 		w, _ := json.Marshal(want) // the same
-		harness.Equal(t, name+": in the model", string(g), string(w))
+		assert.Equal(t, name+": in the model", string(g), string(w))
 	}
 	return inside
 }
@@ -81,7 +82,7 @@ func TestPython_ModelSeesWhatProgramSees(t *testing.T) {
 					path = harness.Venv(t, python, flags...)
 				}
 				facts := surroundings(t, path)
-				harness.Equal(t, "sys.executable", facts["executable"], any(path))
+				assert.Equal(t, "sys.executable", facts["executable"], any(path))
 				modules, _ := facts["modules"].(map[string]any)
 				pip, _ := modules["pip"].(string)
 				if flags != nil && flags[0] != "--system-site-packages" && pip != "missing" { // it was made without
@@ -114,7 +115,7 @@ func TestPython_VirtualEnvironmentInModelsFolderIsTaken(t *testing.T) {
 			s := harness.Ready(t, harness.Options{Python: "none", Dir: dir, Model: "facts.py:run", Env: c.env})
 			var facts map[string]any
 			s.Succeed(harness.Input{}).Decode(t, &facts)
-			harness.Equal(t, "sys.executable", facts["executable"], any(c.want))
+			assert.Equal(t, "sys.executable", facts["executable"], any(c.want))
 		})
 	}
 }
@@ -176,9 +177,9 @@ func TestPython_TextIsSameInEveryEnvironment(t *testing.T) {
 			t.Parallel()
 			s := harness.Ready(t, harness.Options{Model: "printing.py", Env: env})
 			a := s.Succeed(harness.Input{"what": "mixed", "n": 3})
-			harness.Equal(t, "logs", a.Logs, "out 0\nerr 0\nout 1\nerr 1\nout 2\nerr 2\n")
+			assert.Equal(t, "logs", a.Logs, "out 0\nerr 0\nout 1\nerr 1\nout 2\nerr 2\n")
 			a = s.Succeed(harness.Input{"what": "accents"})
-			harness.Equal(t, "logs", a.Logs, "grün \U0001f600\n")
+			assert.Equal(t, "logs", a.Logs, "grün \U0001f600\n")
 			var cached []string
 			if name == "plain" || name == "no bytecode" {
 				cached, _ = filepath.Glob(filepath.Join(s.Dir, "__pycache__", "printing.*"))
@@ -199,7 +200,7 @@ func TestPython_ServersOwnAffairsStayOutOfModelsEnvironment(t *testing.T) {
 		})
 		var environment map[string]string
 		s.Succeed(harness.Input{}).Decode(t, &environment)
-		harness.Equal(t, "the user's own variable", environment["MINE"], "1")
+		assert.Equal(t, "the user's own variable", environment["MINE"], "1")
 		if _, ok := environment["PINION_WORKER"]; ok {
 			t.Error("PINION_WORKER is visible: ok = true, want false")
 		}
@@ -231,7 +232,7 @@ func TestPython_StandardStreamsAreUsable(t *testing.T) {
 	a := s.Succeed(harness.Input{})
 	harness.EqualJSON(t, "output", a.Output,
 		`{"stdin": "", "encoding": "utf-8", "fileno": [1, 2], "isatty": false, "dont_write_bytecode": false}`)
-	harness.Equal(t, "logs", a.Logs, "grün\n")
+	assert.Equal(t, "logs", a.Logs, "grün\n")
 }
 
 func TestPython_ModelMayHandleSignalsThatWeDoNotUse(t *testing.T) {
@@ -250,7 +251,7 @@ func TestPython_ModelSeesUsersGOGC(t *testing.T) {
 		s := harness.Ready(t, harness.Options{Model: "facts.py:environment", Env: []string{"GOGC=off"}, Args: preload})
 		var environment map[string]string
 		s.Succeed(harness.Input{}).Decode(t, &environment)
-		harness.Equal(t, "the user's GOGC", environment["GOGC"], "off")
+		assert.Equal(t, "the user's GOGC", environment["GOGC"], "off")
 	}
 	s := harness.Ready(t, harness.Options{Model: "facts.py:environment", Args: []string{"--preload"}})
 	var environment map[string]string

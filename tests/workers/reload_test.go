@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -30,7 +31,7 @@ func TestReload_UnderLoad(t *testing.T) {
 		edit(t, s, generation)
 		s.Signal(syscall.SIGHUP)
 		harness.WaitWorkers(t, s, 2, 2*(generation-1))
-		harness.Equal(t, "generation", workerOf(t, s.Succeed(harness.Input{})).generation, strconv.Itoa(generation))
+		assert.Equal(t, "generation", workerOf(t, s.Succeed(harness.Input{})).generation, strconv.Itoa(generation))
 	}
 	for _, a := range clients.stopAll() {
 		t.Errorf("got %s, want every prediction answered", a)
@@ -49,7 +50,7 @@ func TestReload_LetsWhatRunsFinish(t *testing.T) {
 	if got := workerOf(t, harness.Receive(t, waiting.Answer)); got.generation != "2" || got.pid == old {
 		t.Errorf("what waited was answered by %+v, want generation 2 and pid not %q", got, old)
 	}
-	harness.Equal(t, "the generation that answers a new one", workerOf(t, s.Succeed(harness.Input{})).generation, "2")
+	assert.Equal(t, "the generation that answers a new one", workerOf(t, s.Succeed(harness.Input{})).generation, "2")
 	open()
 	if got := workerOf(t, harness.Receive(t, running)); got.generation != "1" || got.pid != old {
 		t.Errorf("what ran was answered by %+v, want generation 1 and pid %q", got, old)
@@ -86,7 +87,7 @@ func TestReload_OfThreadsUnderLoadLosesNothing(t *testing.T) {
 		t.Errorf("got %s, want every prediction answered", a)
 	}
 	ran := harness.WantOnce(t, strings.Fields(harness.ReadFile(t, filepath.Join(s.Dir, "ran.txt"))))
-	harness.Equal(t, "predictions that ran", len(ran), clients.answered()+3)
+	assert.Equal(t, "predictions that ran", len(ran), clients.answered()+3)
 }
 
 func TestReload_StopFirst(t *testing.T) {
@@ -101,7 +102,7 @@ func TestReload_StopFirst(t *testing.T) {
 	for _, a := range clients.stopAll() {
 		t.Errorf("got %s, want every prediction answered", a)
 	}
-	harness.Equal(t, "generation", workerOf(t, s.Succeed(harness.Input{})).generation, "2")
+	assert.Equal(t, "generation", workerOf(t, s.Succeed(harness.Input{})).generation, "2")
 }
 
 // TestReload_ThatFailsChangesNothing, and the one after it does.
@@ -119,12 +120,12 @@ func TestReload_ThatFailsChangesNothing(t *testing.T) {
 		})
 		return found
 	})
-	harness.Equal(t, "generation", workerOf(t, s.Succeed(harness.Input{})).generation, "1")
+	assert.Equal(t, "generation", workerOf(t, s.Succeed(harness.Input{})).generation, "1")
 	if err := os.Remove(broken); err != nil {
 		t.Fatal(err)
 	}
 	harness.WaitWorkers(t, s, 1, 1)
-	harness.Equal(t, "generation", workerOf(t, s.Succeed(harness.Input{})).generation, "2")
+	assert.Equal(t, "generation", workerOf(t, s.Succeed(harness.Input{})).generation, "2")
 }
 
 // TestReload_ModelThatWasRepairedIsServed: SETUP_FAILED is not for ever.
@@ -135,7 +136,7 @@ func TestReload_ModelThatWasRepairedIsServed(t *testing.T) {
 	harness.WriteFile(t, broken, "")
 	s := harness.Start(t, harness.Options{Model: "fleet.py", Dir: dir})
 	h := s.WaitHealth("SETUP_FAILED")
-	harness.WantText(t, "setup's logs", h.Setup.Logs, "it cannot be set up today")
+	assert.Contains(t, "setup's logs", h.Setup.Logs, "it cannot be set up today")
 	harness.WantCode(t, "meanwhile", s.Input(harness.Input{}), http.StatusServiceUnavailable)
 	if err := os.Remove(broken); err != nil {
 		t.Fatal(err)
@@ -160,7 +161,7 @@ func TestReload_ByRequest(t *testing.T) {
 	edit(t, s, 2)
 	harness.WantCode(t, "reload", s.Do(http.MethodPost, "/reload", nil), http.StatusAccepted)
 	harness.WaitWorkers(t, s, 1, 1)
-	harness.Equal(t, "generation", workerOf(t, s.Succeed(harness.Input{})).generation, "2")
+	assert.Equal(t, "generation", workerOf(t, s.Succeed(harness.Input{})).generation, "2")
 	harness.WantCode(t, "from elsewhere", s.Do(http.MethodPost, "/reload", nil, "X-Forwarded-For", "192.0.2.1"),
 		http.StatusForbidden)
 	off := fleet(t, harness.Options{})

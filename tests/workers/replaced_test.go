@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -45,23 +46,23 @@ func TestReplaced_BinaryIsReplaced(t *testing.T) {
 				harness.WantCode(t, "reload", a, http.StatusAccepted)
 				return string(a.Body)
 			}
-			harness.Equal(t, "before anything was replaced", reload(), "{}")
+			assert.Equal(t, "before anything was replaced", reload(), "{}")
 			replacement := binary + ".new"
 			harness.CopyFile(t, harness.Binary(t), replacement)
 			rename(t, replacement, binary)
-			harness.Equal(t, "after the same was installed again", reload(), "{}")
+			assert.Equal(t, "after the same was installed again", reload(), "{}")
 			if err := os.WriteFile(replacement, []byte("#!/bin/sh\nexit 99\n"), 0o755); err != nil {
 				t.Fatal(err)
 			}
 			rename(t, replacement, binary)
 			replaceWorker(t, s)
-			harness.WantText(t, "the answer does not tell", reload(),
+			assert.Contains(t, "the answer does not tell", reload(),
 				`{"warning":"the binary `+binary+` was replaced by another build`)
 			if err := os.Remove(binary); err != nil {
 				t.Fatal(err)
 			}
 			replaceWorker(t, s)
-			harness.WantText(t, "the answer does not tell", reload(), `was removed`)
+			assert.Contains(t, "the answer does not tell", reload(), `was removed`)
 			_, found := s.Log.First(func(l harness.Line) bool {
 				return l.Level == "WARN" &&
 					strings.Contains(l.Text, "was replaced by another build: workers are of this server's version")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -68,7 +69,7 @@ func TestSdkLists_LogsOfMoreKindsOfWriting(t *testing.T) {
 			{"closed_descriptor", 1, "stdout is there\n"},
 			{"partial", 1, "abcde\nno end"},
 		} {
-			harness.Equal(t, c.what+": logs", s.Succeed(harness.Input{"what": c.what, "n": c.n}).Logs, c.want)
+			assert.Equal(t, c.what+": logs", s.Succeed(harness.Input{"what": c.what, "n": c.n}).Logs, c.want)
 		}
 		harness.SameWorker(t, s, worker)
 	})
@@ -102,6 +103,6 @@ func TestSDKLists_HundredMegabytesOfLogsFitInBoundedMemory(t *testing.T) {
 	if grown := harness.PeakResident(t, s.PID) - front; grown > 200<<20 && !harness.Sanitized(t) {
 		t.Errorf("the front has grown by %d MiB, want at most %d", grown>>20, 200<<20)
 	}
-	harness.Equal(t, "logs of the next prediction", s.Succeed(harness.Input{"what": "nowhere"}).Logs, "seen\n")
+	assert.Equal(t, "logs of the next prediction", s.Succeed(harness.Input{"what": "nowhere"}).Logs, "seen\n")
 	harness.SameWorker(t, s, worker)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -48,7 +49,7 @@ func TestSetup_ThatFailsLeavesServerUpWithItsLogs(t *testing.T) {
 				t.Errorf("health is %+v, want Status failed and CompletedAt non-empty", h)
 			}
 			for _, text := range c.logs {
-				harness.WantText(t, "the setup's logs", h.Setup.Logs, text)
+				assert.Contains(t, "the setup's logs", h.Setup.Logs, text)
 			}
 			a := s.Input(harness.Input{})
 			harness.WantCode(t, "prediction", a, http.StatusServiceUnavailable)
@@ -74,7 +75,7 @@ func TestSetup_RunsOnceBeforeFirstPredictionAndItsStatePersists(t *testing.T) {
 			harness.EqualJSON(t, "output", s.Succeed(harness.Input{}).Output, want)
 		}
 		s.Stop()
-		harness.Equal(t, "atexit handlers ran", len(harness.ModelLines(t, s, "atexit.txt")), 1)
+		assert.Equal(t, "atexit handlers ran", len(harness.ModelLines(t, s, "atexit.txt")), 1)
 	})
 }
 
@@ -89,8 +90,8 @@ func TestSetup_WhatImportAndSetupWriteIsInSetupsLogs(t *testing.T) {
 	for i := range 3000 { // 3 MB; a pipe holds 64 KiB
 		fmt.Fprintf(&want, "%d %s\n", i, strings.Repeat("x", 1000))
 	}
-	harness.Equal(t, "the setup's logs", s.Health().Setup.Logs, want.String())
-	harness.Equal(t, "logs", s.Succeed(harness.Input{}).Logs, "one\n")
+	assert.Equal(t, "the setup's logs", s.Health().Setup.Logs, want.String())
+	assert.Equal(t, "logs", s.Succeed(harness.Input{}).Logs, "one\n")
 }
 
 func TestSetup_GetsItsWeights(t *testing.T) {
@@ -110,7 +111,7 @@ func TestSetup_GetsItsWeights(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := harness.Ready(t, harness.Options{Dir: c.dir, Model: "setups.py:Weighty", Env: c.env})
-			harness.Equal(t, "the output", s.Succeed(harness.Input{}).Text(t), c.want)
+			assert.Equal(t, "the output", s.Succeed(harness.Input{}).Text(t), c.want)
 		})
 	}
 }
@@ -124,7 +125,7 @@ func TestSetup_ThatFailsInLaterWorkerIsTriedAgainAndThenGivenUp(t *testing.T) {
 		return h.Status == "DEFUNCT" || h.Status == "SETUP_FAILED"
 	})
 	h := s.Health()
-	harness.WantText(t, "the setup's logs", h.Setup.Logs, "RuntimeError: the second time")
+	assert.Contains(t, "the setup's logs", h.Setup.Logs, "RuntimeError: the second time")
 	if h.Workers[0].Restarts == 0 {
 		t.Errorf("health is %+v, want Restarts not 0", h)
 	}
@@ -159,7 +160,7 @@ func TestSetup_SchemaIsMadeFromSignature(t *testing.T) {
 		"type": "string", "default": "abc", "title": "Text", "minLength": "2", "maxLength": "4", "pattern": "^[a-z]+$",
 		"x-order": "0",
 	} {
-		harness.Equal(t, key+" of text", fmt.Sprint(text[key]), want)
+		assert.Equal(t, key+" of text", fmt.Sprint(text[key]), want)
 	}
-	harness.Equal(t, "inputs", len(doc.Components.Schemas.Input.Properties), 14)
+	assert.Equal(t, "inputs", len(doc.Components.Schemas.Input.Properties), 14)
 }

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -36,7 +37,7 @@ func TestStop_SIGTERMAndShutdownLetWhatIsInFlightFinish(t *testing.T) {
 			harness.WaitDrain(s)
 			if a := late.Send(`{"input":{"token":"late"}}`); a.Err == nil { // on a connection that was there before
 				harness.WantCode(t, "a late one", a, http.StatusServiceUnavailable)
-				harness.Equal(t, "Pinion-Retry", a.Header.Get("Pinion-Retry"), "elsewhere")
+				assert.Equal(t, "Pinion-Retry", a.Header.Get("Pinion-Retry"), "elsewhere")
 			}
 			open()
 			for _, v := range requests {
@@ -46,7 +47,7 @@ func TestStop_SIGTERMAndShutdownLetWhatIsInFlightFinish(t *testing.T) {
 			if a := s.Input(harness.Input{}); a.Err == nil {
 				t.Errorf("it still answers: %s, want an error", a)
 			}
-			harness.Equal(t, "the model ran", strings.Join(harness.ModelLines(t, s, "ran.txt"), " "),
+			assert.Equal(t, "the model ran", strings.Join(harness.ModelLines(t, s, "ran.txt"), " "),
 				"first waiting0 waiting1 waiting2 waiting3")
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -87,8 +88,8 @@ func TestStuck_BlockedLoopIsReplaced(t *testing.T) {
 		}
 		a := harness.Receive(t, blocking)
 		harness.WantStatus(t, "the one that blocks", a, "failed")
-		harness.WantText(t, "error", a.Error, "killed by the server while running this prediction", stuckCause)
-		harness.Equal(t, "workers hung", harness.Scrape(t, s).Value("pinion_worker_exits_total", "cause", "hang"), 1)
+		assert.Contains(t, "error", a.Error, "killed by the server while running this prediction", stuckCause)
+		assert.Equal(t, "workers hung", harness.Scrape(t, s).Value("pinion_worker_exits_total", "cause", "hang"), 1)
 	})
 }
 
@@ -103,7 +104,7 @@ func TestStuck_LoopWithoutReadersIsReplaced(t *testing.T) {
 	if second := s.Succeed(harness.Input{}).Text(t); second == first {
 		t.Errorf("the deaf worker answers: got %.300q, want anything but %q", second, first)
 	}
-	harness.WantText(t, "last exit", s.WaitHealth("READY").Workers[0].LastExit, stuckCause)
+	assert.Contains(t, "last exit", s.WaitHealth("READY").Workers[0].LastExit, stuckCause)
 }
 
 // TestStuck_TimeLimitsHoldAtStoppedWorker: a free slot does not keep a call beyond its time, nor a client that cancels.
@@ -139,7 +140,7 @@ func TestStuck_OverwrittenPage(t *testing.T) {
 	open()
 	harness.WantStatus(t, "the one that overwrites", harness.Receive(t, first), "succeeded")
 	a := harness.Receive(t, second.Answer)
-	harness.WantText(t, "error", a.Error, stuckCause)
+	assert.Contains(t, "error", a.Error, stuckCause)
 	s.Succeed(harness.Input{})
 }
 
@@ -150,7 +151,7 @@ func TestStuck_PredictTimeoutWithOverwrittenPage(t *testing.T) {
 		Dir: harness.NewFolder(t, "run.py", overwriting), Args: []string{"--predict-timeout", "1s", "--cancel-grace", "1s"},
 	})
 	a := s.Fail(harness.Input{"do": "running"})
-	harness.WantText(t, "error", a.Error, "Prediction timed out: it ran for longer than 1s")
+	assert.Contains(t, "error", a.Error, "Prediction timed out: it ran for longer than 1s")
 	s.WaitHealth("READY")
 	s.Succeed(harness.Input{})
 }
@@ -211,5 +212,5 @@ func TestStuck_LoopThatReadsNoItemsIsReplaced(t *testing.T) {
 		a := s.Input(harness.Input{})
 		return a.Status == "succeeded" && a.Text(t) != first
 	})
-	harness.WantText(t, "last exit", s.WaitHealth("READY").Workers[0].LastExit, stuckCause)
+	assert.Contains(t, "last exit", s.WaitHealth("READY").Workers[0].LastExit, stuckCause)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -47,7 +48,7 @@ func TestThreadsOfAsyncModels_RunInContextOfTheirCreator(t *testing.T) {
 		for _, args := range [][]string{nil, {"--concurrency", "2"}} {
 			s := harness.Ready(t, harness.Options{Python: python.Path, Model: "threads_in_async.py:Async", Args: args})
 			a := s.Succeed(harness.Input{})
-			harness.Equal(t, "the logs", a.Logs, "to_thread mine\npool mine\nsubclassed mine\ntarget mine\nraw mine\n")
+			assert.Equal(t, "the logs", a.Logs, "to_thread mine\npool mine\nsubclassed mine\ntarget mine\nraw mine\n")
 			harness.EqualJSON(t, "run is an attribute of the thread", a.Output, "false")
 		}
 	})

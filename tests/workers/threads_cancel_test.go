@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -22,7 +23,7 @@ func cancelEveryWait(t *testing.T, python harness.Python) {
 	beside := s.Begin("beside", harness.Input{"how": "sleep"}) // no cancel of another ends it
 	harness.CancelEveryWait(t, s)
 	harness.WantCode(t, "cancel of the first", s.Cancel("beside"), http.StatusOK)
-	harness.Equal(t, "status of the first", string(harness.Receive(t, beside).Status), "canceled")
+	assert.Equal(t, "status of the first", string(harness.Receive(t, beside).Status), "canceled")
 }
 
 // TestCancel_RunsTheCleanUpOfALoop cancels loops at any instruction, also at jumps out of the reach of the try block

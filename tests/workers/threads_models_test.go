@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -234,11 +235,11 @@ func TestThreads_ModesOfTorchAreOfTheirThread(t *testing.T) {
 		return seen
 	}
 	const usual, inference, off = "True False True", "False True False", "False False False"
-	harness.Equal(t, "beside inference_mode()", ask("inference", "inference"),
+	assert.Equal(t, "beside inference_mode()", ask("inference", "inference"),
 		[meet]string{inference, usual, usual, usual})
-	harness.Equal(t, "after it", ask("after"), [meet]string{usual, usual, usual, usual})
-	harness.Equal(t, "beside set_grad_enabled(False)", ask("off", "off"), [meet]string{off, usual, usual, usual})
+	assert.Equal(t, "after it", ask("after"), [meet]string{usual, usual, usual, usual})
+	assert.Equal(t, "beside set_grad_enabled(False)", ask("off", "off"), [meet]string{off, usual, usual, usual})
 	kept := ask("kept")
 	slices.Sort(kept[:])
-	harness.Equal(t, "after it, on the same threads", kept, [meet]string{off, usual, usual, usual})
+	assert.Equal(t, "after it, on the same threads", kept, [meet]string{off, usual, usual, usual})
 }

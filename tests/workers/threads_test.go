@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -63,11 +64,11 @@ func TestThreads_PredictionsKeepApart(t *testing.T) {
 					t.Errorf("logs of %s are %q, want %q", token, a.Logs, want)
 				}
 				for _, name := range []string{"token", "thread", "pool"} {
-					harness.Equal(t, "metric "+name, a.Metrics[name], any(token))
+					assert.Equal(t, "metric "+name, a.Metrics[name], any(token))
 				}
 			}
 		}
-		harness.Equal(t, "threads that served", s.Succeed(harness.Input{"how": "count"}).Text(t), "4 False")
+		assert.Equal(t, "threads that served", s.Succeed(harness.Input{"how": "count"}).Text(t), "4 False")
 		harness.SameWorker(t, s, worker)
 	})
 }
@@ -79,7 +80,7 @@ func TestThreads_ItemsAndFilesAreOfTheirPrediction(t *testing.T) {
 		token := fmt.Sprint("t", i)
 		a := harness.Receive(t, answer)
 		harness.EqualJSON(t, token, a.Output, fmt.Sprintf(`["%[1]s 0","%[1]s 1","%[1]s 2"]`, token))
-		harness.Equal(t, "logs of "+token, a.Logs, fmt.Sprintf("item 0 %[1]s\nitem 1 %[1]s\nitem 2 %[1]s\n", token))
+		assert.Equal(t, "logs of "+token, a.Logs, fmt.Sprintf("item 0 %[1]s\nitem 1 %[1]s\nitem 2 %[1]s\n", token))
 	}
 	files := threaded(t, harness.Options{Model: "threaded.py:Files"})
 	data := base64.StdEncoding.EncodeToString([]byte("content"))
@@ -87,7 +88,7 @@ func TestThreads_ItemsAndFilesAreOfTheirPrediction(t *testing.T) {
 		text := harness.Receive(t, answer).Text(t)
 		_, encoded, _ := strings.Cut(text, ",")
 		got, _ := base64.StdEncoding.DecodeString(encoded)
-		harness.Equal(t, "file", string(got), fmt.Sprint("content t", i))
+		assert.Equal(t, "file", string(got), fmt.Sprint("content t", i))
 	}
 }
 
@@ -100,7 +101,7 @@ func TestThreads_StayWithTheirSlot(t *testing.T) {
 		}
 	}
 	a := s.Fail(harness.Input{"how": "signals"})
-	harness.WantText(t, "signal in a thread", a.Error, "signal only works in main thread")
+	assert.Contains(t, "signal in a thread", a.Error, "signal only works in main thread")
 	harness.WantOutput(t, "a fork", s.Input(harness.Input{"how": "fork", "token": "parent"}), "parent")
 }
 
@@ -119,17 +120,17 @@ func TestThreads_CrashNamesItsPrediction(t *testing.T) {
 			}
 			waitBegun(t, s, how+"0", how+"1")
 			a := s.Fail(harness.Input{"how": how})
-			harness.WantText(t, how, a.Error, want)
+			assert.Contains(t, how, a.Error, want)
 			if strings.HasPrefix(how, "segfault") {
-				harness.WantText(t, how, a.Logs, "Fatal Python error: Segmentation fault")
+				assert.Contains(t, how, a.Logs, "Fatal Python error: Segmentation fault")
 			}
 			if how == "segfault" {
-				harness.WantText(t, how, a.Logs, "threaded.py")
+				assert.Contains(t, how, a.Logs, "threaded.py")
 			}
 			for _, answer := range beside {
 				other := harness.Receive(t, answer)
-				harness.Equal(t, "beside "+how, other.Error, "the worker died: another prediction crashed it")
-				harness.Equal(t, "logs beside "+how, other.Logs, "begun\n")
+				assert.Equal(t, "beside "+how, other.Error, "the worker died: another prediction crashed it")
+				assert.Equal(t, "logs beside "+how, other.Logs, "begun\n")
 			}
 			s.Succeed(harness.Input{}) // so that the next death is the first one again
 		}
@@ -137,8 +138,8 @@ func TestThreads_CrashNamesItsPrediction(t *testing.T) {
 		other := s.Begin("other", harness.Input{"how": "sleep"})
 		waitBegun(t, s, "other")
 		a := s.Fail(harness.Input{"how": "killed"})
-		harness.WantText(t, "killed", a.Error, "worker killed (SIGKILL)")
-		harness.Equal(t, "beside a kill", harness.Receive(t, other).Error, a.Error)
+		assert.Contains(t, "killed", a.Error, "worker killed (SIGKILL)")
+		assert.Equal(t, "beside a kill", harness.Receive(t, other).Error, a.Error)
 	})
 }
 
@@ -158,7 +159,7 @@ func TestThreads_IsolateRunsTheOthersOfACrashAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	harness.WriteFile(t, gate, "") // open for the next run
-	harness.WantText(t, "crash", s.Fail(harness.Input{"how": "segfault", "token": "crash"}).Error, "SIGSEGV")
+	assert.Contains(t, "crash", s.Fail(harness.Input{"how": "segfault", "token": "crash"}).Error, "SIGSEGV")
 	for i, answer := range beside {
 		a := harness.Receive(t, answer)
 		harness.WantStatus(t, "beside", a, "succeeded")
@@ -170,7 +171,7 @@ func TestThreads_IsolateRunsTheOthersOfACrashAgain(t *testing.T) {
 	for line := range strings.Lines(harness.ReadFile(t, filepath.Join(s.Dir, "ran.txt"))) {
 		counts[strings.TrimSpace(line)]++
 	}
-	harness.Equal(t, "runs", fmt.Sprint(counts), "map[beside0:2 beside1:2 crash:1]")
+	assert.Equal(t, "runs", fmt.Sprint(counts), "map[beside0:2 beside1:2 crash:1]")
 }
 
 // TestThreads_StuckOneDoesNotHurtTheOthers: its client is answered after the grace, the others end, a successor starts.
@@ -180,7 +181,7 @@ func TestThreads_StuckOneDoesNotHurtTheOthers(t *testing.T) {
 	worker := s.Worker()
 	open, beside := harness.BeginAtGate(t, s, harness.Input{"token": "beside"})
 	stuck := harness.CancelRunning(t, s, "stuck", harness.Input{"how": "stuck"})
-	harness.Equal(t, "status", string(stuck.Status), "canceled")
+	assert.Equal(t, "status", string(stuck.Status), "canceled")
 	after := s.Succeed(harness.Input{"token": "after"}).Text(t)
 	if strings.HasPrefix(after, fmt.Sprint(worker)) {
 		t.Errorf("got %q from the worker with a stuck thread, want it from its successor", after)
@@ -200,7 +201,7 @@ func TestThreads_GILHeldForeverEndsTheWorker(t *testing.T) {
 	s := threaded(t, harness.Options{}, "--cancel-grace", "500ms", "--queue", "9")
 	worker := s.Worker()
 	a := harness.CancelRunning(t, s, "hog", harness.Input{"how": "hog"})
-	harness.Equal(t, "status", string(a.Status), "canceled")
+	assert.Equal(t, "status", string(a.Status), "canceled")
 	harness.WantStatus(t, "after", s.Input(harness.Input{}), "succeeded")
 	if s.Worker() == worker {
 		t.Error("got the same worker, want another one")
@@ -215,8 +216,8 @@ func TestThreads_FreeSlotThatTakesNothingIsAHang(t *testing.T) {
 	s := threaded(t, harness.Options{}, "--hang-timeout", "1s", "--queue", "9")
 	hog := s.Begin("hog", harness.Input{"how": "hog"})
 	waitBegun(t, s, "hog")
-	harness.WantText(t, "second", s.Input(harness.Input{"token": "second"}).Text(t), "second")
-	harness.WantText(t, "hog", harness.Receive(t, hog).Error, "has not taken a prediction for 1s")
+	assert.Contains(t, "second", s.Input(harness.Input{"token": "second"}).Text(t), "second")
+	assert.Contains(t, "hog", harness.Receive(t, hog).Error, "has not taken a prediction for 1s")
 }
 
 func TestThreads_TrainingHasItsWorkerToItself(t *testing.T) {
@@ -274,7 +275,7 @@ func TestThreads_WorkerWithLeastWorkGetsTheNext(t *testing.T) {
 		counts[pid]++
 	}
 	for pid, n := range counts {
-		harness.Equal(t, "predictions of worker "+pid, n, 2)
+		assert.Equal(t, "predictions of worker "+pid, n, 2)
 	}
 }
 
@@ -286,7 +287,7 @@ func TestThreads_StartAfterTheForkOfThePreloadProcess(t *testing.T) {
 		harness.WantOutput(t, token, harness.Receive(t, answer), token+" "+token)
 	}
 	a := harness.CancelRunning(t, s, "sleep", harness.Input{"how": "sleep"})
-	harness.Equal(t, "status", string(a.Status), "canceled")
+	assert.Equal(t, "status", string(a.Status), "canceled")
 }
 
 func TestThreads_WrongNumbersAreRefused(t *testing.T) {
@@ -298,7 +299,7 @@ func TestThreads_WrongNumbersAreRefused(t *testing.T) {
 		"batches.py:Runner":  {"2", "cannot be combined with @cog.batch"},
 	} {
 		s := harness.Start(t, harness.Options{Model: model, Args: []string{"--concurrency", c[0]}})
-		harness.WantText(t, model, s.WaitHealth("SETUP_FAILED").Setup.Logs, c[1])
+		assert.Contains(t, model, s.WaitHealth("SETUP_FAILED").Setup.Logs, c[1])
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -25,16 +26,16 @@ func TestWorkerReview_AnswerThatCannotBeSentFailsItsPrediction(t *testing.T) {
 			t.Parallel()
 			s := reviewed(t, "", model)
 			pid := s.Worker()
-			harness.WantText(t, "error", s.Fail(harness.Input{"what": "huge_metric"}).Error, "100000 digits")
-			harness.WantText(t, "error", s.Fail(harness.Input{"what": "unprintable"}).Error, "Unprintable")
-			harness.WantText(t, "error", s.Fail(harness.Input{"what": "no_output"}).Error, "OutputError")
+			assert.Contains(t, "error", s.Fail(harness.Input{"what": "huge_metric"}).Error, "100000 digits")
+			assert.Contains(t, "error", s.Fail(harness.Input{"what": "unprintable"}).Error, "Unprintable")
+			assert.Contains(t, "error", s.Fail(harness.Input{"what": "no_output"}).Error, "OutputError")
 			s.Succeed(harness.Input{})
 			if model == "plain.py:Runner" {
-				harness.WantText(t, "error", s.Fail(harness.Input{"what": "huge_metric_and_error"}).Error,
+				assert.Contains(t, "error", s.Fail(harness.Input{"what": "huge_metric_and_error"}).Error,
 					"ValueError: the model's own")
-				harness.WantText(t, "error", s.Fail(harness.Input{"what": "stderr_that_exits"}).Error, "ValueError: unheard")
+				assert.Contains(t, "error", s.Fail(harness.Input{"what": "stderr_that_exits"}).Error, "ValueError: unheard")
 				s.Succeed(harness.Input{"what": "stderr_restored"})
-				harness.WantText(t, "error", s.Fail(harness.Input{"what": "no_descriptors"}).Error, "Too many open files")
+				assert.Contains(t, "error", s.Fail(harness.Input{"what": "no_descriptors"}).Error, "Too many open files")
 				s.Succeed(harness.Input{"what": "free_descriptors"})
 			}
 			harness.SameWorker(t, s, pid)
@@ -77,13 +78,13 @@ func TestWorkerReview_ForkedChildrenKeepTheirFiles(t *testing.T) {
 	harness.EqualJSON(t, "lost files", s.Succeed(harness.Input{"what": "grandchild"}).Output, `"[]"`)
 	a := s.Succeed(harness.Input{"what": "exit_with_a_message"})
 	harness.EqualJSON(t, "exit code", a.Output, `1`)
-	harness.WantText(t, "logs", a.Logs, "the child's last words\n")
+	assert.Contains(t, "logs", a.Logs, "the child's last words\n")
 }
 
 func TestWorkerReview_ChildOfImportIsNotSetUp(t *testing.T) {
 	t.Parallel()
 	s := reviewed(t, "", "importing.py:Runner")
-	harness.Equal(t, "setup's logs", s.Health().Setup.Logs, "set up by the worker\n")
+	assert.Equal(t, "setup's logs", s.Health().Setup.Logs, "set up by the worker\n")
 }
 
 func TestSetup_FailsWithoutStderr(t *testing.T) {
@@ -92,7 +93,7 @@ func TestSetup_FailsWithoutStderr(t *testing.T) {
 	s := harness.Start(t, harness.Options{Dir: dir, Model: "plain.py:SetupWithoutStderr"})
 	s.WaitHealth("SETUP_FAILED")
 	s.WaitLog("setup failed")
-	harness.WantText(t, "log", s.Log.String(), "ValueError: setup's own")
+	assert.Contains(t, "log", s.Log.String(), "ValueError: setup's own")
 }
 
 // TestWorkerReview_ReaderInCHoldsNoAnswerUp: flushing every stream of C would wait for the one that it reads.
@@ -106,7 +107,7 @@ func TestWorkerReview_TracebackFollowsWhatWasPrinted(t *testing.T) {
 	t.Parallel()
 	s := reviewed(t, "", "plain.py:Runner")
 	for range 50 { // the order in which the front reads two pipes is anybody's guess
-		harness.WantText(t, "logs", s.Fail(harness.Input{"what": "print_and_raise"}).Logs, "printed first\n", "Traceback",
+		assert.Contains(t, "logs", s.Fail(harness.Input{"what": "print_and_raise"}).Logs, "printed first\n", "Traceback",
 			"raised last")
 	}
 }
@@ -119,7 +120,7 @@ func TestWorkerReview_LoggersFromBeforeFollowPrediction(t *testing.T) {
 		two := s.Begin("two", harness.Input{"what": "log", "name": "two"})
 		for name, begun := range map[string]<-chan harness.Answer{"one": first, "two": two} {
 			want := fmt.Sprintf("logged by %s\nprinted by %s\n", name, name)
-			harness.Equal(t, "logs", harness.Receive(t, begun).Logs, want)
+			assert.Equal(t, "logs", harness.Receive(t, begun).Logs, want)
 		}
 	})
 }
@@ -163,7 +164,7 @@ func TestWorkerReview_NothingIsLeftAllocated(t *testing.T) {
 				return string(s.Succeed(harness.Input{"what": "memory"}).Output)
 			}
 			before, after := round(), round()
-			harness.Equal(t, "the blocks", after, before)
+			assert.Equal(t, "the blocks", after, before)
 		})
 	}
 }

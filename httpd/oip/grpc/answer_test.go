@@ -23,7 +23,7 @@ import (
 	pb "pinion/httpd/oip/grpc/inferencepb"
 
 	"pinion/runtime/memory"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 	"pinion/tests/rawgrpc"
 )
 
@@ -33,7 +33,7 @@ func TestAnswers_AreChargedUntilTheyAreTaken(t *testing.T) {
 	b := memory.New(16 * mib)
 	s := serve(t, Options{Memory: b, WriteTimeout: 200 * time.Millisecond})
 	client := rawgrpc.Dial(t, s.address)
-	await.Eventually(t, "the connection is known", func() bool { return len(s.conns.list()) == 1 })
+	assert.Eventually(t, "the connection is known", func() bool { return len(s.conns.list()) == 1 })
 	ctx := context.WithValue(t.Context(), callKey{}, &call{conn: s.conns.list()[0]})
 	pass := func() interface{ Free() } {
 		a, refused := encode(ctx, &pb.ModelInferResponse{RawOutputContents: [][]byte{make([]byte, mib)}})
@@ -55,7 +55,7 @@ func TestAnswers_AreChargedUntilTheyAreTaken(t *testing.T) {
 		t.Errorf("got %d bytes charged after it was taken, want %d", got, connCost)
 	}
 	pass() // gRPC never writes it
-	await.Eventually(t, "the connection is closed and all is free", func() bool { return b.Stats().Used == 0 })
+	assert.Eventually(t, "the connection is closed and all is free", func() bool { return b.Stats().Used == 0 })
 	if got := client.Ended(1); got != "closed" {
 		t.Errorf("got %q, want the connection closed", got)
 	}
@@ -78,12 +78,12 @@ func TestAnswers_SmallOnesOfEndedCallsAreCharged(t *testing.T) {
 				stream := client.Open(method, 1, hpack.HeaderField{Name: "x", Value: strings.Repeat("x", header)})
 				client.Message(stream, nil)
 			}
-			await.Eventually(t, "all calls have ended", func() bool { return ended.Load() == calls })
+			assert.Eventually(t, "all calls have ended", func() bool { return ended.Load() == calls })
 			if got, want := b.Stats().Used, int64(calls*(callCost+header)); got < want {
 				t.Errorf("got %d bytes charged for %d calls whose answers wait, want %d at least", got, calls, want)
 			}
 			client.Close()
-			await.Eventually(t, "all is free", func() bool { return b.Stats().Used == 0 })
+			assert.Eventually(t, "all is free", func() bool { return b.Stats().Used == 0 })
 		})
 	}
 }
@@ -110,7 +110,7 @@ func TestAnswers_ManySmallOnesOfOneCallAreCharged(t *testing.T) {
 		client.Data(stream, make([]byte, 5), false) // an empty message
 	}
 	const least = connCost + callCost + (many-coveredAnswers)*answerCost
-	await.Eventually(t, "the answers are charged", func() bool { return b.Stats().Used > least })
+	assert.Eventually(t, "the answers are charged", func() bool { return b.Stats().Used > least })
 }
 
 // TestAnswers_EndedCallIsChargedUntilItsEndIsWritten: gRPC holds it as long, also if it has no answer.
@@ -144,7 +144,7 @@ func TestAnswers_EndedCallIsChargedUntilItsEndIsWritten(t *testing.T) {
 		_, err := c.Write([]byte("end"))
 		written <- err
 	}()
-	await.Eventually(t, "the end is being written", func() bool {
+	assert.Eventually(t, "the end is being written", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return c.ending == 0

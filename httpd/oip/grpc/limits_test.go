@@ -20,7 +20,7 @@ import (
 	"pinion/httpd/protocol"
 	"pinion/runtime/connlimit"
 	"pinion/runtime/memory"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 	"pinion/tests/rawgrpc"
 )
 
@@ -114,7 +114,7 @@ func TestCalls_MetadataIsCharged(t *testing.T) {
 	}
 	s.healthy(t) // a probe is answered all the same
 	c.Close()
-	await.Eventually(t, "all is free again", func() bool { return s.opt.Memory.Stats().Used <= 2*connCost })
+	assert.Eventually(t, "all is free again", func() bool { return s.opt.Memory.Stats().Used <= 2*connCost })
 }
 
 // TestCalls_SilentOnesEnd: before the first message, within one, and when too little of it comes.
@@ -177,7 +177,7 @@ func TestCalls_SlowOnesGiveTheirMemoryBack(t *testing.T) {
 				}
 			}
 			if begin == most {
-				await.Eventually(t, "they hold memory", func() bool { return b.Stats().Used > 5*mib })
+				assert.Eventually(t, "they hold memory", func() bool { return b.Stats().Used > 5*mib })
 			}
 			if err := b.Wait(4*mib, 10*time.Second, nil); err != nil {
 				t.Errorf("got %v, want room", err)
@@ -194,7 +194,7 @@ func TestConnections_IdleOnesMakeRoom(t *testing.T) {
 	busy := rawgrpc.Dial(t, s.address)
 	call := busy.Call(inferMethod)
 	busy.Announce(call, 1000, nil)
-	await.Eventually(t, "a request is being read", func() bool {
+	assert.Eventually(t, "a request is being read", func() bool {
 		idle := s.idle()
 		return limit.Stats().Open == 1 && len(idle) == 1 && idle[0].Receiving
 	})
@@ -205,7 +205,7 @@ func TestConnections_IdleOnesMakeRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	await.Eventually(t, "three are open, for a while", func() bool {
+	assert.Eventually(t, "three are open, for a while", func() bool {
 		idle := s.idle()
 		return len(idle) == 3 && !slices.ContainsFunc(idle, func(c connlimit.Idle) bool {
 			return time.Since(c.Since) <= connlimit.NewGrace
@@ -237,7 +237,7 @@ func TestConnections_ReceivingOnesMakeRoom(t *testing.T) {
 		c := rawgrpc.Dial(t, s.address)
 		c.Announce(c.Call(inferMethod), 1000, nil)
 	}
-	await.Eventually(t, "four requests are being read", func() bool {
+	assert.Eventually(t, "four requests are being read", func() bool {
 		return len(s.idle()) == 4 && !slices.ContainsFunc(s.idle(), func(i connlimit.Idle) bool { return !i.Receiving })
 	})
 	s.healthy(t)
@@ -252,7 +252,7 @@ func TestConnections_ThoseThatDoNotReadMakeRoom(t *testing.T) {
 	limit := connlimit.New(1)
 	s := serve(t, Options{Memory: memory.New(16 * mib), Connections: limit})
 	rawgrpc.Dial(t, s.address)
-	await.Eventually(t, "the connection is known", func() bool { return len(s.conns.list()) == 1 })
+	assert.Eventually(t, "the connection is known", func() bool { return len(s.conns.list()) == 1 })
 	c := s.conns.list()[0]
 	set := func(written time.Time) {
 		c.mu.Lock()
@@ -281,7 +281,7 @@ func TestConnections_IdleOnesGiveTheirMemoryBack(t *testing.T) {
 	for range 16*mib/connCost + 20 {
 		rawgrpc.Dial(t, s.address)
 	}
-	await.Eventually(t, "their memory is charged", func() bool { return b.Stats().Used > 14*mib })
+	assert.Eventually(t, "their memory is charged", func() bool { return b.Stats().Used > 14*mib })
 	if err := b.Wait(4*mib, 10*time.Second, nil); err != nil {
 		t.Errorf("got %v, want room", err)
 	}
@@ -312,5 +312,5 @@ func TestWatch_IsBounded(t *testing.T) {
 		t.Errorf("a Watch of another connection: %v", err)
 	}
 	c.Close()
-	await.Eventually(t, "one is left", func() bool { return s.watches.Load() == 1 })
+	assert.Eventually(t, "one is left", func() bool { return s.watches.Load() == 1 })
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"pinion/runtime/natsserver"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // rig is a NATS server in this process, with one member of a model's queue.
@@ -169,7 +169,7 @@ func (r *rig) messages(stream string) uint64 {
 // eventually waits until a condition holds.
 func (r *rig) eventually(what string, reached func() bool) {
 	r.t.Helper()
-	await.Eventually(r.t, what, reached)
+	assert.Eventually(r.t, what, reached)
 }
 
 // starting returns what a client sees of a job that waits.

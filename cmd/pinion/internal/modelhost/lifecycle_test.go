@@ -9,7 +9,7 @@ import (
 
 	"pinion/cmd/pinion/internal/config"
 	"pinion/runtime/predict"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 const input = `{"s":"x"}`
@@ -164,7 +164,7 @@ func TestModel_UnloadWaitsForPredictions(t *testing.T) {
 	}
 	p.Start()
 	defer p.Release()
-	await.Eventually(t, "it runs", func() bool { return m.Workers()[0].Health().Busy == 1 })
+	assert.Eventually(t, "it runs", func() bool { return m.Workers()[0].Health().Busy == 1 })
 	if err := m.Lifecycle.Unload(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestModel_ReloadReplacesItsWorkers(t *testing.T) {
 	if _, err := m.Reload("a test"); err != nil || asked != 1 {
 		t.Fatalf("got %v, and %d calls of Options.Reload; want 1", err, asked)
 	}
-	await.Eventually(t, "another process", func() bool {
+	assert.Eventually(t, "another process", func() bool {
 		st := m.Workers()[0].Status()
 		return st.PID != 0 && st.PID != before && m.Service.Ready() == nil
 	})
@@ -225,14 +225,14 @@ func TestHost_MakesRoom(t *testing.T) {
 	}
 	p.Start()
 	defer p.Release()
-	await.Eventually(t, "b works", func() bool { return b.Workers()[0].Health().Busy == 1 })
+	assert.Eventually(t, "b works", func() bool { return b.Workers()[0].Health().Busy == 1 })
 	var full *NoRoomError
 	if err := load(a); !errors.As(err, &full) || len(full.Holders) != 1 || full.Holders[0].Name != "b" {
 		t.Errorf("got %v, want that b has the memory", err)
 	}
 	p.Cancel()
 	<-p.Done()
-	await.Eventually(t, "a is loaded", func() bool { return load(a) == nil })
+	assert.Eventually(t, "a is loaded", func() bool { return load(a) == nil })
 	r.until(b, Unloaded)
 }
 

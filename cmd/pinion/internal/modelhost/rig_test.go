@@ -22,7 +22,7 @@ import (
 	"pinion/runtime/supervise"
 	"pinion/runtime/telemetry"
 	"pinion/runtime/webhook"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 	"pinion/tests/fakeworker"
 )
 
@@ -121,7 +121,7 @@ func (r *rig) stop() {
 
 func (r *rig) until(m *Model, want State) {
 	r.t.Helper()
-	await.Eventually(r.t, m.Name+" is "+want.String(), func() bool {
+	assert.Eventually(r.t, m.Name+" is "+want.String(), func() bool {
 		got, _ := m.Lifecycle.State()
 		return got == want
 	})

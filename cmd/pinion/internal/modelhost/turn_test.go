@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 func TestTurn_ChooseBusy(t *testing.T) {
@@ -55,7 +55,7 @@ func TestTurn_WaitInVain(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	refused := make(chan error, 1)
 	go func() { refused <- a.Lifecycle.LoadByRequest(ctx, nil) }()
-	await.Eventually(t, "b yields", b.Lifecycle.yielding.Load)
+	assert.Eventually(t, "b yields", b.Lifecycle.yielding.Load)
 	if b.Lifecycle.TryEnter() {
 		t.Error("got a request that enters, want that it waits")
 	}
@@ -105,7 +105,7 @@ func TestTurn_FewClients(t *testing.T) {
 			}
 		})
 	}
-	await.Eventually(t, "each is loaded twice",
+	assert.Eventually(t, "each is loaded twice",
 		func() bool { return t.Failed() || min(loads(models[0]), loads(models[1])) >= 2 })
 	close(stop)
 	running.Wait()
@@ -152,7 +152,7 @@ func TestTurn_IdleInIt(t *testing.T) {
 			loaded := make(chan error, 1)
 			go func() { loaded <- c.load(t.Context(), b.Lifecycle) }()
 			if c.waits {
-				await.Eventually(t, "b waits", func() bool {
+				assert.Eventually(t, "b waits", func() bool {
 					a.Lifecycle.mu.Lock()
 					defer a.Lifecycle.mu.Unlock()
 					return a.Lifecycle.waiters == 1

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // watched is a folder, its watcher, and everything that was reported.
@@ -66,7 +66,7 @@ func (w *watched) want(names ...string) {
 		select {
 		case list := <-w.Changes():
 			got = append(got, list...)
-		case <-time.After(await.Timeout):
+		case <-time.After(assert.Timeout):
 			w.t.Fatalf("reported were %q, want %q", got, names)
 		}
 	}

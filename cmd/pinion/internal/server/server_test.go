@@ -18,7 +18,7 @@ import (
 	"pinion/pyembed/locate"
 	"pinion/runtime/gpu"
 	"pinion/runtime/telemetry"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 	"pinion/tests/fakeworker"
 )
 
@@ -112,7 +112,7 @@ func (s *site) ask(method, path, body string) (code int, answer string) {
 
 func (s *site) until(path string, want int) {
 	s.t.Helper()
-	await.Eventually(s.t, path, func() bool { code, _ := s.ask("GET", path, ""); return code == want })
+	assert.Eventually(s.t, path, func() bool { code, _ := s.ask("GET", path, ""); return code == want })
 }
 
 // want fails unless a request is answered by that code, with a text in it.
@@ -144,7 +144,7 @@ func TestServer_OneModel(t *testing.T) {
 func TestServer_SeveralModels(t *testing.T) {
 	s := serve(t, []config.Named{namedModel(t, "a", "good"), namedModel(t, "b", "fails")}, nil)
 	s.until("/readyz", 200) // one of them takes predictions
-	await.Eventually(t, "b has failed", func() bool {
+	assert.Eventually(t, "b has failed", func() bool {
 		_, health := s.ask("GET", "/health-check", "")
 		var h struct{ Models map[string]string }
 		return json.Unmarshal([]byte(health), &h) == nil && h.Models["a"] == "READY" && h.Models["b"] == "SETUP_FAILED"
@@ -180,7 +180,7 @@ func TestServer_ReadsItsFileAgain(t *testing.T) {
 	if got := s.first().Workers()[0].Status().PID; got != pid {
 		t.Errorf("got the process %d of a model that has not changed, want %d", got, pid)
 	}
-	await.Eventually(t, "b has left", func() bool { return len(s.models.every()) == 2 })
+	assert.Eventually(t, "b has left", func() bool { return len(s.models.every()) == 2 })
 }
 
 // TestServer_StopsWithinItsGrace: what does not end by then is canceled.
@@ -192,7 +192,7 @@ func TestServer_StopsWithinItsGrace(t *testing.T) {
 		_, answer := s.ask("POST", "/predictions", `{"input":{"s":"forever"}}`)
 		answered <- answer
 	}()
-	await.Eventually(t, "it runs", func() bool { return s.working() })
+	assert.Eventually(t, "it runs", func() bool { return s.working() })
 	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil { // New watches for it
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"pinion/cmd/pinion/internal/config"
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // TestVersions_TurnsSpreadShares: of 100 requests each version gets its share, and never two shares in a row.
@@ -82,7 +82,7 @@ func TestVersions_MirrorGetsCopies(t *testing.T) {
 		t.Errorf("got %v, want all by version 1", got)
 	}
 	mirror := v.route.Load().mirror
-	await.Eventually(t, "the copies have ended", func() bool { return mirror.mirrored.stats().Same == 3 })
+	assert.Eventually(t, "the copies have ended", func() bool { return mirror.mirrored.stats().Same == 3 })
 	if got := s.answeredBy("/models/m@1/predictions", 1); got["1"] != 1 || mirror.mirrored.stats().Same != 3 {
 		t.Errorf("a request that names its version: got %v and %d copies, want no copy of it", got,
 			mirror.mirrored.stats().Same)

@@ -1,4 +1,4 @@
-package await
+package assert
 
 import (
 	"os"
@@ -13,9 +13,9 @@ type recorder struct {
 
 func (r *recorder) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
 
-// TestAwait_NoLeakWaits: what is closed only after the look has begun is not a leak, and what else is asked for comes
+// TestAssert_NoLeakWaits: what is closed only after the look has begun is not a leak, and what else is asked for comes
 // last.
-func TestAwait_NoLeakWaits(t *testing.T) {
+func TestAssert_NoLeakWaits(t *testing.T) {
 	inner := &recorder{TB: t}
 	looked := false
 	release := make(chan struct{})
@@ -49,7 +49,7 @@ func TestAwait_NoLeakWaits(t *testing.T) {
 	}
 }
 
-func TestAwait_EventuallyLooksAgain(t *testing.T) {
+func TestAssert_EventuallyLooksAgain(t *testing.T) {
 	looks := 0
 	Eventually(t, "the third look", func() bool { looks++; return looks == 3 })
 	if looks != 3 {

@@ -1,4 +1,4 @@
-package await
+package assert
 
 import (
 	"os"
