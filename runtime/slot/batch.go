@@ -247,7 +247,7 @@ func (b *dispatcher) sendItems(d deliveries) deliveries {
 // slotToPrepare returns the slot with the fewest calls that may get c before any batch, or nil.
 func (b *dispatcher) slotToPrepare(c *Call) (best *Slot) {
 	for _, s := range b.pool.slots {
-		if s.batches.prepared == nil || !s.takesCalls() || c.Train && !s.hasNothingToRun() {
+		if s.batches.prepared == nil || !s.takesCalls() || c.Train && (!s.hasNothingToRun() || s.batches.waiting()) {
 			continue
 		}
 		if c.batch.suspect && s.worker.outstanding > 0 || s.worker.hasSuspect() {

@@ -131,6 +131,35 @@ func TestBatchMore_TrainingWithPreparation(t *testing.T) {
 	r.noneLeft()
 }
 
+// A training waits for the items that were prepared before it came.
+func TestBatchMore_TrainingWaitsForPreparedItems(t *testing.T) {
+	p := NewPool(Options{Queue: 20})
+	r := newBatchWorker(t, p, preparing())
+	fs := startAll(t, p, "1")
+	r.prepared(r.item("1"))
+	tr := r.begin("1")
+	fs = append(fs, startAll(t, p, "2", "3")...)
+	second, third := r.item("2"), r.item("3")
+	training := startWith(t, p, "train", func(c *Call) { c.Train = true })
+	fs = append(fs, start(t, p, "4"))
+	r.prepared(second)
+	assert.Eventually(t, "2 is ready", func() bool { return locked(p, func() bool { return fs[1].batch.prepared }) })
+	r.answerAll(tr)
+	r.answerAll(r.begin("2"))
+	r.prepared(third)
+	r.answerAll(r.begin("3"))
+	q := r.read()
+	if q.kind != ipc.KindPredict || q.flags != ipc.FlagTrain || !r.end.claim(q.id) {
+		t.Fatalf("got kind %v, flags %d, %s, want a training", q.kind, q.flags, q.body)
+	}
+	r.end.answer(ipc.KindSucceeded, q.id, time.Second, string(body("train")))
+	training.succeeded()
+	r.prepared(r.item("4"))
+	r.answerAll(r.begin("4"))
+	succeeded(fs...)
+	r.noneLeft()
+}
+
 // A queued training that is canceled lets those behind it go.
 func TestBatchMore_CanceledTrainingMakesWay(t *testing.T) {
 	p := NewPool(Options{Queue: 20})

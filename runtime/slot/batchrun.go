@@ -68,6 +68,16 @@ func (b *slotBatches) run(id uint64) *batchRun {
 	return nil
 }
 
+// waiting reports whether an item has no batch yet.
+func (b *slotBatches) waiting() bool {
+	for _, c := range b.items {
+		if c != nil && c.batch.run == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // removeItem takes a call out of the items; its answer may still come.
 func (b *slotBatches) removeItem(c *Call) {
 	b.items[c.id] = nil

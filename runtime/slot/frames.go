@@ -80,7 +80,7 @@ func (s *Slot) handleAnswer(f *ipc.Frame) {
 		s.batches.answered(f.ID)
 	} else {
 		s.freed, s.stale = now, false
-		s.window.learn(r.Elapsed)
+		s.window.learn(r.Elapsed, len(s.pool.slots))
 		s.ch.out = s.refill(s.ch.out)
 	}
 	p.mu.Unlock()

@@ -9,11 +9,13 @@ import (
 
 // The window is the number of requests in a slot's socket, the running one included. It is large enough that the worker
 // has the next one while an answer travels (about 100 µs for the round trip; twice that for safety). Further ones would
-// be harder to move to another slot.
+// be harder to move to another slot. A request that waits behind a slow one is overtaken by those in the queue, which
+// other slots take. So a slot of several has none waiting if its calls are slow: the round trip does not count then.
 const (
 	windowSpan = 200 * time.Microsecond
 	minWindow  = 2
 	maxWindow  = 32
+	slowCall   = 50 * time.Millisecond
 )
 
 // window holds the calls in a slot's socket that are in no batch, with their claim words. Guarded by pool.mu.
@@ -66,15 +68,19 @@ func (w *window) oldestFirst() []*Call {
 	return calls
 }
 
-// learn adds the time of one call to the average, and sets the size by it.
-func (w *window) learn(took time.Duration) {
+// learn adds the time of one call to the average, and sets the size by it and by how many slots the pool has.
+func (w *window) learn(took time.Duration, slots int) {
 	if w.mean == 0 {
 		w.mean = took
 	} else {
 		w.mean += (took - w.mean) / 8
 	}
-	w.size = maxWindow
-	if w.mean > 0 {
+	switch {
+	case w.mean <= 0:
+		w.size = maxWindow
+	case w.mean >= slowCall && slots > 1:
+		w.size = 1
+	default:
 		w.size = int(min(maxWindow, max(minWindow, windowSpan/w.mean)))
 	}
 }

@@ -19,24 +19,57 @@ func TestWindow_FollowsModel(t *testing.T) {
 		50 * time.Microsecond: 4, 100 * time.Microsecond: minWindow, time.Second: minWindow, time.Hour: minWindow,
 	} {
 		w := window{size: minWindow}
-		w.learn(took)
+		w.learn(took, 1)
 		if w.size != want {
 			t.Errorf("%s a call: a window of %d, want %d", took, w.size, want)
+		}
+		if w.learn(took, 2); took >= slowCall {
+			want = 1
+		}
+		if w.size != want {
+			t.Errorf("%s a call of two slots: a window of %d, want %d", took, w.size, want)
 		}
 	}
 	w := window{size: minWindow}
 	for range 100 {
-		w.learn(time.Microsecond)
+		w.learn(time.Microsecond, 1)
 	}
 	if w.size != maxWindow {
 		t.Errorf("fast for long: %d, want %d", w.size, maxWindow)
 	}
 	for n := 0; w.size > minWindow; n++ {
-		w.learn(time.Second)
+		w.learn(time.Second, 1)
 		if n > 2 {
 			t.Fatalf("slow %d times, and the window is still %d, want at most 2", n, w.size)
 		}
 	}
+}
+
+// TestWindow_SlowCallsWaitInQueue: a call that another slot could take does not wait behind a slow one, where those that
+// arrive later overtake it.
+func TestWindow_SlowCallsWaitInQueue(t *testing.T) {
+	p := testPool(t, Options{Queue: 20})
+	w := newWorker(t, p, 2)
+	warm := startAll(t, p, "warm", "up")
+	for _, l := range w.ends {
+		r := l.begin()
+		l.answer(ipc.KindSucceeded, r.id, time.Second, string(r.body))
+	}
+	succeeded(warm...)
+	flights := startAll(t, p, "long", "1", "2", "3", "4")
+	busy := locked(p, func() int { return slices.Index(w.slots, flights[0].slot) })
+	long, other := w.ends[busy].begin(), w.ends[1-busy]
+	for _, f := range flights[1:] {
+		r := other.begin()
+		if !isFor(r, f.Name) {
+			t.Fatalf("the free slot got %s, want %s", r.body, f.Name)
+		}
+		other.answer(ipc.KindSucceeded, r.id, time.Second, string(r.body))
+		f.succeeded()
+	}
+	w.ends[busy].succeed(long)
+	succeeded(flights...)
+	empty(t, p)
 }
 
 // TestWindow_IsFilled: the socket has as many requests as the window allows, and no more.
