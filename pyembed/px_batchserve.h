@@ -4,7 +4,7 @@
 
 #include "px_python.h"
 
-// px_serve_batches is _px.serve_batches(handler).
+// px_serve_batches is _px.serve_batches(handler). Main thread, GIL held. New reference, or NULL with an exception.
 PyObject *px_serve_batches(PyObject *self, PyObject *handler);
 
 #endif

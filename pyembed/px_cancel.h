@@ -6,13 +6,13 @@
 
 #include "px_python.h"
 
-// px_cancel_forget ends what the handler of the cancel signal has begun: the prediction has ended. GIL held.
-// px_w.raised is set where there is anything to forget but a note.
+// px_cancel_forget drops the state of a cancel, because its prediction has ended. Callers may skip it if px_w.raised is
+// NULL: what is left then does no harm. Main thread, GIL held; it may run Python code.
 void px_cancel_forget(void);
 
 extern PyMethodDef px_cancel_methods[];
 
-// px_cancel_follows tells whether on_cancel handles the cancel signal. Any thread.
+// px_cancel_follows reports whether on_cancel handles the cancel signal. Any thread, no GIL.
 bool px_cancel_follows(void);
 
 #endif

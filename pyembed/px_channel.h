@@ -1,4 +1,4 @@
-// One socket to the front: px_receive.h reads it, px_send.h writes it, px_flusher.h sends what main was too busy to
+// One socket to the front. px_receive.h reads it, px_send.h writes it, and px_flusher.h sends what main was too busy to
 // send.
 #ifndef PX_CHANNEL_H
 #define PX_CHANNEL_H
@@ -12,8 +12,8 @@
 #include "px_page.h"
 #include "px_python.h"
 
-#define PX_COPY_MAX ((size_t)1 << 20)  // a longer body is sent from where it lies
-#define PX_KEEP_OUT ((size_t)256 << 10)  // more than this in out is sent at once
+#define PX_COPY_MAX ((size_t)1 << 20)  // bytes; a longer body is sent without a copy
+#define PX_KEEP_OUT ((size_t)256 << 10)  // bytes; if more are queued, they are sent at once
 #define PX_LATE 100000  // ns by which the flusher may be late
 
 struct px_json_room;
@@ -21,10 +21,10 @@ struct px_json_room;
 struct px_channel {
   int fd;
   struct px_slot_page *page;  // NULL: the control socket
-  _Atomic uint64_t current;  // the request that is claimed and not answered, or 0; read by any thread: px_get
+  _Atomic uint64_t current;  // the request that is claimed and not answered, or 0; any thread reads it, with px_get
   uint64_t cancel_taken;  // the cancel word that a signal handler has acted on; GIL held
   PyObject
-      *flush_text;  // sends what its prediction has printed; NULL: the log pipes have that, or an event loop sends it
+      *flush_text;  // sends what the prediction has printed; NULL: the log pipes have it, or an event loop sends it
   // Of a slot with a thread: see px_interrupt.h. interrupt_mu guards what follows and cancel_taken.
   pthread_mutex_t interrupt_mu;  // a leaf
   pthread_t thread;
@@ -34,7 +34,7 @@ struct px_channel {
   PyObject *raised;  // that exception, once it was raised, or NULL
   uint64_t raised_at;  // when, by px_now
 
-  struct px_json_room *room;  // for arrays of the answer to current; NULL: there is none; GIL held
+  struct px_json_room *room;  // for arrays of the answer to current, or NULL; GIL held
 
   // Input, of the one thread that reads this channel.
   char *in;
@@ -46,7 +46,7 @@ struct px_channel {
 
   // Output, guarded by mu.
   pthread_mutex_t mu;
-  struct px_buf out;  // lies in shared while what is queued fits there
+  struct px_buf out;  // its memory is in shared, while the queued bytes fit there
   size_t sent;  // bytes of out that are sent
   struct px_out_page *shared;  // NULL: the control socket
   uint64_t position;  // bytes of the stream that are sent

@@ -1,4 +1,4 @@
-// px_crash.c notes which prediction a thread crashed for.
+// px_crash.c tells the front which slot's thread crashed the worker.
 #ifndef PX_CRASH_H
 #define PX_CRASH_H
 
@@ -7,12 +7,13 @@
 #include "px_channel.h"
 #include "px_python.h"
 
-// px_crash_owner returns the prediction that this thread works for, or 0, and its slot. px_crash_own makes it work for
-// one.
+// px_crash_owner returns the prediction that this thread works for, or 0, and sets *slot to its slot, or NULL. It is
+// async-signal-safe. px_crash_own sets both, for a thread that serves no slot. Any thread, no GIL.
 uint64_t px_crash_owner(struct px_channel **slot);
 void px_crash_own(struct px_channel *slot, uint64_t id);
 
-// px_crash_stack gives this thread a stack for handlers of signals.
+// px_crash_stack gives this thread a stack for signal handlers, which is never freed; without memory it does nothing.
+// No GIL.
 void px_crash_stack(void);
 
 extern PyMethodDef px_crash_methods[];

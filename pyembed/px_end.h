@@ -2,11 +2,12 @@
 #ifndef PX_END_H
 #define PX_END_H
 
-// px_end_all ends the worker, whose control channel is lost, and every process that it started. Any thread, no GIL.
+// px_end_all ends the worker, whose control channel is lost, and every process that it started. Any thread, without the
+// GIL.
 _Noreturn void px_end_all(void);
 
-// px_await_end returns unless the front is gone: then the control thread ends the worker with its descendants, which an
-// exit would leave.
+// px_await_end returns if the front is alive. If not, it waits for the control thread, which ends the worker with its
+// descendants: an exit would leave those. Call it without the GIL.
 void px_await_end(void);
 
 #endif

@@ -8,7 +8,7 @@
 #include "px_channel.h"
 #include "px_python.h"
 
-// px_send_text is px_flush_text where Python keeps the text.
+// px_send_text does the work of px_flush_text, for a channel with flush_text.
 void px_send_text(struct px_channel *ch, bool ended);
 
 // px_flush_text sends what the prediction of this channel has printed, if Python keeps that; ended: its answer follows.
@@ -17,8 +17,8 @@ static inline void px_flush_text(struct px_channel *ch, bool ended) {
   if (ch->flush_text) px_send_text(ch, ended);
 }
 
-// px_put_times queues when the model got id, which took so many nanoseconds until now, and how many of them its input
-// took to prepare. It leaves with the answer. An error is left to the answer, which meets it too.
+// px_put_times queues the model's time of id, in nanoseconds until now, and how much of it the preparation of the input
+// took. The frame leaves with the answer. Any thread. An error is ignored: the answer meets it too.
 void px_put_times(struct px_channel *ch, uint64_t id, uint64_t took, uint64_t prepared);
 
 // px_started reports that the model has id now. GIL held. 0, or -1 with an exception.

@@ -7,6 +7,8 @@
 // px_flusher_start starts the thread that sends all that is queued when its timer fires. 0 or -1.
 int px_flusher_start(void);
 
+// All functions below: any thread, with or without the GIL.
+
 // px_flusher_abandon closes the timer in a forked child, which does not have the thread.
 void px_flusher_abandon(void);
 
@@ -21,7 +23,7 @@ void px_flusher_arm_for(struct px_channel *ch);
 // be sent.
 void px_flusher_arm_loop(void);
 
-// px_flusher_watch makes the flusher check soon what the prediction log_watch wrote.
+// px_flusher_watch makes the flusher check soon what the prediction px_w.log_watch wrote.
 void px_flusher_watch(void);
 
 #endif

@@ -11,11 +11,11 @@
 #define PX_INLINE_MAX ((size_t)16 << 20)
 #define PX_MAX_FDS 64
 
-// Memory that the front writes and reads too.
+// Memory that this process shares with the front.
 struct px_shared {
   char *at;  // NULL: there is none
   size_t size;
-  struct px_views *views;  // by which arrays may use it without a copy; NULL: they may not
+  struct px_views *views;  // lets arrays use it without a copy; NULL: they may not
 };
 
 // A received frame. body is valid until px_frame_done.

@@ -5,10 +5,10 @@
 #include "px_mem.h"
 #include "px_python.h"
 
-// px_json_read_array reads the array at *p, which is its bracket, and moves *p behind it: (data, shape), a bytearray of
-// numbers of that code and a tuple of lengths. GIL. New reference. NULL, with *p as it was, where it is anything but
-// lists of numbers that the code has exactly or, of floats, rounded, in which all lists of a level are of one length;
-// or with a Python error. scratch is overwritten.
+// px_json_read_array reads the array whose bracket is at *p, and moves *p behind it. It returns (data, shape): a
+// bytearray of numbers of that code, and a tuple of lengths. It returns NULL without an error, and leaves *p, if the
+// value is anything but nested lists of numbers with one length on each level, or if an integer does not fit the code;
+// floats are rounded. NULL with a Python error without memory. GIL. New reference. scratch is overwritten.
 PyObject *px_json_read_array(const char **p, const char *end, struct px_buf *scratch, char code);
 
 #endif

@@ -8,12 +8,12 @@
 #include "px_python.h"
 
 // px_json_read_bigint makes an int of n decimal digits, n > 0. GIL. New
-// reference or NULL with MemoryError set.
+// reference, or NULL with MemoryError.
 PyObject *px_json_read_bigint(const char *digits, size_t n, int negative);
 
-// px_json_write_bigint appends the int o, of at least 64 bits, or a
-// subclass's by its value. GIL; no Python code runs. 0; -1: either *why is
-// set, for too many digits, or a Python error is.
+// px_json_write_bigint appends the int o, of at least 64 bits; of a subclass
+// it is the value. GIL; no Python code runs. 0, or -1 with *why set for too
+// many digits, else with a Python error.
 int px_json_write_bigint(struct px_buf *out, PyObject *o, const char **why);
 
 #endif

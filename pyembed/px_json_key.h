@@ -6,19 +6,19 @@
 
 #include "px_python.h"
 
-// px_json_pin_key makes px_json_loads give this very str (borrowed here, a
-// reference is kept) for an equal key, so that a predictor's parameter names
-// match by identity. For names of up to 32 bytes in UTF-8; others are ignored.
-// 0, or -1 with an exception set. At most a few dozen: when the places of a
-// key are all pinned, the call is ignored.
+// px_json_pin_key makes px_json_loads return this very str for an equal key,
+// so that a predictor's parameter names match by identity. It takes its own
+// reference. Names of more than 32 bytes in UTF-8 are ignored, and so is a key
+// whose places in the cache are all pinned: pin a few dozen at most. GIL. 0,
+// or -1 with an exception.
 int px_json_pin_key(PyObject *key);
 
-// px_json_clear drops every cached key. Call before the interpreter ends, or
-// not at all: then the keys end with the process.
+// px_json_clear drops every cached key. Call it before the interpreter ends;
+// otherwise the keys stay until the process ends. GIL.
 void px_json_clear(void);
 
-// px_json_key is the str for the n bytes at s, from the cache if it can be.
-// GIL. New reference; NULL: a UnicodeDecodeError or MemoryError is set.
+// px_json_key returns the str of the n bytes at s, from the cache if it is
+// there. GIL. New reference, or NULL with UnicodeDecodeError or MemoryError.
 PyObject *px_json_key(const char *s, size_t n);
 
 #endif

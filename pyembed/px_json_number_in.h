@@ -9,8 +9,8 @@
 #include "px_python.h"
 
 // px_json_read_number reads the number at *p, which is a digit or a minus, and
-// moves *p behind it. GIL. New reference; NULL: either *why is set, and *p is
-// where the text is wrong, or a Python error is. scratch is overwritten.
+// moves *p behind it. GIL. New reference. NULL with *why set and *p where the
+// text is wrong, else with a Python error. scratch is overwritten.
 PyObject *px_json_read_number(const char **p, const char *end, struct px_buf *scratch, const char **why);
 
 // A number as it stands in the text.
@@ -18,21 +18,21 @@ struct px_json_number {
   enum {
     PX_JSON_INT,        // i
     PX_JSON_FLOAT,      // d
-    PX_JSON_LONG_INT,   // of too many digits for i
-    PX_JSON_LONG_FLOAT  // one for px_json_convert
+    PX_JSON_LONG_INT,   // it does not fit i
+    PX_JSON_LONG_FLOAT  // px_json_convert makes d of it
   } kind;
   bool negative;
-  const char *digits;  // of whole numbers: they end where the number does
+  const char *digits;  // of an integer: they end where the number does
   int64_t i;
   double d;
 };
 
-// px_json_take_number takes the number at *p, which is a digit or a minus, and moves *p behind it. 0, or -1 where the
-// text is wrong. No GIL.
+// px_json_take_number reads the number at *p, which is a digit or a minus, into *v, and moves *p behind it. 0, or -1 if
+// the text is wrong. No GIL.
 int px_json_take_number(const char **p, const char *end, struct px_json_number *v);
 
-// px_json_convert makes CPython convert the number at s up to end, correctly rounded, for any length: infinity beyond
-// the range of a double. GIL. 0, or -1 with a Python error. scratch is overwritten.
+// px_json_convert has CPython convert the number from s to end, of any length, correctly rounded; beyond the range of a
+// double *v is infinite. GIL. 0, or -1 with a Python error. scratch is overwritten.
 int px_json_convert(const char *s, const char *end, struct px_buf *scratch, double *v);
 
 #endif

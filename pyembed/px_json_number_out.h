@@ -10,7 +10,7 @@
 // with MemoryError set.
 int px_json_write_float(struct px_buf *out, double v);
 
-// px_json_write_int64 appends v in decimal. No GIL; 0, or -1 without memory and no Python error.
+// px_json_write_int64 appends v in decimal. No GIL. 0, or -1 without memory; it sets no Python error.
 int px_json_write_int64(struct px_buf *out, int64_t v);
 
 #endif

@@ -1,4 +1,4 @@
-// px_json_place.c says where in a value the object is that cannot be written.
+// px_json_place.c finds the place in a value of the object that cannot be written.
 #ifndef PX_JSON_PLACE_H
 #define PX_JSON_PLACE_H
 
@@ -6,21 +6,22 @@
 
 #include "px_python.h"
 
-// Where in a value the object is that could not be written, such as
-// ["boxes"][3], made from its end while the error goes up through the
-// containers. Begin with wanted = 0: then the functions do nothing, until
-// px_json_place_begin says that an error was raised that wants its place.
+// The place of an object that could not be written, such as ["boxes"][3]. It
+// is built from its end while the error passes up through the containers.
+// Begin with wanted = 0: the functions do nothing until px_json_place_begin.
 struct px_json_place {
   int wanted;
   size_t at;  // where in text it begins
   char text[200];
 };
 
+// px_json_place_begin begins the place of an error that was raised. The next
+// two prepend a step, and dots when the text is full. No GIL.
 void px_json_place_begin(struct px_json_place *p);
 void px_json_place_index(struct px_json_place *p, Py_ssize_t i);
 void px_json_place_key(struct px_json_place *p, const char *key, size_t n);  // as written, in quotes
 
-// px_json_place_raise raises the error that is set again, with the place in its text. GIL.
+// px_json_place_raise raises the error that is set again, with the place at the end of its text. GIL.
 void px_json_place_raise(struct px_json_place *p);
 
 #endif

@@ -13,26 +13,26 @@
 
 #include "px_python.h"
 
-// px_mem_configure lets the process keep some memory that it freed, unless the environment configures malloc. Once,
-// before there are threads.
+// px_mem_configure lets malloc keep some freed memory, unless the environment configures it. Once, before there are
+// threads.
 void px_mem_configure(void);
 
-// px_malloc returns n bytes (one, where n is 0) or NULL. The caller owns them; px_free.
+// px_malloc returns n bytes (one, if n is 0) or NULL. The caller frees them with px_free.
 void *px_malloc(size_t n);
 
-// px_realloc moves p (NULL: as px_malloc) to n bytes. NULL: p is unchanged and still the caller's.
+// px_realloc resizes p, which may be NULL, to n bytes. It returns NULL without memory: p is then unchanged.
 void *px_realloc(void *p, size_t n);
 
-// px_grow_array is px_grow where there is no room.
+// px_grow_array does the work of px_grow if there is no room.
 void *px_grow_array(void *array, size_t *cap, size_t size);
 
-// px_grow returns an array with room for more than n elements of that size, of which it had room for *cap; NULL: the
-// array is unchanged and still the caller's.
+// px_grow makes room for more than n elements of that size in an array with room for *cap. It returns the array, which
+// may have moved, or NULL without memory: the array is then unchanged.
 static inline void *px_grow(void *array, size_t *cap, size_t n, size_t size) {
   return n < *cap ? array : px_grow_array(array, cap, size);
 }
 
-// px_free gives p back. NULL is allowed.
+// px_free frees p, which may be NULL.
 void px_free(void *p);
 
 // px_mem_live counts the blocks allocated and not yet freed; px_mem_total all ever allocated.
@@ -61,8 +61,8 @@ void px_buf_trim(struct px_buf *b, size_t keep);
 // px_buf_free frees the room and leaves b as {0}.
 void px_buf_free(struct px_buf *b);
 
-// px_buf_take takes the kept buffer, or an empty one: the caller may run Python code, and so other code that wants the
-// same buffer. GIL held.
+// px_buf_take takes the kept buffer out of its place, or an empty one if it is taken: Python code that the caller runs
+// may need a buffer too. GIL held.
 static inline struct px_buf px_buf_take(struct px_buf *place) {
   px_guard();
   struct px_buf b = *place;
@@ -71,8 +71,8 @@ static inline struct px_buf px_buf_take(struct px_buf *place) {
   return b;
 }
 
-// px_buf_give_back puts a buffer in its place, empty, without its room above keep bytes; or frees it, where another
-// came first. GIL held.
+// px_buf_give_back empties a buffer, frees its room if that is above keep bytes, and puts it in its place. If another
+// is there already, it frees it. GIL held.
 static inline void px_buf_give_back(struct px_buf *place, struct px_buf *b, size_t keep) {
   px_buf_trim(b, keep);
   px_guard();

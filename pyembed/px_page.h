@@ -31,7 +31,7 @@ struct px_consumed {
 
 struct px_slot_page {
   px_word running;
-  px_word noticed;  // with threads: the prediction whose end main has tried to bring about
+  px_word noticed;  // with threads: the prediction that main has tried to end
   uint64_t pad1[6];
   px_word cancel;
   px_word given_up;  // with threads: the prediction whose thread is not waited for
@@ -41,11 +41,10 @@ struct px_slot_page {
   uint64_t pad3[PX_PAGE_SLOT / 8 - 16 - PX_CLAIMS];
 };
 
-// What a slot's channel has queued and not sent. The front takes it from here
-// when the worker is dead. data are the bytes of the channel's stream from
-// position begin on, as many as len says. Each word is written whole, and len is
-// 0 whenever the two do not fit each other, so a kill between any two
-// instructions leaves nothing that is not true.
+// What a slot's channel has queued and not sent. If the worker dies, the front
+// reads it from here. data has len bytes of the channel's stream, from position
+// begin on. Each word is written atomically, and len is 0 while begin and data
+// do not match, so the page is valid whenever the worker is killed.
 struct px_out_page {
   px_word begin, len;
   uint64_t pad[6];
@@ -61,11 +60,11 @@ struct px_page {
   px_word busy_poll;           // ns
   uint64_t pad2[7];
   struct px_consumed own[2];   // of a prediction's own pipes
-  px_word own_ended;           // how many pairs of them the front has let go of
-  px_word own_full;            // it follows so many that it takes no more
+  px_word own_ended;           // how many pairs of them the front has released
+  px_word own_full;            // not 0: the front takes no more pairs
   uint64_t pad3[6];
   px_word lost_control;        // not 0: this worker ended itself, because its control channel closed
-  px_word score;  // this worker's oom_score_adj, which all that it starts inherits; 0: others have it too
+  px_word score;  // this worker's oom_score_adj, which its children inherit; 0: other processes have it too
   px_word crashed;             // 1 + the slot whose thread has crashed the worker
   uint64_t pad4[5];
   px_word interrupt;  // not 0: a PX_INTERRUPT is on its way
@@ -79,13 +78,13 @@ _Static_assert(sizeof(struct px_slot_page) == PX_PAGE_SLOT, "layout of ipc/page.
 _Static_assert(sizeof(struct px_out_page) == PX_PAGE_OUT, "layout of ipc/page.go");
 _Static_assert(sizeof(struct px_page) == PX_PAGE_SIZE, "layout of ipc/page.go");
 
-// Words of this process alone that any thread may read, and no other word depends on.
+// Access to words of this process that any thread may read, without an order between words.
 #define px_get(word) atomic_load_explicit((word), memory_order_relaxed)
 #define px_set(word, value) atomic_store_explicit((word), (value), memory_order_relaxed)
 
-// px_claim takes a request for the model: true once, false where the front
-// took it back. running is set before the claim, so that a cancel that sees
-// the claim always finds it.
+// px_claim takes a request for the model. It returns false if the front took
+// the request back. running is set before the claim, so that a cancel that
+// sees the claim always finds it.
 static inline bool px_claim(struct px_slot_page *s, uint64_t id) {
   uint64_t expected = id << PX_CLAIM_SHIFT | PX_CLAIM_QUEUED;
   atomic_store(&s->running, id);
@@ -95,10 +94,10 @@ static inline bool px_claim(struct px_slot_page *s, uint64_t id) {
   return false;
 }
 
-// What the front adds to a cancel word that is to be heard once more.
+// The front sets this bit in a cancel word to repeat a cancel.
 #define PX_CANCEL_AGAIN 0x8000000000000000
 
-// px_is_canceled tells whether the front asked for the end of id.
+// px_is_canceled tells whether the front has canceled id.
 static inline bool px_is_canceled(struct px_slot_page *s, uint64_t id) {
   return id != 0 && (atomic_load(&s->cancel) & ~PX_CANCEL_AGAIN) == id;
 }

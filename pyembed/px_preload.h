@@ -1,4 +1,4 @@
-// px_preload.c is the preload process, which forks workers.
+// px_preload.c has the preload process, which forks workers.
 #ifndef PX_PRELOAD_H
 #define PX_PRELOAD_H
 
@@ -6,18 +6,18 @@
 
 struct px_config;
 
-// px_preload_init makes the process a preload process. Its control channel is its only tie to the front, and it runs
-// none of our threads. 0 or -1.
+// px_preload_init makes this a preload process. It has the control channel only, and none of our threads. Before Python
+// starts. 0, or -1 without memory.
 int px_preload_init(const struct px_config *config);
 
-// px_preload_thread_origin returns an address in the library whose thread is about to be created; NULL unless
-// this is the preload process.
+// px_preload_thread_origin returns an address in the library whose thread is about to be created, or NULL if this is
+// not the preload process. Any thread.
 const void *px_preload_thread_origin(void *(*function)(void *), void *argument);
 
-// px_preload_note_thread notes the origin of the calling thread, unless it is NULL.
+// px_preload_note_thread remembers the origin of the calling thread, unless it is NULL. Any thread.
 void px_preload_note_thread(const void *origin);
 
-// px_preload_find_threads notes, last before a fork that makes a worker, which threads the fork will lack.
+// px_preload_find_threads lists the threads that a fork will lack. It is called just before a fork that makes a worker.
 void px_preload_find_threads(void);
 
 // The functions of the preload process.

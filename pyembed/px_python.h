@@ -18,13 +18,13 @@ extern const struct cpy3_api *px_py;
 // PX_VISIBLE marks a function of glibc that is defined here again: Python and all libraries call this one.
 #define PX_VISIBLE __attribute__((visibility("default")))
 
-// px_python_use takes the table of cpy3's Library.Table. Before the
-// interpreter starts, on the thread that starts it. 0, or -1 if the table
-// was built from another cpy3.h than this package.
+// px_python_use sets px_py to the table of cpy3's Library.Table. Before the
+// interpreter starts, on the thread that starts it. 0, or -1 if the table was
+// built from another cpy3.h than this package.
 int px_python_use(const struct cpy3_api *api);
 
-// What the GIL guards of this package's data, a mutex guards in a free-threaded build: between px_guard and px_unguard,
-// other threads wait. What is between them is short, and may count references, but not end an object: that may run
+// The GIL guards this package's data; in a free-threaded build a mutex does, which px_guard locks and px_unguard
+// unlocks. Code between them is short. It may take references, but must not drop an object's last one: that may run
 // Python code, and wait for other threads.
 extern pthread_mutex_t px_guard_mu;
 
@@ -36,8 +36,8 @@ static inline void px_unguard(void) {
   if (px_py->free_threaded) pthread_mutex_unlock(&px_guard_mu);
 }
 
-// px_lend is PyDict_GetItemWithError, where other threads may change the dict. The caller ends the use of the reference
-// with px_return: without a GIL it owns it.
+// px_lend is PyDict_GetItemWithError for a dict that other threads may change. The caller gives the item back with
+// px_return: in a free-threaded build it is a new reference. GIL held. NULL: no such key, or an exception is set.
 static inline PyObject *px_lend(PyObject *dict, PyObject *key) {
   if (!px_py->free_threaded) return PyDict_GetItemWithError(dict, key);
   PyObject *item;
@@ -49,13 +49,13 @@ static inline void px_return(PyObject *o) {
   if (px_py->free_threaded) Py_DecRef(o);
 }
 
-// px_append adds o to a list, and takes the reference. GIL held. 0, or -1 with an exception; a NULL argument means that
-// one is set.
+// px_append adds o to a list, and takes the reference to o, also on failure. If o or list is NULL, an exception must be
+// set. GIL held. 0, or -1 with an exception.
 int px_append(PyObject *list, PyObject *o);
 
-// px_getattr is the attribute of o. GIL held; it may run Python code. New reference, or NULL with an exception.
-// PyObject_GetAttrString makes a new str each time, and CPython's cache of type attributes goes by address and keeps
-// them all.
+// px_getattr returns an attribute of o. GIL held; it may run Python code. New reference, or NULL with an exception.
+// It interns the name: PyObject_GetAttrString makes a new str each time, and CPython's cache of type attributes, whose
+// key is the address, keeps them all.
 PyObject *px_getattr(PyObject *o, const char *name);
 
 #endif

@@ -4,7 +4,8 @@
 
 #include "px_python.h"
 
-// px_serve is _px.serve(handler), and px_serve_slot is _px.serve_slot(handler, slot).
+// px_serve is _px.serve(handler), on the main thread; px_serve_slot is _px.serve_slot(handler, slot), on a thread of
+// its own. GIL held. New reference, or NULL with an exception.
 PyObject *px_serve(PyObject *self, PyObject *handler);
 PyObject *px_serve_slot(PyObject *self, PyObject *args);
 

@@ -4,20 +4,20 @@
 
 #include "px_frame.h"
 
-// px_shared_map_file is px_shared_map where there is a file.
+// px_shared_map_file does the work of px_shared_map if there is a file.
 struct px_shared px_shared_map_file(int fd);
 
-// px_shared_map is the memory of a file that came with a frame, mapped until some others were; it is empty without one,
-// or without memory. GIL held.
+// px_shared_map maps a file that came with a frame. The mapping is kept until many other files were mapped. Without a
+// file (fd -1) or memory the result is empty. GIL held.
 static inline struct px_shared px_shared_map(int fd) {
   return fd < 0 ? (struct px_shared){NULL, 0, NULL} : px_shared_map_file(fd);
 }
 
-// px_shared_map_once maps a file, or nothing for -1, until px_shared_unmap. No GIL needed.
+// px_shared_map_once maps a file until px_shared_unmap. The result is empty as that of px_shared_map. No GIL needed.
 struct px_shared px_shared_map_once(int fd);
 void px_shared_unmap(struct px_shared shared);
 
-// px_shared_forget takes the mapping at that address out of those that are used again. GIL held.
+// px_shared_forget gives the mapping at that address to the caller: px_shared_map does not return it again. GIL held.
 void px_shared_forget(const char *at);
 
 #endif

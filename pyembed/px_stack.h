@@ -1,4 +1,4 @@
-// px_stack.c says what a prediction does that does not end.
+// px_stack.c shows what a prediction that does not end is doing.
 #ifndef PX_STACK_H
 #define PX_STACK_H
 
@@ -6,12 +6,12 @@
 
 #include "px_python.h"
 
-// px_stack_ask answers the front with the stack of the thread that serves a slot, and then has Python look at tasks and
-// other threads. The control thread; it does not wait.
+// px_stack_ask sends the front the stack of the thread that serves a slot, and then has Python look at tasks and other
+// threads. The control thread, no GIL; it does not wait.
 void px_stack_ask(uint64_t id);
 
-// px_stack_finish has Python do its part of that, if anything is left. handler is the server's handler of cancels, or
-// NULL. Main, GIL held; without an exception on return.
+// px_stack_finish has Python do its part of that, if it is due. handler is the server's handler of cancels, or NULL.
+// Main thread, GIL held. It sets no exception.
 void px_stack_finish(PyObject *handler);
 
 extern PyMethodDef px_stack_methods[];

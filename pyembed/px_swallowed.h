@@ -12,15 +12,16 @@
 // import that failed. GIL held.
 bool px_in_import(PyObject *frame);
 
-// PX_SWALLOW_PAUSE is how long in ns an exception that Python code may have swallowed is not raised again, at least.
+// PX_SWALLOW_PAUSE is the least time in ns before an exception that Python code may have swallowed is raised again.
 #define PX_SWALLOW_PAUSE 90000000
 
-// px_was_swallowed tells whether an exception that was raised in a thread at a time is to be raised there again: C code
-// has dropped it, or serve/swallowed.py says so. The thread runs the frame. The caller has one reference. GIL held.
+// px_was_swallowed tells whether an exception is to be raised again, because C code has dropped it or
+// serve/swallowed.py says so. It was raised at a time of px_now, in a thread that runs the frame now. The caller has
+// one reference to it. GIL held.
 bool px_was_swallowed(PyObject *raised, uint64_t at, PyObject *frame, pthread_t thread);
 
-// px_attribute is PyObject_GetAttrString that returns NULL, without an exception, for NULL and None, and where there is
-// none.
+// px_attribute is PyObject_GetAttrString that never sets an exception: it returns NULL if o is NULL or None, or has no
+// such attribute. It drops an exception that is set. GIL held. New reference.
 PyObject *px_attribute(PyObject *o, const char *name);
 
 #endif

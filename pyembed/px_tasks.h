@@ -7,11 +7,11 @@
 
 extern PyMethodDef px_task_methods[];
 
-// px_slot_of is the channel of slot i, or NULL with an exception. GIL held.
+// px_slot_of returns the channel of slot i, or NULL with an exception. GIL held.
 struct px_channel *px_slot_of(int i);
 
-// px_slot_arg sets *channel to that of a slot's number: 1, or 0 with an exception, as a converter of PyArg_ParseTuple
-// does.
+// px_slot_arg is a converter of PyArg_ParseTuple: it sets *channel to that of a slot's number. GIL held. 1, or 0 with
+// an exception.
 int px_slot_arg(PyObject *number, void *channel);
 
 #endif

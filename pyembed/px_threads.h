@@ -1,4 +1,4 @@
-// px_threads.c tells to which prediction a thread belongs.
+// px_threads.c knows which prediction each thread belongs to.
 #ifndef PX_THREADS_H
 #define PX_THREADS_H
 
@@ -7,30 +7,33 @@
 
 #include "px_python.h"
 
-// px_threads_of is the running prediction, if it has started threads; else 0.
+// px_threads_of is the running prediction if it has started threads, else 0.
 extern _Atomic uint64_t px_threads_of;
 
-// px_threads_init finds glibc's functions. A write in a signal handler must not.
+// px_threads_init finds glibc's functions, because a write in a signal handler must not do that. Before there are other
+// threads.
 void px_threads_init(void);
 
-// px_threads_leave makes the running prediction's threads leftover, and waits for the end of what they are writing.
+// px_threads_leave makes the running prediction's threads leftover, and waits until the writes that they are in have
+// ended, for a second at most. Main thread.
 void px_threads_leave(void);
 
-// px_thread_has_owner reports whether this thread belongs to a prediction, running or not.
+// px_thread_has_owner reports whether this thread belongs to a prediction, running or not. Any thread.
 bool px_thread_has_owner(void);
 
 // A write of a thread that has an owner.
 struct px_write {
-  int fd;        // where it goes
-  int stream;    // 0 or 1: of which stream it is text; -1: fd was no log pipe
-  bool counted;  // the end of its prediction waits for it
+  int fd;        // the descriptor to write to
+  int stream;    // 0: stdout, 1: stderr; -1: fd was no log pipe
+  bool counted;  // the end of its prediction waits for this write
 };
 
 // px_threads_begin_write begins a write to fd, and px_threads_end_write ends it. Both may run in a signal handler.
 void px_threads_begin_write(struct px_write *w, int fd);
 void px_threads_end_write(const struct px_write *w);
 
-// px_find_next returns glibc's function of that name, which is defined again here, and keeps it in *found.
+// px_find_next returns glibc's function of a name that is defined again here, and keeps it in *found. Any thread; only
+// the first call may not be in a signal handler.
 void *px_find_next(void *_Atomic *found, const char *name);
 
 // The functions with which Python says whose a thread's work is.

@@ -4,7 +4,7 @@
 
 #include "px_python.h"
 
-// px_waiter_load makes the type of waiters. 0, or -1 with an exception.
+// px_waiter_load makes the type of waiters. GIL held. 0, or -1 with an exception.
 int px_waiter_load(void);
 
 extern PyMethodDef px_waiter_methods[];

@@ -1,4 +1,4 @@
-// px_waitmethods.c lets waits for locks and queues be interrupted.
+// px_waitmethods.c makes waits for locks and queues interruptible.
 #ifndef PX_WAITMETHODS_H
 #define PX_WAITMETHODS_H
 

@@ -20,12 +20,12 @@ struct px_worker {
   struct px_page *page;
   struct px_channel *slots[PX_MAX_SLOTS];
   _Atomic int nslots;  // changed with mu held
-  bool stopping;  // guarded by mu: the worker is to leave
+  bool stopping;  // guarded by mu: the worker is to stop
   uint64_t health;  // guarded by mu: the health check that was asked for last, or 0
   pthread_mutex_t mu;
   pthread_cond_t changed;  // nslots, stopping or health
 
-  // The log pipes. log_mu guards the rest, and marks, which go out in the order of their positions.
+  // The log pipes. log_mu guards what follows it, and the sending of marks, which keep the order of their positions.
   int log_fd[2];  // our own duplicates of the pipes' write ends
   PyTypeObject *stream_type;  // of Python's standard streams, which report writes; NULL: not made yet
   _Atomic bool wrote;  // Python's streams were written to since the last look

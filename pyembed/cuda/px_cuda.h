@@ -6,9 +6,9 @@
 //
 // For every function here:
 //   GIL     never needed, never taken; release it before a call that may wait.
-//   memory  the caller's buffers are only used during the call; nothing is allocated.
+//   memory  the caller's buffers are used during the call only; nothing is allocated.
 //   fork    in a forked child each function answers at once, with PX_CUDA_FORKED.
-//   errors  by return value; errno is not touched on purpose.
+//   errors  by return value; errno has no meaning.
 #ifndef PX_CUDA_H
 #define PX_CUDA_H
 
@@ -38,7 +38,7 @@ struct px_cuda_device {
   char pci_bus_id[32];  // "0000:18:00.0"
   int capability_major, capability_minor;
   uint64_t memory_total;  // bytes
-  uint64_t memory_free;  // bytes, in the moment after the context was made; 0: not known
+  uint64_t memory_free;  // bytes, just after the context was made; 0: not known
 };
 
 struct px_cuda_report {
@@ -56,8 +56,8 @@ struct px_cuda_report {
 
 struct px_cuda_options {
   const char *library;  // for dlopen: "libcuda.so.1" or a path
-  const char *device_node;  // "/dev/nvidiactl": there without a library, it is worth a fix
-  int hang_ms;  // after so long the state is called hanging
+  const char *device_node;  // "/dev/nvidiactl": if it exists without a library, the report has a fix
+  int hang_ms;  // after so long the state is PX_CUDA_HANGING
   // What errors mean: records of four strings, each ended by a NUL: key (a CUresult in
   // decimal, or one of "no_library", "symbol", "hanging", "forked", "thread", "other"),
   // state, CUDA's name, fix. fixes_len bytes, at most PX_CUDA_FIXES_MAX; copied.
@@ -73,17 +73,16 @@ int px_cuda_start(const struct px_cuda_options *options);
 // The state now. Any thread, also in a signal handler; does not wait.
 int px_cuda_state(void);
 
-// Waits until the start has ended, but at most timeout_ms (negative: no limit) and
-// never longer than until it is called hanging; then fills out, which may be NULL.
-// Any thread. Returns 1 where the start has ended, else 0.
+// Waits until the start has ended or hangs, but at most timeout_ms (negative: no limit);
+// then fills out, which may be NULL. Any thread. Returns 1 if the start has ended, else 0.
 int px_cuda_wait(int timeout_ms, struct px_cuda_report *out);
 
-// px_cuda_wait, with the report as a JSON object (UTF-8, in fact ASCII). Its keys are those of
-// Report in report.go. Any thread. Returns the length without the NUL at its end; where that is
-// not below cap, only an empty string was written (nothing for cap 0) and a larger buffer is needed.
+// px_cuda_wait, with the report as a JSON object in ASCII. Its keys are those of Report in
+// report.go. Any thread. Returns the length without the final NUL; if that is not below cap, the
+// buffer is too small and has an empty string (nothing for cap 0).
 size_t px_cuda_report_json(char *buf, size_t cap, int timeout_ms);
 
-// The name of a state as it stands in the JSON: "ready". Any thread; static memory; never NULL.
+// The name of a state in the JSON, such as "ready". Any thread; static memory; never NULL.
 const char *px_cuda_state_name(int state);
 
 // Whether the table of moves allows it. Any thread.

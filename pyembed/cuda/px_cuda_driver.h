@@ -1,6 +1,6 @@
-// The part of the CUDA driver API that is used, declared from its documentation: no CUDA
-// header is needed to build. Names with _v2 are what cuda.h's macros turn the plain names
-// into; the plain ones are older functions with other types.
+// The functions of the CUDA driver API that are used, declared from its documentation: the
+// build needs no CUDA header. Names with _v2 are those to which cuda.h's macros expand the
+// plain names; the plain ones are older functions with other types.
 #ifndef PX_CUDA_DRIVER_H
 #define PX_CUDA_DRIVER_H
 
@@ -16,7 +16,7 @@ typedef struct {
 // CUdevice_attribute
 enum { PX_CU_CAPABILITY_MAJOR = 75, PX_CU_CAPABILITY_MINOR = 76 };
 
-// X(result, name, arguments). Those that every driver since CUDA 7 has.
+// X(result, name, arguments), for functions that every driver since CUDA 7 has.
 #define PX_CU_REQUIRED(X) \
   X(px_cu_result, cuInit, (unsigned flags)) \
   X(px_cu_result, cuDriverGetVersion, (int *version)) \
@@ -33,7 +33,7 @@ enum { PX_CU_CAPABILITY_MAJOR = 75, PX_CU_CAPABILITY_MINOR = 76 };
   X(px_cu_result, cuGetErrorName, (px_cu_result error, const char **text)) \
   X(px_cu_result, cuGetErrorString, (px_cu_result error, const char **text))
 
-// NULL in older drivers.
+// Functions that are NULL in older drivers.
 #define PX_CU_OPTIONAL(X) \
   X(px_cu_result, cuDeviceGetUuid, (px_cu_uuid * uuid, px_cu_device device)) \
   X(px_cu_result, cuDeviceGetUuid_v2, (px_cu_uuid * uuid, px_cu_device device)) \
@@ -48,10 +48,10 @@ struct px_cuda_driver {
 
 enum px_cuda_opened { PX_CUDA_OPENED, PX_CUDA_NO_LIBRARY, PX_CUDA_NO_SYMBOL };
 
-// Opens the library and fills the table. file gets the path that was opened, where it is
-// known, why the text of what went wrong; both are always terminated. One thread; it takes
-// the dynamic loader's lock, so no fork may happen meanwhile. The library is never closed:
-// libcuda starts its own threads and exit handlers.
+// Opens the library and fills the table. file gets the path that was opened, if it is known,
+// and why the text of the error; both always end with a NUL. One thread; it takes the dynamic
+// loader's lock, so no fork may happen meanwhile. The library is never closed: libcuda starts
+// its own threads and exit handlers.
 enum px_cuda_opened px_cuda_driver_open(struct px_cuda_driver *driver, const char *library, char *file, size_t file_cap,
                                         char *why, size_t why_cap);
 

@@ -4,14 +4,14 @@
 
 #include "px_cuda.h"
 
-// The step that is under way: what a hanging start is said to hang in.
+// The current step, which the report of a hanging start names.
 enum px_cuda_step { PX_CUDA_LOADING, PX_CUDA_INITIALISING, PX_CUDA_LISTING, PX_CUDA_CONTEXT, PX_CUDA_STEPS };
 
 // Called before each step; runs on the probing thread.
 typedef void (*px_cuda_on_step)(enum px_cuda_step step);
 
-// Looks a fix up; gives the state that goes with the key in state (of unknown keys those of
-// "other"). Static memory, "" where there is none. Any thread once the fixes are set.
+// Returns the fix for a key, and sets state to the key's state; of unknown keys those of "other".
+// Static memory; "" if there is no fix. Any thread once the fixes are set.
 const char *px_cuda_fix(const char *key, int *state);
 
 // Opens the driver, initialises it, lists the devices and retains the first one's primary

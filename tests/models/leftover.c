@@ -1,4 +1,4 @@
-// What writes by itself in a thread that its prediction left behind; see leftover_threads.py.
+// Functions that write in a thread which its prediction left behind; see leftover_threads.py.
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@ static void put(int fd, const char *text) {
   if (write(fd, text, strlen(text)) < 0) _exit(99);
 }
 
-// say does it through write, writev and a copy of a descriptor.
+// say writes by write and writev, and to a duplicated descriptor.
 void say(void) {
   while (access("go", F_OK) != 0) usleep(5000);
   put(1, "a leftover says\n");
@@ -20,7 +20,7 @@ void say(void) {
   close(creat("done", 0600));
 }
 
-// say_by_stdio does it through C's streams.
+// say_by_stdio writes through C's streams.
 void say_by_stdio(void) {
   while (access("go", F_OK) != 0) usleep(5000);
   printf("a %s ", "leftover");
@@ -39,7 +39,7 @@ static void *run(void *unused) {
   return unused;
 }
 
-// start has a thread say it that Python knows nothing of.
+// start runs say in a thread that Python does not know.
 void start(void) {
   pthread_t thread;
   if (pthread_create(&thread, NULL, run, NULL) != 0) _exit(99);
@@ -58,7 +58,7 @@ static void *write_on(void *by_stdio) {
   return NULL;
 }
 
-// start_writing has a thread write until stop_writing, and beyond its prediction's end.
+// start_writing makes a thread write until stop_writing, also after its prediction has ended.
 void start_writing(int by_stdio) {
   ended = 0;
   if (pthread_create(&writer, NULL, write_on, by_stdio ? &writer : NULL) != 0) _exit(99);

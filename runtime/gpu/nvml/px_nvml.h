@@ -1,4 +1,4 @@
-// What is used of NVIDIA's management library (NVML), by its documented ABI: "NVML API Reference Guide".
+// The functions of NVIDIA's management library (NVML) that are used, by their ABI in the "NVML API Reference Guide".
 #ifndef PX_NVML_H
 #define PX_NVML_H
 
@@ -28,14 +28,15 @@ struct px_nvml_sample {
   unsigned int index;
   unsigned long long memory_used;   // bytes
   unsigned long long memory_total;  // bytes
-  int utilization;                 // percent; -1: the GPU does not tell
+  int utilization;                  // percent; -1: the GPU does not report it
 };
 
-// Opens the library and initializes it. 0, or -1: there is none, or it cannot be used. Any thread; it can block for as
+// Opens the library and initializes it. 0, or -1 if there is none or it cannot be used. Any thread; it can block for as
 // long as the driver does. The library stays open.
 int px_nvml_open(struct px_nvml *nvml, const char *library);
 
-// Reads all GPUs that can be read; returns how many. Any thread; it can block for as long as the driver does.
+// Reads all GPUs that can be read, but at most cap; returns how many. Any thread; it can block for as long as the
+// driver does.
 size_t px_nvml_read(const struct px_nvml *nvml, struct px_nvml_sample *samples, size_t cap);
 
 #endif

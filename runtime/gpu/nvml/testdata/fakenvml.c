@@ -1,4 +1,4 @@
-// A stand-in for libnvidia-ml with three GPUs: one at work, one that fell off the bus, one part of a GPU.
+// A fake libnvidia-ml with three GPUs: a busy one, one that fell off the bus, and a MIG instance.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ int nvmlInit_v2(void) {
 
 int nvmlDeviceGetCount_v2(unsigned int *count) {
   const char *gate = getenv("FAKE_NVML_GATE");
-  while (gate && access(gate, F_OK))  // a driver in trouble, until the file is there
+  while (gate && access(gate, F_OK))  // a driver that blocks until the file exists
     usleep(1000);
   *count = 3;
   return 0;
