@@ -34,7 +34,7 @@ install() {
     as_root=(sudo -n)
   fi
   say "$what is missing: running  ${apt[*]}"
-  # The lists of a fresh image are empty or old; fetching them takes a while, so only where it is needed.
+  # A fresh image has empty or old package lists. Fetching them takes a while, so it is done only if the first attempt fails.
   quietly "${as_root[@]}" "${apt[@]}" ||
     { quietly "${as_root[@]}" apt-get update && quietly "${as_root[@]}" "${apt[@]}"; } ||
     die "$what is missing, and this failed: ${apt[*]} (see $cache/install.log)"
@@ -73,9 +73,9 @@ need_cc() {
 
 # ---- build ----
 
-# stamp prints the linker's flags with the version. All of it comes from git, so that two builds of
-# one commit are the same file; outside a git checkout PINION_VERSION and SOURCE_DATE_EPOCH say it. PINION_DOCS is the address of
-# the documents' site, to which help and pages lead.
+# stamp prints the linker's flags with the version. It comes from git, so that two builds of one commit are the same file; outside
+# a git checkout it comes from PINION_VERSION and SOURCE_DATE_EPOCH. PINION_DOCS is the address of the documents' site, to which
+# help and pages link.
 stamp() {
   local version commit=unknown seconds=${SOURCE_DATE_EPOCH:-} package=pinion/cmd/internal/version
   version=${PINION_VERSION:-$(git describe --tags --match 'v[0-9]*' 2>/dev/null || echo v0.1.0-dev)}
@@ -88,8 +88,8 @@ stamp() {
   echo "-X $package.Pinion=${version#v} -X $package.Commit=$commit -X $package.Date=$(date -u -d "@${seconds:-0}" +%FT%TZ)${PINION_DOCS:+ -X $package.Docs=$PINION_DOCS}"
 }
 
-# go_build OUTPUT [FLAG...] builds the command, and beside it pinion-nats, which `--nats embed` starts; -trimpath keeps the place of
-# the checkout out of them. With grpcnotrace the linker leaves out text/template, and with it what a template could name.
+# go_build OUTPUT [FLAG...] builds the command, and beside it pinion-nats, which `--nats embed` starts; -trimpath keeps the path of
+# the checkout out of them. With grpcnotrace the linker leaves out text/template, and all methods that a template could call.
 go_build() {
   local output=$1
   shift
@@ -97,7 +97,7 @@ go_build() {
     CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$(stamp) -s -w" -o "${output%/*}/pinion-nats" ./cmd/pinion-nats
 }
 
-## build            bin/pinion and bin/pinion-nats; also what no command at all does
+## build            bin/pinion and bin/pinion-nats (the default)
 cmd_build() {
   need_go
   need_cc
@@ -146,7 +146,7 @@ else:
 print(status, "%d.%d.%d" % sys.version_info[:3], sys.base_prefix, sys.executable)' 2>/dev/null </dev/null
 }
 
-# pythons [PREFERRED...] prints what probe says of each installed interpreter, one line an installation.
+# pythons [PREFERRED...] prints probe's line for each installed interpreter, one for each installation.
 pythons() {
   local candidate
   for candidate in "$@" python3 python3.{15,14,13,12,11,10} "${PYENV_ROOT:-$HOME/.pyenv}"/versions/*/bin/python3 \
@@ -157,7 +157,7 @@ pythons() {
   done | awk '!seen[$2, $3]++'
 }
 
-# choose_python prints an interpreter that can be embedded: first those that pinion itself would take, then any.
+# choose_python prints an interpreter that can be embedded, preferably the one that pinion itself would take.
 choose_python() {
   local found version
   found=$(pythons "${PINION_PYTHON:-}" "${VIRTUAL_ENV:+$VIRTUAL_ENV/bin/python}")
@@ -174,8 +174,8 @@ choose_python() {
     die "no CPython from $python_versions with a shared libpython was found; there are: ${found//$'\n'/; }"
 }
 
-# make_venv PYTHON FOLDER REQUIREMENTS makes a virtual environment, unless it is there and was made from the same. uv
-# makes it, in a quarter of the time that pip takes, with the certificates that pip has; where uv cannot, pip does.
+# make_venv PYTHON FOLDER REQUIREMENTS makes a virtual environment, unless it exists and was made from the same. uv makes it, in a
+# quarter of pip's time and with the system's certificates; if uv fails, pip makes it.
 make_venv() {
   local python=$1 folder=$2 requirements=$3 made_from
   made_from=$("$python" -VV && sha256sum "$requirements")
@@ -196,7 +196,7 @@ need_uv() {
   [[ -x $cache/uv/bin/uv ]]
 }
 
-# uv_venv PYTHON FOLDER REQUIREMENTS links the packages from a folder that all environments share.
+# uv_venv PYTHON FOLDER REQUIREMENTS makes one whose packages are links into a folder that all environments share.
 uv_venv() {
   "$1" -m venv --clear --without-pip "$2" &&
     UV_CACHE_DIR=$cache/wheels UV_SYSTEM_CERTS=1 UV_DEFAULT_INDEX=${UV_DEFAULT_INDEX:-${PIP_INDEX_URL:-https://pypi.org/simple}} \
@@ -253,7 +253,7 @@ cmd_demo() {
   mkdir -p "$cache"
   $venv/bin/python examples/ocr/client.py --url "http://127.0.0.1:$port" --wait 120 >"$cache/demo.txt" &
   client=$!
-  # The first that ends: a server that cannot start is not waited for.
+  # Whichever ends first: if the server cannot start, the client would wait in vain.
   wait -n "$server" "$client" || die "the demo failed"
   kill -0 "$server" 2>/dev/null || die "the server ended before it answered"
 
@@ -274,8 +274,8 @@ say_how_to_try() {
     "curl -H 'Content-Type: application/json' -d @- localhost:$1/predictions"
 }
 
-# demo_was_right ends the server. It fails unless the server read what the picture says, its page is at the address that was
-# printed, and it left with exit status 0.
+# demo_was_right ends the server. It fails unless the server read the picture's text, its page is at the printed address, and it
+# ended with exit status 0.
 demo_was_right() {
   local page
   diff examples/ocr/sample.txt "$cache/demo.txt" || die "this is not what the picture says"
@@ -286,7 +286,7 @@ demo_was_right() {
   wait "$server" || die "the server did not end cleanly: exit status $?"
 }
 
-# stop_demo ends what the demo started, however the demo ends, and waits for it: no process is left behind.
+# stop_demo ends the demo's processes, however the demo ends, and waits for them.
 stop_demo() {
   trap '' INT TERM HUP
   local process
@@ -333,7 +333,7 @@ gofmt_check() {
   [[ -z $files ]] || { echo "gofmt would change: $files" && return 1; }
 }
 
-# clang_format FLAG... formats the C files, or with --dry-run says where that would change them.
+# clang_format FLAG... formats the C files; with --dry-run it prints what would change.
 clang_format() { git ls-files -z --cached --others --exclude-standard '*.c' '*.h' | xargs -0 "$cache/lint/bin/clang-format" -Werror "$@"; }
 
 ## lint             golangci-lint, go generate, clang-format, shellcheck, actionlint, ruff, mypy
@@ -366,7 +366,7 @@ cmd_fmt() {
   ruff format
 }
 
-## clean            removes all that this script made
+## clean            removes everything that this script made
 cmd_clean() {
   rm -rf bin dist .cache examples/*/.venv
   find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,9 +1,9 @@
 """This checkout beside another commit: rate, CPU time, start and memory, as ratios with their spread.
 
-Both servers run at the same time and are loaded in turn, round after round, so that what the machine does
-meanwhile hits both alike. A ratio is this checkout's figure by the other one's in the same round; printed are
+Both servers run at the same time and are loaded in turn, round after round, so that other load of the machine
+affects both alike. A ratio is this checkout's figure divided by the other one's in the same round. The table has
 the median and, in brackets, the lowest and the highest. Starts are compared by the CPU time until the first
-worker is ready, which another load disturbs less than the clock. `bench/compare.sh` builds both and calls it.
+worker is ready, which other load disturbs less than wall time. `bench/compare.sh` builds both and calls it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def load(server: Server, connections: int, seconds: int, request: dict[str, str]
 
 
 def start(binary: str) -> Figures:
-    """Start a server, and return what that took and has."""
+    """Start a server, and return the CPU time of the start, and its memory."""
     began = time.monotonic()
     with serve("start", binary) as server:
         ready = (time.monotonic() - began) * 1e3

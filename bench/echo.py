@@ -1,7 +1,7 @@
 """Pinion beside a bare fasthttp handler: rates, latencies and CPU time as ratios.
 
 The servers run at the same time and are loaded in turn, round after round, so
-that what the machine does meanwhile hits all alike. Standard library only;
+that other load of the machine affects all alike. Standard library only;
 `bench/echo.sh` builds what it needs and calls it.
 """
 
@@ -23,7 +23,7 @@ Rounds = dict[int, list[dict[str, float]]]  # by connections
 
 @contextlib.contextmanager
 def request(size: int) -> Iterator[dict[str, str]]:
-    """Return what load.lua wants of a text with so many bytes, and removes its file afterwards."""
+    """Return load.lua's arguments for a text of so many bytes. Its file is removed afterwards."""
     text = "x" * size
     with tempfile.NamedTemporaryFile("w") as body:
         json.dump({"input": {"text": text}}, body)
@@ -36,7 +36,7 @@ def request(size: int) -> Iterator[dict[str, str]]:
 def load(
     server: Server, connections: int, seconds: float, request: dict[str, str]
 ) -> dict[str, float]:
-    """Run wrk once and return what it and the process table say."""
+    """Run wrk once, and return its figures and the CPU time of the server."""
     before = server.cpu()
     values = wrk.figures(wrk.command(server.port, connections, seconds), request)
     wrk.faultless(server.name, values)

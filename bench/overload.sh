@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Measures: a server that is asked for ten times what it can do, beside one at its limit: throughput, the times of
-#   what it accepts, the times of its refusals.
+# Measures: a server under ten times the load that it can serve, beside one at its limit: throughput, and the times of
+#   accepted and of refused requests.
 # Run: bench/overload.sh [-seconds N] [-workers N] … (-help lists the rest)
 # Needs: Go, Python, an otherwise idle machine.
 set -euo pipefail

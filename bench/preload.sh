@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures: how long a model is away whose worker is killed, with and without --preload, where its imports take 3 s.
+# Measures: how long a model does not answer after its worker is killed, with and without --preload. Its imports take 3 s.
 #   The figures go into docs/how-to/preload.md.
 # Run: bench/preload.sh [--rounds N] [--seconds S] [--python PATH]
 # Needs: Go, Python, an otherwise idle machine.

@@ -1,8 +1,8 @@
 """How long predictions fail after a worker is killed.
 
 Sixteen clients ask a small model all the time, each as soon as it was answered. The worker is
-killed with SIGKILL, again and again. Of each kill it is told how many predictions failed, how
-soon they did, and when the first answer of the next worker came. `bench/recover.sh` builds what
+killed with SIGKILL, again and again. For each kill the output says how many predictions failed,
+how soon, and when the first answer of the next worker came. `bench/recover.sh` builds what
 this needs and calls it.
 """
 
@@ -35,7 +35,7 @@ def run(text: str, busy: float) -> str:
 
 @dataclass
 class Answer:
-    """What a client was told, and when."""
+    """An answer to a client, and its time."""
 
     at: float
     status: int
@@ -80,7 +80,7 @@ class Clients:
                 self.answers.append(answer)
 
     def since(self, moment: float) -> list[Answer]:
-        """The answers that came after a moment."""
+        """Return the answers that came after a time."""
         with self.lock:
             return [a for a in self.answers if a.at > moment]
 
@@ -106,7 +106,7 @@ def until(what: str, reached) -> None:
 
 
 def kill(server: Server, clients: Clients) -> tuple[list[float], float, list[Answer]]:
-    """Kill the worker once: when predictions failed, when it was back, and what was wrong."""
+    """Kill the worker once; return when predictions failed, when it was back, and the errors."""
     worker = server.ask("/health-check")["workers"][0]["pid"]
     moment = time.perf_counter()
     os.kill(worker, signal.SIGKILL)

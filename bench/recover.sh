@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures: how long a killed worker is missed.
+# Measures: how long predictions fail after a worker is killed.
 # Run: bench/recover.sh [--kills N] … (--help lists the rest)
 # Needs: Go, Python (PYTHON=… names it), an otherwise idle machine.
 set -euo pipefail

@@ -13,7 +13,7 @@ die() {
   exit 2
 }
 
-# install_batching gets the Go program that ventu's workers are for, where Go's module proxy has it.
+# install_batching installs the Go server for which ventu's workers are made, if Go's module proxy has it.
 install_batching() {
   [[ -x .cache/bench/go/batching || -e .cache/bench/go/missing ]] && return
   mkdir -p .cache/bench/go

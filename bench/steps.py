@@ -38,7 +38,7 @@ def ask(server: Server, tokens: int) -> list[int]:
 
 
 def ask_stream(server: Server, tokens: int) -> list[int]:
-    """Do the same for a stream, whose events or lines end with the number of steps; the first token's is not known."""
+    """Do the same for a stream, whose events or lines end with the number of steps; that of the first token is unknown."""
     request = urllib.request.Request(
         f"http://127.0.0.1:{server.port}/predictions",
         json.dumps({"input": {"tokens": tokens}}).encode(),
@@ -116,7 +116,7 @@ class Bench:
 
 
 def first_tokens(bench: Bench, name: str, rounds: int) -> list[int]:
-    """Return after how many steps sequences had their first token that came one by one while 31 others ran."""
+    """Return the steps until the first token of sequences that came one by one while 31 others ran."""
     start, asks = bench.servers[name]
     with start({"STEP_US": "10000", "ITEM_US": "0"}) as server:
         others = [threading.Thread(target=asks, args=(server, 150)) for _ in range(ACTIVE - 1)]

@@ -5,8 +5,8 @@
 readonly release_go=go1.26.8 # compiles releases: another Go makes other bytes
 readonly release_glibc=2.28  # the oldest GNU C library that they run with; deploy/release checks it
 
-# release_binary ARCH compiles the command for a processor. The C compiler is zig, one version on every machine. Debug
-# information would name the folder of its headers, on which the build id of Go would depend.
+# release_binary ARCH compiles the command for a processor. The C compiler is zig, the same version on every machine. There is no
+# debug information: it has the path of zig's headers, on which Go's build id would depend.
 release_binary() {
   local processor=x86_64
   [[ $1 == amd64 ]] || processor=aarch64
@@ -106,8 +106,8 @@ cmd_site() {
   NO_MKDOCS_2_WARNING=1 "$cache/site/bin/mkdocs" build --quiet --strict --config-file deploy/site/mkdocs.yml --site-dir "${1:-$PWD/site}"
 }
 
-# publish_site VERSION pushes the site of a version. That of a release, which a candidate is not, is also `latest`, where the root leads.
-# mike calls mkdocs. Its commits have the committer of the last one here, for git may know no other.
+# publish_site VERSION pushes the site of a version. A release, but no candidate, also becomes `latest`, to which the site's root
+# leads. mike calls mkdocs. Its commits have the committer of the last one here, because git may have no identity configured.
 publish_site() {
   local mike to=(--config-file deploy/site/mkdocs.yml --push)
   mike=(env PATH="$cache/site/bin:$PATH" NO_MKDOCS_2_WARNING=1 GIT_COMMITTER_NAME="$(git log -1 --format=%cn)"

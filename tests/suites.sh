@@ -187,8 +187,8 @@ cmd_inside_newest_root() {
     -vet=off -count=1 -p 2 -parallel 3 -timeout 20m "${subjects[@]}"
 }
 
-## test             the tests, in at most 8 minutes on two cores: all with the oldest and the newest Python, and a model of
-##                  each kind with the others; the last line counts them
+## test             the tests: all with the oldest and the newest Python, and a model of each kind with the others; the last line
+##                  counts them
 cmd_test() {
   start_results
   lane 10-build suite 10-build cmd_build

@@ -26,7 +26,7 @@ def context_appears(seconds: float) -> bool:
 
 
 class Predictor(BasePredictor):
-    """Multiplies matrices. Its output carries what setup has seen."""
+    """Multiplies matrices. Its output has the times that setup measured."""
 
     def setup(self) -> None:
         """Use the GPU as a model does at its start, with a clock beside it."""

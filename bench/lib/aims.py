@@ -1,4 +1,4 @@
-"""What Pinion wants to reach, beside what was measured."""
+"""Pinion's aims, with the measured figures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Rows = dict[str, Results]
 
 @dataclass
 class Aim:
-    """One line: found returns the figure and whether it will do, None where it was not measured."""
+    """One line: found returns the figure and whether it meets the aim, or None if it was not measured."""
 
     what: str
     want: str

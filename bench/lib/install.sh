@@ -1,16 +1,16 @@
 # shellcheck shell=bash
-# What the measurements that need peers share: bench/run.sh and bench/steps.sh source it.
+# Functions of the measurements that need peers: bench/run.sh and bench/steps.sh source this file.
 
 readonly venvs=$PWD/.cache/bench/venvs
 
 # choose_python sets python, for the peers: BENCH_PYTHON, else Python 3.12, else python3.
 choose_python() {
   for python in "${BENCH_PYTHON:-python3.12}" "$HOME"/.pyenv/versions/3.12.*/bin/python3 python3; do
-    ! "$python" -c pass 2>/dev/null || break # a shim of a version manager may stand for nothing
+    ! "$python" -c pass 2>/dev/null || break # a version manager's shim may have no Python behind it
   done
 }
 
-# install NAME REQUIREMENTS... makes an environment, unless it is there and was made from the same.
+# install NAME REQUIREMENTS... makes an environment, unless it exists and was made from the same.
 install() {
   local name=$1 venv=$venvs/$1 made_from arguments=() file
   shift

@@ -13,7 +13,7 @@ from lib.serving import BenchError
 
 
 class Load:
-    """What one server is asked, again and again."""
+    """The request that one server gets again and again."""
 
     def __init__(self, server: Server, value: dict[str, Any], output: Any) -> None:
         self.server, self.options = server, server.options
@@ -32,7 +32,7 @@ class Load:
         return [*pin, *command]
 
     def closed(self, connections: int, seconds: int) -> dict[str, float]:
-        """Run wrk: each connection asks when it was answered."""
+        """Run wrk: each connection sends its next request after an answer."""
         pids = self.server.pids()
         before = processes.cpu(pids)
         environment = {"BODY": self.body.name, "EXPECT": self.expect, "REQUEST_PATH": self.path}
@@ -49,7 +49,7 @@ class Load:
         }
 
     def open(self, rate: float, connections: int, seconds: float) -> dict[str, float]:
-        """Send by the clock; rate 0: a closed loop."""
+        """Send at a fixed rate; rate 0 is a closed loop."""
         with self.start(rate, connections, seconds) as run:
             text = run.communicate()[0]
         values: dict[str, float] = json.loads(text)

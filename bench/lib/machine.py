@@ -1,4 +1,4 @@
-"""What a reader must know of the machine."""
+"""The facts about the machine that a reader needs."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ def python_version() -> str:
 
 
 def wrk_version() -> str:
-    """Return what wrk calls itself."""
+    """Return wrk's name and version."""
     text = subprocess.run(["wrk", "-v"], capture_output=True, text=True, check=False).stdout
     return " ".join(text.split()[:2])

@@ -1,4 +1,4 @@
-"""What the command line says, and where things are."""
+"""The options of the command line, and the paths."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Options:
 
 
 def read(rows: list[str], peers: list[str], arguments: list[str] | None = None) -> Options:
-    """Read the command line; rows and peers are all that there are."""
+    """Read the command line; rows and peers are all known names."""
     parser = argparse.ArgumentParser(
         prog="bench/run.sh", description="Measure Pinion and its peers."
     )

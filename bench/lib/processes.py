@@ -1,4 +1,4 @@
-"""What the process table knows: descendants, CPU time, memory."""
+"""Figures of the process table: descendants, CPU time, memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 def tree(pid: int) -> list[int]:
-    """Return a process and all that descend from it."""
+    """Return a process and its descendants."""
     found = [pid]
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():

@@ -1,4 +1,4 @@
-"""What was measured: one file a row, from which the page can be made anew."""
+"""The results: one file for each row, from which the page is made."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PASS = "python3 -c pass"  # measured beside each run, no server
 
 
 class Results:
-    """The samples of one row, maybe of several runs: a run of some peers replaces only theirs."""
+    """The samples of one row, perhaps of several runs: a run of some peers replaces only theirs."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -23,7 +23,7 @@ class Results:
             self.samples, self.runs = data["samples"], data["runs"]
 
     def add(self, run: str, about: dict[str, Any], samples: list[Sample], baseline: str) -> None:
-        """Take in a run: it replaces what was known of its peers.
+        """Add a run, which replaces earlier results of its peers.
 
         An older run's baseline stays as long as the run has others: their ratios are to that one.
         """

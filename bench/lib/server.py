@@ -126,7 +126,7 @@ class Server:
         return found
 
     def said(self) -> str:
-        """Return the end of what it wrote."""
+        """Return the end of its output."""
         self.log.seek(0)
         return self.log.read()[-3000:].decode(errors="replace")
 

@@ -1,4 +1,4 @@
-"""Partial runs must leave what others measured as it was: python3 -m unittest discover bench/lib -t bench."""
+"""A partial run must leave the results of others: python3 -m unittest discover bench/lib -t bench."""
 
 from __future__ import annotations
 

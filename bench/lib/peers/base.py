@@ -1,4 +1,4 @@
-"""What all servers have in common."""
+"""The base of all servers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ECHO = "x" * 16
 
 @dataclass
 class Setting:
-    """How a server is wanted."""
+    """The settings of a server."""
 
     options: Options
     work: str

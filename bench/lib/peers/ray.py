@@ -6,7 +6,7 @@ from lib.peers.base import Peer, Setting
 
 
 class Ray(Peer):
-    """A dozen processes that never quite rest, and 20 s to start: it is measured by itself, with the baseline."""
+    """A dozen processes that use CPU while idle, and 20 s to start: it is measured alone, with the baseline."""
 
     name = family = "ray"
     title = "Ray Serve"

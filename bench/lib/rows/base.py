@@ -1,4 +1,4 @@
-"""What all rows have in common: servers up together, loaded in turn, round after round."""
+"""The base of all rows: servers run together, and are loaded in turn, round after round."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class Row:
         raise NotImplementedError
 
     def wanted(self, peer: Peer) -> dict[str, Any]:
-        """Return how a server is to be started, beside the number of workers."""
+        """Return the settings of a server, besides the number of workers."""
         return {}
 
     def skips(self, peer: Peer, point: str) -> bool:
-        """Tell whether a server cannot do a point, by what its makers say."""
+        """Tell whether a server cannot do a point, according to its documentation."""
         return False
 
     def report(self, results: Results) -> list[str]:
@@ -80,7 +80,7 @@ class Row:
         return found
 
     def run(self) -> None:
-        """Measure: first all that may stand side by side, then each that must be alone, with the baseline."""
+        """Measure: first all that may run together, then each that must run alone, with the baseline."""
         chosen = self.chosen()
         groups = [[p for p in chosen if not p.alone]]
         groups += [
@@ -129,7 +129,7 @@ class Row:
 
     @contextlib.contextmanager
     def guarded(self, peer: Peer) -> Iterator[None]:
-        """Do something with a server; where that fails it is out of the row, with a note, and the others go on."""
+        """Do something with a server. If that fails, it leaves the row with a note, and the others continue."""
         try:
             yield
         except (BenchError, OSError, ValueError, KeyError) as error:
@@ -139,5 +139,5 @@ class Row:
 
 
 def say(text: str) -> None:
-    """Tell how it goes."""
+    """Print progress."""
     print(text, file=sys.stderr, flush=True)

@@ -18,7 +18,7 @@ RATE = 400
 
 
 class Beside(Row):
-    """bench/load by the clock, beside a closed loop of one large request."""
+    """bench/load at a fixed rate, beside a closed loop of one large request."""
 
     name = "beside"
     title = "A small request while a 50 MB one is in progress"

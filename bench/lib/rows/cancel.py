@@ -56,7 +56,7 @@ def call(server: Server, method: str, path: str, body: bytes = b"") -> bytes:
 def once(server: Server, how: str, name: str) -> float:
     """Begin a prediction, cancel it, and return the seconds until it has ended.
 
-    coglet may have told the end of the last one and not freed its slot: then it is asked again.
+    coglet may have reported the end of the last one before it freed its slot: then it is asked again.
     """
     for attempt in range(100):
         took, answer = begin_and_cancel(server, how, f"{name}-{attempt}")
@@ -68,7 +68,7 @@ def once(server: Server, how: str, name: str) -> float:
 
 
 def begin_and_cancel(server: Server, how: str, name: str) -> tuple[float, dict[str, Any]]:
-    """Return the seconds, and the answer to the one who waited."""
+    """Return the seconds, and the answer to the client that waited."""
     with ThreadPoolExecutor(1) as pool:
         body = server.request({"how": how})
         waiting = pool.submit(call, server, "PUT", f"/predictions/{name}", body)

@@ -149,7 +149,7 @@ adapts, FastAPI makes no batches."""
         super().run()
 
     def report(self, r: Results) -> list[str]:
-        """As of any loop, there is no optimum to compare with; and CPU time, which other work on the machine changes least."""
+        """Report as any loop does, since there is no optimum; add CPU time, which other load changes least."""
         heads = [f"{p} conn." for p in self.points]
         return [
             *Loop.report(self, r),

@@ -1,4 +1,4 @@
-"""Echo by the clock: fixed rates, which do not wait for earlier answers."""
+"""Echo at fixed rates, which do not wait for earlier answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Start to the first answer, and what a server has and does at rest."""
+"""Start to the first answer, and the memory and CPU time of an idle server."""
 
 from __future__ import annotations
 
