@@ -125,6 +125,9 @@ def token(look: Look) -> None:
     ask.locator("input").fill("another token")
     ask.get_by_role("button", name="Continue").click()
     expect(ask).to_contain_text("rejected that token")
+    ask.locator("input").fill("a token…")
+    ask.get_by_role("button", name="Continue").click()
+    expect(ask.locator("input:invalid")).to_be_focused()
     ask.locator("input").fill("the-token-of-the-page")
     ask.get_by_role("button", name="Continue").click()
     expect(look.input("prompt")).to_be_visible()
@@ -136,6 +139,25 @@ def token(look: Look) -> None:
     look.page.reload()
     expect(look.input("prompt")).to_be_visible()
     expect(ask).to_have_count(0)
+
+
+def storeless(look: Look) -> None:
+    """In a browser that refuses storage the page works, and asks for the token once."""
+    look.refusals = [401]
+    look.page.add_init_script(REFUSED_STORAGE)
+    look.load()
+    ask = look.page.locator("#token-dialog")
+    ask.locator("input").fill("the-token-of-the-page")
+    ask.get_by_role("button", name="Continue").click()
+    look.input("prompt").fill("x")
+    look.run()
+    look.ends("succeeded")
+    expect(ask).to_have_count(0)
+
+
+REFUSED_STORAGE = """for (const name of ["sessionStorage", "localStorage", "indexedDB"])
+    Object.defineProperty(window, name, {get() { throw new DOMException("refused", "SecurityError"); }});
+"""
 
 
 def train(look: Look) -> None:

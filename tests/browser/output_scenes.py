@@ -99,6 +99,16 @@ def files(look: Look) -> None:
     look.page.get_by_role("button", name="others: remove").click()
     expect(look.page.get_by_text("c.txt, 1 byte")).to_have_count(0)
     assert "c.txt" not in look.code("curl")
+    with tempfile.TemporaryDirectory() as folder:
+        gone = pathlib.Path(folder, "gone.txt")
+        gone.write_text("gone")
+        look.page.evaluate("document.body.append(Object.assign(document.createElement('input'), {type: 'file', id: 'chosen'}))")
+        look.page.locator("#chosen").set_input_files(gone)
+    dropped = look.page.evaluate_handle(
+        "() => { const all = new DataTransfer(); all.items.add(document.querySelector('#chosen').files[0]); return all }"
+    )
+    look.page.locator(".drop").nth(1).dispatch_event("drop", {"dataTransfer": dropped})
+    expect(look.page.get_by_role("alert")).to_contain_text("gone.txt cannot be read")
 
 
 def downloaded(look: Look) -> str:

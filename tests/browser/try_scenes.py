@@ -37,9 +37,12 @@ def talk(look: Look) -> None:
     expect(bubbles.nth(3)).to_contain_text("2 messages before")
     for name in ("Send", "New conversation"):
         expect(look.page.get_by_role("button", name=name)).to_be_hidden()
+    message.fill("next")
     look.page.locator("#halt").click()
     look.ends("canceled")
     expect(bubbles).to_have_count(4)
+    expect(bubbles.nth(2)).to_contain_text("wait")
+    expect(message).to_have_value("next")
     expect(bubbles.nth(3)).to_contain_text("stopped")
     message.fill("fail")
     message.press("Enter")
@@ -61,6 +64,19 @@ def talk(look: Look) -> None:
     expect(look.page.locator("#state")).to_be_empty()
     look.tab("Output")
     expect(look.page.locator("#nothing")).to_be_visible()
+
+
+def talk_left(look: Look) -> None:
+    """An answer that ends while the form is the trainings' is kept in the history."""
+    look.load()
+    look.page.get_by_label("Message", exact=True).fill("wait")
+    look.page.get_by_role("button", name="Send").click()
+    expect(look.page.locator(".bubble").nth(1)).to_contain_text("0 messages before")
+    look.page.get_by_label("Train").check()
+    look.page.get_by_role("button", name="Stop").click()
+    look.ends("canceled")
+    look.tab("History")
+    expect(look.page.locator("#history .chip")).to_have_text("canceled")
 
 
 def talk_narrow(look: Look) -> None:
@@ -186,6 +202,9 @@ def shared(look: Look) -> None:
         expect(look.input("prompt")).to_be_visible()
         expect(look.page.locator("#state")).to_be_empty()
     expect(look.input("token")).to_have_value("")
+    look.input("prompt").fill("x" * 300_000)
+    look.page.get_by_role("button", name="Share").click()
+    expect(look.page.locator("#share")).to_have_text("Too long for a link")
 
 
 def rows(look: Look) -> None:
@@ -239,6 +258,12 @@ def devices(look: Look) -> None:
     look.page.keyboard.press("Escape")
     expect(look.page.locator("dialog")).to_have_count(0)
     expect(look.page.get_by_role("button", name="image: camera")).to_be_focused()
+    look.page.evaluate("() => { AudioContext.prototype.decodeAudioData = () => Promise.reject(new Error('This is no sound.')) }")
+    look.page.get_by_role("button", name="voice: microphone").click()
+    look.page.get_by_role("button", name="Stop and use").click()
+    expect(look.page.get_by_role("alert")).to_have_text("This is no sound.")
+    look.page.keyboard.press("Escape")
+    expect(look.page.locator("dialog")).to_have_count(0)
 
 
 def archive(look: Look) -> None:

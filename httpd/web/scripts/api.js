@@ -9,19 +9,23 @@ const request = (path, options) => fetchWithToken(serverURL(path), options);
 async function* serverEvents(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    const blocks = (rest + value).split("\n\n");
-    rest = blocks.pop();
-    for (const block of blocks) {
-      const fields = {};
-      for (const line of block.split("\n")) {
-        const colon = line.indexOf(": "); // a comment begins with the colon
-        if (colon > 0) fields[line.slice(0, colon)] = (fields[line.slice(0, colon)] ?? "") + line.slice(colon + 2);
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const blocks = (rest + value).split("\n\n");
+      rest = blocks.pop();
+      for (const block of blocks) {
+        const fields = {};
+        for (const line of block.split("\n")) {
+          const colon = line.indexOf(": "); // a comment begins with the colon
+          if (colon > 0) fields[line.slice(0, colon)] = (fields[line.slice(0, colon)] ?? "") + line.slice(colon + 2);
+        }
+        if (fields.event) yield { event: fields.event, data: parseExact(fields.data) };
       }
-      if (fields.event) yield { event: fields.event, data: parseExact(fields.data) };
     }
+  } finally {
+    reader.cancel().catch(() => {}); // the caller may stop before the end
   }
 }
 

@@ -5,11 +5,27 @@ const TOKEN_KEY = "pinion-token";
 const TOKEN_VARIABLE = "PINION_TOKEN"; // the shown code reads the token from it
 
 let tokenAsked = null; // the promise of the user's answer, which all requests share
+let tokenGiven = null; // for a browser that refuses storage
 
-const tokenOf = () => sessionStorage.getItem(TOKEN_KEY);
+function tokenOf() {
+  try {
+    return sessionStorage.getItem(TOKEN_KEY);
+  } catch {
+    return tokenGiven;
+  }
+}
 
-// fetchWithToken is fetch. Where the server refuses the request because a token is missing, the user is asked for one, and the request
-// is made again; if the user gives none, its answer is the 401.
+function keepToken(token) {
+  tokenGiven = token;
+  try {
+    sessionStorage.setItem(TOKEN_KEY, token);
+  } catch {
+    // without storage, the token is lost when the page is left
+  }
+}
+
+// fetchWithToken is fetch. If the server requires a token, it asks the user for one and repeats the request. If the user gives
+// none, the response is the 401.
 async function fetchWithToken(url, options = {}) {
   for (;;) {
     const token = tokenOf();
@@ -24,7 +40,7 @@ async function fetchWithToken(url, options = {}) {
 
 function askForToken(wasWrong) {
   tokenAsked ??= new Promise((done) => {
-    const input = make("input", { id: "token", type: "password", autocomplete: "off", required: true });
+    const input = make("input", { id: "token", type: "password", autocomplete: "off", required: true, pattern: "[ -~]+", title: "A token has only ASCII characters" });
     const why = make("p", { id: "token-why" }, wasWrong ? "The server rejected that token." : "This server requires a token.");
     const label = make("label", { for: input.id }, "Token");
     const send = make("button", { value: "given" }, "Continue");
@@ -36,7 +52,7 @@ function askForToken(wasWrong) {
       const token = dialog.returnValue === "given" ? input.value.trim() : "";
       dialog.remove();
       tokenAsked = null;
-      if (token) sessionStorage.setItem(TOKEN_KEY, token);
+      if (token) keepToken(token);
       done(token);
     });
     document.body.append(dialog);

@@ -1,4 +1,4 @@
-// What the model's folder tells of it beside its code: a README, a logo, kept examples.
+// What the model's folder has beside its code: a README, a logo, examples.
 
 const about = { readme: "", examples: [] };
 
@@ -21,7 +21,6 @@ function openReadme() {
   const close = make("button", { type: "button", className: "plain", autofocus: true }, "Close");
   const dialog = make("dialog", { className: "reader", "aria-label": "README" }, text, make("p", { className: "choices" }, close));
   close.addEventListener("click", () => dialog.close());
-  dialog.addEventListener("keydown", (e) => e.key === "Escape" && e.stopPropagation());
   dialog.addEventListener("close", () => {
     dialog.remove();
     $("read").focus();

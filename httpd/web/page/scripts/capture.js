@@ -1,4 +1,4 @@
-// Pictures of the camera and recordings of the microphone, as files. Browsers give them to pages of https and of this machine.
+// Pictures of the camera and recordings of the microphone, as files. Browsers allow both on pages from https and localhost only.
 
 const canCapture = () => Boolean(navigator.mediaDevices?.getUserMedia);
 
@@ -12,7 +12,7 @@ function accepts(name, schema, kind) {
   return hints[kind].test(words) || !other.test(words);
 }
 
-// captureButtons are for an input that takes such files; take is called with what was captured.
+// captureButtons returns the buttons of an input that takes such files. They call take with the captured file in a list.
 function captureButtons(name, schema, take) {
   const ways = [["image", "Camera", takePicture], ["audio", "Microphone", record]].filter(([kind]) => canCapture() && accepts(name, schema, kind));
   return ways.map(([, word, capture]) => {
@@ -22,7 +22,7 @@ function captureButtons(name, schema, take) {
   });
 }
 
-// withDevice opens a dialog around a device's stream, which ends with the dialog.
+// withDevice opens a dialog around a device's stream, which ends with the dialog. It shows the errors of fill.
 async function withDevice(wants, title, button, fill) {
   let stream = null;
   const close = make("button", { type: "button", className: "plain" }, "Cancel");
@@ -30,7 +30,6 @@ async function withDevice(wants, title, button, fill) {
   const dialog = make("dialog", { className: "capture", "aria-label": title }, make("h2", {}, title), body, close);
   let open = true;
   close.addEventListener("click", () => dialog.close());
-  dialog.addEventListener("keydown", (e) => e.key === "Escape" && e.stopPropagation());
   dialog.addEventListener("close", () => {
     open = false;
     stream?.getTracks().forEach((track) => track.stop());
@@ -79,18 +78,18 @@ function record(button, take) {
     recorder.addEventListener("dataavailable", (e) => parts.push(e.data));
     stop.addEventListener("click", () => recorder.stop());
     dialog.addEventListener("close", () => clearInterval(clock));
-    recorder.addEventListener("stop", async () => {
-      if (!dialog.open) return;
-      take([new File([await wavOf(new Blob(parts))], `microphone-${stamp()}.wav`, { type: "audio/wav" })]);
-      dialog.close();
-    });
+    const stopped = new Promise((done) => recorder.addEventListener("stop", done));
     body.replaceChildren(time, stop);
     recorder.start();
     stop.focus();
+    await stopped; // also when the dialog ends the stream
+    if (!dialog.open) return;
+    take([new File([await wavOf(new Blob(parts))], `microphone-${stamp()}.wav`, { type: "audio/wav" })]);
+    dialog.close();
   });
 }
 
-// wavOf decodes a recording to one channel of 16 bits, which every model reads.
+// wavOf converts a recording to WAV with one channel of 16-bit samples, which every audio library reads.
 async function wavOf(recording) {
   const context = new AudioContext();
   try {

@@ -19,7 +19,7 @@ function setTalk({ system, said, draft }) {
   chatField().set([...(system ? [{ role: "system", content: system }] : []), ...said, ...(draft ? [{ role: "user", content: draft }] : [])]);
 }
 
-const chat = { log: null, draft: null, system: null, bubble: null };
+const chat = { log: null, draft: null, system: null, bubble: null, asked: null }; // asked is the conversation that is being answered
 
 function makeChat() {
   chat.log = make("div", { id: "talk", role: "log", "aria-label": "Conversation", tabIndex: 0 });
@@ -38,7 +38,7 @@ function makeChat() {
     showCode();
     rememberInputs();
   };
-  chat.draft.addEventListener("input", () => change({ draft: chat.draft.value }));
+  chat.draft.addEventListener("input", () => chat.bubble || change({ draft: chat.draft.value })); // the input has the question until its answer ends
   chat.system.addEventListener("input", () => change({ system: chat.system.value }));
   chat.draft.addEventListener("keydown", (e) => {
     if (e.key !== "Enter" || e.shiftKey || e.ctrlKey || e.metaKey || e.isComposing) return;
@@ -126,7 +126,8 @@ function sendMessage() {
 // beginAnswer shows the question and an empty answer, to which the model's text is appended.
 function beginAnswer() {
   if (!chatField() || !chat.log) return;
-  const { draft } = parted(chatField());
+  const { said, draft } = parted(chatField());
+  chat.asked = draft ? [...said, { role: "user", content: draft }] : said;
   chat.log.querySelector(".choices")?.remove();
   if (draft) chat.log.append(bubbleOf({ role: "user", content: draft }));
   chat.bubble = bubbleOf({ role: "assistant", content: "" });
@@ -152,24 +153,27 @@ function showAnswer(output) {
   if (atEnd) chat.log.scrollTop = chat.log.scrollHeight;
 }
 
-// endAnswer puts the answer into the conversation; where there is none, the question stays to be sent again.
+// endAnswer puts the answer into the conversation. If there is none, the question stays to be sent again, before what was
+// written meanwhile.
 function endAnswer({ result, chunks, pace }) {
   if (!chat.bubble) return;
-  const bubble = chat.bubble, text = chatText(result.output ?? chunks);
+  const field = chatField(), bubble = chat.bubble, text = chatText(result.output ?? chunks);
   chat.bubble = null;
   bubble.removeAttribute("aria-busy");
   $("send").hidden = $("anew").hidden = false;
   $("halt").hidden = true;
+  if (!field) return; // the form is the trainings' now
   const calls = isRecord(result.output) ? result.output.tool_calls : undefined;
   if ((text || calls) && ["succeeded", "canceled"].includes(result.status)) {
-    const { system, said, draft } = parted(chatField());
     const answer = { role: "assistant", content: text, ...(calls ? { tool_calls: calls } : {}) };
-    setTalk({ system, said: [...said, ...(draft ? [{ role: "user", content: draft }] : []), answer], draft: "" });
+    setTalk({ system: parted(field).system, said: [...chat.asked, answer], draft: chat.draft.value });
     formChanged();
     chat.log.querySelector(".choices")?.append(make("span", { className: "help" }, result.status === "canceled" ? `stopped; ${pace}` : pace));
     chat.log.scrollTop = chat.log.scrollHeight;
     return;
   }
+  const { draft, ...rest } = parted(field);
+  setTalk({ ...rest, draft: [draft, chat.draft.value].filter(Boolean).join("\n") });
   showTalk();
   chat.log.append(make("article", { className: "bubble problem" }, make("p", {}, result.error || `The prediction was ${result.status}.`)));
   chat.log.scrollTop = chat.log.scrollHeight;

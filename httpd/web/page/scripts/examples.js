@@ -1,5 +1,5 @@
-// Examples: those of the document, whose inputs fill the form in, and those of the model's folder cog_examples, which have
-// their outputs too. One of the folder is a prediction as the server answers it; a string that names a file of the folder is that file.
+// Examples. Those of the document have inputs, which fill in the form; those of the model's folder cog_examples have outputs too.
+// A file of that folder holds a prediction as the server answers it, in which a string that names another file stands for it.
 
 const MAX_EXAMPLES = 24; // of the folder
 const TYPES = { jpg: "image/jpeg", svg: "image/svg+xml", mp3: "audio/mpeg", m4a: "audio/mp4", txt: "text/plain", md: "text/markdown", json: "application/json", csv: "text/csv" };
@@ -23,17 +23,17 @@ function modelExamples() {
   return named.filter((example) => example.input);
 }
 
-let kept = []; // of the folder: {name, input, result}
+let kept = []; // those of the folder: {name, input, result}
 
 async function loadExamples() {
-  kept = [];
+  const found = (kept = []); // a later call begins another list
   const files = about.examples ?? [];
   for (const file of files.filter((name) => name.endsWith(".json")).slice(0, MAX_EXAMPLES)) {
     try {
       const { input, ...result } = await withFiles(parseExact(await (await exampleFile(file)).text()), files);
-      if (isRecord(input)) kept.push({ name: file.replace(/\.json$/, "").replaceAll("_", " "), input, result: { status: "succeeded", ...result } });
+      if (isRecord(input)) found.push({ name: file.replace(/\.json$/, "").replaceAll("_", " "), input, result: { status: "succeeded", ...result } });
     } catch {
-      continue; // no prediction; `pinion check` says what is wrong with it
+      continue; // not a prediction: `pinion check` says why
     }
     showExamples();
   }
@@ -45,7 +45,7 @@ async function exampleFile(name) {
   return response.blob();
 }
 
-// withFiles replaces strings that name a file of the folder by the file, as a data URL.
+// withFiles replaces strings that name a file of the folder with that file, as a data URL.
 async function withFiles(value, files) {
   if (typeof value === "string") return files.includes(value) ? (await readLocal(new File([await exampleFile(value)], value, { type: typeOfName(value) }))).data : value;
   if (!value || typeof value !== "object" || isExact(value)) return value;
@@ -96,7 +96,7 @@ function openExample({ input, result }) {
   revealResult();
 }
 
-// saveExample hands a prediction to the user as a file of that folder. Files of the input go with it; secrets do not.
+// saveExample downloads a prediction as a file for that folder, with the files of its input and without its secrets.
 function saveExample({ input, result }) {
   const shown = replacer((given, value) => (given instanceof Secret ? undefined : value));
   const { output, metrics } = result;

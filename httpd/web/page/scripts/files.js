@@ -13,7 +13,7 @@ class LocalFile {
   }
 }
 
-// ofDataURL is a file that came with the model's example. It has no name there, and is not on the user's machine.
+// ofDataURL returns a file of one of the model's examples. The data URL has no name, and the file is not on the user's machine.
 function ofDataURL(url, name) {
   const type = mediaType(url);
   const file = new LocalFile(`${name}.${extensionOf(type)}`, type, dataOf(url).length, url);
@@ -25,7 +25,7 @@ async function readLocal(file) {
   const data = await new Promise((done, failed) => {
     const reader = new FileReader();
     reader.onload = () => done(reader.result);
-    reader.onerror = () => failed(reader.error);
+    reader.onerror = () => failed(new Error(`${file.name} cannot be read: ${reader.error.message}`));
     reader.readAsDataURL(file);
   });
   return new LocalFile(file.name, file.type || "application/octet-stream", file.size, data);
@@ -41,7 +41,12 @@ function fileControl(id, name, schema, many) {
   const take = async (list) => {
     if (!list.length) return;
     url.value = "";
-    show(await Promise.all([...list].slice(0, many ? undefined : 1).map(readLocal)));
+    try {
+      show(await Promise.all([...list].slice(0, many ? undefined : 1).map(readLocal)));
+    } catch (error) {
+      show([]); // a folder, or a file that is gone
+      shown.append(make("p", { className: "error", role: "alert" }, error.message));
+    }
     element.dispatchEvent(new Event("input", { bubbles: true }));
   };
   const element = make("div", { className: "drop" }, url, make("p", { className: "sources" }, pick, ...captureButtons(name, schema, take)), shown);

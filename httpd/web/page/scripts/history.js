@@ -1,4 +1,4 @@
-// What has run, also before a reload: IndexedDB keeps it, without secrets and files. What this visit ran is held whole.
+// The history. IndexedDB keeps it across reloads, without secrets and files; what ran since the page was loaded is complete.
 
 const MAX_HISTORY = 50; // of one model
 const MAX_ENTRY = 200_000; // characters of an entry that is kept
@@ -6,9 +6,9 @@ const MAX_ENTRY = 200_000; // characters of an entry that is kept
 // modelKey names the model in what the browser keeps: the same server may have several.
 const modelKey = () => `${new URL(".", location.href).pathname} ${model.document?.info?.title ?? ""}`;
 
-let visits = []; // the entries that are shown, the newest first: {at, kind, result, seconds, asText, input, key?}
+let visits = []; // the entries that are shown, the newest first: {at, kind, result, seconds, asText, input, isRecalled}
 
-// store runs an action on the database's entries. Without a database the history is that of this visit.
+// store runs an action on the database's entries. Without a database the history ends with the page.
 function store(mode, action) {
   return new Promise((done) => {
     let opening;
@@ -22,6 +22,7 @@ function store(mode, action) {
     opening.onsuccess = () => {
       const database = opening.result, change = database.transaction("runs", mode);
       const answer = action(change.objectStore("runs"));
+      database.close(); // once the change has ended
       change.oncomplete = () => done(answer?.result);
       change.onabort = change.onerror = () => done(undefined);
     };
@@ -33,7 +34,7 @@ const keptPart = replacer((given, value) => {
   return value;
 });
 
-// keptEntry is an entry as JSON, without what is not to be kept.
+// keptEntry is an entry as JSON, without secrets and files.
 function keptEntry({ at, kind, result, seconds, asText, input }) {
   const secret = new Set(fields.filter((f) => isSecret(f.schema)).map((f) => f.name));
   const inputs = Object.fromEntries(Object.entries(input).filter(([name]) => !secret.has(name)));
@@ -50,7 +51,7 @@ async function addToHistory(ended) {
   showHistory();
   const text = keptEntry(entry);
   if (text.length > MAX_ENTRY) return;
-  entry.key = await store("readwrite", (runs) => runs.add({ model: modelKey(), entry: text }));
+  await store("readwrite", (runs) => runs.add({ model: modelKey(), entry: text }));
   await store("readwrite", (runs) => {
     runs.index("model").getAllKeys(modelKey()).onsuccess = (e) => e.target.result.slice(0, -MAX_HISTORY).forEach((key) => runs.delete(key));
   });

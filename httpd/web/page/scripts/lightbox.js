@@ -1,4 +1,4 @@
-// A picture as large as the window, with those beside it.
+// A picture as large as the window, with buttons for the other pictures of the output.
 
 // enlargeable is a button around a picture, which shows it enlarged.
 function enlargeable(picture, name) {
@@ -30,7 +30,6 @@ function openLightbox(button) {
   shown.addEventListener("click", () => dialog.close());
   dialog.addEventListener("keydown", (e) => {
     if (all.length > 1 && (e.key === "ArrowRight" || e.key === "ArrowLeft")) show((at + (e.key === "ArrowRight" ? 1 : -1) + all.length) % all.length);
-    if (e.key === "Escape") e.stopPropagation(); // it closes the picture, and stops no prediction
   });
   dialog.addEventListener("close", () => {
     dialog.remove();

@@ -10,7 +10,7 @@ const EXTENSIONS = {
   "application/gzip": "gz", "application/xml": "xml", "audio/mpeg": "mp3", "audio/x-wav": "wav", "audio/vnd.wave": "wav",
   "audio/mp4": "m4a", "image/jpeg": "jpg", "image/svg+xml": "svg", "image/vnd.microsoft.icon": "ico", "text/plain": "txt",
   "text/markdown": "md", "text/javascript": "js", "video/quicktime": "mov", "video/x-matroska": "mkv",
-}; // where it is not what follows the slash
+}; // of types whose extension is not what follows the slash
 
 const isDataURL = (text) => /^data:[^,]{0,200},/.test(text);
 const isAddress = (text) => /^https?:\/\/\S+$/.test(text);
@@ -27,8 +27,8 @@ function mediaKind(text) {
   return FILMS.includes(ending) ? "video" : "";
 }
 
-let objectURLs = []; // of what is shown now
-let shownFiles = []; // those with their bytes: {name, bytes}
+let objectURLs = []; // of the shown files
+let shownFiles = []; // those from data URLs: {name, bytes}
 
 function releaseMedia() {
   objectURLs.forEach((url) => URL.revokeObjectURL(url));
@@ -49,19 +49,19 @@ function fileView(url, name) {
   const kind = mediaKind(url);
   const bytes = isDataURL(url) ? dataOf(url) : null;
   const type = bytes ? mediaType(url) : "";
-  const fileName = bytes ? `${name}.${extensionOf(type)}` : nameInAddress(url);
+  const fileName = bytes ? `${name.replaceAll(/[\\/]/g, "_")}.${extensionOf(type)}` : nameInAddress(url); // a key of the output may have slashes
   if (bytes) shownFiles.push({ name: fileName, bytes });
   const figure = make("figure", { className: "file" });
   if (kind) figure.append(mediaView(kind, addressOf(url, bytes, type), fileName));
   else if (isTextual(type)) figure.append(textFile(bytes, url));
-  // The link's type is no page's: opened in a tab, it is still a file.
+  // With this type a tab downloads the file, and runs no HTML in it.
   const link = make("a", { href: addressOf(url, bytes, "application/octet-stream"), download: fileName }, `Download ${fileName}`);
   if (!bytes) Object.assign(link, { target: "_blank", rel: "noreferrer" });
   figure.append(make("figcaption", {}, link, bytes ? ` ${type}, ${sizeText(bytes.length)}` : ""));
   return figure;
 }
 
-// nameInAddress is the last part of an address's path, or as it stands if it does not decode.
+// nameInAddress is the last part of an address's path, decoded if that is possible.
 function nameInAddress(url) {
   const part = url.split(/[?#]/)[0].split("/").pop();
   try {
@@ -71,7 +71,7 @@ function nameInAddress(url) {
   }
 }
 
-// mediaView is a picture or a player; where the browser can make nothing of the file, it says so.
+// mediaView is a picture or a player, or a note if the browser cannot show the file.
 function mediaView(kind, src, fileName) {
   const view = kind === "image" ? make("img", { alt: `Image ${fileName}` }) : make(kind, { controls: true, preload: "metadata", "aria-label": fileName });
   const whole = kind === "image" ? enlargeable(view, fileName) : view;
@@ -80,7 +80,7 @@ function mediaView(kind, src, fileName) {
   return whole;
 }
 
-// dataOf is the content of a data URL; what it cannot decode is taken as it stands.
+// dataOf is the content of a data URL, or its text if that cannot be decoded.
 function dataOf(url) {
   const comma = url.indexOf(",");
   const content = url.slice(comma + 1);
@@ -100,7 +100,7 @@ function textFile(bytes, url) {
   try {
     text = new TextDecoder(charset).decode(bytes);
   } catch {
-    text = new TextDecoder().decode(bytes); // no charset that is known
+    text = new TextDecoder().decode(bytes); // an unknown charset
   }
   return make("pre", { className: "text", tabIndex: 0 }, text.length > MAX_TEXT ? text.slice(0, MAX_TEXT) + "\n…" : text);
 }

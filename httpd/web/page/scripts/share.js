@@ -2,6 +2,7 @@
 
 const MAX_LINK = 30_000; // characters: longer links break in other programs
 
+// sharedLink is null if the inputs are too long for a link.
 function sharedLink() {
   const shared = {};
   for (const field of fields) {
@@ -10,7 +11,7 @@ function sharedLink() {
     if (text !== undefined) shared[field.name] = text;
   }
   const all = JSON.stringify({ ...(isTraining() ? { kind: "trainings" } : {}), input: shared });
-  return new URL("#" + encodeBase64(all), location.href).href;
+  return all.length > MAX_LINK ? null : new URL("#" + encodeBase64(all), location.href).href;
 }
 
 const hasLocalFile = (value) => value instanceof LocalFile || (typeof value === "string" && isDataURL(value)) || (Array.isArray(value) && value.some(hasLocalFile));
@@ -26,7 +27,7 @@ async function share() {
     button.textContent = $("announced").textContent = word;
     setTimeout(() => (button.textContent = "Share"), 2500);
   };
-  if (link.length > MAX_LINK) return say("Too long for a link");
+  if (!link || link.length > MAX_LINK) return say("Too long for a link");
   window.history.replaceState(null, "", link);
   try {
     await navigator.clipboard.writeText(link);

@@ -38,9 +38,10 @@ $("kind").addEventListener("change", () => {
 });
 $("stop").addEventListener("click", stop);
 document.addEventListener("keydown", (e) => {
+  if (document.querySelector("dialog[open]")) return; // Escape closes the dialog, and stops no prediction
   if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) {
     e.preventDefault();
-    if (!document.querySelector("dialog[open]")) (shownTab() === "chat" ? sendMessage : run)();
+    (shownTab() === "chat" ? sendMessage : run)();
   }
   if (e.key === "Escape") stop();
 });
