@@ -45,7 +45,7 @@ function series(names, worst) {
   return bins.filter(Boolean).map(({ age, all }) => ({ age, values: all.map(value) })).reverse();
 }
 
-// at is the point that the reader looks at, or null.
+// pointAtMoment is the point that the reader looks at, or null.
 function pointAtMoment() {
   if (moment === null || !latest()) return null;
   const at = latest()[0] - moment;

@@ -2,7 +2,7 @@
 
 const MORE_ROOM = "More --workers end them sooner, and a longer --queue has more room.";
 
-// problemsOf lists [look, title, text, logs].
+// problemsOf lists {look, title, text, logs}.
 function problemsOf(state, recent, at) {
   const found = [];
   const add = (look, title, text = "", logs = "", more = {}) => found.push({ look, title, text, logs, ...more });

@@ -18,7 +18,7 @@ function bytesText(bytes) {
 
 const shareText = (part) => (part > 0 && part < 0.001 ? "< 0.1 %" : `${digits(part * 100)} %`);
 
-// ago says how long before now a moment was, both in milliseconds.
+// agoText says how long ago a moment was, with both times in milliseconds.
 function agoText(then, now) {
   const seconds = Math.max(0, (now - then) / 1000);
   return seconds < 1 ? "now" : `${timeText(Math.floor(seconds))} ago`;

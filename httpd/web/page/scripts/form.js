@@ -1,8 +1,8 @@
 // The form: one field for each input of the model, labelled with the input's name.
 
-let fields = []; // of the form as it stands
+let fields = []; // of the current form
 
-// buildForm makes the form again, with the defaults. formChanged is to be called once it has its values.
+// buildForm makes the form again, with the defaults. Call formChanged once its inputs have their values.
 function buildForm() {
   const schema = inputSchema();
   const required = new Set(schema.required ?? []);
@@ -49,10 +49,10 @@ function formChanged() {
   showTalk();
 }
 
-// inputs are the values to send. Files, secrets and large integers stand in it as objects that JSON.stringify knows.
+// inputs returns the values to send. Files, secrets and large integers are objects that JSON.stringify writes as their values.
 const inputs = () => Object.fromEntries(fields.map((f) => [f.name, f.get()]).filter(([, value]) => value !== undefined));
 
-// filledIn are the inputs that are not the defaults.
+// filledIn returns the inputs that differ from their defaults.
 const filledIn = () => Object.fromEntries(fields.map((f) => [f, f.get()]).filter(([f, value]) => value !== undefined && JSON.stringify(value) !== JSON.stringify(f.schema.default)).map(([f, value]) => [f.name, value]));
 
 // setInputs shows values, and leaves the other inputs as they are.
@@ -68,7 +68,7 @@ function setInputs(values) {
 // takesNull reports whether None is another value than the default, by leaving the input out.
 const takesNull = (schema) => schema.type === "boolean" && schema.nullable && schema.default !== undefined;
 
-// showProblems puts what the server refused beside the inputs, and goes to the first.
+// showProblems shows the server's validation errors beside their inputs, and focuses the first.
 function showProblems(problems) {
   for (const problem of problems) {
     const name = String(problem.loc?.[2] ?? "").split("/")[0];

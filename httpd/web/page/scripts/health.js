@@ -1,12 +1,11 @@
-// How the server is, and what that means for the page: the form is there once the model is set up, and the setup's logs
-// are shown where it failed.
+// The server's health. The form appears once the model is set up; a failed setup shows its logs.
 
 async function watchHealth() {
   let health = null;
   try {
     health = await (await request("/health-check")).json();
   } catch {
-    // not reachable, as the word will say
+    // shown as not reachable
   }
   showServer(health?.status ?? "UNREACHABLE", health ? loadOf(health).join(", ") : "");
   if (health?.status === "SETUP_FAILED") showFailedSetup(health.setup);
@@ -15,7 +14,7 @@ async function watchHealth() {
   setTimeout(watchHealth, document.hidden ? 30000 : health?.status === "READY" ? 5000 : 1000);
 }
 
-// loadOf says how much the server has to do.
+// loadOf returns the server's load in words: its ready workers and its waiting predictions.
 function loadOf(health) {
   const words = [];
   const workers = health.workers ?? [];
@@ -42,7 +41,7 @@ function withholdToken(health) {
 const isSetUp = (health) => ["READY", "BUSY", "UNHEALTHY", "DEFUNCT"].includes(health.status);
 const setupOf = (health) => health.setup?.started_at;
 
-let shownSetup; // when the setup began of the model that the form is of
+let shownSetup; // when the setup of the form's model began
 
 // openForm shows the form, if the model is set up.
 async function openForm(health) {
@@ -69,13 +68,13 @@ async function openForm(health) {
   recallHistory();
 }
 
-// endSetup takes away what was shown of the setup.
+// endSetup removes what was shown of the setup.
 function endSetup() {
   $("fields").textContent = "";
   if ($("state").className) forgetResult();
 }
 
-// showModel shows what the document says of the model: its name, its description and the form, with the defaults.
+// showModel shows the model's name, its description and the form, with the defaults.
 async function showModel() {
   const { title, description } = model.document.info ?? {};
   $("title").textContent = document.title = title || "Model";
@@ -87,14 +86,14 @@ async function showModel() {
   buildForm();
 }
 
-// followReload shows the form again where the model was reloaded and has other inputs now. What was filled in stays there.
+// followReload makes the form again after the model was reloaded with other inputs. Values that the user filled in stay.
 async function followReload(health) {
   if (!isSetUp(health)) return;
   const filled = filledIn(), focused = document.activeElement.id;
   try {
     if (!(await loadModel())) return (shownSetup = setupOf(health));
   } catch {
-    return; // it is asked again
+    return; // the next poll tries again
   }
   shownSetup = setupOf(health);
   await showModel();

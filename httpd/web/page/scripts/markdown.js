@@ -1,5 +1,5 @@
-// Markdown as elements: headings, lists, quotes, tables, code, links. HTML in it is text. Pictures are links, for the text
-// may come from anyone.
+// Markdown as elements: headings, lists, quotes, tables, code, links. HTML in it is shown as text, and
+// pictures are links, because the text is not trusted.
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([\w+#.-]*)/;
 const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/;
@@ -9,7 +9,7 @@ const TABLE_RULE = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
 const MAX_DEPTH = 8; // of quotes and lists within each other
 const MAX_INLINE = 10_000; // characters of a paragraph in which marks are looked for
 
-// markdownBlocks parts a text into [source, element()] pairs, one for each block.
+// markdownBlocks splits a text into [source, element()] pairs, one for each block.
 function markdownBlocks(text, depth = 0) {
   const lines = text.replace(/\r\n?/g, "\n").split("\n");
   const blocks = [];
@@ -25,7 +25,7 @@ function markdownBlocks(text, depth = 0) {
   return blocks;
 }
 
-// blockAt returns where the block that begins at a line ends, and what makes its element.
+// blockAt returns the end of the block that begins at a line, and a function that makes its element.
 function blockAt(lines, at, depth) {
   const line = lines[at];
   const fence = FENCE.exec(line);
@@ -114,7 +114,7 @@ const INLINE = new RegExp(
   "s",
 );
 
-// inline makes the pieces of a paragraph.
+// inline returns a paragraph as texts and elements.
 function inline(text, depth = 0) {
   const pieces = [], after = text.slice(MAX_INLINE);
   text = text.slice(0, MAX_INLINE);
@@ -141,7 +141,7 @@ function inlinePiece([all, escaped, , code, words, target, address, strong, stro
 
 const linkTo = (href, words) => make("a", { href, target: "_blank", rel: "noreferrer" }, ...words);
 
-// showMarkdown shows a text, and keeps the elements of the blocks that are as they were: a stream makes only its last block again.
+// showMarkdown shows a text. It keeps the elements of unchanged blocks: a stream makes only its last block again.
 function showMarkdown(box, text) {
   const before = box.blocks ?? [];
   const blocks = markdownBlocks(text);

@@ -1,4 +1,4 @@
-// What the form holds outlives a reload of the page, in this tab. Secrets are not kept, nor are files of much size.
+// The tab's session storage keeps the form's values across reloads, without secrets and large files.
 
 const MAX_KEPT_FILE = 500_000; // characters of a data URL; a tab's storage has room for five million
 
@@ -13,7 +13,7 @@ function rememberInputs() {
   try {
     sessionStorage.setItem(memoryKey(), JSON.stringify(kept));
   } catch {
-    // There is no storage, or no room in it: the page works without.
+    // There is no storage, or no room in it: a reload then clears the form.
   }
 }
 
@@ -27,7 +27,7 @@ function recallInputs() {
   setInputs(Object.fromEntries(Object.entries(kept).map(([name, value]) => [name, fromKept(value)])));
 }
 
-// toKept writes a value as an object that says what it is: JSON alone knows neither files nor large integers.
+// toKept wraps a value in an object that says what it is: JSON alone has neither files nor large integers.
 function toKept(value) {
   if (Array.isArray(value) && value.some((v) => v instanceof LocalFile)) {
     const files = value.map(toKept).filter((v) => v !== undefined);

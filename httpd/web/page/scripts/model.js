@@ -1,4 +1,4 @@
-// What the OpenAPI document says of the model: its inputs, its output, its examples.
+// What the OpenAPI document says about the model: its inputs and its output.
 
 const model = { document: null, source: "" };
 
@@ -10,7 +10,7 @@ class LoadError extends Error {
   }
 }
 
-// loadModel fetches the document, and reports whether it is another one. It is there once the model has been set up.
+// loadModel fetches the document, and reports whether it has changed. The server has one once the model is set up.
 async function loadModel() {
   const response = await request("/openapi.json");
   if (!response.ok) throw new LoadError(response.status);
@@ -41,14 +41,13 @@ const outputSchema = () => resolve(schemas()[isTraining() ? "TrainingOutput" : "
 // isStreaming reports whether the server sends the output as it comes: each iterator, with or without @streaming.
 const isStreaming = () => !isTraining() && (operation()["x-cog-streaming"] === true || outputSchema()["x-cog-array-type"] === "iterator");
 
-
 // isText reports whether the output's items are pieces of one text.
 const isText = () => outputSchema()["x-cog-array-display"] === "concatenate" || (writesText() && outputSchema().items?.type === "string");
 
 const isFile = (schema) => schema.type === "string" && schema.format === "uri";
 const isFileList = (schema) => schema.type === "array" && isFile(resolve(schema.items ?? {}));
 
-// isSecret reports whether there is a secret in what a schema describes; a schema may hold itself.
+// isSecret reports whether values of a schema contain a secret. The depth is limited, because schemas may be recursive.
 function isSecret(schema, depth = 0) {
   const parts = [schema.items, ...(schema.anyOf ?? []), ...Object.values(schema.properties ?? {})];
   return schema.format === "password" || (depth < 8 && parts.some((part) => part && isSecret(resolve(part), depth + 1)));

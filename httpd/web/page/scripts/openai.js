@@ -1,7 +1,6 @@
 // The same request with OpenAI's client for Python, where the model's function has @cog.openai.
 
-// SERVED has, by endpoint, the method of OpenAI's client, and what it takes by name. What else the function takes goes into
-// extra_body.
+// SERVED has the client's method for each endpoint, and the method's parameters. Other inputs go into extra_body.
 const SAMPLING = ["temperature", "top_p", "seed", "frequency_penalty", "presence_penalty", "logit_bias", "max_tokens", "n", "stop", "user"];
 const SERVED = {
   chat: ["chat.completions.create", ["messages", "max_completion_tokens", "tools", "tool_choice", "response_format", "logprobs", "top_logprobs", "reasoning_effort", ...SAMPLING]],

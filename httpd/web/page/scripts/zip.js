@@ -11,7 +11,7 @@ function crc32(bytes) {
   return ~sum >>> 0;
 }
 
-// fields encodes [size, value] pairs as little-endian integers.
+// packed encodes [size, value] pairs as little-endian integers.
 function packed(...fields) {
   const bytes = new Uint8Array(fields.reduce((sum, [size]) => sum + size, 0));
   let at = 0;
