@@ -271,13 +271,13 @@ func (c *checkReport) Print(w io.Writer, asJSON bool) error {
 		also = " and " + terminal.Counted(warnings, "warning")
 	}
 	if problems > 0 {
-		fmt.Fprintf(w, "%s%s in %s\nSee %s\n", colours.Red(terminal.Counted(problems, "problem")), also, c.Folder,
+		_, err := fmt.Fprintf(w, "%s%s in %s\nSee %s\n", colours.Red(terminal.Counted(problems, "problem")), also, c.Folder,
 			version.DocsPage("how-to/troubleshooting"))
-		return nil
+		return err
 	}
-	fmt.Fprintf(w, "%s%s: %s %s with Python %s (%s)\n", colours.Green("no problem"), also, cmp.Or(c.Predictor, c.Train),
-		c.how(), c.Version, c.Python)
-	return nil
+	_, err := fmt.Fprintf(w, "%s%s: %s %s with Python %s (%s)\n", colours.Green("no problem"), also,
+		cmp.Or(c.Predictor, c.Train), c.how(), c.Version, c.Python)
+	return err
 }
 
 // how says how the model was checked, where there is no problem.

@@ -15,7 +15,9 @@ import (
 
 // table prints the list: its counts, the jobs, the dead letters.
 func (l *listView) table(w io.Writer, now time.Time) error {
-	fmt.Fprintf(w, "jobs: %d of at most %d; dead letters: %d\n", l.Stored, l.Capacity, l.Dead)
+	if _, err := fmt.Fprintf(w, "jobs: %d of at most %d; dead letters: %d\n", l.Stored, l.Capacity, l.Dead); err != nil {
+		return err
+	}
 	t := newTable(w)
 	versions := slices.ContainsFunc(l.Jobs, func(j jobView) bool { return j.Version != "" })
 	last := func(cell string) []string {

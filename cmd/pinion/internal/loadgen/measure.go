@@ -67,7 +67,9 @@ func try(o Options) error {
 // report prints what was measured. No success at all is a failure.
 func (m *Measurement) report(r Report) error {
 	if m.Output != "-" {
-		r.Write(os.Stdout)
+		if err := r.Write(os.Stdout); err != nil {
+			return err
+		}
 		if terminal.IsTerminal(os.Stdout) {
 			r.Draw(os.Stdout)
 		}

@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -32,16 +33,17 @@ func (r *Report) inModel() float64 {
 	return min(1, float64(r.Got.Predicted)/float64(r.Got.Times.Sum()))
 }
 
-func (r *Report) Write(w io.Writer) {
+func (r *Report) Write(w io.Writer) error {
+	var text bytes.Buffer
 	loop := "each asks when it was answered"
 	if r.Asked.Rate > 0 {
 		loop = fmt.Sprintf("%g requests a second by the clock", r.Asked.Rate)
 	}
-	fmt.Fprintf(w, "%s, %d connections, %s, %s\n", r.Target, r.Asked.Connections, loop,
+	fmt.Fprintf(&text, "%s, %d connections, %s, %s\n", r.Target, r.Asked.Connections, loop,
 		r.Got.Length.Round(time.Millisecond))
-	fmt.Fprintf(w, "input %s\n\n", shorten(string(r.Input), 100))
+	fmt.Fprintf(&text, "input %s\n\n", shorten(string(r.Input), 100))
 	row := func(name, value, more string) {
-		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%-10s %12s  %s", name, value, more), " "))
+		fmt.Fprintln(&text, strings.TrimRight(fmt.Sprintf("%-10s %12s  %s", name, value, more), " "))
 	}
 	row("succeeded", fmt.Sprint(r.Got.Times.Count()), fmt.Sprintf("%.1f a second", r.Got.Rate()))
 	for _, q := range quantiles {
@@ -57,6 +59,8 @@ func (r *Report) Write(w io.Writer) {
 	for _, failure := range slices.Sorted(maps.Keys(r.Got.Failures)) {
 		row("", fmt.Sprint(r.Got.Failures[failure]), failure+hintOf(failure))
 	}
+	_, err := w.Write(text.Bytes())
+	return err
 }
 
 // hintOf says what to do about a failure.

@@ -3,6 +3,8 @@ package process
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 )
 
 // The exit codes.
@@ -59,13 +61,16 @@ func Misused(err error) error {
 }
 
 // ExitCode returns the exit code of an error that a command has ended with, and what is to be printed of it. What cobra
-// itself refuses is usage.
+// itself refuses is usage, but not a stdout that cannot be written.
 func ExitCode(err error) (int, error) {
 	if err == nil {
 		return ExitOK, nil
 	}
 	if e, ok := errors.AsType[*exitError](err); ok {
 		return e.code, e.err
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok && e.Path == os.Stdout.Name() {
+		return ExitFailure, err
 	}
 	return ExitUsage, err
 }
