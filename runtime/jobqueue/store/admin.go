@@ -80,7 +80,6 @@ type Entry struct {
 	Accepted    time.Time
 	Bytes       int // of its body
 	ContentType string
-	Deadline    time.Time // zero means none
 	State       State
 }
 
@@ -132,9 +131,6 @@ func (a *Admin) entry(ctx context.Context, m *jetstream.RawStreamMsg) (Entry, er
 	}
 	if at, ok := readSubject(m.Subject); ok {
 		e.Class, e.Lane, e.Tenant = at.class, at.lane, at.tenant
-	}
-	if ms, err := strconv.ParseInt(m.Header.Get(headerDeadline), 10, 64); err == nil {
-		e.Deadline = time.UnixMilli(ms)
 	}
 	now, err := a.q.read(ctx, e.ID)
 	if err != nil && !isForeign(err) {

@@ -18,6 +18,9 @@ import (
 const (
 	// reapInterval is how often all states are checked.
 	reapInterval = 10 * time.Minute
+	// reapLockTTL is for how long no other member checks them. NATS removes a message a little after its time, and a
+	// member that is alone must find the lock gone each time.
+	reapLockTTL = reapInterval - 10*time.Second
 
 	orphanError = "lost by the queue: its job no longer exists"
 )
@@ -83,7 +86,7 @@ func (q *Queue) ReapOrphans(ctx context.Context, renderer Renderer) error {
 func (q *Queue) reapOnce(ctx context.Context, renderer Renderer) error {
 	m := nats.NewMsg(q.reapLockKey())
 	m.Data = []byte(q.o.Server)
-	_, err := q.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(0), jetstream.WithMsgTTL(reapInterval))
+	_, err := q.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(0), jetstream.WithMsgTTL(reapLockTTL))
 	switch {
 	case conflict(err) || ctx.Err() != nil:
 		return nil

@@ -180,7 +180,7 @@ func (c *jobsCommand) show() *cobra.Command {
 				return about(args[0], err)
 			}
 			show := newShowView(args[0], s, e, l)
-			return c.print(cmd, show, func() error { return show.table(cmd.OutOrStdout()) })
+			return c.print(cmd, show, func() error { return show.table(cmd.OutOrStdout(), time.Now()) })
 		}),
 	}
 }

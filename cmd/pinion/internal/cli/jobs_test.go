@@ -171,6 +171,32 @@ func TestJobs_ListAndShow(t *testing.T) {
 	}
 }
 
+// TestJobs_PastDeadline: a job waits beyond its deadline until a server gets it or a client asks for it.
+func TestJobs_PastDeadline(t *testing.T) {
+	t.Parallel()
+	r := newJobsRig(t)
+	past := time.Now().Add(-time.Hour)
+	for id, deadline := range map[string]time.Time{"late": past, "soon": time.Now().Add(time.Hour), "whenever": {}} {
+		_, err := r.q.Accept(t.Context(), store.Job{
+			ID: id, Kind: store.Prediction, Class: store.Normal, Attempts: 3, Body: []byte(`{}`), Deadline: deadline,
+		}, []byte(`{}`), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = "waiting, past its deadline"
+	list := r.good("list")
+	if got := strings.Count(list, want); got != 1 {
+		t.Errorf("got %q %d times, want 1:\n%s", want, got, list)
+	}
+	show := r.good("show", "late")
+	for _, part := range []string{want, past.UTC().Format("2006-01-02T15:04")} {
+		if !strings.Contains(show, part) {
+			t.Errorf("got no %q, want it:\n%s", part, show)
+		}
+	}
+}
+
 func TestJobs_CancelRetryPurge(t *testing.T) {
 	r := newJobsRig(t)
 	r.accept("p1")

@@ -33,7 +33,7 @@ func (l *listView) table(w io.Writer, now time.Time) error {
 	}
 	for _, j := range l.Jobs {
 		t.row(append([]string{
-			safe(j.ID), j.status(), j.Class, safe(j.Tenant), age(now, j.accepted), strconv.Itoa(j.Attempt), safe(j.Server),
+			safe(j.ID), j.status(now), j.Class, safe(j.Tenant), age(now, j.accepted), strconv.Itoa(j.Attempt), safe(j.Server),
 		}, last(safe(j.Version))...)...)
 	}
 	if err := t.Flush(); err != nil {
@@ -49,11 +49,11 @@ func (l *listView) table(w io.Writer, now time.Time) error {
 }
 
 // table prints one job.
-func (s *showView) table(w io.Writer) error {
+func (s *showView) table(w io.Writer, now time.Time) error {
 	t := newTable(w)
 	if j := s.Job; j != nil {
 		t.field("id", j.ID)
-		t.field("status", j.status())
+		t.field("status", j.status(now))
 		t.field("kind", j.Kind)
 		t.field("version", j.Version)
 		t.field("class", j.Class)
@@ -88,10 +88,13 @@ func printChanges(w io.Writer, changes []store.Change) error {
 	return t.Flush()
 }
 
-// status returns a job's state, and whether a client has canceled it.
-func (j *jobView) status() string {
-	if j.Cancel && j.Status == jobWords[store.Processing] {
+// status returns a job's state, and whether it is about to end: a client has canceled it, or its deadline has passed.
+func (j *jobView) status(now time.Time) string {
+	switch {
+	case j.Cancel && j.Status == jobWords[store.Processing]:
 		return j.Status + ", to be canceled"
+	case j.Status == jobWords[store.Starting] && !j.deadline.IsZero() && now.After(j.deadline):
+		return j.Status + ", past its deadline"
 	}
 	return j.Status
 }

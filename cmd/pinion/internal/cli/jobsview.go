@@ -48,7 +48,7 @@ type jobView struct {
 	Cancel     bool   `json:"cancel_requested,omitempty"`
 	Webhook    string `json:"webhook_host,omitempty"`
 
-	accepted time.Time
+	accepted, deadline time.Time
 }
 
 // letterView is a dead letter.
@@ -131,9 +131,13 @@ func newJobView(id string, s *store.State, e *store.Entry) *jobView {
 			j.Webhook = u.Host
 		}
 	}
+	if s.Deadline != 0 {
+		j.deadline = time.UnixMilli(s.Deadline)
+		j.Deadline = instant(j.deadline)
+	}
 	if e != nil {
 		j.Class, j.Lane, j.Tenant, j.Bytes, j.accepted = string(e.Class), &e.Lane, e.Tenant, e.Bytes, e.Accepted
-		j.AcceptedAt, j.Deadline = instant(e.Accepted), instant(e.Deadline)
+		j.AcceptedAt = instant(e.Accepted)
 	}
 	return j
 }
