@@ -274,6 +274,9 @@ func (p *puller) pull(ctx context.Context, from *source) {
 		}
 		from.empty.Store(false)
 		cancel()
+		if batch.Error() != nil { // NATS is unreachable, or the consumer is gone: do not spin
+			_ = pause(ctx, time.Second)
+		}
 	}
 }
 

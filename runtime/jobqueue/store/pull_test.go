@@ -25,6 +25,23 @@ func (r *rig) awaitPending(n uint64) {
 	})
 }
 
+// TestPull_WithoutStream: the pull of a consumer that is gone is refused at once, so the next one must wait.
+func TestPull_WithoutStream(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, nil)
+	r.serve(r.Queue, newRunner(1, succeed))
+	r.accept("first")
+	r.eventually("it serves", func() bool { return r.state("first").Status == Succeeded })
+	if err := r.js.DeleteStream(t.Context(), r.names.jobs()); err != nil {
+		t.Fatal(err)
+	}
+	begin, before := time.Now(), r.nc.Stats().OutMsgs
+	r.eventually("it pulls on", func() bool { return r.nc.Stats().OutMsgs > before+12 })
+	if took := time.Since(begin); took < time.Second {
+		t.Errorf("got 12 pulls in %s, want each consumer's a second apart", took)
+	}
+}
+
 // TestPull_NothingIsPulledForBusyPlace: a pull that is open though no place is free would take a job from another
 // server, and give it back.
 func TestPull_NothingIsPulledForBusyPlace(t *testing.T) {
