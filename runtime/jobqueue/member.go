@@ -81,7 +81,7 @@ func Join(o Options) (*Member, error) {
 	}
 	m.background.Go(func() {
 		if m.queue.Load() != nil || m.joinLater(connected) {
-			m.serve()
+			m.serve(connected)
 		}
 	})
 	return m, nil
@@ -96,6 +96,7 @@ func (m *Member) onConnection(lost error, connected chan<- struct{}) {
 	}
 	if m.queue.Load() != nil {
 		m.problem.Store(nil)
+		m.o.Logger.Info("the job queue can be reached again", "model", m.o.Queue.Model)
 		m.publishStatus()
 	}
 	select {
@@ -151,10 +152,11 @@ func (m *Member) joinFailed(err error) {
 }
 
 // serve takes jobs and sends webhooks until the member leaves.
-func (m *Member) serve() {
+func (m *Member) serve(connected <-chan struct{}) {
 	q := m.queue.Load()
 	var loops sync.WaitGroup
 	defer loops.Wait()
+	loops.Go(func() { m.watchReconnects(connected) })
 	loops.Go(func() { m.retryLoop(m.sending, func() error { return q.SendHooks(m.sending, m.post) }) })
 	loops.Go(func() { m.retryLoop(m.sending, func() error { return q.ReapOrphans(m.sending, m) }) })
 	if m.o.Checker != nil {
@@ -202,11 +204,19 @@ func (m *Member) status(s *store.Server) store.ServerStatus {
 	return status
 }
 
+// repeatedWarning is how often the same error of a loop is logged again.
+const repeatedWarning = time.Minute
+
 // retryLoop calls f until ctx ends.
 func (m *Member) retryLoop(ctx context.Context, f func() error) {
+	var last string // error that was logged
+	var loggedAt time.Time
 	for ctx.Err() == nil {
 		if err := f(); err != nil && ctx.Err() == nil {
-			m.o.Logger.Warn("the job queue does not answer; will try again", "error", err)
+			if text := err.Error(); text != last || time.Since(loggedAt) > repeatedWarning {
+				m.o.Logger.Warn("the job queue does not answer; will try again", "error", err)
+				last, loggedAt = text, time.Now()
+			}
 			select {
 			case <-time.After(time.Second):
 			case <-ctx.Done():

@@ -48,6 +48,13 @@ func (k *knownSchemas) set(s store.Schema) bool {
 	return s.Revision != before
 }
 
+// forget has a server write the schemas again.
+func (k *knownSchemas) forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	clear(k.byVersion)
+}
+
 // rewriteInterval is how often the schema of a version is written again, because it expires.
 const rewriteInterval = 24 * time.Hour
 

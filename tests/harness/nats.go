@@ -173,6 +173,14 @@ func (n *NATS) Kill() {
 	<-n.exited
 }
 
+// RemoveStore removes what a server that was killed has stored.
+func (n *NATS) RemoveStore() {
+	n.t.Helper()
+	if err := os.RemoveAll(filepath.Join(n.settings.Dir, "jetstream")); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
 // Signal sends the server a signal.
 func (n *NATS) Signal(sig syscall.Signal) {
 	n.t.Helper()

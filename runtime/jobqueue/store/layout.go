@@ -223,9 +223,11 @@ func build(ctx context.Context, js jetstream.JetStream, o Options) error {
 	return mark(ctx, js, o.Model)
 }
 
+func markKey(model string) string { return "$KV.pinion_state_" + model + ".made" }
+
 // mark stores that all parts have been made, as a key of the bucket that never expires.
 func mark(ctx context.Context, js jetstream.JetStream, model string) error {
-	m := nats.NewMsg("$KV.pinion_state_" + model + ".made")
+	m := nats.NewMsg(markKey(model))
 	_, err := js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(0))
 	if err != nil && !conflict(err) {
 		return fmt.Errorf("mark the job queue as made: %w", err)

@@ -114,11 +114,11 @@ const versionKept = 8 * 24 * time.Hour
 
 // makeVersion makes the consumers of the version, where they are missing, and begins their long pulls.
 func (p *puller) makeVersion(ctx context.Context) error {
-	for _, config := range p.q.o.versionConsumers(p.version) {
-		consumer, err := p.q.jobs.CreateOrUpdateConsumer(ctx, config)
-		if err != nil {
-			return fmt.Errorf("make the consumer %s: %w", config.Durable, err)
-		}
+	consumers, err := p.q.makeVersionConsumers(ctx, p.version)
+	if err != nil {
+		return err
+	}
+	for _, consumer := range consumers {
 		p.sources = append(p.sources, &source{Consumer: consumer})
 	}
 	p.lanes = 1
@@ -126,6 +126,18 @@ func (p *puller) makeVersion(ctx context.Context) error {
 		p.pulls.Go(func() { p.pull(p.pulling, from) })
 	}
 	return nil
+}
+
+// makeVersionConsumers makes the consumers of a version, where they are missing.
+func (q *Queue) makeVersionConsumers(ctx context.Context, version string) (consumers []jetstream.Consumer, err error) {
+	for _, config := range q.o.versionConsumers(version) {
+		consumer, err := q.jobs.CreateOrUpdateConsumer(ctx, config)
+		if err != nil {
+			return nil, fmt.Errorf("make the consumer %s: %w", config.Durable, err)
+		}
+		consumers = append(consumers, consumer)
+	}
+	return consumers, nil
 }
 
 // maxFetch is how many jobs one pull gets: more would wait for the first of them to be claimed.

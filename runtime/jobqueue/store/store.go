@@ -61,6 +61,27 @@ func Open(ctx context.Context, nc *nats.Conn, o Options) (*Queue, error) {
 	return q, nil
 }
 
+// Remake makes the queue if it is gone, and the consumers of these versions if they are. It reports whether the queue was
+// gone.
+func (q *Queue) Remake(ctx context.Context, versions []string) (gone bool, err error) {
+	_, err = q.states.GetLastMsgForSubject(ctx, markKey(q.o.Model))
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound), errors.Is(err, jetstream.ErrStreamNotFound):
+		if err := prepare(ctx, q.js, q.o); err != nil {
+			return false, err
+		}
+		gone = true
+	case err != nil:
+		return false, fmt.Errorf("look for the job queue: %w", err)
+	}
+	for _, version := range versions {
+		if _, err := q.makeVersionConsumers(ctx, version); err != nil {
+			return gone, err
+		}
+	}
+	return gone, nil
+}
+
 // checkServer refuses a NATS that is too old.
 func checkServer(version string) error {
 	var major, minor int
