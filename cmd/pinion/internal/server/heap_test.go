@@ -6,7 +6,7 @@ import (
 	"runtime/metrics"
 	"testing"
 
-	"pinion/tests/await"
+	"pinion/tests/assert"
 )
 
 // sink keeps what a test allocates from being optimised away.
@@ -77,7 +77,7 @@ func TestHeap_LargeHeapsDouble(t *testing.T) {
 func awaitPercent(t *testing.T, want int) {
 	t.Helper()
 	sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
-	await.Eventually(t, fmt.Sprintf("the percentage to become %d", want), func() bool {
+	assert.Eventually(t, fmt.Sprintf("the percentage to become %d", want), func() bool {
 		runtime.GC()
 		metrics.Read(sample)
 		got := int(sample[0].Value.Uint64())
