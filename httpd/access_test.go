@@ -3,6 +3,7 @@ package httpd
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"pinion/runtime/logtext"
+	"pinion/tests/assert"
 
 	"github.com/valyala/fasthttp"
 )
@@ -36,9 +38,7 @@ func (p *pages) requests(t *testing.T) (lines []map[string]any) {
 	defer p.mu.Unlock()
 	for line := range strings.Lines(p.text.String()) {
 		var fields map[string]any
-		if err := json.Unmarshal([]byte(line), &fields); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, json.Unmarshal([]byte(line), &fields))
 		if fields["msg"] == "request" {
 			lines = append(lines, fields)
 		}
@@ -69,9 +69,7 @@ func TestAccess_Lines(t *testing.T) {
 		},
 		{"method": "OTHER", "path": "/livez", "status": 405.0, "left_out": nil},
 	}
-	if len(lines) != len(want) {
-		t.Fatalf("%d lines: %v, want %d", len(lines), lines, len(want))
-	}
+	assert.EqualNow(t, fmt.Sprintf("lines: %v", lines), len(lines), len(want))
 	for i, fields := range want {
 		for name, value := range fields {
 			if lines[i][name] != value {
@@ -119,9 +117,7 @@ func TestAccess_TimesOfRequestsAreRounded(t *testing.T) {
 		0: "0s", 1499: "1µs", 123456: "123µs", 1234567: "1.23ms", 12345678: "12.3ms", 123456789: "123ms",
 		1234567890: "1.23s", 12345678901: "12.3s", 123456789012: "2m3.5s",
 	} {
-		if got := rounded(d).String(); got != want {
-			t.Errorf("%d ns is %s, want %s", d, got, want)
-		}
+		assert.Equal(t, fmt.Sprintf("%d", d), rounded(d).String(), want)
 	}
 }
 
@@ -170,9 +166,7 @@ func TestAccess_Sample(t *testing.T) {
 			first++
 		}
 	}
-	if first != 10 {
-		t.Errorf("%d lines at once, want 10", first)
-	}
+	assert.Equal(t, "lines", first, 10)
 	if newAccess(Options{}) != nil {
 		t.Error("got an access log without the option, want none")
 	}

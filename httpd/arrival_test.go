@@ -122,9 +122,7 @@ func TestChargeInUse_WaitingRequests(t *testing.T) {
 			}
 			for _, waiting := range clients {
 				answer, err := http.ReadResponse(waiting.br, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.NoError(t, err)
 				if answer.StatusCode == http.StatusServiceUnavailable {
 					if answer.Header.Get("Retry-After") == "" {
 						t.Fatalf("got %v without Retry-After, want Retry-After non-empty", answer.Header)

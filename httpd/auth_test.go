@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"pinion/runtime/health"
+	"pinion/tests/assert"
 
 	"github.com/valyala/fasthttp"
 )
@@ -113,9 +114,7 @@ func TestAuth_NoTokensNoAccess(t *testing.T) {
 		t.Error(`it takes a token, want tokens.Has(nil) false and tokens.Has([]byte("x")) false`)
 	}
 	tokens.Set(nil)
-	if tokens.Has(nil) {
-		t.Error("it takes an empty token: tokens.Has(nil) = true, want false")
-	}
+	assert.False(t, tokens.Has(nil), "it takes an empty token: tokens.Has(nil) = true, want false")
 }
 
 // TestAuth_Monitor: the monitor answers what monitoring needs, and nothing else.

@@ -13,6 +13,7 @@ import (
 
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
+	"pinion/tests/assert"
 )
 
 // still is a Service without any cost: each prediction is the same one, which has ended.
@@ -46,25 +47,17 @@ func (ended) Cancel(*predict.Prediction)    {}
 func loopback(t testing.TB, s *Server, body string) *fasthttp.RequestCtx {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer ln.Close()
 	peer, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { peer.Close() })
 	nc, err := ln.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { nc.Close() })
 	ctx := new(fasthttp.RequestCtx)
 	c, err := s.transport.Adopt(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
 	ctx.Init2(c, nil, false)
 	ctx.Request.Header.SetMethod("POST")
@@ -91,9 +84,7 @@ func BenchmarkEnvelope(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := request.ReadJSON(new(predict.Request), body, true); err != nil {
-			b.Fatal(err)
-		}
+		assert.NoError(b, request.ReadJSON(new(predict.Request), body, true))
 	}
 }
 
@@ -105,9 +96,7 @@ func BenchmarkLoopback(b *testing.B) {
 	})
 	b.Run("bare", func(b *testing.B) {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			b.Fatal(err)
-		}
+		assert.NoError(b, err)
 		defer ln.Close()
 		go fasthttp.Serve(ln, bare)
 		roundTrips(b, ln.Addr().String())
@@ -182,9 +171,7 @@ func BenchmarkBigAnswer(b *testing.B) {
 	for b.Loop() {
 		c.post(`{}`)
 		resp, err := http.ReadResponse(c.br, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
+		assert.NoError(b, err)
 		if n, err := io.Copy(io.Discard, resp.Body); n < 16<<20 || err != nil {
 			b.Fatalf("got %d %v, want at least %d", n, err, 16<<20)
 		}
@@ -216,9 +203,7 @@ func BenchmarkStream(b *testing.B) {
 			c.send(streamRequest("a"))
 			for got := 0; got < b.N; {
 				n, err := c.Conn.Read(buf)
-				if err != nil {
-					b.Fatal(err)
-				}
+				assert.NoError(b, err)
 				if events := bytes.Count(buf[:n], []byte("event: output")); events > 0 {
 					got += events
 					read <- events

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // These clients send everything before they read: without a lingering close, the reset for what the server left unread
@@ -21,9 +23,8 @@ func TestBig_TooLargeBodyCanBeRead(t *testing.T) {
 			c.send(string(mib))
 		}
 		resp, body := c.want(413)
-		if resp.Header.Get("Content-Type") != "application/json" || !strings.Contains(body, "104857600") {
-			t.Errorf(`%v %s, want Content-Type application/json and body with "104857600"`, resp.Header, body)
-		}
+		assert.Equal(t, `resp.Header.Get("Content-Type")`, resp.Header.Get("Content-Type"), "application/json")
+		assert.Contains(t, "body", body, "104857600")
 		c.ended()
 	})
 	t.Run("chunked", func(t *testing.T) {
@@ -65,9 +66,7 @@ func TestBig_LargestBodyPasses(t *testing.T) {
 	}
 	c.send(tail)
 	c.want(200)
-	if got := f.request(); len(got.Input) != most-len(`{"input":}`) {
-		t.Errorf("the input came with %d bytes, want %d bytes", len(got.Input), most-len(`{"input":}`))
-	}
+	assert.Equal(t, "bytes of the input", len(f.request().Input), most-len(`{"input":}`))
 }
 
 func TestBig_SmallLimit(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"pinion/runtime/predict"
+	"pinion/tests/assert"
 )
 
 // shown returns what a service got, on one line.
@@ -69,9 +70,7 @@ func TestBodies_FormsBecomeRequests(t *testing.T) {
 				conn.send(bodyRequest(formType, c.body))
 				conn.want(200)
 				req := f.request()
-				if got := shown(req); got != c.want {
-					t.Errorf("got %q, want %q", got, c.want)
-				}
+				assert.Equal(t, "shown(req)", shown(req), c.want)
 				if c.name == "keys" && (req.ID != "x1" || string(req.Context) != `{"k":"v"}` || req.Webhook != "http://h/" ||
 					req.OutputPrefix != "http://p/" ||
 					req.WebhookEvents != predict.OnStart|predict.OnLogs|predict.OnCompleted ||
@@ -86,9 +85,7 @@ func TestBodies_FormsBecomeRequests(t *testing.T) {
 					t.Errorf("files %q, want %q", files, c.files)
 				}
 				wait(t, f.released, "the release")
-				if n := f.open(); n != 0 {
-					t.Errorf("%d attachment stores are left open, want 0", n)
-				}
+				assert.Equal(t, "attachment stores left open", f.open(), 0)
 			}
 		})
 	}
@@ -134,9 +131,7 @@ func TestBodies_FilesArriveWhole(t *testing.T) {
 				f.finish(p)
 				c.want(200)
 				wait(t, f.released, "the release")
-				if got := f.open(); got != 0 {
-					t.Errorf("the file is left: got %d, want 0", got)
-				}
+				assert.Equal(t, "the file", f.open(), 0)
 			})
 		}
 	}
@@ -199,15 +194,11 @@ func TestBodies_NothingIsLeftOfWhatFails(t *testing.T) {
 		p := wait(t, f.started, "the first")
 		second.send(put)
 		second.want(202)
-		if f.open() != 1 {
-			t.Errorf("%d attachment stores are open, want 1", f.open())
-		}
+		assert.Equal(t, "open attachment stores", f.open(), 1)
 		f.finish(p)
 		first.want(200)
 		s.closed(t)
-		if f.open() != 0 {
-			t.Errorf("%d attachment stores are left, want 0", f.open())
-		}
+		assert.Equal(t, "attachment stores", f.open(), 0)
 	})
 	t.Run("the client leaves", func(t *testing.T) {
 		f := newFake()
@@ -217,18 +208,14 @@ func TestBodies_NothingIsLeftOfWhatFails(t *testing.T) {
 		conn.send(whole[:len(whole)-50_000])
 		conn.Close()
 		s.closed(t)
-		if got := f.open(); got != 0 {
-			t.Errorf("its file is left: got %d, want 0", got)
-		}
+		assert.Equal(t, "file", f.open(), 0)
 	})
 }
 
 // closed shuts the server down and waits for its last connection.
 func (s *site) closed(t *testing.T) {
 	t.Helper()
-	if err := s.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, s.Shutdown(t.Context()))
 }
 
 // TestBodies_UnreadBodiesAreNoRequests checks that the unread rest of a body is never read as a request.
@@ -295,9 +282,7 @@ func TestBodies_BigFilesAndPacksAreWhole(t *testing.T) {
 func TestBodies_FilesOnDiskAreSent(t *testing.T) {
 	path := t.TempDir() + "/x"
 	whole := strings.Repeat("RIFF", 1<<18)
-	if err := os.WriteFile(path, []byte(whole), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(path, []byte(whole), 0o600))
 	inText := "data:audio/wav;base64," + base64.StdEncoding.EncodeToString([]byte(whole))
 	for accept, want := range map[string]struct {
 		status            int
@@ -310,9 +295,7 @@ func TestBodies_FilesOnDiskAreSent(t *testing.T) {
 	} {
 		f := newFake()
 		f.runs = func(p *predict.Prediction) {
-			if !p.Request.WantFile {
-				t.Error("got WantFile = false, want true")
-			}
+			assert.True(t, p.Request.WantFile, "got WantFile = false, want true")
 			file, err := os.Open(path)
 			if err != nil {
 				t.Error(err)
@@ -328,11 +311,9 @@ func TestBodies_FilesOnDiskAreSent(t *testing.T) {
 			c.send(bodyRequest("Accept: "+accept+"\r\n", ""))
 			resp, body := c.want(want.status)
 			h := resp.Header
-			if h.Get("Content-Type") != want.kind || h.Get("Content-Disposition") != want.name ||
-				!strings.Contains(body, want.holds) {
-				t.Errorf("%s: %v with %d bytes, want Content-Type %q, Content-Disposition %q and body with %q", accept, h,
-					len(body), want.kind, want.name, want.holds)
-			}
+			assert.Equal(t, accept+`: h.Get("Content-Type")`, h.Get("Content-Type"), want.kind)
+			assert.Equal(t, accept+`: h.Get("Content-Disposition")`, h.Get("Content-Disposition"), want.name)
+			assert.Contains(t, accept+": body", body, want.holds)
 			wait(t, f.released, "the release")
 		}
 	}
@@ -370,8 +351,6 @@ func TestBodies_Rendered(t *testing.T) {
 		s := New(Always(newFake()), Options{})
 		ctx := loopback(t, s, "")
 		ctx.Request.Header.Set("Accept", accept)
-		if got := rendered(&ctx.Request.Header, true); got != want {
-			t.Errorf("%q: %d, want %d", accept, got, want)
-		}
+		assert.Equal(t, accept, rendered(&ctx.Request.Header, true), want)
 	}
 }

@@ -1,7 +1,6 @@
 package httpd
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -55,14 +54,10 @@ func TestBodymemory_BodiesAreCharged(t *testing.T) {
 				t.Errorf("%d bytes are charged while it runs, want %d to %d", during, 3*mib, 12*mib)
 			}
 			b.Free(f.request().Charged) // the service does that
-			if used := b.Stats().Used; used != 0 {
-				t.Errorf("%d bytes stay, want 0", used)
-			}
+			assert.Equal(t, "bytes left", b.Stats().Used, 0)
 			f.refusal = &predict.ValidationError{}
 			send().want(422)
-			if used := b.Stats().Used; used != 0 {
-				t.Errorf("%d bytes stay after a refusal, want 0", used)
-			}
+			assert.Equal(t, "bytes left after a refusal", b.Stats().Used, 0)
 			f.refusal = nil
 			if !b.Take(27*mib, 27*mib) {
 				t.Fatal("no room: b.Take(27*mib, 27*mib) = false, want true")
@@ -75,15 +70,12 @@ func TestBodymemory_BodiesAreCharged(t *testing.T) {
 				b.Free(f.request().Charged)
 			} else {
 				answer, body := conn.want(http.StatusServiceUnavailable)
-				if answer.Header.Get("Retry-After") != "1" || answer.Header.Get(headerRetry) != elsewhere ||
-					!strings.Contains(body, "--memory-budget") {
-					t.Errorf(`%v %s, want Retry-After 1, Get elsewhere and body with "--memory-budget"`, answer.Header, body)
-				}
+				assert.Equal(t, `answer.Header.Get("Retry-After")`, answer.Header.Get("Retry-After"), "1")
+				assert.Equal(t, "answer.Header.Get(headerRetry)", answer.Header.Get(headerRetry), elsewhere)
+				assert.Contains(t, "body", body, "--memory-budget")
 				b.Free(27 * mib)
 			}
-			if used := b.Stats().Used; used != 0 {
-				t.Errorf("%d bytes stay at the end, want 0", used)
-			}
+			assert.Equal(t, "bytes left at the end", b.Stats().Used, 0)
 		})
 	}
 	site := serve(t, newFake(), Options{Memory: memory.New(16 * mib)})
@@ -114,9 +106,7 @@ func TestBodymemory_AnswersAreCharged(t *testing.T) {
 	}
 	conn.send("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n") // the answer before it has been sent by now
 	conn.want(200)
-	if used := b.Stats().Used; used != 0 {
-		t.Errorf("%d bytes stay, want 0", used)
-	}
+	assert.Equal(t, "bytes left", b.Stats().Used, 0)
 	if !b.Take(12*mib, 12*mib) {
 		t.Fatal("no room: b.Take(12*mib, 12*mib) = false, want true")
 	}
@@ -124,7 +114,5 @@ func TestBodymemory_AnswersAreCharged(t *testing.T) {
 	if answer, _ := conn.want(http.StatusServiceUnavailable); answer.Header.Get("Retry-After") != "1" {
 		t.Errorf("%v, want Retry-After 1", answer.Header)
 	}
-	if err := (&request.RoomError{Bytes: 1, Cause: memory.ErrFull}); !errors.Is(err, memory.ErrFull) {
-		t.Errorf("its cause is lost: got %v, want memory.ErrFull", err)
-	}
+	assert.ErrorIs(t, "cause", (&request.RoomError{Bytes: 1, Cause: memory.ErrFull}), memory.ErrFull)
 }

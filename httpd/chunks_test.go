@@ -7,6 +7,7 @@ import (
 
 	"pinion/httpd/transport"
 	"pinion/runtime/memory"
+	"pinion/tests/assert"
 )
 
 // TestChunkWriter_LargeBuffersAreCharged while a client does not read them, and are small again afterwards.
@@ -30,7 +31,5 @@ func TestChunkWriter_LargeBuffersAreCharged(t *testing.T) {
 		t.Error("got no error of a write to a client that left, want one")
 	}
 	w.close(transport.New(transport.Options{}))
-	if got := budget.Stats().Used; got != 0 {
-		t.Errorf("got %d bytes charged after the end, want none", got)
-	}
+	assert.Equal(t, "bytes charged after the end", budget.Stats().Used, 0)
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"pinion/tests/assert"
 )
 
 func TestCoding_AnswersAreCompressed(t *testing.T) {
@@ -40,9 +42,7 @@ func TestCoding_AnswersAreCompressed(t *testing.T) {
 		for range 2 {
 			conn.send(bodyRequest(headers, ""))
 			resp, body := conn.want(200)
-			if got := resp.Header.Get("Content-Encoding"); got != c.want {
-				t.Errorf("%q: encoded as %q, want %q", c.accept, got, c.want)
-			}
+			assert.Equal(t, c.accept, resp.Header.Get("Content-Encoding"), c.want)
 			if vary := resp.Header.Get("Vary"); (vary == "Accept-Encoding") != (c.accept != "" &&
 				len(c.output) > minCompressed) {
 				t.Errorf("%q, an output of %d bytes: got Vary %q, want it only if the answer may be compressed", c.accept,
@@ -68,13 +68,9 @@ func inflated(t *testing.T, coding, body string) string {
 	case "zstd":
 		r, err = zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	text, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return string(text)
 }
 
@@ -95,7 +91,6 @@ func TestCoding_OldClientsGetBigAnswersPlain(t *testing.T) {
 	c := serve(t, f, Options{}).dial(t)
 	c.send("POST /predictions HTTP/1.0\r\nAccept-Encoding: gzip\r\nContent-Length: 0\r\n\r\n")
 	resp, body := c.want(200)
-	if resp.Header.Get("Content-Encoding") != "" || int64(len(body)) != resp.ContentLength {
-		t.Errorf("%v with %d bytes, want Content-Encoding empty and len(body) %d", resp.Header, len(body), resp.ContentLength)
-	}
+	assert.Equal(t, `resp.Header.Get("Content-Encoding")`, resp.Header.Get("Content-Encoding"), "")
+	assert.Equal(t, "int64(len(body))", int64(len(body)), resp.ContentLength)
 }

@@ -1,7 +1,6 @@
 package httpd
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -67,9 +66,7 @@ func (l *failingListener) Accept() (net.Conn, error) {
 
 func TestConn_AcceptSurvivesShortage(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	s := serveOn(t, newFake(), Options{},
 		&failingListener{Listener: ln, errs: []error{syscall.EMFILE, syscall.ECONNABORTED}})
 	c := s.dial(t)
@@ -79,13 +76,9 @@ func TestConn_AcceptSurvivesShortage(t *testing.T) {
 
 func TestConn_AcceptEndsWithItsListener(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	s := serveOn(t, newFake(), Options{}, &failingListener{Listener: ln, errs: []error{syscall.EBADF}})
-	if err := wait(t, s.served, "the end of Serve"); !errors.Is(err, syscall.EBADF) {
-		t.Errorf("Serve returned %v, want syscall.EBADF", err)
-	}
+	assert.ErrorIs(t, "Serve", wait(t, s.served, "the end of Serve"), syscall.EBADF)
 }
 
 func TestConn_OneConnectionTooMany(t *testing.T) {
@@ -100,11 +93,9 @@ func TestConn_OneConnectionTooMany(t *testing.T) {
 	third := s.dial(t)
 	third.post(`{}`)
 	resp, body := third.want(503)
-	if resp.Header.Get("Content-Type") != "application/json" || resp.Header.Get(headerRetry) != elsewhere ||
-		body != `{"detail":"Too many connections"}` {
-		t.Errorf("%v %s, want Content-Type application/json, Get elsewhere and body %q", resp.Header, body,
-			`{"detail":"Too many connections"}`)
-	}
+	assert.Equal(t, `resp.Header.Get("Content-Type")`, resp.Header.Get("Content-Type"), "application/json")
+	assert.Equal(t, "resp.Header.Get(headerRetry)", resp.Header.Get(headerRetry), elsewhere)
+	assert.Equal(t, "body", body, `{"detail":"Too many connections"}`)
 	third.ended()
 }
 

@@ -46,9 +46,7 @@ func TestDisconnect_LeavingCancels(t *testing.T) {
 			c.post(`{"id":"left"}`)
 			wait(t, f.started, "the prediction")
 			leave(c)
-			if id := wait(t, f.canceled, "the cancel"); id != "left" {
-				t.Errorf("canceled %q, want left", id)
-			}
+			assert.Equal(t, "canceled", wait(t, f.canceled, "the cancel"), "left")
 			wait(t, f.released, "the release")
 		})
 	}
@@ -56,16 +54,12 @@ func TestDisconnect_LeavingCancels(t *testing.T) {
 
 func TestDisconnect_LeavingUnixSocketCancels(t *testing.T) {
 	ln, err := net.Listen("unix", t.TempDir()+"/s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	f := newFake()
 	f.hold = true
 	serveOn(t, f, Options{}, ln)
 	c, err := net.Dial("unix", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	c.Write([]byte(postRequest(`{"id":"left"}`)))
 	wait(t, f.started, "the prediction")
 	c.Close()
@@ -85,9 +79,7 @@ func TestDisconnect_StayingDoesNotCancel(t *testing.T) {
 	s.untilArmed(t, 3)
 	talks.post(`{"id":"behind"}`) // data on a watched connection is the next request
 	leaves.Close()
-	if id := wait(t, f.canceled, "the cancel"); id != "leaves" {
-		t.Fatalf("canceled %q, want leaves", id)
-	}
+	assert.EqualNow(t, "canceled", wait(t, f.canceled, "the cancel"), "leaves")
 	f.finish(byID["stays"])
 	f.finish(byID["talks"])
 	if _, body := stays.want(200); !strings.Contains(body, "succeeded") {
@@ -100,9 +92,7 @@ func TestDisconnect_StayingDoesNotCancel(t *testing.T) {
 			t.Errorf(`got %q, want it to contain "succeeded"`, body)
 		}
 	}
-	if n := len(f.canceled); n != 0 {
-		t.Errorf("%d others were canceled, want 0", n)
-	}
+	assert.Equal(t, "other canceled calls", len(f.canceled), 0)
 }
 
 func TestDisconnect_WatchFollowsConnection(t *testing.T) {
@@ -121,9 +111,7 @@ func TestDisconnect_WatchFollowsConnection(t *testing.T) {
 	c.post(`{"id":"left"}`)
 	wait(t, f.started, "the prediction")
 	c.Close()
-	if id := wait(t, f.canceled, "the cancel"); id != "left" {
-		t.Errorf("canceled %q, want left", id)
-	}
+	assert.Equal(t, "canceled", wait(t, f.canceled, "the cancel"), "left")
 }
 
 func TestDisconnect_ThousandConnections(t *testing.T) {
@@ -166,9 +154,7 @@ func TestDisconnect_ThousandConnections(t *testing.T) {
 			t.Fatalf("%s: %s, want it to contain %q", id, body, `"id":"`+id+`","status":"succeeded"`)
 		}
 	}
-	if extra := len(f.canceled); extra != 0 {
-		t.Errorf("%d more were canceled, want 0", extra)
-	}
+	assert.Equal(t, "more canceled", len(f.canceled), 0)
 	s.untilArmed(t, 0)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
+	"pinion/tests/assert"
 )
 
 // TestDiskbody_LargeBodiesGoToDiskWithoutRoom, sized, chunked and compressed; a disk that is full is a refusal that
@@ -48,9 +49,7 @@ func TestDiskbody_LargeBodiesGoToDiskWithoutRoom(t *testing.T) {
 				t.Errorf("the input has %d bytes: %.40s, want %q", len(got), got, `{"s":"`+text+`"}`)
 			}
 			req.Disk.Unmap(false)
-			if req.Input[100] != 0 {
-				t.Errorf("the file is still mapped: got %d, want 0", req.Input[100])
-			}
+			assert.Equal(t, "mappings of the file", req.Input[100], 0)
 			f.refusal = &predict.ValidationError{}
 			conn.send(request)
 			conn.want(http.StatusUnprocessableEntity)
@@ -61,14 +60,10 @@ func TestDiskbody_LargeBodiesGoToDiskWithoutRoom(t *testing.T) {
 			conn = site.dial(t)
 			go func() { _, _ = io.WriteString(conn, request) }() // the server reads no more of it than it has to
 			answer, body := conn.want(http.StatusServiceUnavailable)
-			if answer.Header.Get("Retry-After") != "1" || !strings.Contains(body, "--memory-budget") ||
-				!strings.Contains(body, "the disk has no room") {
-				t.Errorf(`%v %s, want Retry-After 1 and body with "--memory-budget" and with "the disk has no room"`, answer.Header,
-					body)
-			}
-			if used := b.Stats().Used; used != 0 {
-				t.Errorf("%d bytes stay, want 0", used)
-			}
+			assert.Equal(t, `answer.Header.Get("Retry-After")`, answer.Header.Get("Retry-After"), "1")
+			assert.Contains(t, "body", body, "--memory-budget")
+			assert.Contains(t, "body", body, "the disk has no room")
+			assert.Equal(t, "bytes left", b.Stats().Used, 0)
 		})
 	}
 }

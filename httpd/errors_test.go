@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"pinion/runtime/health"
+	"pinion/tests/assert"
 
 	"github.com/valyala/fasthttp"
 )
@@ -25,8 +26,6 @@ func TestErrors_BothEncodersWriteSame(t *testing.T) {
 		var often, seldom fasthttp.RequestCtx
 		s.encode(&often, fasthttp.StatusOK, v)
 		s.encodeSeldom(&seldom, v)
-		if a, b := often.Response.String(), seldom.Response.String(); a != b {
-			t.Errorf("got %q\nand %q, want the same", a, b)
-		}
+		assert.Equal(t, "often.Response.String()", often.Response.String(), seldom.Response.String())
 	}
 }

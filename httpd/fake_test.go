@@ -14,6 +14,7 @@ import (
 
 	"pinion/runtime/health"
 	"pinion/runtime/predict"
+	"pinion/tests/assert"
 )
 
 // testTimeout is how long a test waits. It only bounds a failing test.
@@ -223,9 +224,7 @@ type site struct {
 func serve(t testing.TB, svc Service, o Options) *site {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return serveOn(t, svc, o, ln)
 }
 
@@ -252,9 +251,7 @@ type client struct {
 func (s *site) dial(t testing.TB) *client {
 	t.Helper()
 	nc, err := net.Dial("tcp", s.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { nc.Close() })
 	nc.SetDeadline(time.Now().Add(testTimeout))
 	return &client{t: t, Conn: nc, br: bufio.NewReader(nc)}
@@ -296,13 +293,9 @@ func (c *client) answerTo(head bool) (*http.Response, string) {
 		request.Method = "HEAD"
 	}
 	resp, err := http.ReadResponse(c.br, request)
-	if err != nil {
-		c.t.Fatalf("read an answer: %v", err)
-	}
+	assert.NoError(c.t, err, "read an answer")
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		c.t.Fatalf("read an answer's body: %v", err)
-	}
+	assert.NoError(c.t, err, "read an answer's body")
 	return resp, string(body)
 }
 

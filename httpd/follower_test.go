@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // streamEvent is one event as a client of a stream gets it.
@@ -23,9 +25,7 @@ type follower struct {
 func (c *client) follow() *follower {
 	c.t.Helper()
 	resp, err := http.ReadResponse(c.br, nil)
-	if err != nil {
-		c.t.Fatalf("read the head of a stream: %v", err)
-	}
+	assert.NoError(c.t, err, "read the head of a stream")
 	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != contentSSE {
 		body, _ := io.ReadAll(resp.Body)
 		c.t.Fatalf("no stream: %s %v %s, want StatusCode 200 and Content-Type text/event-stream", resp.Status, resp.Header,

@@ -3,6 +3,7 @@ package httpd
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"net"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 	"pinion/runtime/request"
+	"pinion/tests/assert"
 )
 
 // FuzzBody reads bodies of every kind: what a service would get is always strict JSON except for
@@ -76,8 +78,6 @@ func FuzzBody(f *testing.F) {
 			}
 			k.discard(&req, new(bool))
 		}
-		if got := svc.open(); got != 0 {
-			t.Fatalf("a file is left after %v: got %d, want 0", err, got)
-		}
+		assert.EqualNow(t, fmt.Sprintf("a file is left after %v", err), svc.open(), 0)
 	})
 }

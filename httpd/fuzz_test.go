@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // FuzzRequest sends raw bytes and ends its side: each answer must be well-formed
@@ -39,17 +41,13 @@ func FuzzRequest(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	ln, err := net.Listen("unix", f.TempDir()+"/s")
-	if err != nil {
-		f.Fatal(err)
-	}
+	assert.NoError(f, err)
 	svc := newFake()
 	svc.schema, svc.training, svc.runs = []byte(`{}`), true, yields(`"one"`, "2")
 	serveOn(f, svc, Options{Shutdown: func() {}, MaxBody: 1 << 16, CORSOrigins: []string{"https://a", "null"}}, ln)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		nc, err := net.Dial("unix", ln.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		defer nc.Close()
 		nc.SetDeadline(time.Now().Add(testTimeout))
 		nc.Write(raw) // it may have closed already, for what came first
@@ -59,9 +57,7 @@ func FuzzRequest(f *testing.F) {
 		if errors.As(err, &ne) && ne.Timeout() {
 			t.Fatalf("the server hangs: got %v, want no error of type net.Error", err)
 		}
-		if err != nil {
-			t.Fatalf("the answer was taken away: %v", err)
-		}
+		assert.NoError(t, err, "the answer was taken away")
 		wellFormed(t, raw, got)
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"pinion/httpd/transport"
 	"pinion/runtime/health"
 	"pinion/runtime/predict"
+	"pinion/tests/assert"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -158,13 +159,9 @@ func TestGolden_AnswersAreGolden(t *testing.T) {
 		})
 	}
 	files, err := filepath.Glob("testdata/golden/*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, f := range files {
-		if !seen[filepath.Base(f)] {
-			t.Errorf("%s belongs to no case, want seen[filepath.Base(f)] true", f)
-		}
+		assert.True(t, seen[filepath.Base(f)], "%s belongs to no case, want seen[filepath.Base(f)] true", f)
 	}
 }
 
@@ -195,15 +192,11 @@ func compareGolden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", "golden", name)
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(path, []byte(got), 0o644))
 		return
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if got != string(want) {
 		t.Errorf("%s:\ngot:\n%s\nwant:\n%s", path, got, want)
 	}

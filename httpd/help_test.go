@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestHelp_RefusalsLeadToDocuments where their address is known, and say what to do also where it is not.
@@ -32,15 +34,11 @@ func TestHelp_RefusalsLeadToDocuments(t *testing.T) {
 			f.training, f.plain = true, true
 			s := serve(t, f, o)
 			r, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+s.addr+c.path, strings.NewReader("{}"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			r.Header.Set("Content-Type", "application/json")
 			r.Header.Set(c.header[0], c.header[1])
 			answer, err := http.DefaultClient.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			body, err := io.ReadAll(answer.Body)
 			answer.Body.Close()
 			if err != nil || answer.StatusCode != c.code || !strings.Contains(string(body), c.says) {

@@ -65,9 +65,7 @@ func serveJobs(t *testing.T, queue *fakeJobs, o Options) string {
 	t.Helper()
 	queue.submitted = make(chan *fakeJob, 64)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	s := NewJobs(queue, o)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ln) }()
@@ -85,18 +83,12 @@ func serveJobs(t *testing.T, queue *fakeJobs, o Options) string {
 func jobsRequest(t *testing.T, method, url, body string) (*http.Response, string) {
 	t.Helper()
 	request, err := http.NewRequest(method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return response, string(text)
 }
 
@@ -106,9 +98,7 @@ func TestJobs_AnswersAreChargedUntilTheirClientsHaveThemOrLeave(t *testing.T) {
 	budget := memory.New(16 << 20)
 	address := serveJobs(t, &fakeJobs{}, Options{Memory: budget})
 	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer conn.Close()
 	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 	if _, err := io.WriteString(conn, request); err != nil {
@@ -184,10 +174,8 @@ func TestJob_Bodies(t *testing.T) {
 		jobs = append(jobs, <-queue.submitted)
 	}
 	for i, j := range jobs {
-		if j.body != "end 200 "+strings.Repeat(string(rune('a'+i)), 1+i*i*i*20) {
-			t.Errorf("body %d has changed: got %.300q, want %q", i, j.body,
-				"end 200 "+strings.Repeat(string(rune('a'+i)), 1+i*i*i*20))
-		}
+		assert.Equal(t, fmt.Sprintf("body %d has changed", i),
+			j.body, "end 200 "+strings.Repeat(string(rune('a'+i)), 1+i*i*i*20))
 	}
 }
 
@@ -195,9 +183,7 @@ func TestJob_Bodies(t *testing.T) {
 func TestJob_OfClientThatLeft(t *testing.T) {
 	queue := &fakeJobs{}
 	conn, err := net.Dial("tcp", serveJobs(t, queue, Options{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nwait")
 	j := <-queue.submitted
 	conn.Close()

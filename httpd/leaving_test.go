@@ -24,9 +24,7 @@ func TestLeaving_StreamCancels(t *testing.T) {
 				wait(t, f.started, "the prediction")
 				c.follow().want("start", "")
 				leave(c)
-				if id := wait(t, f.canceled, "the cancel"); id != "left" {
-					t.Errorf("canceled %q, want left", id)
-				}
+				assert.Equal(t, "canceled", wait(t, f.canceled, "the cancel"), "left")
 				wait(t, f.released, "the release")
 			})
 		}
@@ -70,9 +68,7 @@ func TestLeaving_LastSubscriberCancels(t *testing.T) {
 	others[1].Close()
 	s.untilArmed(t, 1)
 	p.Output([]byte("1")) // it goes on
-	if len(f.canceled) != 0 {
-		t.Fatalf("canceled, and it has a subscriber: got %d, want none", len(f.canceled))
-	}
+	assert.EqualNow(t, "subscribers of the canceled one", len(f.canceled), 0)
 	others[2].Close()
 	wait(t, f.canceled, "the cancel")
 	wait(t, f.released, "the release")

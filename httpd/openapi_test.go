@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/valyala/fasthttp"
+
+	"pinion/tests/assert"
 )
 
 // TestOpenapi_DocumentDescribesEveryRoute: what the router has is in the document, and nothing else.
@@ -26,20 +28,14 @@ func TestOpenapi_DocumentDescribesEveryRoute(t *testing.T) {
 			o.ModelName = "painter"
 			s := serve(t, f, o)
 			response, err := http.Get("http://" + s.addr + "/openapi.json")
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			defer response.Body.Close()
 			var document struct {
 				Info  struct{ Title string }
 				Paths map[string]map[string]any
 			}
-			if err := json.NewDecoder(response.Body).Decode(&document); err != nil {
-				t.Fatal(err)
-			}
-			if document.Info.Title != "painter" {
-				t.Errorf("the title is %q, want painter", document.Info.Title)
-			}
+			assert.NoError(t, json.NewDecoder(response.Body).Decode(&document))
+			assert.Equal(t, "the title", document.Info.Title, "painter")
 			var described, served []string
 			for path, operations := range document.Paths {
 				for method := range operations {
@@ -57,9 +53,7 @@ func TestOpenapi_DocumentDescribesEveryRoute(t *testing.T) {
 			}
 			slices.Sort(described)
 			slices.Sort(served)
-			if !slices.Equal(described, served) {
-				t.Errorf("the document has\n%q, want those of the server\n%q", described, served)
-			}
+			assert.EqualSlices(t, "the document", described, served)
 		})
 	}
 }

@@ -1,12 +1,15 @@
 package httpd
 
 import (
+	"fmt"
 	"net"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/valyala/fasthttp"
+
+	"pinion/tests/assert"
 )
 
 // TestForeignPage_ByReferer: it counts where a browser sends neither Sec-Fetch-Site nor Origin.
@@ -35,9 +38,7 @@ func TestForeignPage_ByReferer(t *testing.T) {
 				h.Set(name, value)
 			}
 		}
-		if got := s.foreign(&h); got != c.foreign {
-			t.Errorf("%+v: got %v, want %t", c, got, c.foreign)
-		}
+		assert.Equal(t, fmt.Sprintf("%+v", c), s.foreign(&h), c.foreign)
 	}
 }
 
@@ -97,9 +98,7 @@ func TestOrigin_ForeignPages(t *testing.T) {
 		if c.origin != "" {
 			h.Set("Origin", c.origin)
 		}
-		if got := c.server.foreignPage(&ctx); got != c.foreign {
-			t.Errorf("%+v: foreign %v, want %t", c, got, c.foreign)
-		}
+		assert.Equal(t, fmt.Sprintf("%+v: foreign", c), c.server.foreignPage(&ctx), c.foreign)
 	}
 }
 
@@ -149,9 +148,7 @@ func TestCORS_PrivateNetwork(t *testing.T) {
 		h.Set("Access-Control-Request-Method", "POST")
 		h.Set("Access-Control-Request-Private-Network", "true")
 		s.handle(&ctx)
-		if got := string(ctx.Response.Header.Peek("Access-Control-Allow-Private-Network")); got != want {
-			t.Errorf("%s: got %q, want %q", origin, got, want)
-		}
+		assert.Equal(t, origin, string(ctx.Response.Header.Peek("Access-Control-Allow-Private-Network")), want)
 	}
 }
 
@@ -236,9 +233,8 @@ func FuzzOwnOrigin(f *testing.F) {
 			strings.ContainsAny(label, ":[]/") {
 			t.Skip()
 		}
-		if ownOrigin("http://"+host, host, []string{"own.example"}) {
-			t.Errorf(`%q can be registered, want ownOrigin("http://"+host, host, []string{"own.example"}) false`, host)
-		}
+		assert.False(t, ownOrigin("http://"+host, host, []string{"own.example"}),
+			`%q can be registered, want ownOrigin("http://"+host, host, []string{"own.example"}) false`, host)
 	})
 }
 

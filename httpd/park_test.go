@@ -69,9 +69,7 @@ func TestConnections_OneThatIsUsedBesideManyIsNotParked(t *testing.T) {
 	for range 3 {
 		used.send(homeRequest)
 		used.want(200)
-		if got := s.parkedNow(); got != many {
-			t.Errorf("got %d parked connections after a request, want %d", got, many)
-		}
+		assert.Equal(t, "parked connections after a request", s.parkedNow(), many)
 	}
 }
 
@@ -89,9 +87,7 @@ func TestPark_ParkedConnectionsAreServedAgain(t *testing.T) {
 	}
 	for round := range 3 {
 		s.park(t, many)
-		if n := s.open(); n != many {
-			t.Fatalf("%d connections are open, want %d", n, many)
-		}
+		assert.EqualNow(t, "open connections", s.open(), many)
 		for i, c := range clients {
 			c.post(fmt.Sprintf(`{"id":"%d-%d","input":{}}`, round, i))
 		}
@@ -124,9 +120,7 @@ func TestConnections_AreParkedAtOnce(t *testing.T) {
 	c.send(homeRequest)
 	c.want(200)
 	assert.Eventually(t, "the connection is idle", func() bool { return len(s.transport.Idle()) == 1 })
-	if n := s.parkedNow(); n != 0 {
-		t.Errorf("got %d parked, want none while there is memory", n)
-	}
+	assert.Equal(t, "parked", s.parkedNow(), 0)
 }
 
 func TestPark_ShutdownClosesParkedConnections(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/runtime/predict"
+	"pinion/tests/assert"
 )
 
 func TestPrefer_Modes(t *testing.T) {
@@ -96,9 +97,7 @@ func TestPrefer_WhatRequestSays(t *testing.T) {
 	// A bounded request goes on without its client, so it is not synchronous.
 	c.send(ask("POST", "/predictions", prefer("wait=600"), `{}`))
 	c.want(200)
-	if got := f.request(); got.Mode != predict.Async {
-		t.Errorf("got mode %v, want %v", got.Mode, predict.Async)
-	}
+	assert.Equal(t, "mode", f.request().Mode, predict.Async)
 }
 
 // TestAccept_ObjectFromModelThatDoesNotStream: a client that takes both gets the object, in the mode that Prefer

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/valyala/fasthttp"
+
+	"pinion/tests/assert"
 )
 
 // TestReload_FromThisMachineOnly: only clients on this machine may reload.
@@ -56,9 +58,7 @@ func TestReload_FromThisMachineOnly(t *testing.T) {
 		ctx.Request.Header.SetMethod("POST")
 		ctx.Request.SetRequestURI("/reload")
 		s.handle(&ctx)
-		if got := string(ctx.Response.Body()); got != c.body {
-			t.Errorf("the answer is %s, want %s", got, c.body)
-		}
+		assert.Equal(t, "the answer", string(ctx.Response.Body()), c.body)
 	}
 	fail = errors.New("no such folder")
 	ctx = fasthttp.RequestCtx{}
@@ -66,7 +66,6 @@ func TestReload_FromThisMachineOnly(t *testing.T) {
 	ctx.Request.Header.SetMethod("POST")
 	ctx.Request.SetRequestURI("/reload")
 	s.handle(&ctx)
-	if ctx.Response.StatusCode() != 500 || !strings.Contains(string(ctx.Response.Body()), "no such folder") {
-		t.Errorf("got %d %s, want 500 and that there is no such folder", ctx.Response.StatusCode(), ctx.Response.Body())
-	}
+	assert.Equal(t, "ctx.Response.StatusCode()", ctx.Response.StatusCode(), 500)
+	assert.Contains(t, "string(ctx.Response.Body())", string(ctx.Response.Body()), "no such folder")
 }

@@ -2,6 +2,7 @@ package httpd
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"pinion/runtime/predict"
 	"pinion/runtime/trace"
+	"pinion/tests/assert"
 )
 
 // lockedBuffer is a log that is read while others write it.
@@ -56,13 +58,9 @@ func TestRequestID_IsEchoed(t *testing.T) {
 		}
 		client.send(ask(c.method, c.path, "X-Request-ID: the id\r\n"+c.headers, c.body))
 		resp, _ := client.want(c.code)
-		if got := resp.Header.Get("X-Request-Id"); got != "the id" {
-			t.Errorf(`%+v: %q comes back, want "the id"`, c, got)
-		}
+		assert.Equal(t, fmt.Sprintf("%+v: comes back", c), resp.Header.Get("X-Request-Id"), "the id")
 	}
-	if got := f.request().RequestID; got != "the id" {
-		t.Errorf(`the service gets %q, want "the id"`, got)
-	}
+	assert.Equal(t, "the service", f.request().RequestID, "the id")
 	for _, unusable := range []string{"", strings.Repeat("x", trace.MaxRequestID+1), "a\tb", "\xc3\xbc"} {
 		client := s.dial(t)
 		client.send(ask("GET", "/", "X-Request-Id: "+unusable+"\r\n", ""))

@@ -11,6 +11,7 @@ import (
 
 	"pinion/runtime/health"
 	"pinion/runtime/predict"
+	"pinion/tests/assert"
 )
 
 func TestServer_RequestOutlivesItsConnection(t *testing.T) {
@@ -26,10 +27,9 @@ func TestServer_RequestOutlivesItsConnection(t *testing.T) {
 				c.post(`{"id":"other","input":{"s":"` + strings.Repeat("b", size) + `"}}`)
 				c.want(200)
 			}
-			if first.ID != "first" || string(first.Input) != input || string(first.Context) != `{"k":"v"}` {
-				t.Errorf("the first request changed: got id %q, context %q, input %.40q, want them as they were sent", first.ID,
-					first.Context, first.Input)
-			}
+			assert.Equal(t, "id of the first request", first.ID, "first")
+			assert.Equal(t, "input of the first request", string(first.Input), input)
+			assert.Equal(t, "context of the first request", string(first.Context), `{"k":"v"}`)
 		})
 	}
 }
@@ -47,12 +47,8 @@ func TestServer_EachPredictionIsReleasedOnce(t *testing.T) {
 			c := serve(t, f, Options{}).dial(t)
 			c.post(`{"id":"a"}`)
 			c.answer()
-			if id := wait(t, f.released, "the release"); id != "a" {
-				t.Errorf("released %q, want a", id)
-			}
-			if len(f.released) != 0 {
-				t.Errorf("released twice: got %d, want none", len(f.released))
-			}
+			assert.Equal(t, "released", wait(t, f.released, "the release"), "a")
+			assert.Equal(t, "releases", len(f.released), 0)
 		})
 	}
 }
@@ -73,13 +69,8 @@ func TestServer_BigAnswersAreWhole(t *testing.T) {
 		c.post(`{"id":"big"}`)
 		resp, body := c.want(200)
 		var got struct{ ID, Output, Logs, Completed_at string }
-		if err := json.Unmarshal([]byte(body), &got); err != nil {
-			t.Fatal(err)
-		}
-		if `"`+got.Output+`"` != string(f.result.Output) {
-			t.Errorf("the output is not what the model returned: got %.300q, want %q", `"`+got.Output+`"`,
-				string(f.result.Output))
-		}
+		assert.NoError(t, json.Unmarshal([]byte(body), &got))
+		assert.Equal(t, "the output", `"`+got.Output+`"`, string(f.result.Output))
 		if got.Logs != strings.Repeat("a\uFFFD\n", 100<<10) || got.Completed_at == "" {
 			t.Errorf("got %d bytes of logs, completed at %q, want the whole answer", len(got.Logs), got.Completed_at)
 		}
@@ -109,19 +100,14 @@ func TestServer_HeadIsGetWithoutBody(t *testing.T) {
 	plain := &http.Client{Transport: &http.Transport{DisableCompression: true}} // nor does HEAD ask for any
 	for _, path := range []string{"/", "/health-check", "/openapi.json"} {
 		get, err := plain.Get("http://" + s.addr + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		get.Body.Close()
 		head, err := http.Head("http://" + s.addr + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		head.Body.Close()
-		if head.StatusCode != 200 || head.ContentLength != get.ContentLength ||
-			head.Header.Get("Content-Type") != "application/json" {
-			t.Errorf("%s: HEAD %v %v, want it as GET %v", path, head.Status, head.Header, get.Header)
-		}
+		assert.Equal(t, path+": head.StatusCode", head.StatusCode, 200)
+		assert.Equal(t, path+": head.ContentLength", head.ContentLength, get.ContentLength)
+		assert.Equal(t, path+`: head.Header.Get("Content-Type")`, head.Header.Get("Content-Type"), "application/json")
 	}
 }
 
@@ -203,9 +189,7 @@ func TestServer_PanicIsLoggedAndAnswered(t *testing.T) {
 	c.want(500)
 	c.ended()
 	for _, want := range []string{"boom", "fake_test.go", "/predictions"} {
-		if !strings.Contains(log.String(), want) {
-			t.Errorf("the log does not hold %q: %s, want it there", want, log.String())
-		}
+		assert.Contains(t, "the log", log.String(), want)
 	}
 	f.panics = ""
 	c = s.dial(t)

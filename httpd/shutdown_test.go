@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pinion/runtime/predict"
+	"pinion/tests/assert"
 )
 
 // shut begins a shutdown and returns a channel for its result.
@@ -74,22 +75,16 @@ func TestShutdown_GivesUpWithItsContext(t *testing.T) {
 	done := s.shut(ctx)
 	wait(t, s.served, "the end of Serve")
 	cancel()
-	if err := wait(t, done, "the end of Shutdown"); !errors.Is(err, context.Canceled) {
-		t.Errorf("Shutdown: %v, want context.Canceled", err)
-	}
+	assert.ErrorIs(t, "Shutdown", wait(t, done, "the end of Shutdown"), context.Canceled)
 	f.finish(p) // it was not canceled
 	c.want(200)
 }
 
 func TestShutdown_ServeAfterShutdown(t *testing.T) {
 	s := New(Always(newFake()), Options{})
-	if err := s.Shutdown(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, s.Shutdown(context.Background()))
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if err := s.Serve(ln); err != nil {
 		t.Errorf("Serve: %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pinion/runtime/predict"
+	"pinion/tests/assert"
 )
 
 func TestStream_EachEventLeavesAtOnce(t *testing.T) {
@@ -82,10 +83,8 @@ func TestStream_OfBigEvents(t *testing.T) {
 			st.want("output", fmt.Sprintf(`{"chunk":%s,"index":%d}`, bigString(n), i))
 		}
 		e, _ := st.next()
-		if e.name != "log" || len(e.data) != len(`{"source":"stdout","data":""}`)+len("a\uFFFD\\n")*300<<10 {
-			t.Errorf("%s of %d bytes, want log and %d bytes", e.name, len(e.data),
-				len(`{"source":"stdout","data":""}`)+len("a\uFFFD\\n")*300<<10)
-		}
+		assert.Equal(t, "e.name", e.name, "log")
+		assert.Equal(t, "len(e.data)", len(e.data), len(`{"source":"stdout","data":""}`)+len("a\uFFFD\\n")*300<<10)
 		st.want("output", `{"chunk":"after","index":7}`)
 		e, _ = st.next()
 		var object struct {
@@ -147,9 +146,7 @@ func TestStream_Comments(t *testing.T) {
 			if e.name == "output" {
 				break
 			}
-			if e.name != "" {
-				t.Fatalf("got %v, want name empty", e)
-			}
+			assert.EqualNow(t, fmt.Sprintf("%v", e), e.name, "")
 		}
 		f.finish(p)
 		last := st.rest()
@@ -217,9 +214,7 @@ func TestStream_SlowReaderMissesEvents(t *testing.T) {
 			err)
 	}
 	// It was the only one, so the prediction has no subscriber.
-	if id := wait(t, f.canceled, "the cancel"); id != p.ID() {
-		t.Errorf("canceled %q, want %q", id, p.ID())
-	}
+	assert.Equal(t, "canceled", wait(t, f.canceled, "the cancel"), p.ID())
 	c.send(ask("GET", "/livez", "", ""))
 	c.want(200)
 }
@@ -258,9 +253,7 @@ func TestStreams_AreReleasedOnce(t *testing.T) {
 				t.Errorf("it ends without its last event: %q, want it to contain %q", body, "event: completed\n")
 			}
 			wait(t, f.released, "the release")
-			if len(f.released) != 0 {
-				t.Errorf("released twice: got %d, want none", len(f.released))
-			}
+			assert.Equal(t, "releases", len(f.released), 0)
 			conn.send(ask("GET", "/livez", "", ""))
 			conn.want(200)
 		})

@@ -2,7 +2,11 @@
 
 package ipc
 
-import "testing"
+import (
+	"testing"
+
+	"pinion/tests/assert"
+)
 
 // TestAlloc_SmallFramesCostNoMemory: a prediction's frames pass through here, so a small one allocates nothing.
 func TestAlloc_SmallFramesCostNoMemory(t *testing.T) {
@@ -11,19 +15,11 @@ func TestAlloc_SmallFramesCostNoMemory(t *testing.T) {
 	size := 0
 	handle := func(f *Frame) { size += len(f.Body) }
 	got := testing.AllocsPerRun(1000, func() {
-		if err := a.Send(KindPredict, 1, parts...); err != nil {
-			t.Fatal(err)
-		}
-		if err := b.Recv(handle); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, a.Send(KindPredict, 1, parts...))
+		assert.NoError(t, b.Recv(handle))
 	})
-	if got != 0 {
-		t.Errorf("%v allocations for a frame sent and received, want none", got)
-	}
-	if size != 1001*23 {
-		t.Errorf("%d bytes came, want %d", size, 1001*23)
-	}
+	assert.Equal(t, "allocations for a frame sent and received", got, 0)
+	assert.Equal(t, "bytes", size, 1001*23)
 }
 
 // TestAlloc_ManyFramesInOneReadCostNoMemory: those of others that the reader hands on on its way.
@@ -34,22 +30,14 @@ func TestAlloc_ManyFramesInOneReadCostNoMemory(t *testing.T) {
 	body := []byte(`{"metrics":{"predict_time":0.000001},"output":null}`)
 	got := testing.AllocsPerRun(200, func() {
 		for i := range uint64(64) {
-			if err := a.Queue(KindSucceeded, i, body); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, a.Queue(KindSucceeded, i, body))
 		}
-		if err := a.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, a.Flush())
 		for n = 0; n < 64; {
-			if err := b.Recv(handle); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, b.Recv(handle))
 		}
 	})
-	if got != 0 {
-		t.Errorf("%v allocations for 64 frames, want none", got)
-	}
+	assert.Equal(t, "allocations for 64 frames", got, 0)
 }
 
 // TestAlloc_LargerBodiesCostOneAllocation: the separate memory that Own then gives away without a copy.
@@ -59,13 +47,9 @@ func TestAlloc_LargerBodiesCostOneAllocation(t *testing.T) {
 	var kept []byte
 	handle := func(f *Frame) { kept, _ = f.Own() }
 	got := testing.AllocsPerRun(100, func() {
-		if err := a.Send(KindSucceeded, 1, body); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, a.Send(KindSucceeded, 1, body))
 		for kept = nil; kept == nil; {
-			if err := b.Recv(handle); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, b.Recv(handle))
 		}
 	})
 	if got > 1 {

@@ -26,15 +26,11 @@ func TestBusypoll_RecvBusyPollAsks(t *testing.T) {
 	var got []message
 	go func() {
 		waited, err := b.RecvBusyPoll(time.Hour, func(f *Frame) { got = append(got, keep(f)) })
-		if waited {
-			t.Error("it says that it waited: waited = true, want false")
-		}
+		assert.False(t, waited, "it says that it waited: waited = true, want false")
 		done <- err
 	}()
 	polling(t)
-	if err := a.Send(KindPredict, 1, body); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, a.Send(KindPredict, 1, body))
 	if err := <-done; err != nil || len(got) != 1 || !got[0].equal(message{Kind: KindPredict, ID: 1, Body: body}) {
 		t.Errorf("got %v, %v, want len(got) 1 and got[0].equal(message{Kind: KindPredict, ID: 1, Body: body}) true", got, err)
 	}
@@ -44,9 +40,7 @@ func TestBusypoll_RecvBusyPollAsks(t *testing.T) {
 func TestBusypoll_RecvBusyPollAsksOnce(t *testing.T) {
 	noLeak(t)
 	a, b := ends(t)
-	if err := a.Send(KindPredict, 1); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, a.Send(KindPredict, 1))
 	n := 0
 	handle := func(*Frame) { n++ }
 	if waited, err := b.RecvBusyPoll(time.Hour, handle); waited || err != nil { // had at once
@@ -67,31 +61,23 @@ func TestBusypoll_RecvBusyPollWaits(t *testing.T) {
 		done := make(chan error, 1)
 		go func() {
 			waited, err := b.RecvBusyPoll(time.Microsecond, func(*Frame) { n++ })
-			if !waited {
-				t.Error("it does not say that it waited: waited = false, want true")
-			}
+			assert.True(t, waited, "it does not say that it waited: waited = false, want true")
 			done <- err
 		}()
 		assert.Eventually(t, "the read waits", func() bool { return strings.Contains(assert.Stacks(), "IO wait") })
 		return done
 	}
 	done := receive()
-	if err := a.Send(KindPredict, 1); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, a.Send(KindPredict, 1))
 	if err := <-done; err != nil || n != 1 {
 		t.Errorf("%d frames, %v, want 1", n, err)
 	}
 	done = receive()
 	b.Interrupt()
-	if err := <-done; !errors.Is(err, ErrInterrupted) {
-		t.Errorf("interrupted: %v, want ErrInterrupted", err)
-	}
+	assert.ErrorIs(t, "interrupted", <-done, ErrInterrupted)
 	done = receive()
 	a.Close()
-	if err := <-done; !errors.Is(err, ErrClosed) {
-		t.Errorf("the other side closed: %v, want ErrClosed", err)
-	}
+	assert.ErrorIs(t, "the other side closed", <-done, ErrClosed)
 }
 
 // TestBusypoll_RecvBusyPollSeesEnd of the other side while it asks.
@@ -105,7 +91,5 @@ func TestBusypoll_RecvBusyPollSeesEnd(t *testing.T) {
 	}()
 	polling(t)
 	a.Close()
-	if err := <-done; !errors.Is(err, ErrClosed) {
-		t.Errorf("got %v, want ErrClosed", err)
-	}
+	assert.ErrorIs(t, "error at the end", <-done, ErrClosed)
 }

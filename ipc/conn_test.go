@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"pinion/tests/assert"
 )
 
 func TestConn_BodiesOfEverySizeArrive(t *testing.T) {
@@ -47,24 +49,18 @@ func TestConn_BodiesOfEverySizeArrive(t *testing.T) {
 func TestConn_BatchLiesBeforeBusyWorker(t *testing.T) {
 	noLeak(t)
 	front, end, err := Pair("test", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	guard(t, front)
 	worker, err := unix.Dup(int(end.Fd()))
 	if err == nil {
 		err = unix.SetNonblock(worker, true)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer unix.Close(worker)
 	defer end.Close()
 	body := filled(16<<10, 1)
 	for i := range 16 {
-		if err := front.Send(KindPredict, uint64(i), body); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, front.Send(KindPredict, uint64(i), body))
 	}
 	waiting, err := unix.IoctlGetInt(worker, unix.SIOCINQ)
 	if want := 16 * (HeaderSize + len(body)); err != nil || waiting != want {
@@ -78,24 +74,18 @@ func TestConn_BatchLiesBeforeBusyWorker(t *testing.T) {
 		}
 		wrote += n
 	}
-	if want := 16 * len(body); wrote != want {
-		t.Errorf("from the worker: %d bytes, want %d", wrote, want)
-	}
+	assert.Equal(t, "bytes of the worker", wrote, 16*len(body))
 }
 
 // TestPair_WorkersEndsShareTheirRoom: what a worker with many slots has sent, and the front has not read, is bounded.
 func TestPair_WorkersEndsShareTheirRoom(t *testing.T) {
 	room := func(many int) (bytes int) {
 		front, worker, err := Pair("test", many)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		defer front.Close()
 		defer worker.Close()
 		bytes, err = unix.GetsockoptInt(int(worker.Fd()), unix.SOL_SOCKET, unix.SO_SNDBUF)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		return bytes
 	}
 	if alone, each := room(1), room(100); each > alone || each > 2*minSendBuffer {
@@ -108,24 +98,16 @@ func TestConn_OwnKeepsBody(t *testing.T) {
 	a, b := ends(t)
 	for _, size := range []int{0, 100, ownedMin, InlineMax + 1} {
 		body := filled(size, 7)
-		if err := a.Send(KindSucceeded, 1, body); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, a.Send(KindSucceeded, 1, body))
 		var kept []byte
 		var release func()
 		for done := false; !done; {
-			if err := b.Recv(func(f *Frame) { kept, release = f.Own(); done = true }); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, b.Recv(func(f *Frame) { kept, release = f.Own(); done = true }))
 		}
 		// The next frame must not touch it.
-		if err := a.Send(KindSucceeded, 2, filled(size, 8)); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, a.Send(KindSucceeded, 2, filled(size, 8)))
 		receive(t, b, 1)
-		if !bytes.Equal(kept, body) {
-			t.Errorf("%d bytes: the body changed after Own: got %q, want %q", size, kept, body)
-		}
+		assert.True(t, bytes.Equal(kept, body), "%d bytes: the body changed after Own: got %q, want %q", size, kept, body)
 		if (release != nil) != (size >= ownedMin) {
 			t.Errorf("%d bytes: something to give back: %v, want %t", size, release != nil, size >= ownedMin)
 		}
@@ -139,13 +121,9 @@ func TestConn_FramesOfOneReadArriveInOrder(t *testing.T) {
 	a, b := ends(t)
 	const n = 2000
 	for i := range uint64(n) {
-		if err := a.Queue(KindPredict, i, filled(int(i%90), i)); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, a.Queue(KindPredict, i, filled(int(i%90), i)))
 	}
-	if err := a.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, a.Flush())
 	for i, m := range receive(t, b, n) {
 		if want := (message{Kind: KindPredict, ID: uint64(i), Body: filled(i%90, uint64(i))}); !m.equal(want) {
 			t.Fatalf("frame %d: got %v, want %v", i, m, want)
@@ -157,18 +135,14 @@ func TestConn_QueueDoesNotWrite(t *testing.T) {
 	var a *Conn
 	fd := rawEnd(t, &a)
 	defer unix.Close(fd)
-	if err := a.Queue(KindPredict, 1, []byte("{}")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, a.Queue(KindPredict, 1, []byte("{}")))
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := unix.IoctlGetInt(fd, unix.TIOCINQ); err != nil || n != 0 {
 		t.Errorf("%d bytes were written, error %v; want none before Flush", n, err)
 	}
-	if err := a.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, a.Flush())
 	if n, err := unix.IoctlGetInt(fd, unix.TIOCINQ); err != nil || n != HeaderSize+2 {
 		t.Errorf("%d bytes were written, error %v; want %d", n, err, HeaderSize+2)
 	}
@@ -185,9 +159,7 @@ func TestConn_Interrupt(t *testing.T) {
 		}
 	})
 	t.Run("loses nothing", func(t *testing.T) {
-		if err := a.Send(KindPredict, 5, []byte("{}")); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, a.Send(KindPredict, 5, []byte("{}")))
 		b.Interrupt()
 		if err := b.Recv(none); !errors.Is(err, ErrInterrupted) {
 			t.Fatalf("got %v, want ErrInterrupted", err)
@@ -202,9 +174,7 @@ func TestConn_Interrupt(t *testing.T) {
 		defer unix.Close(fd)
 		frame := wire(KindSucceeded, 0, 9, 3, filled(300, 9))
 		writeAll(t, fd, frame[:100])
-		if err := c.Recv(none); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, c.Recv(none))
 		result := make(chan error)
 		go func() { result <- c.Recv(none) }()
 		c.Interrupt() // it is in there, or on its way
@@ -224,9 +194,7 @@ func TestConn_Interrupt(t *testing.T) {
 		if err := b.Recv(none); !errors.Is(err, ErrInterrupted) {
 			t.Fatalf("got %v, want ErrInterrupted", err)
 		}
-		if err := a.Send(KindPredict, 6); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, a.Send(KindPredict, 6))
 		receive(t, b, 1)
 	})
 }
@@ -245,9 +213,7 @@ func TestConn_EndOfOtherSide(t *testing.T) {
 	t.Run("also where it left what was sent to it unread", func(t *testing.T) {
 		var c *Conn
 		fd := rawEnd(t, &c)
-		if err := c.Send(KindPredict, 1, filled(100, 1)); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, c.Send(KindPredict, 1, filled(100, 1)))
 		writeAll(t, fd, wire(KindSucceeded, 0, 1, 0, []byte("{}")))
 		unix.Close(fd)
 		got, err := untilError(c)
@@ -273,12 +239,8 @@ func TestConn_EndOfOtherSide(t *testing.T) {
 		var c *Conn
 		fd := rawEnd(t, &c)
 		unix.Close(fd)
-		if err := c.Send(KindPredict, 1); !errors.Is(err, ErrClosed) {
-			t.Errorf("got %v, want ErrClosed", err)
-		}
-		if err := c.Queue(KindPredict, 2); !errors.Is(err, ErrClosed) {
-			t.Errorf("the next: got %v, want ErrClosed", err)
-		}
+		assert.ErrorIs(t, "c.Send(KindPredict, 1)", c.Send(KindPredict, 1), ErrClosed)
+		assert.ErrorIs(t, "the next", c.Queue(KindPredict, 2), ErrClosed)
 	})
 }
 
@@ -289,32 +251,20 @@ func TestConn_Close(t *testing.T) {
 		result := make(chan error)
 		go func() { result <- a.Recv(func(*Frame) {}) }()
 		a.Close()
-		if err := <-result; !errors.Is(err, ErrClosed) {
-			t.Errorf("got %v, want ErrClosed", err)
-		}
-		if err := a.Recv(func(*Frame) {}); !errors.Is(err, ErrClosed) {
-			t.Errorf("the next Recv: got %v, want ErrClosed", err)
-		}
+		assert.ErrorIs(t, "result", <-result, ErrClosed)
+		assert.ErrorIs(t, "the next Recv", a.Recv(func(*Frame) {}), ErrClosed)
 		a.Interrupt() // does nothing, and does not fail
 	})
 	t.Run("ends what Send left to be written", func(t *testing.T) {
 		noLeak(t)
 		a, _ := ends(t) // the other end does not read
 		for i := range uint64(10) {
-			if err := a.Send(KindPredict, i, filled(InlineMax+int(i%2), i)); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, a.Send(KindPredict, i, filled(InlineMax+int(i%2), i)))
 		}
 		a.Close()
-		if err := a.Send(KindPredict, 99); !errors.Is(err, ErrClosed) {
-			t.Errorf("Send after Close: %v, want ErrClosed", err)
-		}
-		if err := a.Send(KindPredict, 99, filled(InlineMax+1, 1)); !errors.Is(err, ErrClosed) {
-			t.Errorf("Send of a large body after Close: %v, want ErrClosed", err)
-		}
-		if err := a.SendFile(KindSlot, 0, memoryFile(t, nil)); !errors.Is(err, ErrClosed) {
-			t.Errorf("SendFile after Close: %v, want ErrClosed", err)
-		}
+		assert.ErrorIs(t, "Send after Close", a.Send(KindPredict, 99), ErrClosed)
+		assert.ErrorIs(t, "Send of a large body after Close", a.Send(KindPredict, 99, filled(InlineMax+1, 1)), ErrClosed)
+		assert.ErrorIs(t, "SendFile after Close", a.SendFile(KindSlot, 0, memoryFile(t, nil)), ErrClosed)
 	})
 	t.Run("twice", func(t *testing.T) {
 		a, _ := ends(t)
@@ -355,19 +305,11 @@ func TestConn_Close(t *testing.T) {
 // TestConn_Unread: Unread counts what lies in the socket, until it is read.
 func TestConn_Unread(t *testing.T) {
 	near, far := ends(t)
-	if n := near.Unread(); n != 0 {
-		t.Errorf("%d bytes are unread before anything was sent, want 0", n)
-	}
-	if err := near.Send(KindPing, 1); err != nil {
-		t.Fatal(err)
-	}
+	assert.Equal(t, "unread bytes before anything was sent", near.Unread(), 0)
+	assert.NoError(t, near.Send(KindPing, 1))
 	if n := near.Unread(); n < HeaderSize {
 		t.Errorf("%d bytes are unread, want %d at least", n, HeaderSize)
 	}
-	if err := far.Recv(func(*Frame) {}); err != nil {
-		t.Fatal(err)
-	}
-	if n := near.Unread(); n != 0 {
-		t.Errorf("%d bytes are unread after all was read, want 0", n)
-	}
+	assert.NoError(t, far.Recv(func(*Frame) {}))
+	assert.Equal(t, "unread bytes after all was read", near.Unread(), 0)
 }

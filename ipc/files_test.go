@@ -2,12 +2,15 @@ package ipc
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"pinion/tests/assert"
 )
 
 // TestFiles_DescriptorsStayWithTheirFrames sends frames with and without descriptors in one batch, in rows of
@@ -66,29 +69,22 @@ func TestFiles_SendFilePassesDescriptor(t *testing.T) {
 	fd := rawEnd(t, &a)
 	defer unix.Close(fd)
 	var pipe [2]int
-	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, unix.Pipe2(pipe[:], unix.O_CLOEXEC))
 	defer unix.Close(pipe[0])
-	if err := a.SendFile(KindSlot, 3, pipe[1]); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, a.SendFile(KindSlot, 3, pipe[1]))
 	buf, oob := make([]byte, 100), make([]byte, 100)
 	n, oobn, flags, _, err := unix.Recvmsg(fd, buf, oob, unix.MSG_CMSG_CLOEXEC)
-	if err != nil || flags&unix.MSG_CTRUNC != 0 {
-		t.Fatalf("flags %#x, error %v, want 0", flags, err)
-	}
+	assert.NoError(t, err)
+	assert.EqualNow(t, "flags&unix.MSG_CTRUNC", flags&unix.MSG_CTRUNC, 0)
 	if want := wire(KindSlot, FlagFile, 3, 0, nil); string(buf[:n]) != string(want) {
 		t.Errorf("got % x, want % x", buf[:n], want)
 	}
 	messages, err := unix.ParseSocketControlMessage(oob[:oobn])
-	if err != nil || len(messages) != 1 {
-		t.Fatalf("%d control messages, error %v, want 1", len(messages), err)
-	}
+	assert.NoError(t, err)
+	assert.EqualNow(t, "len(messages)", len(messages), 1)
 	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) != 1 {
-		t.Fatalf("%d descriptors, error %v, want 1", len(fds), err)
-	}
+	assert.NoError(t, err)
+	assert.EqualNow(t, "len(fds)", len(fds), 1)
 	if _, err := unix.Write(fds[0], []byte("hello")); err != nil {
 		t.Fatal(err)
 	}
@@ -109,9 +105,7 @@ func TestFiles_ThatAreNoBodies(t *testing.T) {
 	fd := rawEnd(t, &a)
 	defer unix.Close(fd)
 	var pipe [2]int
-	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, unix.Pipe2(pipe[:], unix.O_CLOEXEC))
 	for i, of := range []int{pipe[0], pipe[1], fd, memoryFile(t, nil)} {
 		writeAll(t, fd, wire(KindSucceeded, FlagFile, uint64(i), 0, nil), of)
 		if of != fd {
@@ -124,9 +118,7 @@ func TestFiles_ThatAreNoBodies(t *testing.T) {
 		}
 	}
 	dir, err := unix.Open(t.TempDir(), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer unix.Close(dir)
 	writeAll(t, fd, wire(KindSucceeded, FlagFile, 9, 0, nil), dir)
 	got, err := untilError(a)
@@ -175,9 +167,7 @@ func TestFiles_DescriptorsOutOfPlace(t *testing.T) {
 			if !errors.Is(err, ErrProtocol) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %v, want ErrProtocol that says %q", err, c.says)
 			}
-			if len(got) != c.frames {
-				t.Errorf("got %v, want %d frames", got, c.frames)
-			}
+			assert.Equal(t, fmt.Sprintf("%v", got), len(got), c.frames)
 		})
 	}
 }
@@ -191,16 +181,10 @@ func TestFiles_CloseClosesUnclaimedDescriptors(t *testing.T) {
 	body := memoryFile(t, []byte("body"))
 	writeAll(t, fd, wire(KindSucceeded, FlagFile, 1, 0, nil)[:10], body)
 	unix.Close(body)
-	if err := a.Recv(func(f *Frame) { t.Errorf("got %v out of half a header, want nothing", keep(f)) }); err != nil {
-		t.Fatal(err)
-	}
-	if a.read.files.len() != 1 {
-		t.Fatalf("the descriptor was not kept: got %d, want 1", a.read.files.len())
-	}
+	assert.NoError(t, a.Recv(func(f *Frame) { t.Errorf("got %v out of half a header, want nothing", keep(f)) }))
+	assert.EqualNow(t, "the descriptor", a.read.files.len(), 1)
 	a.Close()
-	if a.read.files.len() != 0 {
-		t.Errorf("the descriptor was not closed: got %d, want 0", a.read.files.len())
-	}
+	assert.Equal(t, "the descriptor", a.read.files.len(), 0)
 }
 
 // TestFiles_QueueIn: a large body goes to the file that the caller makes, and to a memory file where it makes none or
@@ -211,9 +195,7 @@ func TestFiles_QueueIn(t *testing.T) {
 	var used *os.File
 	for what, create := range map[string]func(int64) (*os.File, error){
 		"a file": func(size int64) (*os.File, error) {
-			if size != int64(len(body)) {
-				t.Errorf("a file of %d bytes is asked for, want %d", size, int64(len(body)))
-			}
+			assert.Equal(t, "size", size, int64(len(body)))
 			file, err := os.CreateTemp(t.TempDir(), "")
 			used = file
 			return file, err
@@ -222,12 +204,8 @@ func TestFiles_QueueIn(t *testing.T) {
 		"a full disk": func(int64) (*os.File, error) { return os.OpenFile("/dev/full", os.O_RDWR, 0) },
 	} {
 		a, b := ends(t)
-		if err := a.QueueIn(create, KindPredict, 0, 7, body[:9], body[9:]); err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
-		if err := a.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, a.QueueIn(create, KindPredict, 0, 7, body[:9], body[9:]), what)
+		assert.NoError(t, a.Flush())
 		got := receive(t, b, 1)[0]
 		if want := (message{Kind: KindPredict, Flags: FlagFile, ID: 7, Body: body}); !got.equal(want) {
 			t.Errorf("%s: got another body: got.equal(want) = false, want true", what)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"pinion/tests/assert"
 )
 
 // maxFuzzed bounds what one run costs.
@@ -118,9 +120,7 @@ func checkRest(t *testing.T, rest []byte, err error) {
 	h, bad := parseHeader(rest)
 	switch {
 	case bad != nil || h.flags&FlagFile != 0: // no descriptor ever comes here
-		if !errors.Is(err, ErrProtocol) {
-			t.Errorf("a violation gives %v, want ErrProtocol", err)
-		}
+		assert.ErrorIs(t, "a violation", err, ErrProtocol)
 	case err != nil:
 		t.Errorf("a good header gives %v", err)
 	case len(rest) >= HeaderSize+int(h.length):
@@ -154,9 +154,7 @@ func FuzzConn(f *testing.F) {
 		got, err := untilError(c)
 		c.Close()
 		<-done
-		if !sameFrames(got, want) {
-			t.Errorf("%d frames, want %d", len(got), len(want))
-		}
+		assert.True(t, sameFrames(got, want), "%d frames, want %d", len(got), len(want))
 		if errors.Is(err, ErrProtocol) != errors.Is(wantErr, ErrProtocol) {
 			t.Errorf("got %v, want %v", err, wantErr)
 		}

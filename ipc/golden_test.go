@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"pinion/tests/assert"
 )
 
 var update = flag.Bool("update", false, "write the golden files, and the examples of PROTOCOL.md")
@@ -147,22 +149,16 @@ func goldenFile(name string) string { return filepath.Join("testdata", "golden",
 func golden(t *testing.T, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(goldenFile(name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var b []byte
 	for line := range strings.Lines(string(text)) {
 		line, _, _ = strings.Cut(line, "|")
 		_, digits, _ := strings.Cut(line, " ")
 		part, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(digits), " ", ""))
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		assert.NoError(t, err, name)
 		b = append(b, part...)
 	}
-	if got := hex.Dump(b); got != string(text) {
-		t.Fatalf("%s is not the table of the bytes that it holds: got %.300q, want %q", name, got, string(text))
-	}
+	assert.EqualNow(t, name, hex.Dump(b), string(text))
 	return b
 }
 
@@ -204,9 +200,7 @@ func sent(t *testing.T, e example, n int) []byte {
 			err = c.Flush()
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return readAll(t, fd, n)
 }
 
@@ -254,9 +248,7 @@ func TestGolden_EveryKindHasExample(t *testing.T) {
 		t.Errorf("got no example of Kind%s, want one", name)
 	}
 	files, err := os.ReadDir(filepath.Dir(goldenFile("")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, f := range files {
 		if !slices.Contains(names, f.Name()) {
 			t.Errorf("%s is not an example's: got %.300q, want %q among them", f.Name(), names, f.Name())
@@ -270,9 +262,7 @@ var blocks = regexp.MustCompile("(?s)<!-- golden: ([\\w-]+) -->\n```\n(.*?)```\n
 // TestGolden_ProtocolShowsGoldenFiles: the examples of PROTOCOL.md are the golden files, each once.
 func TestGolden_ProtocolShowsGoldenFiles(t *testing.T) {
 	text, err := os.ReadFile("PROTOCOL.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	shown := make(map[string]string)
 	for _, m := range blocks.FindAllStringSubmatch(string(text), -1) {
 		if _, twice := shown[m[1]]; twice {
@@ -282,9 +272,7 @@ func TestGolden_ProtocolShowsGoldenFiles(t *testing.T) {
 	}
 	for _, e := range examples() {
 		want, err := os.ReadFile(goldenFile(e.name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		if got, ok := shown[e.name]; !ok || got != string(want) {
 			t.Errorf("PROTOCOL.md shows %s as\n%s, want\n%s", e.name, got, want)
 		}
@@ -294,9 +282,7 @@ func TestGolden_ProtocolShowsGoldenFiles(t *testing.T) {
 		t.Errorf("PROTOCOL.md shows %s, want a golden file of it", name)
 	}
 	for name := range kinds() {
-		if !strings.Contains(string(text), "`"+name+"`") {
-			t.Errorf("PROTOCOL.md does not name %s: got %.300q, want it to contain %q", name, string(text), "`"+name+"`")
-		}
+		assert.Contains(t, "PROTOCOL.md does not name "+name, string(text), "`"+name+"`")
 	}
 }
 
@@ -305,29 +291,21 @@ func writeGolden(t *testing.T) {
 	tables := make(map[string]string)
 	for _, e := range examples() {
 		tables[e.name] = hex.Dump(wire(e.Kind, e.Flags, e.ID, e.Nanos, e.Body))
-		if err := os.WriteFile(goldenFile(e.name), []byte(tables[e.name]), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(goldenFile(e.name), []byte(tables[e.name]), 0o644))
 	}
 	text, err := os.ReadFile("PROTOCOL.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	text = blocks.ReplaceAllFunc(text, func(block []byte) []byte {
 		name := string(blocks.FindSubmatch(block)[1])
 		return []byte("<!-- golden: " + name + " -->\n```\n" + tables[name] + "```\n")
 	})
-	if err := os.WriteFile("PROTOCOL.md", text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile("PROTOCOL.md", text, 0o644))
 }
 
 // TestProtocol_NamesLongestInlineBody: the bodies that PROTOCOL.md bounds have the bound that is compiled in.
 func TestProtocol_NamesLongestInlineBody(t *testing.T) {
 	text, err := os.ReadFile("PROTOCOL.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	bounds := regexp.MustCompile(`(?:above|more than|to [\d ]+ \() ?(\d+) MiB`).FindAllStringSubmatch(string(text), -1)
 	if len(bounds) < 3 {
 		t.Fatalf("got %d bounds of a body in PROTOCOL.md, want 3 or more", len(bounds))

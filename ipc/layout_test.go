@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // The other side of the protocol is C and Python. These tests read its sources: a change on one side alone fails.
@@ -36,9 +38,7 @@ var (
 func readHeader(t *testing.T, path string) cHeader {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	source := cComment.ReplaceAllString(string(text), "")
 	var b strings.Builder
 	b.WriteString("package c\n")
@@ -124,9 +124,7 @@ func TestLayout_PageOfWorker(t *testing.T) {
 		"PX_CLAIM_QUEUED": uint64(ClaimQueued), "PX_CLAIM_RUNNING": uint64(ClaimRunning),
 		"PX_CLAIM_REVOKED": uint64(ClaimRevoked),
 	} {
-		if got := h.number(t, name); got != want {
-			t.Errorf("%s is %#x, want %#x", name, got, want)
-		}
+		assert.Equal(t, name, h.number(t, name), want)
 	}
 	page, slot, consumed := h.layout(t, "px_page"), h.layout(t, "px_slot_page"), h.layout(t, "px_consumed")
 	out := h.layout(t, "px_out_page")
@@ -161,9 +159,7 @@ func TestLayout_PageOfWorker(t *testing.T) {
 		"a slot's claims":     {slot["claims"], offClaims},
 		"the end of the last": {slot["pad3"], offClaims + 8*Claims},
 	} {
-		if c.got != c.want {
-			t.Errorf("%s: at %d in the header, want %d", what, c.got, c.want)
-		}
+		assert.Equal(t, what+": the header", c.got, c.want)
 	}
 }
 
@@ -183,8 +179,6 @@ func TestLayout_FramesOfWorker(t *testing.T) {
 	for name, want := range map[string]uint64{
 		"PX_HEADER": HeaderSize, "PX_INLINE_MAX": InlineMax,
 	} {
-		if got := h.number(t, name); got != want {
-			t.Errorf("%s is %d, want %d", name, got, want)
-		}
+		assert.Equal(t, name, h.number(t, name), want)
 	}
 }

@@ -1,10 +1,13 @@
 package ipc
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"pinion/tests/assert"
 )
 
 // TestLogpipe_LogPipeIsHandedOver, once, and closed if it is not taken.
@@ -15,23 +18,17 @@ func TestLogpipe_LogPipeIsHandedOver(t *testing.T) {
 	defer unix.Close(fd)
 	for _, isTaken := range []bool{true, false} {
 		ours, theirs, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		writeAll(t, fd, AppendHeader(nil, KindLogPipe, FlagFile, 64, 0, 0), int(ours.Fd()))
 		ours.Close()
 		got := -1
 		err = c.Recv(func(f *Frame) {
 			if isTaken {
 				got = f.Descriptor()
-				if again := f.Descriptor(); again != -1 {
-					t.Errorf("the descriptor was handed over twice, as %d and %d, want -1", got, again)
-				}
+				assert.Equal(t, fmt.Sprintf("the descriptor was handed over twice, as %d", got), f.Descriptor(), -1)
 			}
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		if isTaken {
 			unix.Close(got)
 		}

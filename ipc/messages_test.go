@@ -2,9 +2,12 @@ package ipc
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // exampleBody returns the body of an example of PROTOCOL.md.
@@ -52,18 +55,14 @@ func TestMessages_OfProtocol(t *testing.T) {
 		"forked":    {parsed(ParseForked(body("forked"))), Forked{PID: 4711}},
 		"failure":   {FailureError(body("failed")), "ValueError: no such voice"},
 	} {
-		if !reflect.DeepEqual(c.got, c.want) {
-			t.Errorf("%s: got %+v, want %+v", name, c.got, c.want)
-		}
+		assert.True(t, reflect.DeepEqual(c.got, c.want), "%s: got %+v, want %+v", name, c.got, c.want)
 	}
 	if report, err := ParseCUDA(body("cuda")); err != nil || report["state"] != "absent" {
 		t.Errorf("cuda: got %v, %v, want absent", report, err)
 	}
 	config := WorkerConfig{Python: "python3", Ref: "run.py", GPULost: []string{"CUDA error"}, Preload: true}
 	text, err := config.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if got, err := ParseWorkerConfig(text); err != nil || !reflect.DeepEqual(got, config) {
 		t.Errorf("config: got %+v, %v, want %+v", got, err, config)
 	}
@@ -138,9 +137,7 @@ func TestMessages_ParseAnswer(t *testing.T) {
 
 func TestMessages_EveryKindHasItsName(t *testing.T) {
 	for name, value := range kinds() {
-		if got := Kind(value).String(); got != name {
-			t.Errorf("kind %d is called %s, want %s", value, got, name)
-		}
+		assert.Equal(t, fmt.Sprintf("kind %d", value), Kind(value).String(), name)
 	}
 	for _, none := range []Kind{0, 4, 254} {
 		if got := none.String(); !strings.HasPrefix(got, "unknown (") {

@@ -1,12 +1,15 @@
 package ipc
 
 import (
+	"fmt"
 	"runtime"
 	"sync/atomic"
 	"testing"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"pinion/tests/assert"
 )
 
 // other is a second mapping of a page: the worker's.
@@ -15,13 +18,9 @@ type other []byte
 func page(t *testing.T) (*Page, other) {
 	t.Helper()
 	p, err := NewPage()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	mem, err := unix.Mmap(int(p.File().Fd()), 0, PageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() {
 		if err := unix.Munmap(mem); err != nil {
 			t.Error(err)
@@ -54,21 +53,16 @@ func TestPage_IsShared(t *testing.T) {
 	for _, i := range []int{0, 1, MaxSlots - 1} {
 		s, base := p.Slot(i), pageHeader+i*pageSlot
 		id := MakeID(uint64(i)+77, 63)
-		if s.Running() != 0 || s.Claim(id) != ClaimFree {
-			t.Errorf("slot %d is not empty, want Running 0 and Claim %d", i, ClaimFree)
-		}
+		assert.Equal(t, "s.Running()", s.Running(), 0)
+		assert.Equal(t, "s.Claim(id)", s.Claim(id), ClaimFree)
 		s.Queue(id)
-		if got := o.word(base + offClaims + 8*63).Load(); got != id<<2|1 {
-			t.Errorf("slot %d: the queued word is %#x, want %#x", i, got, id<<2|1)
-		}
+		assert.Equal(t, fmt.Sprintf("slot %d: the queued word", i), o.word(base+offClaims+8*63).Load(), id<<2|1)
 		if !o.claim(i, id) || s.Running() != id || s.Claim(id) != ClaimRunning {
 			t.Errorf("slot %d: it runs %#x in state %d, want %#x claimed and running", i, s.Running(), s.Claim(id), id)
 		}
 		for again, want := range map[bool]uint64{false: id, true: id | 1<<63} {
 			s.SetCancel(id, again)
-			if got := o.word(base + offCancel).Load(); got != want {
-				t.Errorf("slot %d: the cancel word is %#x, want %#x", i, got, want)
-			}
+			assert.Equal(t, fmt.Sprintf("slot %d: the cancel word", i), o.word(base+offCancel).Load(), want)
 		}
 	}
 }
@@ -77,9 +71,8 @@ func TestPage_IDs(t *testing.T) {
 	for claim := range Claims {
 		for _, serial := range []uint64{0, 1, 2, 1 << 40} {
 			id := MakeID(serial, claim)
-			if ClaimIndex(id) != claim || id/Claims != serial {
-				t.Errorf("serial %d and claim %d became %#x, want both in it", serial, claim, id)
-			}
+			assert.Equal(t, "ClaimIndex(id)", ClaimIndex(id), claim)
+			assert.Equal(t, "id/Claims", id/Claims, serial)
 		}
 	}
 }
@@ -93,9 +86,7 @@ func TestPage_ClaimMoves(t *testing.T) {
 	if s.Claim(second) != ClaimFree || s.Revoke(second) || o.claim(3, second) {
 		t.Error("another id of the same word was taken for the one in it, want neither side to get it")
 	}
-	if s.Running() != 0 {
-		t.Errorf("a claim that failed left %#x running, want 0", s.Running())
-	}
+	assert.Equal(t, "running after a claim that failed", s.Running(), 0)
 	if !s.Revoke(first) || s.Claim(first) != ClaimRevoked {
 		t.Errorf("a queued id could not be revoked, want s.Revoke(first) true and Claim %d", ClaimRevoked)
 	}
@@ -109,9 +100,8 @@ func TestPage_ClaimMoves(t *testing.T) {
 	if !o.claim(3, second) || o.claim(3, second) || s.Revoke(second) {
 		t.Error("a running id was taken once more, want o.claim(3, second) true, then false and s.Revoke(second) false")
 	}
-	if s.Claim(second) != ClaimRunning || s.Claim(first) != ClaimFree {
-		t.Errorf("states %d and %d, want %d and %d", s.Claim(second), s.Claim(first), ClaimRunning, ClaimFree)
-	}
+	assert.Equal(t, "s.Claim(second)", s.Claim(second), ClaimRunning)
+	assert.Equal(t, "s.Claim(first)", s.Claim(first), ClaimFree)
 }
 
 // TestPage_ClaimRace has the two sides reach for the same ids at once, a million times: exactly one gets each, and
@@ -189,24 +179,16 @@ func TestPage_ConsumedTellsWhatWasWritten(t *testing.T) {
 	}{"stdout": {p.Stdout(), offStdout}, "stderr": {p.Stderr(), offStderr}} {
 		t.Run(name, func(t *testing.T) {
 			var fds [2]int
-			if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
-				t.Fatal(err)
-			}
-			if err := unix.SetNonblock(fds[0], true); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, unix.Pipe2(fds[:], unix.O_CLOEXEC))
+			assert.NoError(t, unix.SetNonblock(fds[0], true))
 			done := make(chan uint64)
 			go func() { done <- takeAll(t, fds[0], c.counter) }()
 			written := uint64(0)
 			for i := range 20_000 {
 				n, err := unix.Write(fds[1], filled(1+i%30, 1))
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.NoError(t, err)
 				written += uint64(n)
-				if got := o.position(t, c.offset, fds[1]); got != written {
-					t.Fatalf("write %d: the position is %d, want %d", i, got, written)
-				}
+				assert.EqualNow(t, fmt.Sprintf("write %d: the position", i), o.position(t, c.offset, fds[1]), written)
 			}
 			unix.Close(fds[1])
 			if total := <-done; total != written || c.counter.Bytes() != written {
@@ -245,9 +227,7 @@ func (o other) position(t *testing.T, offset, fd int) uint64 {
 		before, taken := o.word(offset).Load(), o.word(offset+8).Load()
 		if before%2 == 0 {
 			left, err := unix.IoctlGetInt(fd, unix.TIOCINQ)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			if o.word(offset).Load() == before {
 				return taken + uint64(left)
 			}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"pinion/tests/assert"
 )
 
 // TestShared_Tensors: large tensors that lie in a request's file stay there; what else lies there is copied before the
@@ -25,9 +27,7 @@ func TestShared_Tensors(t *testing.T) {
 		[]byte(`{"a":`), head(large), large, []byte(`,"b":`), head(small), small, []byte(`,"c":`),
 		head(heap), heap, []byte(`}`),
 	}
-	if err := c.QueuePredict(64, 0, nil, file, nil, nil, parts...); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, c.QueuePredict(64, 0, nil, file, nil, nil, parts...))
 	copy(small, "reused")
 	go func() { _ = c.Flush() }()
 	moved := head(large)
@@ -41,9 +41,7 @@ func TestShared_Tensors(t *testing.T) {
 	if got := readAll(t, fd, len(want)); !bytes.Equal(got, want) {
 		t.Errorf("sent %d bytes: %.200q, want %.200q", len(got), got, want)
 	}
-	if parts[1][2]&elsewhere != 0 {
-		t.Errorf("the caller's parts, which may be sent again, were changed: got %d, want 0", parts[1][2]&elsewhere)
-	}
+	assert.Equal(t, "the caller's parts, which may be sent again", parts[1][2]&elsewhere, 0)
 }
 
 // TestShared_Answer: a worker's tensor lies in its request's file, in the room or where an input was, or it is refused.

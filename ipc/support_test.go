@@ -20,9 +20,7 @@ func ends(t testing.TB) (a, b *Conn) {
 	t.Helper()
 	fd := rawEnd(t, &a)
 	b, err := NewConn(fd, "b")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	guard(t, b)
 	return a, b
 }
@@ -31,9 +29,7 @@ func ends(t testing.TB) (a, b *Conn) {
 func rawEnd(t testing.TB, c **Conn) int {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if *c, err = NewConn(fds[0], "a"); err != nil {
 		t.Fatal(err)
 	}
@@ -139,9 +135,7 @@ func readAll(t testing.TB, fd, n int) []byte {
 func memoryFile(t testing.TB, body []byte) int {
 	t.Helper()
 	fd, err := bodyFile(nil, 0, [][]byte{body})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return fd
 }
 
@@ -173,8 +167,6 @@ func noLeak(t *testing.T) {
 func mappedBodies(t testing.TB) int {
 	t.Helper()
 	maps, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return strings.Count(string(maps), "pinion-body")
 }

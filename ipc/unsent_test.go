@@ -3,9 +3,12 @@ package ipc
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"pinion/tests/assert"
 )
 
 // outlived returns a channel to a worker that has died with frames unsent: these are all bytes of its stream, of which
@@ -13,9 +16,7 @@ import (
 func outlived(t *testing.T, stream []byte, sent, begin int) (got []message, err error) {
 	t.Helper()
 	p, err := NewPage()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer p.Close()
 	var c *Conn
 	fd := rawEnd(t, &c)
@@ -63,9 +64,7 @@ func TestUnsent_ArrivesOnce(t *testing.T) {
 			if err != nil {
 				t.Fatalf("cut off at %d: %v", sent, err)
 			}
-			if len(got) != 5 {
-				t.Fatalf("cut off at %d: got %d frames, want 5", sent, len(got))
-			}
+			assert.EqualNow(t, fmt.Sprintf("cut off at %d: frames", sent), len(got), 5)
 			for i, m := range got {
 				if m.ID != uint64(i) || len(m.Body) != 50*i {
 					t.Fatalf("cut off at %d: frame %d is %+v, want ID %d and len(Body) %d bytes", sent, i, m, uint64(i), 50*i)
@@ -92,9 +91,7 @@ func TestUnsent_OfLargeFrame(t *testing.T) {
 // TestUnsent_OfNothing: what is said to lie in the page does not fit what came.
 func TestUnsent_OfNothing(t *testing.T) {
 	p, err := NewPage()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer p.Close()
 	const at = pageHeader + MaxSlots*pageSlot
 	for _, c := range []struct{ begin, length, position uint64 }{
@@ -102,16 +99,12 @@ func TestUnsent_OfNothing(t *testing.T) {
 	} {
 		p.word(at + offOutBegin).Store(c.begin)
 		p.word(at + offOutLen).Store(c.length)
-		if rest := p.Slot(0).unsent(c.position); len(rest) != 0 {
-			t.Errorf("%+v: got %d bytes, want none", c, len(rest))
-		}
+		assert.Equal(t, fmt.Sprintf("%+v: bytes", c), len(p.Slot(0).unsent(c.position)), 0)
 	}
 	p.word(at + offOutBegin).Store(10)
 	p.word(at + offOutLen).Store(5)
 	for position, want := range map[uint64]int{10: 5, 12: 3, 15: 0} {
-		if rest := p.Slot(0).unsent(position); len(rest) != want {
-			t.Errorf("from %d: got %d bytes, want %d", position, len(rest), want)
-		}
+		assert.Equal(t, fmt.Sprintf("from %d: bytes", position), len(p.Slot(0).unsent(position)), want)
 	}
 }
 

@@ -82,9 +82,7 @@ func TestWriter_SendDoesNotWait(t *testing.T) {
 		case 1:
 			want[i].Body = nil
 		}
-		if err := a.Send(want[i].Kind, want[i].ID, want[i].Body); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, a.Send(want[i].Kind, want[i].ID, want[i].Body))
 	}
 	for i, got := range receive(t, b, n) {
 		if !got.equal(want[i]) {
@@ -96,33 +94,23 @@ func TestWriter_SendDoesNotWait(t *testing.T) {
 // TestWriter_SmallFrameBehindLargeBody: who sends while another's body waits for the reader does not wait with it.
 func TestWriter_SmallFrameBehindLargeBody(t *testing.T) {
 	a, b := ends(t)
-	if err := a.Send(KindPredict, 1, filled(InlineMax, 1)); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Send(KindPredict, 2, []byte("{}")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, a.Send(KindPredict, 1, filled(InlineMax, 1)))
+	assert.NoError(t, a.Send(KindPredict, 2, []byte("{}")))
 	if got := receive(t, b, 2); got[0].ID != 1 || got[1].ID != 2 {
 		t.Errorf("got %v, want the frames of ids 1 and 2", got)
 	}
 	// The goroutine that finished the body leaves the writer to others.
-	if err := a.Send(KindPredict, 3); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, a.Send(KindPredict, 3))
 	receive(t, b, 1)
 }
 
 // TestWriter_IdleWriterGivesMemoryBack: one large frame must not cost for ever.
 func TestWriter_IdleWriterGivesMemoryBack(t *testing.T) {
 	a, b := ends(t)
-	if err := a.Send(KindPredict, 1, filled(InlineMax, 1)); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, a.Send(KindPredict, 1, filled(InlineMax, 1)))
 	receive(t, b, 1)
 	for i := range uint64(2) { // both of its buffers are used again
-		if err := a.Send(KindPredict, i); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, a.Send(KindPredict, i))
 		receive(t, b, 1)
 	}
 	held := func() int {
@@ -140,12 +128,8 @@ func TestWriter_CloseOfFullWriterClosesWhatWaits(t *testing.T) {
 	fd := rawEnd(t, &a)
 	defer unix.Close(fd)
 	for i := range uint64(20) {
-		if err := a.Send(KindPredict, i, filled(1<<20, i)); err != nil {
-			t.Fatal(err)
-		}
-		if err := a.SendFile(KindSlot, i, memoryFile(t, []byte("x"))); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, a.Send(KindPredict, i, filled(1<<20, i)))
+		assert.NoError(t, a.SendFile(KindSlot, i, memoryFile(t, []byte("x"))))
 	}
 	a.Close()
 }
@@ -160,27 +144,19 @@ func TestWriter_LargePartsBetweenSmallOnesAndFiles(t *testing.T) {
 	for round := range uint64(40) {
 		for i, parts := range shapes {
 			id := round<<8 | uint64(i)
-			if err := a.Queue(KindLog, id, parts...); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, a.Queue(KindLog, id, parts...))
 			want = append(want, message{Kind: KindLog, ID: id, Body: bytes.Join(parts, nil)})
 		}
 		if round%3 == 0 { // next to a large part, and next to another file
 			for i := range round%2 + 1 {
-				if err := a.write.enqueue(memoryFile(t, small), KindSucceeded, FlagFile, i, 0, 0, nil); err != nil {
-					t.Fatal(err)
-				}
+				assert.NoError(t, a.write.enqueue(memoryFile(t, small), KindSucceeded, FlagFile, i, 0, 0, nil))
 				want = append(want, message{Kind: KindSucceeded, Flags: FlagFile, ID: i, Body: small})
 			}
-			if err := a.Queue(KindLog, round, large); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, a.Queue(KindLog, round, large))
 			want = append(want, message{Kind: KindLog, ID: round, Body: large})
 		}
 	}
-	if err := a.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, a.Flush())
 	for i, got := range receive(t, b, len(want)) {
 		if !got.equal(want[i]) {
 			t.Fatalf("frame %d: got %v, want %v", i, got, want[i])

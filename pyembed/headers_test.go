@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // declaration matches a function or a variable of a header that a C file defines. Functions that are inline are not
@@ -22,9 +24,7 @@ func TestHeaders_DeclareOneFile(t *testing.T) {
 	aside, found := regexp.MustCompile(`(?m)//.*|^typedef .*|^struct px_\w+;`), 0 // comments, and declarations of types
 	for _, header := range headers {
 		text, err := os.ReadFile(header)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		file := strings.TrimSuffix(header, ".h") + ".c"
 		code, err := os.ReadFile(file)
 		if err != nil && !os.IsNotExist(err) {

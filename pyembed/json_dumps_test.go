@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 func TestJSONDumps_Values(t *testing.T) {
@@ -172,9 +174,7 @@ func TestJSONDumps_Values(t *testing.T) {
 				"value": c.value, "fallback": c.fallback, "pair": c.pair,
 				"want": c.want, "want_expr": c.wantExpr, "error": c.err,
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			check(t, "check_dump", string(data))
 		})
 	}

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // FuzzJSONBridge compares the bridge with Python's json.loads, made stricter
@@ -30,9 +32,7 @@ func FuzzJSONBridge(f *testing.F) {
 		// through the grammar instead; what it answers does not matter.
 		_ = json.Valid(text)
 		complaint, err := b.call("fuzz", text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		if len(complaint) > 0 {
 			t.Fatalf("%q: %s, want none", text, complaint)
 		}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 func TestJSONLoads_Values(t *testing.T) {
@@ -165,9 +167,7 @@ func TestJSONLoads_Values(t *testing.T) {
 				"text": hex.EncodeToString([]byte(c.text)), "want": c.want,
 				"error": c.err,
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			check(t, "check_load", string(data))
 		})
 	}
@@ -192,9 +192,7 @@ func TestJsonLoads_JSONDigits(t *testing.T) {
 	}
 	load := func(text, want string) {
 		data, err := json.Marshal(map[string]string{"text": hex.EncodeToString([]byte(text)), "want": want, "error": ""})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		check(t, "check_load", string(data))
 	}
 	load("["+strings.Join(texts, ",")+"]", "["+strings.Join(wants, ",")+"]")
@@ -213,9 +211,7 @@ func TestJsonLoads_JSONDigits(t *testing.T) {
 				"text": hex.EncodeToString([]byte(text)), "want": "",
 				"error": "invalid JSON at byte " + at + ": text after the value",
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			check(t, "check_load", string(data))
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // testBridge is the one interpreter of this test process, started by the first test that wants it.
@@ -44,9 +46,7 @@ print(get("LIBDIR"), get("INSTSONAME"), sys.base_prefix, sep="\n")`).Output()
 func bridge(tb testing.TB) *jsonBridge {
 	tb.Helper()
 	b, err := testBridge()
-	if err != nil {
-		tb.Fatalf("no interpreter for the tests (PINION_TEST_PYTHON names one): %v", err)
-	}
+	assert.NoError(tb, err, "no interpreter for the tests (PINION_TEST_PYTHON names one")
 	return b
 }
 
@@ -54,9 +54,7 @@ func bridge(tb testing.TB) *jsonBridge {
 func check(t *testing.T, function, data string) {
 	t.Helper()
 	complaint, err := bridge(t).call(function, []byte(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if len(complaint) > 0 {
 		t.Errorf("got %q, %d, want none", string(complaint), len(complaint))
 	}
@@ -112,8 +110,6 @@ func TestJSON_Speed(t *testing.T) {
 		t.Skip("PINION_TEST_SPEED is not set")
 	}
 	report, err := bridge(t).call("speed", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Logf("\n%s", report)
 }

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // workerEnv makes this test binary a worker: it holds a Config and what the worker's Python reads, as JSON.
@@ -51,9 +53,7 @@ func workerPython(t *testing.T) (python, library string) {
 	out, err := exec.Command(python, "-c", `import sys, sysconfig
 get = sysconfig.get_config_var
 print(sys.executable, get("LIBDIR"), get("INSTSONAME"), sep="\n")`).Output()
-	if err != nil {
-		t.Fatalf("no interpreter for the tests (PINION_TEST_PYTHON names one): %v", err)
-	}
+	assert.NoError(t, err, "no interpreter for the tests (PINION_TEST_PYTHON names one")
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	library = filepath.Join(lines[1], lines[2])
 	if _, err := os.Stat(library); err != nil {
@@ -67,13 +67,9 @@ print(sys.executable, get("LIBDIR"), get("INSTSONAME"), sep="\n")`).Output()
 func TestWorker_Scripts(t *testing.T) {
 	python, library := workerPython(t)
 	sdk, err := filepath.Abs("sdk")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	binary, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	scripts, err := filepath.Glob("testdata/worker_*.py")
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("got no scripts: %v, want at least one", err)

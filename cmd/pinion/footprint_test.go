@@ -109,9 +109,7 @@ func TestFootprint_Requests(t *testing.T) {
 func footprint(t *testing.T, python, model string, requests []request) (allocs, size int) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"run.py": footprintModel, "cog.yaml": "run: run.py:" + model + "\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	socket := filepath.Join(dir, "s")
 	ended := make(chan int, 1)
@@ -124,9 +122,7 @@ func footprint(t *testing.T, python, model string, requests []request) (allocs, 
 	c := dial(t, socket)
 	defer func() {
 		c.exchange(t, plain("POST /shutdown", "Content-Length: 0\r\n"))
-		if code := <-ended; code != 0 {
-			t.Errorf("got exit code %d of the server, want 0", code)
-		}
+		assert.Equal(t, "exit code of the server", <-ended, 0)
 	}()
 	c.awaitReady(t)
 	const warmUp, windows, rounds = 500, 8, 250

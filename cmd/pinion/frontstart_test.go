@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"pinion/cmd/pinion/internal/cli"
+	"pinion/tests/assert"
 )
 
 // countedFront is the environment variable that makes the test's program a front that counts what it allocates.
@@ -89,9 +90,7 @@ func TestFootprint_StartOfFront(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{"run.py": footprintModel, "cog.yaml": "run: run.py:echo\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	startFront(t, dir, python) // the first one may have to write the cog package
 	counts := startFront(t, dir, python)
@@ -130,16 +129,10 @@ func startFront(t *testing.T, dir, python string) map[string]int {
 	var out bytes.Buffer
 	front.Stdout = &out
 	stdin, err := front.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	stderr, err := front.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := front.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
+	assert.NoError(t, front.Start())
 	var log strings.Builder
 	for lines := bufio.NewScanner(stderr); lines.Scan(); {
 		log.WriteString(lines.Text() + "\n")

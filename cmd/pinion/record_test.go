@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // count is what was counted, and by how much it may exceed what is recorded: the runtime's own allocations differ a
@@ -26,15 +28,11 @@ func (r record) compare(t *testing.T, file string, small int) {
 		for _, c := range r {
 			fmt.Fprintf(&text, "%d %s\n", c.n, c.name)
 		}
-		if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(file, []byte(text.String()), 0o600))
 		return
 	}
 	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer f.Close()
 	recorded := map[string]int{}
 	for lines := bufio.NewScanner(f); lines.Scan(); {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // smallInit is how many allocations the initialisation of a package may make without being recorded.
@@ -29,9 +31,7 @@ func TestFootprint_Start(t *testing.T) {
 		t.Skip("PINION_BIN names no binary for amd64, whose counts are recorded")
 	}
 	info, err := os.Stat(binary)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	packages := initAllocations(t, binary)
 	for range 4 { // maps and pools differ a little from run to run: the least counts
 		for name, n := range initAllocations(t, binary) {
@@ -62,15 +62,11 @@ func initAllocations(t *testing.T, binary string) map[string]int {
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	var trace bytes.Buffer
 	cmd.Stderr = &trace
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, cmd.Run())
 	packages := map[string]int{}
 	for _, p := range initTrace.FindAllStringSubmatch(trace.String(), -1) {
 		n, err := strconv.Atoi(p[2])
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		packages[p[1]] = n
 	}
 	if len(packages) == 0 {

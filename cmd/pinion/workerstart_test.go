@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // sitecustomize notes which files Python opens and which modules it imports after its own.
@@ -41,9 +43,7 @@ func TestFootprint_StartOfWorker(t *testing.T) {
 		"sitecustomize.py": sitecustomize, "run.py": startedModel,
 		"cog.yaml": "run: run.py:run\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	startedWorker(t, binary, python, dir) // the first one compiles
 	files := 0
@@ -70,9 +70,7 @@ func startedWorker(t *testing.T, binary, python, dir string) []string {
 	front := exec.Command(binary, "serve", dir, "--host", "unix:"+socket, "--python", python, "--log-level", "error")
 	front.Env = append(os.Environ(), "PYTHONPATH="+dir, "PYTHONDONTWRITEBYTECODE=")
 	front.Stderr = os.Stderr
-	if err := front.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, front.Start())
 	defer func() {
 		_ = front.Process.Signal(syscall.SIGTERM)
 		if err := front.Wait(); err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -24,29 +25,22 @@ func TestRelease_ManPagesAreInTarballAndDebianPackage(t *testing.T) {
 		t.Skipf("%s, which writes the pages, is not built", program)
 	}
 	version, err := parseVersion("1.2.3", "abc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	o := options{
 		version: version, glibc: "2.28", time: time.Unix(1e9, 0), binaries: map[string]string{runtime.GOARCH: program},
 	}
 	files, err := contents(o, slices.Clone(sample[:5]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var pages []string
 	for _, f := range files {
 		if page, ok := strings.CutPrefix(f.name, "man/"); ok {
 			pages = append(pages, page)
-			if !bytes.Contains(f.content, []byte("\n.SH ")) {
-				t.Errorf("%s has no section, want it to contain %q:\n%.200s", f.name, "\n.SH ", f.content)
-			}
+			assert.True(t, bytes.Contains(f.content, []byte("\n.SH ")),
+				"%s has no section, want it to contain %q:\n%.200s", f.name, "\n.SH ", f.content)
 		}
 	}
 	for _, page := range []string{"pinion.1", "pinion-serve.1", "pinion-predict.1"} {
-		if !slices.Contains(pages, page) {
-			t.Errorf("got pages %q, want %s too", pages, page)
-		}
+		assert.True(t, slices.Contains(pages, page), "got pages %q, want %s too", pages, page)
 	}
 	packed := tarballNames(t, files)
 	installed := debNames(t, o, files)
@@ -63,13 +57,9 @@ func TestRelease_ManPagesAreInTarballAndDebianPackage(t *testing.T) {
 func tarballNames(t *testing.T, files []file) []string {
 	t.Helper()
 	var packed bytes.Buffer
-	if err := writeTarball(&packed, "folder", files, time.Unix(1e9, 0)); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, writeTarball(&packed, "folder", files, time.Unix(1e9, 0)))
 	unpacked, err := gzip.NewReader(&packed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return names(tar.NewReader(unpacked))
 }
 
@@ -84,13 +74,9 @@ func debNames(t *testing.T, o options, files []file) []string {
 		return nil
 	}
 	path := filepath.Join(t.TempDir(), "pinion.deb")
-	if err := writeDeb(o, runtime.GOARCH, path, files); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, writeDeb(o, runtime.GOARCH, path, files))
 	archive, err := exec.Command("dpkg-deb", "--fsys-tarfile", path).Output()
-	if err != nil {
-		t.Fatalf("read the package: %v", err)
-	}
+	assert.NoError(t, err, "read the package")
 	return names(tar.NewReader(bytes.NewReader(archive)))
 }
 

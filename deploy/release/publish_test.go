@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // published makes a release of two scripts in a folder, in a checkout's root, and serves it.
@@ -23,9 +25,7 @@ func published(t *testing.T) (o options, url string) {
 	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	t.Cleanup(server.Close)
 	version, err := parseVersion("1.2.3", "0123456789ab")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	o = options{out: dir, version: version, url: server.URL, binaries: map[string]string{"amd64": "", "arm64": ""}}
 	for arch := range o.binaries {
 		var packed bytes.Buffer
@@ -33,19 +33,11 @@ func published(t *testing.T) (o options, url string) {
 			{"pinion", []byte("#!/bin/sh\necho pinion 1.2.3\n"), 0o755},
 			{natsProgram, []byte("#!/bin/sh\n"), 0o755},
 		}
-		if err := writeTarball(&packed, stem(o, arch), files, time.Unix(1e9, 0)); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, tarballName(o, arch)), packed.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, writeTarball(&packed, stem(o, arch), files, time.Unix(1e9, 0)))
+		assert.NoError(t, os.WriteFile(filepath.Join(dir, tarballName(o, arch)), packed.Bytes(), 0o644))
 	}
-	if err := writeInstallers(o); err != nil {
-		t.Fatal(err)
-	}
-	if err := writeSums(dir); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, writeInstallers(o))
+	assert.NoError(t, writeSums(dir))
 	return o, server.URL
 }
 
@@ -82,13 +74,9 @@ func TestInstallScript_RefusesAnotherChecksum(t *testing.T) {
 	folder := t.TempDir()
 	tarball := filepath.Join(o.out, tarballName(o, runtime.GOARCH))
 	content, err := os.ReadFile(tarball)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	content[len(content)-1] ^= 1
-	if err := os.WriteFile(tarball, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(tarball, content, 0o644))
 	for _, c := range []struct{ variable, want string }{
 		{"PINION_INSTALL_URL=" + url, "has another checksum than SHA256SUMS says: nothing is installed"},
 		{"PINION_INSTALL_URL=" + url + "/absent", "cannot fetch " + url + "/absent/"},
@@ -106,14 +94,10 @@ func TestInstallScript_RefusesAnotherChecksum(t *testing.T) {
 func TestFormula_NamesTheFilesOfTheRelease(t *testing.T) {
 	o, url := published(t)
 	formula, err := os.ReadFile(filepath.Join(o.out, "pinion.rb"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for arch := range o.binaries {
 		content, err := os.ReadFile(filepath.Join(o.out, tarballName(o, arch)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		for _, want := range []string{
 			fmt.Sprintf("url %q", url+"/"+tarballName(o, arch)), fmt.Sprintf("sha256 \"%x\"", sha256.Sum256(content)),
 		} {
@@ -122,7 +106,6 @@ func TestFormula_NamesTheFilesOfTheRelease(t *testing.T) {
 			}
 		}
 	}
-	if bytes.Contains(formula, []byte("@")) {
-		t.Errorf("the formula has a place that is not filled, want no \"@\" in it:\n%s", formula)
-	}
+	assert.False(t, bytes.Contains(formula, []byte("@")),
+		"the formula has a place that is not filled, want no \"@\" in it:\n%s", formula)
 }

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 func TestRelease_VersionsOfEachKindOfCommit(t *testing.T) {
@@ -52,9 +54,7 @@ func TestRelease_DebianSortsVersions(t *testing.T) {
 		"1.2.1",
 	} {
 		v, err := parseVersion(text, "0123456789ab")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		if last != "" && exec.Command("dpkg", "--compare-versions", last, "lt", v.debian()).Run() != nil {
 			t.Errorf("dpkg does not sort %s before %s, want no error", last, v.debian())
 		}
@@ -73,31 +73,21 @@ var sample = []file{
 
 func TestRelease_Wheel(t *testing.T) {
 	var packed bytes.Buffer
-	if err := writeWheel(&packed, "1.2.0", wheelTag("2.28", "arm64"), sample, time.Unix(1e9, 0).UTC()); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, writeWheel(&packed, "1.2.0", wheelTag("2.28", "arm64"), sample, time.Unix(1e9, 0).UTC()))
 	archive, err := zip.NewReader(bytes.NewReader(packed.Bytes()), int64(packed.Len()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	content, modes := map[string]string{}, map[string]os.FileMode{}
 	for _, f := range archive.File {
 		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		text, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		content[f.Name], modes[f.Name] = string(text), f.Mode()
 	}
 	const info = "pinion_server-1.2.0.dist-info/"
 	const scripts = "pinion_server-1.2.0.data/scripts/"
 	for _, name := range []string{"pinion", natsProgram} {
-		if got := modes[scripts+name]; got != 0o755 {
-			t.Errorf("the command %s has mode %v, want 0755", name, got)
-		}
+		assert.Equal(t, "the command "+name+" has mode", modes[scripts+name], 0o755)
 	}
 	for name := range content {
 		stub := strings.HasPrefix(name, "cog-stubs/") && filepath.Ext(name) == ".pyi" // no module, so nothing can import it
@@ -109,9 +99,7 @@ func TestRelease_Wheel(t *testing.T) {
 		"METADATA": "Name: pinion-server\nVersion: 1.2.0\n",
 		"WHEEL":    "Root-Is-Purelib: false\nTag: py3-none-manylinux_2_28_aarch64\n",
 	} {
-		if !strings.Contains(content[info+name], want) {
-			t.Errorf("%s lacks %q, want it there:\n%s", name, want, content[info+name])
-		}
+		assert.Contains(t, name, content[info+name], want)
 	}
 	rows, err := csv.NewReader(strings.NewReader(content[info+"RECORD"])).ReadAll()
 	if err != nil || len(rows) != len(content) {
@@ -123,13 +111,10 @@ func TestRelease_Wheel(t *testing.T) {
 		}
 		sum := sha256.Sum256([]byte(content[row[0]]))
 		want := "sha256=" + base64.RawURLEncoding.EncodeToString(sum[:])
-		if row[1] != want || row[2] != fmt.Sprint(len(content[row[0]])) {
-			t.Errorf("RECORD has %v, want %s", row, want)
-		}
+		assert.Equal(t, "row[1]", row[1], want)
+		assert.Equal(t, "row[2]", row[2], fmt.Sprint(len(content[row[0]])))
 	}
-	if got := wheelName("1.2.0", "tag"); got != "pinion_server-1.2.0-py3-none-tag.whl" {
-		t.Errorf("the wheel is named %s, want pinion_server-1.2.0-py3-none-tag.whl", got)
-	}
+	assert.Equal(t, "name of the wheel", wheelName("1.2.0", "tag"), "pinion_server-1.2.0-py3-none-tag.whl")
 }
 
 // TestRelease_TarballsAreSameInAnyOrder, and carry neither a user nor the time of packing.
@@ -138,17 +123,13 @@ func TestRelease_TarballsAreSameInAnyOrder(t *testing.T) {
 	backwards := slices.Clone(sample)
 	slices.Reverse(backwards)
 	for i, files := range [][]file{sample, backwards} {
-		if err := writeTarball(&packed[i], "folder", files, time.Unix(1e9, 0)); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, writeTarball(&packed[i], "folder", files, time.Unix(1e9, 0)))
 	}
 	if !bytes.Equal(packed[0].Bytes(), packed[1].Bytes()) {
 		t.Errorf("the order of the files changes the tarball: got %q, want %q", packed[0].Bytes(), packed[1].Bytes())
 	}
 	unpacked, err := gzip.NewReader(&packed[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	archive, count := tar.NewReader(unpacked), 0
 	for header, err := archive.Next(); err == nil; header, err = archive.Next() {
 		count++
@@ -157,33 +138,23 @@ func TestRelease_TarballsAreSameInAnyOrder(t *testing.T) {
 			t.Errorf(`%+v, want Uid 0, Uname empty, Unix 1e9 and Name starting with "folder/"`, header)
 		}
 	}
-	if count != len(sample) {
-		t.Errorf("%d files of %d, want %d", count, len(sample), len(sample))
-	}
+	assert.Equal(t, "count", count, len(sample))
 }
 
 // TestRelease_EveryLinkedModuleHasAllowedLicence whose text is in the notices, and stands in the SBOM.
 func TestRelease_EveryLinkedModuleHasAllowedLicence(t *testing.T) {
 	t.Chdir("../..")
 	version, err := parseVersion("1.2.0", "abc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for arch := range architectures {
 		linked, err := modules(arch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		notices, err := writeNotices(slices.Clone(linked))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		o := options{version: version, commit: "abc", glibc: "2.28", time: time.Unix(1e9, 0).UTC()}
 		text, err := writeSBOM(o, arch, map[string][]byte{"pinion": []byte("binary"), natsProgram: []byte("companion")},
 			linked)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		var bom struct {
 			Components []struct {
 				Name     string
@@ -207,14 +178,10 @@ func TestRelease_EveryLinkedModuleHasAllowedLicence(t *testing.T) {
 				t.Errorf("the notices lack %s of %s: %v: got %.300q, want it to contain %q", c.texts[0], c.name, err, notices,
 					bytes.TrimSpace(own))
 			}
-			if !slices.Contains(names, c.name) {
-				t.Errorf("the SBOM of %s lacks %s, want it there", arch, c.name)
-			}
+			assert.True(t, slices.Contains(names, c.name), "the SBOM of %s lacks %s, want it there", arch, c.name)
 		}
 		for _, want := range []string{"github.com/valyala/fasthttp", "github.com/go-python/cpy3", "golang.org/x/sys"} {
-			if !slices.Contains(names, want) {
-				t.Errorf("%s is not among what %s links: %s, want it there", want, arch, names)
-			}
+			assert.True(t, slices.Contains(names, want), "%s is not among what %s links: %s, want it there", want, arch, names)
 		}
 	}
 }
@@ -227,9 +194,7 @@ func TestRelease_LicenceThatIsNotAllowedIsRefused(t *testing.T) {
 			"version 3 of the License, or (at your option) any later version.\n": "not in allowedLicences",
 	} {
 		c := component{name: "example.com/module", dir: t.TempDir()}
-		if err := os.WriteFile(filepath.Join(c.dir, "COPYING"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(filepath.Join(c.dir, "COPYING"), []byte(text), 0o600))
 		err := c.addTexts(c.dir)
 		if err == nil {
 			err = c.identify()
@@ -273,12 +238,8 @@ func TestRelease_NamesFilesThatAreNotCommitted(t *testing.T) {
 	}
 	for _, name := range []string{"stray.txt", "greeter/run.py"} {
 		path := filepath.Join(clone, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		assert.NoError(t, os.WriteFile(path, nil, 0o644))
 	}
 	out, err := exec.Command(filepath.Join(clone, "build.sh"), "release").CombinedOutput()
 	if err == nil || !bytes.Contains(out, []byte("these are not committed:\n?? stray.txt\n")) {

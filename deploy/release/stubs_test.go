@@ -7,52 +7,41 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestWheel_HasTypesOfPackage lets mypy and pyright check a model against the stubs of the wheel.
 func TestWheel_HasTypesOfPackage(t *testing.T) {
 	mypy, err := filepath.Abs("../../.cache/lint/bin/mypy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if _, err := os.Stat(mypy); err != nil {
 		t.Skip("there is no mypy: ./build.sh lint makes it")
 	}
 	files, err := stubs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	dir := t.TempDir()
 	if out, err := exec.Command(filepath.Join(filepath.Dir(mypy), "python"), "-m", "venv", "--without-pip",
 		filepath.Join(dir, "venv")).CombinedOutput(); err != nil {
 		t.Fatalf("make an environment: %v\n%s", err, out)
 	}
 	sites, err := filepath.Glob(filepath.Join(dir, "venv/lib/python3.*/site-packages"))
-	if err != nil || len(sites) != 1 {
-		t.Fatalf("got folders of packages %v, %v, want one", sites, err)
-	}
+	assert.NoError(t, err)
+	assert.EqualNow(t, "len(sites)", len(sites), 1)
 	for _, f := range files {
 		path := filepath.Join(sites[0], f.name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, f.content, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		assert.NoError(t, os.WriteFile(path, f.content, 0o644))
 	}
 	for name, text := range map[string]string{
 		"right.py": stubUser,
 		"wrong.py": strings.Replace(stubUser, "ge=1", "atleast=1", 1),
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	// The server brings the source, so pyright is told not to look for it, as `pinion init` tells editors.
-	if err := os.WriteFile(filepath.Join(dir, "pyrightconfig.json"), []byte(`{"venvPath": ".", "venv": "venv",
-		"typeCheckingMode": "strict", "reportMissingModuleSource": "none"}`), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(filepath.Join(dir, "pyrightconfig.json"), []byte(`{"venvPath": ".", "venv": "venv",
+		"typeCheckingMode": "strict", "reportMissingModuleSource": "none"}`), 0o644))
 	for _, c := range []struct {
 		checker []string
 		want    map[string]string // by file

@@ -3,6 +3,8 @@ package openai
 import (
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // streamed returns the events of a stream whose predictions yield these items, one after another.
@@ -107,9 +109,7 @@ func TestChunk_Streams(t *testing.T) {
 	} {
 		got, stopped := streamed(t, chat, chatBody+`,"stream":true`+c.more+`}`, c.items)
 		wantEvents(t, c.name, got, c.want)
-		if stopped[0] != c.stopped {
-			t.Errorf("%s: stopped is %t, want %t", c.name, stopped[0], c.stopped)
-		}
+		assert.Equal(t, c.name+": stopped", stopped[0], c.stopped)
 	}
 }
 

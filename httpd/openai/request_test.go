@@ -6,6 +6,7 @@ import (
 
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
+	"pinion/tests/assert"
 )
 
 // function returns a function whose inputs have these schemas.
@@ -100,9 +101,7 @@ func TestRead_Inputs(t *testing.T) {
 		for _, in := range r.Inputs {
 			got = append(got, string(in))
 		}
-		if joined := strings.Join(got, " "); joined != c.want {
-			t.Errorf("%s\n got %s\nwant %s", c.body, joined, c.want)
-		}
+		assert.Equal(t, c.body, strings.Join(got, " "), c.want)
 	}
 }
 
@@ -178,9 +177,7 @@ func TestRead_Model(t *testing.T) {
 		if err != nil {
 			name = err.Param
 		}
-		if name != want {
-			t.Errorf("%s: %q, want %q", body, name, want)
-		}
+		assert.Equal(t, body, name, want)
 	}
 }
 

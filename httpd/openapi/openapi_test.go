@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"pinion/runtime/rawjson"
+	"pinion/tests/assert"
 )
 
 var fullServer = Server{Title: "painter", Docs: true, Metrics: true, Reload: true, Shutdown: true}
@@ -28,9 +29,7 @@ func documents(t *testing.T) map[string][]byte {
 	out := map[string][]byte{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		out[strings.TrimSuffix(filepath.Base(file), ".json")] = text
 	}
 	return out
@@ -39,9 +38,7 @@ func documents(t *testing.T) map[string][]byte {
 func complete(t *testing.T, model []byte, s Server) []byte {
 	t.Helper()
 	whole, err := Complete(model, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return whole
 }
 
@@ -82,9 +79,7 @@ func holds(t *testing.T, place string, before, after any) {
 			holds(t, place, b[i], a[i])
 		}
 	default:
-		if !reflect.DeepEqual(before, after) {
-			t.Errorf("%s: %v became %v, want the same", place, before, after)
-		}
+		assert.True(t, reflect.DeepEqual(before, after), "%s: %v became %v, want the same", place, before, after)
 	}
 }
 
@@ -95,9 +90,7 @@ func TestOpenapi_CompleteDocumentStays(t *testing.T) {
 			t.Errorf("%s: it became %s: got %q, want %q", name, twice, once, twice)
 		}
 		named := complete(t, bytes.Replace(model, []byte(`"Cog"`), []byte(`"its own"`), 1), fullServer)
-		if title := string(at(named, "info", "title")); title != `"its own"` {
-			t.Errorf("%s: the title is %s, want %q", name, title, `"its own"`)
-		}
+		assert.Equal(t, name+": the title", string(at(named, "info", "title")), `"its own"`)
 	}
 }
 
@@ -257,12 +250,9 @@ func TestOpenapi_TokensAreSecurityScheme(t *testing.T) {
 	} {
 		whole := complete(t, model, c.s)
 		operation := at(whole, append([]string{"paths"}, c.path...)...)
-		if got := at(operation, "security") != nil && at(operation, "responses", "401") != nil; got != c.wanted {
-			t.Errorf("%q wants a token: %v", c.path, got)
-		}
-		if got := at(whole, "components", "securitySchemes", "bearer") != nil; got != c.s.Tokens {
-			t.Errorf("the scheme is there: %v, want %t", got, c.s.Tokens)
-		}
+		assert.Equal(t, fmt.Sprintf("%q", c.path),
+			at(operation, "security") != nil && at(operation, "responses", "401") != nil, c.wanted)
+		assert.Equal(t, "the scheme is there", at(whole, "components", "securitySchemes", "bearer") != nil, c.s.Tokens)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
+	"pinion/tests/assert"
 )
 
 // TestError_Of: each refusal has its kind, however it is wrapped, and a refusal for now says when to come again.
@@ -47,16 +48,12 @@ func TestError_ProblemsNameInput(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	e.Row = 5
-	if got, want := e.Error(), "row 5: input x: Field required"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	assert.Equal(t, "e.Error()", e.Error(), "row 5: input x: Field required")
 }
 
 // TestError_RetryAfterSeconds rounds up.
 func TestError_RetryAfterSeconds(t *testing.T) {
 	for after, want := range map[time.Duration]int{0: 0, time.Millisecond: 1, time.Second: 1, 1001 * time.Millisecond: 2} {
-		if got := (&Error{RetryAfter: after}).RetryAfterSeconds(); got != want {
-			t.Errorf("%v: %d, want %d", after, got, want)
-		}
+		assert.Equal(t, fmt.Sprintf("%v", after), (&Error{RetryAfter: after}).RetryAfterSeconds(), want)
 	}
 }

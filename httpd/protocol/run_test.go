@@ -155,9 +155,7 @@ func TestRun_SlowReaderMissesNothing(t *testing.T) {
 				t.Fatalf("after %d items: %v", got, err)
 			}
 			for _, item := range batch {
-				if want := fmt.Sprintf(`["item",%d]`, got); string(item) != want {
-					t.Fatalf("item %s, want %s", item, want)
-				}
+				assert.EqualNow(t, fmt.Sprintf("item %s", item), string(item), fmt.Sprintf(`["item",%d]`, got))
 				got++
 			}
 		}

@@ -2,6 +2,8 @@ package protocol
 
 import (
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 const document = `{"components":{"schemas":{
@@ -16,9 +18,7 @@ const document = `{"components":{"schemas":{
 // TestSignature_ReadSignature reads kinds and their order.
 func TestSignature_ReadSignature(t *testing.T) {
 	s, err := ReadSignature([]byte(document))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	kinds := map[string]ValueKind{"text": Text, "file": File, "x": Array, "which": Text}
 	for i, name := range []string{"text", "file", "x", "which"} {
 		if f := s.Inputs[i]; f.Name != name || f.Value.Kind != kinds[name] {

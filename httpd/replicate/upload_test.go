@@ -1,12 +1,14 @@
 package replicate
 
 import (
+	"fmt"
 	"strconv"
 	"testing"
 	"time"
 
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
+	"pinion/tests/assert"
 )
 
 // fakeStore is the folder of a file.
@@ -39,9 +41,8 @@ func TestUploads_OldestGoFirst(t *testing.T) {
 	if first.closed != 0 || second.closed != 1 || third.closed != 0 {
 		t.Errorf("got %d, %d, %d removals, want only the second", first.closed, second.closed, third.closed)
 	}
-	if l.add(&upload{id: "5", size: maxUploadBytes, created: time.Now(), store: &fakeStore{}}) {
-		t.Error("a file has room that a file in use takes: add = true, want false")
-	}
+	assert.False(t, l.add(&upload{id: "5", size: maxUploadBytes, created: time.Now(), store: &fakeStore{}}),
+		"a file has room that a file in use takes: add = true, want false")
 	l.release(used)
 	l.put(t, "6", maxUploadBytes)
 	if got := l.list(); first.closed != 1 || len(got) != 1 || got[0].id != "6" || l.bytes != maxUploadBytes {
@@ -57,9 +58,7 @@ func TestUploads_DeletedInUse(t *testing.T) {
 	if !l.delete("1") || l.delete("1") || l.use("1") != nil {
 		t.Error(`a deleted file is found, want l.delete("1") true, then false and 1 nil`)
 	}
-	if store.closed != 0 {
-		t.Errorf("a file is removed while it is in use: got %d, want 0", store.closed)
-	}
+	assert.Equal(t, "removals of a file in use", store.closed, 0)
 	a.Close()
 	a.Close()
 	if store.closed != 1 || l.bytes != 0 || a.Path(2) != "" || a.Path(-1) != "" {
@@ -86,9 +85,8 @@ func TestUploads_MostFiles(t *testing.T) {
 	for i := range maxUploads {
 		l.put(t, strconv.Itoa(i), 0)
 	}
-	if len(l.files) != maxUploads || first.closed != 1 {
-		t.Errorf("got %d files, want %d", len(l.files), maxUploads)
-	}
+	assert.Equal(t, "len(l.files)", len(l.files), maxUploads)
+	assert.Equal(t, "first.closed", first.closed, 1)
 }
 
 // TestEventWriter_Lines: each line of a text has its data line, and a canceled prediction ends with its reason.
@@ -100,7 +98,5 @@ func TestEventWriter_Lines(t *testing.T) {
 	got = w.End(got, &predict.Record{Progress: predict.Progress{Status: predict.Canceled}})
 	const want = "event: output\nid: 0\ndata: a\ndata: b \ndata: c\n\n" + "event: output\nid: 1\ndata: {\"x\":1}\n\n" +
 		"event: logs\nid: 2\ndata: l\n\n" + "event: done\nid: 3\ndata: {\"reason\":\"canceled\"}\n\n"
-	if string(got) != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Equal(t, fmt.Sprintf("%q", got), string(got), want)
 }

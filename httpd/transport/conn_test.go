@@ -124,9 +124,8 @@ func TestConn_DeadlinesAreSetSeldom(t *testing.T) {
 		connState(c, fasthttp.StateActive)
 		connState(c, fasthttp.StateIdle)
 	}
-	if counting.reads != 1 || counting.writes != 1 {
-		t.Errorf("deadlines were set %d times for reading, %d for writing, want once each", counting.reads, counting.writes)
-	}
+	assert.Equal(t, "counting.reads", counting.reads, 1)
+	assert.Equal(t, "counting.writes", counting.writes, 1)
 }
 
 // TestConn_ClosingAwaitsNoRequest: a Shutdown that found the connection active has left it alone.

@@ -52,17 +52,13 @@ func (c *target) Cancel() {
 // pair returns a connected pair of sockets.
 func pair(t testing.TB) (ours, theirs int) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return fds[0], fds[1]
 }
 
 func newTestWatcher(t *testing.T) *watcher {
 	w := newWatcher(slog.New(slog.DiscardHandler), nil, 0)
-	if err := w.start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, w.start())
 	t.Cleanup(w.close)
 	return w
 }
@@ -102,18 +98,14 @@ func TestWatcher_LateEventsAreIgnored(t *testing.T) {
 	w.fire(e.fd, gen) // the next request is young
 	w.armOldest(now.Add(watchDelay))
 	w.fire(e.fd, gen) // and armed
-	if w.remove(e) {
-		t.Error("remove says that the client has left: w.remove(e) = true, want false")
-	}
+	assert.False(t, w.remove(e), "remove says that the client has left: w.remove(e) = true, want false")
 	// Another connection under the same number: a new count would begin at gen again.
 	reused := &Watch{fd: e.fd}
 	w.add(reused, current, now)
 	w.armOldest(now.Add(watchDelay))
 	w.fire(reused.fd, gen)
 	w.remove(reused)
-	if old.canceled.Load()+current.canceled.Load() != 0 {
-		t.Errorf("an event of an earlier watch canceled: got %d, want 0", old.canceled.Load()+current.canceled.Load())
-	}
+	assert.Equal(t, "cancels by an event of an earlier watch", old.canceled.Load()+current.canceled.Load(), 0)
 }
 
 // TestWatcher_NoCancelAfterRemove makes clients disconnect at any moment while descriptors are closed and opened again
@@ -162,9 +154,7 @@ func TestWatcher_NoCancelAfterRemove(t *testing.T) {
 		}()
 	}
 	wg.Wait()
-	if wrong.Load() != 0 {
-		t.Errorf("%d cancels came late, twice or for nothing, want 0", wrong.Load())
-	}
+	assert.Equal(t, "cancels late, twice or for nothing", wrong.Load(), 0)
 	if seen.Load() == 0 {
 		t.Errorf("no cancel was seen at all: the test tests nothing: got %d, want anything but 0", seen.Load())
 	}
@@ -192,9 +182,7 @@ func TestWatcher_SweepStopsWithoutConnections(t *testing.T) {
 // nothing is read.
 func TestWatcher_ReadAheadIsCharged(t *testing.T) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { unix.Close(fds[0]); unix.Close(fds[1]) })
 	if _, err := unix.Write(fds[1], make([]byte, 1000)); err != nil {
 		t.Fatal(err)

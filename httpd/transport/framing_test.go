@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/runtime/trace"
+	"pinion/tests/assert"
 )
 
 // TestFraming_UnclearIsRefused: what a proxy might divide into other requests is 400, alone and behind another request,
@@ -177,9 +178,8 @@ func BenchmarkFraming(b *testing.B) {
 	var f framing
 	b.ReportAllocs()
 	for b.Loop() {
-		if f.follow(raw) != len(raw) || f.err != "" {
-			b.Fatalf("got %q, want follow %d and err empty", f.err, len(raw))
-		}
+		assert.EqualNow(b, "f.follow(raw)", f.follow(raw), len(raw))
+		assert.EqualNow(b, "f.err", f.err, "")
 	}
 }
 

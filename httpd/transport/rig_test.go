@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"pinion/tests/assert"
 )
 
 // testTimeout only bounds a failing test.
@@ -29,9 +31,7 @@ type site struct {
 func serve(t *testing.T, o Options) *site {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if o.IdleTimeout == 0 {
 		o.IdleTimeout = time.Minute
 	}
@@ -95,9 +95,7 @@ type client struct {
 func (s *site) dial(t *testing.T) *client {
 	t.Helper()
 	nc, err := net.Dial("tcp", s.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { nc.Close() })
 	_ = nc.SetDeadline(time.Now().Add(testTimeout))
 	return &client{nc, t, bufio.NewReader(nc)}
@@ -114,13 +112,9 @@ func (c *client) send(raw string) {
 func (c *client) answer() (*http.Response, string) {
 	c.t.Helper()
 	resp, err := http.ReadResponse(c.br, nil)
-	if err != nil {
-		c.t.Fatalf("read an answer: %v", err)
-	}
+	assert.NoError(c.t, err, "read an answer")
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		c.t.Fatalf("read an answer's body: %v", err)
-	}
+	assert.NoError(c.t, err, "read an answer's body")
 	return resp, string(body)
 }
 

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestGenerate_FilesAreUpToDate: C, Python and Go have the kinds of ipc/kind.go and the flags of ipc/frame.go.
 func TestGenerate_FilesAreUpToDate(t *testing.T) {
 	files, err := generate("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for name, want := range files {
 		if got, err := os.ReadFile(filepath.Join("../..", name)); err != nil || string(got) != want {
 			t.Errorf("%s is out of date: run 'go generate ./ipc': got %v,\n%s, want\n%s", name, err, got, want)
@@ -23,9 +23,7 @@ func TestGenerate_FilesAreUpToDate(t *testing.T) {
 
 func TestRead_KindsAndFlags(t *testing.T) {
 	kinds, flags, err := read("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, c := range []struct {
 		list []number
 		want number
@@ -47,9 +45,7 @@ func TestRead_TwoOfOneValue(t *testing.T) {
 		"kind.go":  "package ipc\n\ntype Kind uint8\n\nconst (\n\tKindA Kind = 1\n\tKindB Kind = 1\n)\n",
 		"frame.go": "package ipc\n\nconst FlagA = 1 << 0\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	if _, _, err := read(dir); err == nil || !strings.Contains(err.Error(), "A and B are both 1") {
 		t.Errorf("got %v, want that A and B are both 1", err)

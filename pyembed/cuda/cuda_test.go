@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing")
@@ -81,9 +83,7 @@ func child(text string) int {
 func inChild(t *testing.T, mode string, c childCase, env ...string) childAnswer {
 	t.Helper()
 	text, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(pair string) bool { return strings.HasPrefix(pair, "CUDA_") })
 	cmd.Env = append(cmd.Env, caseVar+"="+string(text), "FAKECUDA="+mode, "GORACE=atexit_sleep_ms=0")
@@ -106,9 +106,7 @@ func TestCUDA_Reports(t *testing.T) {
 	driver := fakeDriver(t)
 	old := fakeDriver(t, "-DWITHOUT_RETAIN")
 	node := filepath.Join(t.TempDir(), "nvidiactl")
-	if err := os.WriteFile(node, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(node, nil, 0o600))
 	const none = "/nonexistent/libcuda.so.1"
 	for _, c := range []struct {
 		name  string
@@ -144,9 +142,7 @@ func TestCUDA_Reports(t *testing.T) {
 			if a.Start != "" || a.Wait != "" || !a.HasFunc {
 				t.Errorf("start %q, wait %q, func %v, want none, none and true", a.Start, a.Wait, a.HasFunc)
 			}
-			if a.Report.State != c.state {
-				t.Errorf("state is %s, want %s", a.Report.State, c.state)
-			}
+			assert.Equal(t, "state", a.Report.State, c.state)
 			if c.state == Ready && (a.Report.Seconds <= 0 || a.Report.Error != "" || a.Report.Fix != "") {
 				t.Errorf("ready with %v s, %q, %q, want more than 0, none and none", a.Report.Seconds, a.Report.Error, a.Report.Fix)
 			}
@@ -163,27 +159,19 @@ func golden(t *testing.T, name string, r Report, replace map[string]string) {
 		r.Error = strings.NewReplacer(" 0 s", " N s", " 1 s", " N s", " 2 s", " N s").Replace(r.Error)
 	}
 	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	got := string(text) + "\n"
 	for from, to := range replace {
 		got = strings.ReplaceAll(got, from, to)
 	}
 	path := filepath.Join("testdata/golden", name+".json")
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(path, []byte(got), 0o644))
 		return
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("report is not that of %s, want %q:\n%s", path, string(want), got)
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, "report of "+path, got, string(want))
 }
 
 func TestCuda_StartTwice(t *testing.T) {
@@ -200,9 +188,7 @@ func TestCuda_BadOptions(t *testing.T) {
 		"too long":  {HangAfter: 1 << 62},
 		"library":   {Library: strings.Repeat("x", 5000)},
 	} {
-		if err := Start(o); !errors.Is(err, ErrOptions) {
-			t.Errorf("%s: %v, want ErrOptions", name, err)
-		}
+		assert.ErrorIs(t, name, Start(o), ErrOptions)
 	}
 	if report, err := ReadReport(); err != nil || report.State != Off {
 		t.Errorf("got %+v, %v, want State off", report, err)
@@ -227,9 +213,7 @@ func cTest(t *testing.T, sanitizer string) func(t *testing.T, name, mode, driver
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "ctest")
 	sources, err := filepath.Glob("px_cuda*.c")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	args := append(sources, "testdata/ctest.c", "-ldl", "-lpthread")
 	if sanitizer != "" {
 		args = append(args, "-fsanitize="+sanitizer, "-fno-sanitize-recover=all")
@@ -257,9 +241,7 @@ func TestCUDA_CCode(t *testing.T) {
 			driver := fakeDriver(t)
 			fifo := func(t *testing.T) string {
 				path := filepath.Join(t.TempDir(), "fifo")
-				if err := syscall.Mkfifo(path, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				assert.NoError(t, syscall.Mkfifo(path, 0o600))
 				return path
 			}
 			for _, c := range []struct{ name, mode string }{
@@ -301,7 +283,5 @@ func TestCUDA_Moves(t *testing.T) {
 	for _, final := range []State{Absent, NoDevice, DriverTooOld, Failed, Ready} {
 		fmt.Fprintf(&want, "%s %s\n", Starting, final)
 	}
-	if got := cTest(t, "")(t, "moves", "", ""); got != want.String() {
-		t.Errorf("moves are\n%s, want\n%s", got, want.String())
-	}
+	assert.Equal(t, "moves", cTest(t, "")(t, "moves", "", ""), want.String())
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 func TestMeanings_Codes(t *testing.T) {
@@ -16,9 +18,8 @@ func TestMeanings_Codes(t *testing.T) {
 			t.Errorf("%s stands twice, want seen[m.Key] false", m.Key)
 		}
 		seen[m.Key] = true
-		if !slices.Contains([]State{Absent, NoDevice, DriverTooOld, Failed, Hanging, Forked}, m.State) {
-			t.Errorf("%s: got the state %q, want a known one", m.Key, m.State)
-		}
+		assert.True(t, slices.Contains([]State{Absent, NoDevice, DriverTooOld, Failed, Hanging, Forked}, m.State),
+			"%s: got the state %q, want a known one", m.Key, m.State)
 		if m.Fix == "" || len(m.Fix) > 800 { // 1024 in C, less what is added
 			t.Errorf("%s has a fix of %d bytes, want Fix non-empty and len(Fix) at most 800 bytes", m.Key, len(m.Fix))
 		}
@@ -35,9 +36,7 @@ func TestMeanings_Codes(t *testing.T) {
 		}
 	}
 	for _, key := range []string{keyNoLibrary, keySymbol, keyHanging, keyForked, keyThread, keyOther} {
-		if !seen[key] {
-			t.Errorf("%s is missing, want seen[key] true", key)
-		}
+		assert.True(t, seen[key], "%s is missing, want seen[key] true", key)
 	}
 }
 
@@ -47,30 +46,22 @@ func TestMeanings_Encode(t *testing.T) {
 	if len(text) > 16384 { // PX_CUDA_FIXES_MAX
 		t.Errorf("%d bytes are too many, want at most 16384 bytes", len(text))
 	}
-	if n := strings.Count(text, "\x00"); n != 4*len(Meanings()) {
-		t.Errorf("%d fields, want %d", n, 4*len(Meanings()))
-	}
+	assert.Equal(t, "fields", strings.Count(text, "\x00"), 4*len(Meanings()))
 	if got := encode([]Meaning{{"100", NoDevice, "N", "look"}, {"2", Failed, "M", "x\x00y"}},
 		`V is "1"`); got != "100\x00no_device\x00N\x00look; V is \"1\"\x002\x00failed\x00M\x00xy\x00" {
 		t.Errorf("got %q, want each meaning with its code, state, name and advice, ended by zero bytes", got)
 	}
-	if got := visibleDevices("", false); got != "" {
-		t.Errorf("got %q for a variable that is not set, want none", got)
-	}
+	assert.Equal(t, "a variable that is not set", visibleDevices("", false), "")
 }
 
 // TestMeanings_Docs: the table in the documentation is this one.
 func TestMeanings_Docs(t *testing.T) {
 	text, err := os.ReadFile("../../docs/explanation/cuda.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, m := range Meanings() {
 		// else it would end the cell
 		row := "| " + m.Key + " | " + m.Name + " | `" + string(m.State) + "` | " + strings.ReplaceAll(m.Fix, "|", `\|`) +
 			" |"
-		if !strings.Contains(string(text), row) {
-			t.Errorf("docs/explanation/cuda.md has no row, want it there\n%s", row)
-		}
+		assert.Contains(t, "docs/explanation/cuda.md", string(text), row)
 	}
 }

@@ -4,8 +4,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // shared makes an --enable-shared Python 3.12 under prefix and returns its program.
@@ -32,12 +33,9 @@ func TestChoose_Order(t *testing.T) {
 	check := func(o Options, want, source string) {
 		t.Helper()
 		got, err := w.find(o)
-		if err != nil {
-			t.Fatalf("%s: %v", source, err)
-		}
-		if got.Executable != want || got.Source != source {
-			t.Errorf("got %s from %s, want %s from %s", got.Executable, got.Source, want, source)
-		}
+		assert.NoError(t, err, source)
+		assert.Equal(t, "Executable", got.Executable, want)
+		assert.Equal(t, "Source", got.Source, source)
 	}
 	check(Options{Python: flag}, flag, "--python")
 	check(Options{}, env, "PINION_PYTHON")
@@ -45,13 +43,9 @@ func TestChoose_Order(t *testing.T) {
 	check(Options{}, active, "VIRTUAL_ENV")
 	delete(w.vars, "VIRTUAL_ENV")
 	check(Options{}, local, ".venv")
-	if err := os.RemoveAll(w.path("model/.venv")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.RemoveAll(w.path("model/.venv")))
 	check(Options{}, own, ownSource)
-	if err := os.Remove(w.path("own/pyvenv.cfg")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Remove(w.path("own/pyvenv.cfg")))
 	check(Options{}, path, "PATH")
 }
 
@@ -118,9 +112,7 @@ func TestChoose_Named(t *testing.T) {
 			t.Errorf("--python %s: %v", name, err)
 			continue
 		}
-		if got.Executable != program {
-			t.Errorf("--python %s: got %s, want %q", name, got.Executable, program)
-		}
+		assert.Equal(t, "--python "+name, got.Executable, program)
 	}
 }
 
@@ -197,12 +189,9 @@ func TestChoose_VenvNamesakes(t *testing.T) {
 			want := shared(w, "usr")
 			w.vars["PATH"] = w.path("usr/bin")
 			got, err := w.find(Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got.Executable != want || got.Source != "PATH" {
-				t.Errorf("got %+v, want %s from PATH", got, want)
-			}
+			assert.NoError(t, err)
+			assert.Equal(t, "Executable", got.Executable, want)
+			assert.Equal(t, "Source", got.Source, "PATH")
 		})
 	}
 }
@@ -215,12 +204,8 @@ func TestChoose_PathSkipsCurrentFolder(t *testing.T) {
 	t.Chdir(w.path("trap/bin"))
 	w.vars["PATH"] = ":" + w.path("usr/bin")
 	got, err := w.find(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Executable != want {
-		t.Errorf("got %s, want %s", got.Executable, want)
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, "Executable", got.Executable, want)
 }
 
 // wantError checks kind and words of an error.
@@ -229,17 +214,13 @@ func wantError(t *testing.T, got *Python, err error, kind error, words ...string
 	if err == nil {
 		t.Fatalf("want an error, got %+v", got)
 	}
-	if !errors.Is(err, kind) {
-		t.Errorf("kind is wrong, want %v: %v", kind, err)
-	}
+	assert.ErrorIs(t, "kind", err, kind)
 	var typed *Error
 	if !errors.As(err, &typed) || typed.What == "" || typed.Fix == "" {
 		t.Errorf("got %#v, want a full *Error", err)
 	}
 	for _, word := range words {
-		if !strings.Contains(err.Error(), word) {
-			t.Errorf("message lacks %q: %v, want it there", word, err)
-		}
+		assert.Contains(t, "message", err.Error(), word)
 	}
 }
 
@@ -250,14 +231,10 @@ func TestChoose_PathsStayUnresolved(t *testing.T) {
 	link := w.link("venv/bin/python3", "opt/bin/python3")
 	w.file("venv/pyvenv.cfg", "home = "+w.path("opt/bin")+"\n", 0o644)
 	got, err := w.find(Options{Python: link})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	want := Python{
 		Executable: link, LibPython: filepath.Join(w.root, "opt/lib/libpython3.12.so.1.0"),
 		Version: "3.12", Venv: true, Source: "--python",
 	}
-	if *got != want {
-		t.Errorf("got %+v, want %+v", *got, want)
-	}
+	assert.Equal(t, "*got", *got, want)
 }

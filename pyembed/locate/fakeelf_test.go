@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // fakeELF describes an ELF file of which only the headers exist: enough for a
@@ -23,12 +25,8 @@ type fakeELF struct {
 
 func (e fakeELF) write(t *testing.T, path string) string {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, e.bytes(t), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	assert.NoError(t, os.WriteFile(path, e.bytes(t), 0o755))
 	return path
 }
 
@@ -71,9 +69,7 @@ func (e fakeELF) bytes(t *testing.T) []byte {
 
 	var out bytes.Buffer
 	put := func(v any) {
-		if err := binary.Write(&out, binary.LittleEndian, v); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, binary.Write(&out, binary.LittleEndian, v))
 	}
 	head := elf.Header64{
 		Type: uint16(e.kind), Machine: uint16(e.machine), Version: 1,
@@ -113,9 +109,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	machine := thisHost().machine
 	if machine == elf.EM_NONE {
 		t.Skip("no ELF machine is known for this processor")
@@ -144,12 +138,8 @@ func (w *world) lib(name string) string {
 func (w *world) file(name, text string, mode os.FileMode) string {
 	w.t.Helper()
 	path := w.path(name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		w.t.Fatal(err)
-	}
+	assert.NoError(w.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	assert.NoError(w.t, os.WriteFile(path, []byte(text), mode))
 	return path
 }
 
@@ -157,12 +147,8 @@ func (w *world) file(name, text string, mode os.FileMode) string {
 func (w *world) link(name, target string) string {
 	w.t.Helper()
 	path := w.path(name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := os.Symlink(w.path(target), path); err != nil {
-		w.t.Fatal(err)
-	}
+	assert.NoError(w.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	assert.NoError(w.t, os.Symlink(w.path(target), path))
 	return path
 }
 

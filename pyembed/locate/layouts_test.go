@@ -3,6 +3,8 @@ package locate
 import (
 	"debug/elf"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestLayouts_OfInstallations builds the trees in which Pythons are found in the wild. No program
@@ -169,18 +171,10 @@ func TestLayouts_OfInstallations(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
 			got, err := w.find(c.build(w))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got.LibPython != w.path(c.lib) {
-				t.Errorf("library is %s, want %s", got.LibPython, w.path(c.lib))
-			}
-			if got.Executable != w.path(c.exe) {
-				t.Errorf("executable is %s, want %s", got.Executable, w.path(c.exe))
-			}
-			if got.Venv != c.inVenv {
-				t.Errorf("venv is %v, want %t", got.Venv, c.inVenv)
-			}
+			assert.NoError(t, err)
+			assert.Equal(t, "library", got.LibPython, w.path(c.lib))
+			assert.Equal(t, "executable", got.Executable, w.path(c.exe))
+			assert.Equal(t, "venv", got.Venv, c.inVenv)
 		})
 	}
 }
@@ -253,12 +247,9 @@ func TestLayouts_FreeThreaded(t *testing.T) {
 			w.lib("opt/lib/libpython3.14.so.1.0")
 			lib := w.lib("opt/lib/libpython3.14t.so.1.0")
 			got, err := w.find(Options{Python: c.build(w)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got.LibPython != lib || got.Version != "3.14t" {
-				t.Errorf("got %+v, want %s of 3.14t", got, lib)
-			}
+			assert.NoError(t, err)
+			assert.Equal(t, "LibPython", got.LibPython, lib)
+			assert.Equal(t, "Version", got.Version, "3.14t")
 		})
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // answer is a script that answers as an interpreter would, with what a wrapper
@@ -22,9 +24,7 @@ func TestProbe_Shim(t *testing.T) {
 	shim := w.file("shims/python3", answer("executable="+real, "implementation=cpython", "version=3.12"), 0o755)
 	w.vars["PATH"] = w.path("shims")
 	got, err := w.find(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if got.Executable != real || got.LibPython != w.path("versions/3.12.1/lib/libpython3.12.so.1.0") ||
 		got.Source != "PATH" {
 		t.Errorf("for %s: got %+v, want Executable %q, LibPython %q and Source PATH", shim, got, real,
@@ -40,12 +40,8 @@ func TestProbe_ShimRunsInModelFolder(t *testing.T) {
 	shim := w.file("shims/python3", "#!/bin/sh\nread -r path <.python\necho \""+probeMark+"executable=$path\"\n"+
 		"echo '"+probeMark+"implementation=cpython'\necho '"+probeMark+"version=3.12'\n", 0o755)
 	got, err := w.find(Options{Python: shim})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Executable != real {
-		t.Errorf("got %+v, want the executable %s", got, real)
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, fmt.Sprintf("%+v", got), got.Executable, real)
 }
 
 // TestProbe_ShimIntoVenv: the environment around the real program is seen.
@@ -56,9 +52,7 @@ func TestProbe_ShimIntoVenv(t *testing.T) {
 	w.file("env/pyvenv.cfg", "home = "+w.path("opt/bin")+"\n", 0o644)
 	shim := w.file("shims/python3", answer("executable="+real, "implementation=cpython", "version=3.12"), 0o755)
 	got, err := w.find(Options{Python: shim})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if got.Executable != real || !got.Venv {
 		t.Errorf("got %+v, want the executable %s and a virtual environment", got, real)
 	}
@@ -74,12 +68,9 @@ func TestProbe_Wrapper(t *testing.T) {
 		"prefix="+w.path("nowhere"), "libdir="+w.path("odd/place"), "instsoname=libpython3.12.so.1.0",
 		"ldlibrary=libpython3.12.so"), 0o755)
 	got, err := w.find(Options{Python: path})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Executable != path || got.LibPython != lib {
-		t.Errorf("got %+v, want %s with %s", got, path, lib)
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, "Executable", got.Executable, path)
+	assert.Equal(t, "LibPython", got.LibPython, lib)
 }
 
 func TestProbe_Refused(t *testing.T) {
@@ -179,12 +170,8 @@ func TestProbe_ShimLeavesChild(t *testing.T) {
 	path := w.file("shims/python3", script, 0o755)
 	t.Cleanup(func() { endChild(w.path("pid")) })
 	got, err := w.find(Options{Python: path})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Executable != real {
-		t.Errorf("got %+v, want Executable %q", got, real)
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, fmt.Sprintf("%+v", got), got.Executable, real)
 }
 
 // endChild ends the process whose id a test's script wrote.

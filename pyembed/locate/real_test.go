@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // real is an interpreter of this machine and what it says of itself.
@@ -31,9 +33,7 @@ func reals(t *testing.T) []real {
 	seen := map[string]bool{}
 	for _, pattern := range patterns {
 		paths, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		for _, path := range paths {
 			resolved, err := filepath.EvalSymlinks(path)
 			if _, ok := parseProgram(filepath.Base(path)); !ok || err != nil || seen[resolved] {
@@ -97,12 +97,8 @@ func check(t *testing.T, want real, path string, inVenv bool) {
 		return
 	}
 	library, err := filepath.EvalSymlinks(got.LibPython)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if library != want.library {
-		t.Errorf("%s: library %s, sysconfig says %s, want the same", path, library, want.library)
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, path+": library , sysconfig", library, want.library)
 	if got.Version != want.version || got.Executable != path || got.Venv != inVenv {
 		t.Errorf("%s: got %+v, want version %s, venv %v", path, got, want.version, inVenv)
 	}
@@ -152,16 +148,11 @@ func TestReal_NestedVenv(t *testing.T) {
 func TestReal_Shim(t *testing.T) {
 	python := usable(t)
 	shim := filepath.Join(t.TempDir(), "python3")
-	if err := os.WriteFile(shim, []byte("#!/bin/sh\nexec \""+python.path+"\" \"$@\"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(shim, []byte("#!/bin/sh\nexec \""+python.path+"\" \"$@\"\n"), 0o755))
 	got, err := findReal(shim)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Executable != python.path || got.Version != python.version {
-		t.Errorf("got %+v, want %s", got, python.path)
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, "Executable", got.Executable, python.path)
+	assert.Equal(t, "Version", got.Version, python.version)
 }
 
 // TestReal_Default takes the python3 of the real PATH, which may be a shim.
@@ -180,9 +171,7 @@ func TestReal_Default(t *testing.T) {
 		t.Skipf("Pinion cannot use the python3 of the PATH: %+v", python)
 	}
 	got, err := Find(Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if got.Executable != python.path || got.Version != python.version || got.Source != "PATH" {
 		t.Errorf("got %+v, want %+v", got, python)
 	}
@@ -200,10 +189,9 @@ func TestReal_Probe(t *testing.T) {
 			t.Errorf("%s: %v", python.path, err)
 			continue
 		}
-		if got.version.String() != python.version || got.implementation != "cpython" || got.executable != python.path {
-			t.Errorf("%s: got %+v, want version %q, implementation cpython and executable %q", python.path, got, python.version,
-				python.path)
-		}
+		assert.Equal(t, python.path+": got.version.String()", got.version.String(), python.version)
+		assert.Equal(t, python.path+": got.implementation", got.implementation, "cpython")
+		assert.Equal(t, python.path+": got.executable", got.executable, python.path)
 		if python.library != "" && !slices.ContainsFunc(got.libraries, func(name string) bool {
 			path, err := filepath.EvalSymlinks(filepath.Join(got.libdir, name))
 			return err == nil && path == python.library
@@ -221,9 +209,7 @@ func TestReal_NeedsNoProcess(t *testing.T) {
 		}
 		f := newFinder(Options{}, thisHost())
 		in, err := f.identify(python.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		if _, err := f.library(in); err != nil {
 			t.Fatal(err)
 		}

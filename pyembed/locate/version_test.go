@@ -1,6 +1,11 @@
 package locate
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"pinion/tests/assert"
+)
 
 func TestVersion_ParseSoname(t *testing.T) {
 	for name, want := range map[string]version{
@@ -28,9 +33,8 @@ func TestVersion_ParseSoname(t *testing.T) {
 		"libpython3.9999999999999999999999999t.so": {},
 	} {
 		got, ok := parseSoname(name)
-		if got != want || ok != (want != version{}) {
-			t.Errorf("%q: got %+v, %v, want %v and %t", name, got, ok, want, want != version{})
-		}
+		assert.Equal(t, name+": got", got, want)
+		assert.Equal(t, name+": ok", ok, want != version{})
 	}
 }
 
@@ -47,9 +51,7 @@ func TestVersion_ParseProgram(t *testing.T) {
 
 func TestVersion_Sonames(t *testing.T) {
 	got := version{3, 13, "t"}.sonames()
-	if got[0] != "libpython3.13t.so.1.0" {
-		t.Errorf("got %v, want libpython3.13t.so.1.0 first", got)
-	}
+	assert.Equal(t, fmt.Sprintf("%v", got), got[0], "libpython3.13t.so.1.0")
 }
 
 // FuzzParseSoname: what was read can be written again and read to the same.

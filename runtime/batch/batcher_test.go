@@ -1,9 +1,12 @@
 package batch
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 func values(batch []*Item[int]) []int {
@@ -40,9 +43,7 @@ func TestBatcher_SingleItemLeavesAtOnce(t *testing.T) {
 	add(b, "", 0, 1)
 	want(t, b, 0, 1)
 	want(t, b, 0)
-	if b.Len() != 0 {
-		t.Errorf("%d wait, want 0", b.Len())
-	}
+	assert.Equal(t, "wait", b.Len(), 0)
 }
 
 func TestBatcher_WhatGatheredLeavesTogether(t *testing.T) {
@@ -70,9 +71,7 @@ func TestBatcher_Removed(t *testing.T) {
 		t.Error("Remove says the wrong thing, want b.Remove(items[0]) true and b.Remove(items[2]) true, then false")
 	}
 	want(t, b, ms, 2)
-	if b.Remove(items[1]) {
-		t.Error("one that left was removed: b.Remove(items[1]) = true, want false")
-	}
+	assert.False(t, b.Remove(items[1]), "one that left was removed: b.Remove(items[1]) = true, want false")
 }
 
 func TestBatcher_Expired(t *testing.T) {
@@ -80,16 +79,10 @@ func TestBatcher_Expired(t *testing.T) {
 	for i, deadline := range []time.Duration{0, 30, 10, 20} {
 		b.Add(&Item[int]{Value: i, Deadline: deadline}, 0)
 	}
-	if next := b.NextDeadline(); next != 10 {
-		t.Errorf("the next deadline is %d, want 10", next)
-	}
-	if late := values(b.Expire(20, nil)); !slices.Equal(late, []int{2, 3}) {
-		t.Errorf("late: %v, want [2 3]", late)
-	}
+	assert.Equal(t, "the next deadline", b.NextDeadline(), 10)
+	assert.EqualSlices(t, "late", values(b.Expire(20, nil)), []int{2, 3})
 	want(t, b, 25, 0, 1)
-	if next := b.NextDeadline(); next != 0 {
-		t.Errorf("the deadline of one that left stands: %d, want 0", next)
-	}
+	assert.Equal(t, "b.NextDeadline()", b.NextDeadline(), 0)
 }
 
 func TestBatcher_PutBackKeepsPlace(t *testing.T) {
@@ -154,9 +147,7 @@ func TestBatcher_TakeAhead(t *testing.T) {
 	}
 	add(b, "a", 0, 4)
 	for _, want := range [][]int{{1, 4}, {2, 3}, nil} {
-		if batch := values(b.TakeAhead(nil)); !slices.Equal(batch, want) {
-			t.Errorf("ahead: %v, want %v", batch, want)
-		}
+		assert.EqualSlices(t, "ahead", values(b.TakeAhead(nil)), want)
 	}
 }
 
@@ -171,16 +162,12 @@ func TestBatcher_SteadyStateAllocatesNothing(t *testing.T) {
 			b.Add(&items[i], now)
 		}
 		batch, _ = b.Take(now, 1, 1, batch[:0])
-		if len(batch) != 8 {
-			t.Fatalf("took %d, want 8", len(batch))
-		}
+		assert.EqualNow(t, "len(batch)", len(batch), 8)
 		now += ms
 		b.Ended(now, 8, ms)
 	}
 	round()
-	if n := testing.AllocsPerRun(100, round); n != 0 {
-		t.Errorf("%v allocations a batch, want 0", n)
-	}
+	assert.Equal(t, "allocations a batch", testing.AllocsPerRun(100, round), 0)
 }
 
 // recorder records what it is shown, and decides as say says.
@@ -207,8 +194,6 @@ func TestBatcher_HoldCountsFromFirstRefusal(t *testing.T) {
 	s.say = Decision{Until: 10 * ms}
 	b.Take(5*ms, 1, 1, nil)
 	for i, holdStart := range []time.Duration{ms, ms, ms, 5 * ms} {
-		if got := s.views[i].HoldStart; got != holdStart {
-			t.Errorf("question %d: held since %v, want %v", i, got, holdStart)
-		}
+		assert.Equal(t, fmt.Sprintf("question %d: held since", i), s.views[i].HoldStart, holdStart)
 	}
 }

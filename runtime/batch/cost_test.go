@@ -1,10 +1,13 @@
 package batch
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 func TestCost_ClassesCoverAllSizes(t *testing.T) {
@@ -16,13 +19,9 @@ func TestCost_ClassesCoverAllSizes(t *testing.T) {
 		}
 	}
 	for n := 1; n <= LargestSize; n *= 2 {
-		if largest(classOf(n)) != n {
-			t.Errorf("no class ends at %d, want %d", n, n)
-		}
+		assert.Equal(t, "largest(classOf(n))", largest(classOf(n)), n)
 	}
-	if classOf(LargestSize) != classes-1 {
-		t.Errorf("the last class is %d of %d, want %d", classOf(LargestSize), classes, classes-1)
-	}
+	assert.Equal(t, fmt.Sprintf("the last class of %d", classes), classOf(LargestSize), classes-1)
 }
 
 // taught has met batches of these sizes, many times, at a price that is noisy.
@@ -100,14 +99,11 @@ func TestCost_FollowsModelThatChanges(t *testing.T) {
 
 func TestCost_WithoutExperience(t *testing.T) {
 	var c Cost
-	if c.Of(7) != 0 || c.BestOf(7) != 7 {
-		t.Errorf("knows nothing and says %v, %d, want 0 and 7", c.Of(7), c.BestOf(7))
-	}
+	assert.Equal(t, "c.Of(7)", c.Of(7), 0)
+	assert.Equal(t, "c.BestOf(7)", c.BestOf(7), 7)
 	c.Learn(0, ms)
 	c.Learn(3, -1)
-	if c.serial != 0 {
-		t.Errorf("learned from nothing: got %d, want 0", c.serial)
-	}
+	assert.Equal(t, "learned from nothing", c.serial, 0)
 	c.Learn(4, 8*ms)
 	if a, b := c.Line(); a != 8*ms || b != 0 {
 		t.Errorf("one size: %v + %v·n, want %v and 0", a, b, 8*ms)
@@ -117,14 +113,10 @@ func TestCost_WithoutExperience(t *testing.T) {
 func TestCost_BestOf(t *testing.T) {
 	padded := taught(steps(), 1, 2, 4, 8, 9, 12, 16, 20, 27, 32)
 	for ready, want := range map[int]int{1: 1, 4: 4, 5: 5, 8: 8, 9: 8, 16: 16, 17: 16, 20: 16, 31: 31, 32: 32} {
-		if got := padded.BestOf(ready); got != want {
-			t.Errorf("steps: %d of %d, want %d", got, ready, want)
-		}
+		assert.Equal(t, fmt.Sprintf("the best of %d", ready), padded.BestOf(ready), want)
 	}
 	// The same where the step to come is known and no batch of 16 was met: no item stays behind on a guess.
-	if got := taught(steps(), 1, 20, 32).BestOf(20); got != 20 {
-		t.Errorf("16 was never met, and %d of 20 leave, want 20", got)
-	}
+	assert.Equal(t, "calls of 20 that leave, as 16 never came", taught(steps(), 1, 20, 32).BestOf(20), 20)
 	for _, p := range []price{line("", 5*ms, 0), line("", 5*ms, 100*us), line("", 0, ms)} {
 		c := taught(p, 1, 2, 4, 8, 12, 16, 20, 27, 32)
 		for ready := 1; ready <= 32; ready++ {

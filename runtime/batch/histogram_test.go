@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 func TestHistogram_BinsCoverAllTimes(t *testing.T) {
@@ -14,9 +16,8 @@ func TestHistogram_BinsCoverAllTimes(t *testing.T) {
 				edge(b+1))
 		}
 	}
-	if binOf(-1) != 0 || binOf(math.MaxInt64) != bins-1 {
-		t.Errorf("the ends are open, want binOf(-1) 0 and binOf(math.MaxInt64) %d", bins-1)
-	}
+	assert.Equal(t, "binOf(-1)", binOf(-1), 0)
+	assert.Equal(t, "binOf(math.MaxInt64)", binOf(math.MaxInt64), bins-1)
 	if edge(bins-1) < time.Minute {
 		t.Errorf("the last bin begins at %v, want at least %v", edge(bins-1), time.Minute)
 	}
@@ -33,7 +34,6 @@ func TestHistogram_Counts(t *testing.T) {
 		}
 	}
 	h.halve()
-	if h.total != 2.5 || h.after(20*us) != 1 {
-		t.Errorf("halved: %v in all, %v after 20 µs, want 2.5 and 1", h.total, h.after(20*us))
-	}
+	assert.Equal(t, "halved: h.total", h.total, 2.5)
+	assert.Equal(t, "halved: h.after(20*us)", h.after(20*us), 1)
 }

@@ -4,23 +4,22 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 func TestOptions_WaitIsReadAsItIsWritten(t *testing.T) {
 	for _, w := range []Wait{{}, AtMost(0), AtMost(2 * time.Millisecond), AtMost(90 * time.Second)} {
 		got, err := ParseWait(w.String())
-		if err != nil || got != w {
-			t.Errorf("%s is read as %v, %v, want the same", w, got, err)
-		}
+		assert.NoError(t, err)
+		assert.Equal(t, "value", got, w)
 	}
 	for _, bad := range []string{"", "2", "-1ms", "adapt", "soon"} {
 		if _, err := ParseWait(bad); !errors.Is(err, ErrWait) {
 			t.Errorf("%q: %v, want ErrWait", bad, err)
 		}
 	}
-	if got := AtMost(-ms); got != AtMost(0) {
-		t.Errorf("a bound below 0 is not 0: got %v, want %v", got, AtMost(0))
-	}
+	assert.Equal(t, "a bound below 0", AtMost(-ms), AtMost(0))
 }
 
 func TestOptions_WaitBounds(t *testing.T) {
@@ -39,17 +38,13 @@ func TestOptions_WaitBounds(t *testing.T) {
 		{"a cost that is not known", Wait{}, 10 * ms, 10 * ms, 0, 10 * ms},
 	}
 	for _, c := range cases {
-		if got := c.wait.end(c.held, c.last, c.cost); got != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
+		assert.Equal(t, c.name, c.wait.end(c.held, c.last, c.cost), c.want)
 	}
 }
 
 func TestOptions_Override(t *testing.T) {
 	author := Options{MaxSize: 32, MaxWait: AtMost(2 * ms)}
-	if got := author.With(Override{}); got != author {
-		t.Errorf("nothing to say, and %+v, want %+v", got, author)
-	}
+	assert.Equal(t, "nothing to say", author.With(Override{}), author)
 	adaptive := Wait{}
 	if got, want := author.With(Override{MaxSize: 8, MaxWait: &adaptive}), (Options{MaxSize: 8}); got != want {
 		t.Errorf("%+v, want %+v", got, want)

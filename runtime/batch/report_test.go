@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // report writes docs/explanation/batching-simulation.md and the data of its plot; bench/batching-simulation.sh calls
@@ -28,12 +30,8 @@ func TestReport_Simulation(t *testing.T) {
 		writeTable(&text, p)
 	}
 	text.WriteString(epilogue)
-	if err := os.WriteFile(filepath.Join(*report, "batching-simulation.md"), []byte(text.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := writeCurves(filepath.Join(*report, "batching-simulation.csv")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(filepath.Join(*report, "batching-simulation.md"), []byte(text.String()), 0o644))
+	assert.NoError(t, writeCurves(filepath.Join(*report, "batching-simulation.csv")))
 }
 
 // writeTable writes one cost model's table.

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // TestLimit_WaitsForThoseThatAreClosing: each still has a descriptor. One that is not closed in time is given up.
@@ -38,9 +40,7 @@ func TestLimit_WaitsForThoseThatAreClosing(t *testing.T) {
 		}
 		time.Sleep(extra * closingWait)
 		synctest.Wait()
-		if got := len(entered); got != extra {
-			t.Errorf("got %d new ones, want all %d, for the others are given up", got, extra)
-		}
+		assert.Equal(t, "new ones", len(entered), extra)
 		for _, c := range cs {
 			c.Leave()
 		}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // client is a connection of a test.
@@ -86,9 +88,7 @@ func TestLimit_ReceivingOnesAreClosedLast(t *testing.T) {
 			t.Errorf("connection %d: client %d is open, want it closed", i, want)
 		}
 	}
-	if cs.enter(l, true) {
-		t.Error("one more is taken, want it refused: the others are busy")
-	}
+	assert.False(t, cs.enter(l, true), "one more is taken, want it refused: the others are busy")
 }
 
 // TestLimit_ThoseThatDoNotReadMakeRoom for one that has just connected, after those that are idle or receive.
@@ -105,9 +105,7 @@ func TestLimit_ThoseThatDoNotReadMakeRoom(t *testing.T) {
 			t.Errorf("connection %d: client %d is open, want it closed", i, want)
 		}
 	}
-	if cs[3].closed {
-		t.Error("the one that has just connected is closed, want it open")
-	}
+	assert.False(t, cs[3].closed, "the one that has just connected is closed, want it open")
 }
 
 // TestLimit_YoungOnesAreClosedLast: a client that has just connected has had no time to send, but those that send half
@@ -179,9 +177,7 @@ func TestLimit_PeerWithTheMostLosesItsOwn(t *testing.T) {
 			t.Errorf("%s: got clients of the peer with two closed, want those of the other", c.name)
 		}
 		cs.enter(l, true)
-		if !cs[0].closed {
-			t.Errorf("%s: the oldest is open, want it closed: both peers had two", c.name)
-		}
+		assert.True(t, cs[0].closed, "%s: the oldest is open, want it closed: both peers had two", c.name)
 	}
 }
 
@@ -189,9 +185,7 @@ func TestLimit_PeerOf(t *testing.T) {
 	for address, want := range map[string]string{
 		"192.0.2.1:80": "192.0.2.1/32", "[::ffff:192.0.2.1]:80": "192.0.2.1/32", "[2001:db8::7:1%eth0]:80": "2001:db8::/64",
 	} {
-		if got := PeerOf(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(address))).String(); got != want {
-			t.Errorf("%s: got %s, want %s", address, got, want)
-		}
+		assert.Equal(t, address, PeerOf(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(address))).String(), want)
 	}
 	if got := PeerOf(&net.UnixAddr{Name: "/x"}); got.IsValid() {
 		t.Errorf("got %v for a Unix socket, want none", got)
@@ -203,17 +197,13 @@ func TestLimit_BusyOnesStay(t *testing.T) {
 	l.Add(cs.idle)
 	cs.enter(l, true)
 	cs.enter(l, true)
-	if cs.enter(l, true) {
-		t.Error("a third one is taken, want it refused: the others are busy")
-	}
+	assert.False(t, cs.enter(l, true), "a third one is taken, want it refused: the others are busy")
 	cs[0].Leave()
 	cs[0].Leave()
 	if !cs.enter(l, true) || cs.enter(l, true) {
 		t.Error("want one place free after one has left twice")
 	}
-	if got := l.Stats().Refused; got != 2 {
-		t.Errorf("got %d refused, want 2", got)
-	}
+	assert.Equal(t, "refused", l.Stats().Refused, 2)
 }
 
 func TestLimit_PartIsServedAboveWhole(t *testing.T) {
@@ -257,7 +247,5 @@ func TestLimit_NeverAbove(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if open := l.Stats().Open; open != 0 {
-		t.Errorf("got %d open at the end, want 0", open)
-	}
+	assert.Equal(t, "open at the end", l.Stats().Open, 0)
 }

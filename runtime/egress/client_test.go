@@ -2,6 +2,7 @@ package egress
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // TestClient_Send: redirects are followed with the same request, and the token stays with its host.
@@ -57,9 +60,7 @@ func TestClient_Send(t *testing.T) {
 		{"/file", false, 0, ErrRedirect, "PUT /file b Bearer t test"},
 	} {
 		target, err := url.Parse(server.URL + test.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		response, _, err := c.Send(t.Context(), &Request{
 			Method: http.MethodPut, Size: 1, Token: "t", SeeOther: test.seeOther, Header: http.Header{},
 			Body: func() io.ReadCloser { return io.NopCloser(strings.NewReader("b")) },
@@ -85,9 +86,7 @@ func TestClient_TokenStaysInTLS(t *testing.T) {
 	t.Parallel()
 	parse := func(text string) *url.URL {
 		u, err := url.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		return u
 	}
 	c := New(Options{})
@@ -101,8 +100,6 @@ func TestClient_TokenStaysInTLS(t *testing.T) {
 	} {
 		r := &Request{Method: http.MethodPost, Header: http.Header{}, Token: "t"}
 		request := c.request(t.Context(), r, parse(pair[0]), parse(pair[1]))
-		if got := request.Header.Get("Authorization"); got != want {
-			t.Errorf("%v: got %q, want %q", pair, got, want)
-		}
+		assert.Equal(t, fmt.Sprintf("%v", pair), request.Header.Get("Authorization"), want)
 	}
 }

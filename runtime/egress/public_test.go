@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestPublic_Networks: one of each network.
@@ -24,9 +26,7 @@ func TestPublic_Networks(t *testing.T) {
 		"::7f00:1":        false,
 		"64:ff9b::7f00:1": false, "2002:7f00:1::": false, "2001::1": false, "2001:db8::1": false, "203.0.113.1": false,
 	} {
-		if got := Public(netip.MustParseAddr(text)); got != want {
-			t.Errorf("Public(%s) = %v, want %t", text, got, want)
-		}
+		assert.Equal(t, "Public("+text, Public(netip.MustParseAddr(text)), want)
 	}
 	if err := Deny("tcp", "not an address", nil); !errors.Is(err, ErrPrivate) {
 		t.Error(err)
@@ -47,7 +47,5 @@ func TestPublic_Reason(t *testing.T) {
 		t.Errorf("got %v, want a name that is not found, without the server", got)
 	}
 	other := errors.New("other")
-	if got := Reason(other); !errors.Is(got, other) {
-		t.Errorf("another error is not returned as it is: got %v, want %v", got, other)
-	}
+	assert.ErrorIs(t, "Reason(other)", Reason(other), other)
 }

@@ -2,9 +2,12 @@ package egress
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 func TestNewStatusError_RetryAfter(t *testing.T) {
@@ -64,8 +67,6 @@ func TestStatusError_Temporary(t *testing.T) {
 		{&StatusError{Code: 501}, false},
 		{&StatusError{Code: 404}, false},
 	} {
-		if got := Temporary(c.err); got != c.want {
-			t.Errorf("%v: got %v, want %v", c.err, got, c.want)
-		}
+		assert.Equal(t, fmt.Sprintf("%v", c.err), Temporary(c.err), c.want)
 	}
 }

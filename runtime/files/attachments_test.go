@@ -12,15 +12,14 @@ import (
 	"testing/iotest"
 
 	"pinion/runtime/predict"
+	"pinion/tests/assert"
 )
 
 func inboxStore(t *testing.T, o Options) (*Store, string) {
 	t.Helper()
 	o.Root = t.TempDir()
 	s, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s, s.folder.path
 }
@@ -29,9 +28,7 @@ func inboxStore(t *testing.T, o Options) (*Store, string) {
 func left(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, e := range entries {
 		if e.Name() != lockName {
 			names = append(names, e.Name())
@@ -58,17 +55,15 @@ func TestAttachments_InboxKeepsFilesUntilItIsClosed(t *testing.T) {
 	} {
 		content := bytes.Repeat([]byte{byte(i)}, 100_000*i)
 		n, err := in.Add(c.name, c.kind, bytes.NewReader(content))
-		if err != nil || n != i {
-			t.Fatalf("%q: %d, %v, want %d", c.name, n, err, i)
-		}
+		assert.NoError(t, err)
+		assert.EqualNow(t, c.name+": n", n, i)
 		got, err := os.ReadFile(in.Path(n))
 		if err != nil || !bytes.Equal(got, content) || filepath.Base(in.Path(n)) != c.want {
 			t.Errorf("%q lies in %s with %d bytes: %v, want %q and Base %q", c.name, in.Path(n), len(got), err, content, c.want)
 		}
 	}
-	if in.Path(-1) != "" || in.Path(8) != "" {
-		t.Error("files that never came have a path, want in.Path(-1) empty and in.Path(8) empty")
-	}
+	assert.Equal(t, "in.Path(-1)", in.Path(-1), "")
+	assert.Equal(t, "in.Path(8)", in.Path(8), "")
 	in.Close()
 	in.Close()
 	if got := left(t, folder); len(got) > 0 {
@@ -127,9 +122,8 @@ func TestAttachments_FetchTakesFilesThatAreThere(t *testing.T) {
 	there := predict.File{Field: "a", Start: a0, End: a1, Path: `/in/"0"/x.png`}
 	got, cleanup, err := s.Fetch(context.Background(), "p",
 		predict.Prepared{Input: []byte(input), Files: []predict.File{there}})
-	if err != nil || string(got) != `{"a":"/in/\"0\"/x.png","b":"data:text/plain,hi"}` {
-		t.Fatalf("%s, %v, want %q", got, err, `{"a":"/in/\"0\"/x.png","b":"data:text/plain,hi"}`)
-	}
+	assert.NoError(t, err)
+	assert.EqualNow(t, "string(got)", string(got), `{"a":"/in/\"0\"/x.png","b":"data:text/plain,hi"}`)
 	cleanup()
 	if l := left(t, folder); len(l) > 0 {
 		t.Errorf("%q were made for nothing, want none", l)

@@ -5,11 +5,12 @@ import (
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // packed returns text in one coding.
@@ -24,17 +25,13 @@ func packed(t *testing.T, coding, text string) []byte {
 		w = zlib.NewWriter(&out)
 	case "deflate":
 		raw, err := flate.NewWriter(&out, 6)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		w = raw
 	}
 	if _, err := io.WriteString(w, text); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, w.Close())
 	return out.Bytes()
 }
 
@@ -100,8 +97,6 @@ func TestCoding_ContentCodingThatDoesNotFit(t *testing.T) {
 		"/plain": ErrCoding, "/checksum": ErrCoding, "/half": ErrTruncated, "/deflate": ErrCoding, "/many": ErrCoding,
 		"/bomb": ErrTooLarge,
 	} {
-		if err := refused(t, s, server.URL+path); !errors.Is(err, want) {
-			t.Errorf("%s: %v, want %v", path, err, want)
-		}
+		assert.ErrorIs(t, path, refused(t, s, server.URL+path), want)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"pinion/runtime/logtext"
+	"pinion/tests/assert"
 )
 
 func TestData_URLs(t *testing.T) {
@@ -64,12 +65,8 @@ func TestData_URLs(t *testing.T) {
 	} {
 		paths, contents := fetched(t, s, test.url)
 		shown := test.url[:min(len(test.url), 80)]
-		if contents[0] != test.content {
-			t.Errorf("%s: %.80q, want %.80q", shown, contents[0], test.content)
-		}
-		if got := filepath.Base(paths[0]); got != test.name {
-			t.Errorf("%s: named %s, want %s", shown, got, test.name)
-		}
+		assert.Equal(t, shown, contents[0], test.content)
+		assert.Equal(t, shown, filepath.Base(paths[0]), test.name)
 	}
 }
 
@@ -129,16 +126,10 @@ func TestData_Redact(t *testing.T) {
 		"data:text/plain,secret":                  "data:text/plain,…",
 		"https://a.b/" + strings.Repeat("é", 300): "https://a.b/" + strings.Repeat("%C3%A9", 31) + "%C…",
 	} {
-		if got := redact(raw); got != want {
-			t.Errorf("redact(%s) = %s, want %s", raw, got, want)
-		}
+		assert.Equal(t, "redact("+raw, redact(raw), want)
 	}
-	if got := logtext.Clip(strings.Repeat("é", 150) + "x"); got != strings.Repeat("é", 100)+"…" {
-		t.Errorf("cut = %s, want %q", got, strings.Repeat("é", 100)+"…")
-	}
-	if got := logtext.Clip("x" + strings.Repeat("é", 150)); got != "x"+strings.Repeat("é", 99)+"…" {
-		t.Errorf("cut = %s, want %q", got, "x"+strings.Repeat("é", 99)+"…")
-	}
+	assert.Equal(t, "cut", logtext.Clip(strings.Repeat("é", 150)+"x"), strings.Repeat("é", 100)+"…")
+	assert.Equal(t, "cut", logtext.Clip("x"+strings.Repeat("é", 150)), "x"+strings.Repeat("é", 99)+"…")
 }
 
 func FuzzSafeName(f *testing.F) {
@@ -158,9 +149,7 @@ func FuzzSafeName(f *testing.F) {
 			t.Errorf("safeName(%q) = %q, want a name of at most %d bytes that no shell or terminal reads otherwise", name, safe,
 				maxName)
 		}
-		if again := safeName(safe); again != safe {
-			t.Errorf("safeName(%q) = %q, then %q, want the same", name, safe, again)
-		}
+		assert.Equal(t, "safeName("+name+" then", safeName(safe), safe)
 	})
 }
 
@@ -230,11 +219,7 @@ func BenchmarkData(b *testing.B) {
 	folder := b.TempDir()
 	for b.Loop() {
 		path, err := saveData(folder, body, -1)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := os.Remove(path); err != nil {
-			b.Fatal(err)
-		}
+		assert.NoError(b, err)
+		assert.NoError(b, os.Remove(path))
 	}
 }

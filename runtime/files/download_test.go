@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"pinion/runtime/egress"
+	"pinion/tests/assert"
 )
 
 // serve answers by the path of the request.
@@ -68,9 +69,7 @@ func TestDownload_Succeeds(t *testing.T) {
 		"/again":      redirect("/relative"),
 		"/a%20b/ü.gz": func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.URL.Path) },
 		"/zipped.gz": func(w http.ResponseWriter, r *http.Request) {
-			if r.Header.Get("Accept-Encoding") != "" {
-				t.Errorf("Accept-Encoding: %s, want none", r.Header.Get("Accept-Encoding"))
-			}
+			assert.Equal(t, "Accept-Encoding", r.Header.Get("Accept-Encoding"), "")
 			w.Header().Set("Content-Encoding", "gzip")
 			_, _ = w.Write(zipped.Bytes())
 		},
@@ -86,9 +85,7 @@ func TestDownload_Succeeds(t *testing.T) {
 		}
 	}
 	_, contents := fetched(t, s, strings.Replace(server.URL, "://", "://user:pass@", 1)+"/auth")
-	if contents[0] != "Basic dXNlcjpwYXNz" {
-		t.Errorf(`credentials: %q, want "Basic dXNlcjpwYXNz"`, contents[0])
-	}
+	assert.Equal(t, "credentials", contents[0], "Basic dXNlcjpwYXNz")
 }
 
 func TestDownload_Refused(t *testing.T) {
@@ -129,9 +126,7 @@ func TestDownload_Refused(t *testing.T) {
 	} {
 		err := refused(t, s, strings.Replace(server.URL, "://", "://user:secret@", 1)+path+"?secret=1#secret")
 		if sentinel, ok := want.(error); ok {
-			if !errors.Is(err, sentinel) {
-				t.Errorf("%s: %v, want %v", path, err, sentinel)
-			}
+			assert.ErrorIs(t, path, err, sentinel)
 		} else if err.Cause.Error() != want {
 			t.Errorf("%s: %v, want %v", path, err.Cause, want)
 		}
@@ -176,9 +171,7 @@ func TestDownload_Certificate(t *testing.T) {
 	defer server.Close()
 	err := refused(t, newStore(t, Options{}), server.URL)
 	var unknown x509.UnknownAuthorityError
-	if !errors.As(err, &unknown) {
-		t.Errorf("got %+v, want an error of type x509.UnknownAuthorityError", err)
-	}
+	assert.True(t, errors.As(err, &unknown), "got %+v, want an error of type x509.UnknownAuthorityError", err)
 }
 
 // TestDownload_Stall and TestDownload_Timeout give up on a server that goes silent after some bytes.
@@ -208,9 +201,7 @@ func TestDownload_Drip(t *testing.T) {
 		}
 	}})
 	s := newStore(t, Options{Timeout: 50 * time.Millisecond, MaxFile: -1})
-	if err := refused(t, s, server.URL); !errors.Is(err, ErrTimeout) {
-		t.Errorf("got %+v, want ErrTimeout", err)
-	}
+	assert.ErrorIs(t, "refused(t, s, server.URL)", refused(t, s, server.URL), ErrTimeout)
 }
 
 // TestDownload_Slow gives up on a server that sends less than the least rate, though it is never silent.
@@ -224,9 +215,7 @@ func TestDownload_Slow(t *testing.T) {
 	server := serve(t, map[string]http.HandlerFunc{"/": drip, "/to": redirect("/")})
 	for _, path := range []string{"/", "/to"} {
 		s := newStore(t, Options{Stall: 50 * time.Millisecond, MinRate: 1 << 40, MaxFile: -1})
-		if err := refused(t, s, server.URL+path); !errors.Is(err, ErrSlow) {
-			t.Errorf("%s: got %v, want ErrSlow", path, err)
-		}
+		assert.ErrorIs(t, path, refused(t, s, server.URL+path), ErrSlow)
 	}
 }
 
@@ -237,9 +226,7 @@ func TestDownload_Silence(t *testing.T) {
 	})
 	s := newStore(t, Options{Stall: 20 * time.Millisecond})
 	for _, path := range []string{"/", "/to"} {
-		if err := refused(t, s, server.URL+path); !errors.Is(err, ErrStalled) {
-			t.Errorf("%s: %v, want ErrStalled", path, err)
-		}
+		assert.ErrorIs(t, path, refused(t, s, server.URL+path), ErrStalled)
 	}
 }
 
@@ -305,9 +292,7 @@ func TestDownload_URLForms(t *testing.T) {
 		p := prepared(t, "data:,x")
 		p.Files[0].URL = u
 		_, _, err := s.Fetch(t.Context(), "id", p)
-		if !errors.Is(err, ErrScheme) {
-			t.Errorf("%s: %v, want ErrScheme", u, err)
-		}
+		assert.ErrorIs(t, u, err, ErrScheme)
 		noFiles(t, s)
 	}
 }
@@ -358,9 +343,7 @@ func TestDownload_Names(t *testing.T) {
 			continue // not a URL at all; see TestDownload_URLForms
 		}
 		paths, _ := fetched(t, s, server.URL+path)
-		if got := filepath.Base(paths[0]); got != want {
-			t.Errorf("%s: %q, want %q", path, got, want)
-		}
+		assert.Equal(t, path, filepath.Base(paths[0]), want)
 		if filepath.Base(filepath.Dir(paths[0])) != strconv.Itoa(0) {
 			t.Errorf("%s: %s, want %q", path, paths[0], strconv.Itoa(0))
 		}

@@ -17,6 +17,7 @@ import (
 	"pinion/runtime/egress"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
+	"pinion/tests/assert"
 )
 
 // newStore makes a store that the test's end closes, and then holds that nothing is left on disk.
@@ -25,9 +26,7 @@ func newStore(t *testing.T, o Options) *Store {
 	o.Root = filepath.Join(t.TempDir(), "root")
 	o.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
 	s, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -49,9 +48,7 @@ func list(t *testing.T, path string) []string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return found
 }
 
@@ -83,14 +80,10 @@ func prepared(t *testing.T, urls ...string) predict.Prepared {
 func fetched(t *testing.T, s *Store, urls ...string) (paths, contents []string) {
 	t.Helper()
 	input, cleanup, err := s.Fetch(t.Context(), "test", prepared(t, urls...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer noFiles(t, s)
 	defer cleanup()
-	if err := rawjson.Check(input); err != nil {
-		t.Fatalf("%s: %v", input, err)
-	}
+	assert.NoError(t, rawjson.Check(input), input)
 	var read struct {
 		N int
 		X []string
@@ -125,9 +118,8 @@ func TestFetch_Nothing(t *testing.T) {
 	s := newStore(t, Options{})
 	p := prepared(t)
 	input, cleanup, err := s.Fetch(t.Context(), "id", p)
-	if err != nil || &input[0] != &p.Input[0] {
-		t.Errorf("Fetch = %s, %v, want %v", input, err, &p.Input[0])
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, "&input[0]", &input[0], &p.Input[0])
 	noFiles(t, s)
 	cleanup()
 }
@@ -161,18 +153,12 @@ func TestFetch_Places(t *testing.T) {
 		{Field: "a", Start: 5, End: 14, URL: "data:,1"},
 	}}
 	got, cleanup, err := s.Fetch(t.Context(), "id", p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer cleanup()
 	folder := list(t, s.folder.path)[0]
 	want := fmt.Sprintf(`{"a":"%s/1/file.txt","b":{"c":["%s/0/file.txt"]}}`, folder, folder)
-	if string(got) != want {
-		t.Errorf("input = %s, want %s", got, want)
-	}
-	if string(input) != `{"a":"data:,1","b":{"c":["data:,2"]}}` {
-		t.Errorf("Fetch wrote to its argument: got %q, want %q", string(input), `{"a":"data:,1","b":{"c":["data:,2"]}}`)
-	}
+	assert.Equal(t, fmt.Sprintf("input = %s", got), string(got), want)
+	assert.Equal(t, "Fetch's argument", string(input), `{"a":"data:,1","b":{"c":["data:,2"]}}`)
 }
 
 // TestFetch_Folder checks that hostile ids stay in the store's folder, that folders are private and that
@@ -193,14 +179,11 @@ func TestFetch_Folder(t *testing.T) {
 	}
 	for _, path := range list(t, s.folder.path) {
 		info, err := os.Lstat(path)
-		if err != nil || info.Mode().Perm()&0o077 != 0 {
-			t.Errorf("%s: got mode %v, %v, want access for the owner alone", path, info.Mode(), err)
-		}
+		assert.NoError(t, err)
+		assert.Equal(t, path+": info.Mode().Perm()&0o077", info.Mode().Perm()&0o077, 0)
 	}
 	_, cleanup, err := s.Fetch(t.Context(), "again", prepared(t, "data:,x"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var callers sync.WaitGroup
 	for range 4 {
 		callers.Go(cleanup)
@@ -213,20 +196,12 @@ func TestFetch_Folder(t *testing.T) {
 func TestFetch_CleanupOfModelsFiles(t *testing.T) {
 	s := newStore(t, Options{})
 	_, cleanup, err := s.Fetch(t.Context(), "id", prepared(t, "data:,x"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	own := filepath.Join(list(t, s.folder.path)[0], "own")
-	if err := os.MkdirAll(filepath.Join(own, "deep"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(own, "deep", "file"), nil, 0); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.MkdirAll(filepath.Join(own, "deep"), 0o700))
+	assert.NoError(t, os.WriteFile(filepath.Join(own, "deep", "file"), nil, 0))
 	for _, path := range []string{filepath.Join(own, "deep"), own} {
-		if err := os.Chmod(path, 0); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.Chmod(path, 0))
 	}
 	cleanup()
 	noFiles(t, s)
@@ -276,13 +251,9 @@ func TestFetch_Parallel(t *testing.T) {
 	}
 	_, contents := fetched(t, s, urls...)
 	for i, content := range contents {
-		if content != fmt.Sprintf("/%d", i) {
-			t.Errorf("file %d is %s, want %q", i, content, fmt.Sprintf("/%d", i))
-		}
+		assert.Equal(t, fmt.Sprintf("file %d", i), content, fmt.Sprintf("/%d", i))
 	}
-	if most != parallel {
-		t.Errorf("%d at once, want %d", most, parallel)
-	}
+	assert.Equal(t, "most", most, parallel)
 }
 
 // blocker serves "/missing" with 404 once "/block" is being served, which never ends by itself.
@@ -327,9 +298,7 @@ func TestFetch_Canceled(t *testing.T) {
 		cancel(reason)
 	}()
 	_, cleanup, err := s.Fetch(ctx, "id", prepared(t, server.URL+"/block"))
-	if !errors.Is(err, reason) {
-		t.Errorf("Fetch: %v, want %v", err, reason)
-	}
+	assert.ErrorIs(t, "Fetch", err, reason)
 	noFiles(t, s)
 	cleanup()
 }
@@ -343,16 +312,12 @@ func TestFetch_Close(t *testing.T) {
 		ended <- err
 	}()
 	_, cleanup, err := s.Fetch(t.Context(), "fetched", prepared(t, "data:,x"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	<-blocked
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := <-ended; !errors.Is(err, ErrClosed) {
-		t.Errorf("Fetch: %v, want ErrClosed", err)
-	}
+	assert.ErrorIs(t, "Fetch", <-ended, ErrClosed)
 	if _, err := os.Stat(s.folder.path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Stat: %v, want os.ErrNotExist", err)
 	}

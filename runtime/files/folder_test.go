@@ -5,39 +5,27 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestFolder_Stale checks that a new store removes what dead ones left, and only that.
 func TestFolder_Stale(t *testing.T) {
 	root := t.TempDir()
 	dead, err := makeFolder(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(dead.path, "p", "0"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
+	assert.NoError(t, os.MkdirAll(filepath.Join(dead.path, "p", "0"), 0o700))
 	// As the kernel does when a process is killed.
-	if err := dead.lock.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, dead.lock.Close())
 	alive, err := makeFolder(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	// one without a lock yet, and a folder of another kind
 	for _, name := range []string{folderPrefix + "young", "other"} {
-		if err := os.Mkdir(filepath.Join(root, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.Mkdir(filepath.Join(root, name), 0o700))
 	}
-	if err := os.WriteFile(filepath.Join(root, folderPrefix+"file"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(filepath.Join(root, folderPrefix+"file"), nil, 0o600))
 	s, err := New(Options{Root: root})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for path, want := range map[string]bool{
 		dead.path: false, alive.path: true, s.folder.path: true,
 		filepath.Join(root, folderPrefix+"young"): true, filepath.Join(root, folderPrefix+"file"): true,
@@ -53,25 +41,20 @@ func TestFolder_Stale(t *testing.T) {
 		}
 	}
 	entries, err := os.ReadDir(root)
-	if err != nil || len(entries) != 3 {
-		t.Errorf("left: %v, %v, want 3", entries, err)
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, "left: len(entries)", len(entries), 3)
 }
 
 func TestFolder_New(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(file, nil, 0o600))
 	if s, err := New(Options{Root: file}); err == nil || !strings.Contains(err.Error(), "make file store") {
 		t.Errorf(`New in a file: %v, %v, want an error and err with "make file store"`, s, err)
 	}
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	s, err := New(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	info, err := os.Stat(s.folder.path)
 	if err != nil || info.Mode().Perm() != 0o700 || filepath.Dir(s.folder.path) != temp {
 		t.Errorf("folder %s: %v, %v, want Perm 0o700 and Dir %q", s.folder.path, info, err, temp)

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestMediatype_TypeOf: the extension decides, else the first bytes.
@@ -13,9 +15,7 @@ func TestMediatype_TypeOf(t *testing.T) {
 		"a.jpeg": "image/jpeg", "a.tar.gz": "application/gzip", "a.Wav": "audio/wav",
 		"a.xml": "application/xml", "a.": "text/plain; charset=utf-8",
 	} {
-		if got := typeOf(name, strings.NewReader("text")); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
-		}
+		assert.Equal(t, name, typeOf(name, strings.NewReader("text")), want)
 	}
 }
 

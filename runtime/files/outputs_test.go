@@ -8,30 +8,22 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 func TestOutputs_AreFoundOrInlined(t *testing.T) {
 	s, folder := inboxStore(t, Options{})
 	o, err := s.NewOutputs("p")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	mark := func(file string) string { return `"` + markPrefix + o.Token() + ":" + file + `"` }
 	for file, content := range map[string]string{"0/a.png": "png", "1/ü": "%PDF-1.4"} {
 		path := filepath.Join(o.Folder(), file)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		assert.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	}
-	if err := os.Symlink("/etc/passwd", filepath.Join(o.Folder(), "0", "link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(filepath.Join(o.Folder(), "0", "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Symlink("/etc/passwd", filepath.Join(o.Folder(), "0", "link")))
+	assert.NoError(t, syscall.Mkfifo(filepath.Join(o.Folder(), "0", "pipe"), 0o600))
 	png := `"data:image/png;base64,` + base64.StdEncoding.EncodeToString([]byte("png")) + `"`
 	pdf := `"data:application/pdf;base64,` + base64.StdEncoding.EncodeToString([]byte("%PDF-1.4")) + `"`
 	for output, want := range map[string]struct{ name, kind, inline string }{

@@ -17,15 +17,14 @@ import (
 	"time"
 
 	"pinion/runtime/rawjson"
+	"pinion/tests/assert"
 )
 
 // newUploads makes the uploads of a prediction. The test's end closes them and holds that their folder is gone.
 func newUploads(t *testing.T, s *Store, prefix string) *Uploads {
 	t.Helper()
 	u, err := s.NewUploads("../id", Destination{Prefix: prefix})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() {
 		u.Close()
 		u.Close()
@@ -38,12 +37,8 @@ func newUploads(t *testing.T, s *Store, prefix string) *Uploads {
 func leave(t *testing.T, u *Uploads, number int, name, content string) string {
 	t.Helper()
 	folder := filepath.Join(u.Folder(), fmt.Sprint(number))
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.MkdirAll(folder, 0o700))
+	assert.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
 	return string(rawjson.AppendQuoted(nil, fmt.Sprintf("pinion-file:%s:%d/%s", u.Token(), number, name)))
 }
 
@@ -61,26 +56,18 @@ func TestRewrite_Resolve(t *testing.T) {
 	inside := string(rawjson.AppendQuoted(nil, "say "+a)) // text that quotes a mark
 	chunk := a + `,[1,{"x":` + b + ` ,"y":[[` + c + `]],` + a + ` : 2, "z":` + other + `}, ` + inside + `,"\\",` + d + `]`
 	chunk = "[" + chunk + "]"
-	if err := rawjson.Check([]byte(chunk)); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, rawjson.Check([]byte(chunk)))
 	got, err := u.Resolve(t.Context(), []byte(chunk))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	at := func(name string) string { return `"` + target.URL + "/p/" + name + `"` }
 	want := "[" + at("a.txt") + `,[1,{"x":` + at("b%22%5C%20%C3%A9.txt") + ` ,"y":[[` + at("a-1.txt") + `]],` + a +
 		` : 2, "z":` + other + `}, ` + inside + `,"\\",` + at("d") + `]]`
-	if string(got) != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	assert.Equal(t, "text", string(got), want)
 	contents := map[string]bool{}
 	for _, p := range target.received() {
 		contents[p.Body] = true
 	}
-	if len(contents) != 4 {
-		t.Errorf("uploaded %v, want 4", contents)
-	}
+	assert.Equal(t, fmt.Sprintf("uploaded %v", contents), len(contents), 4)
 	if left := list(t, u.Folder()); len(left) != 0 {
 		t.Errorf("left after the uploads: %q, want none", left)
 	}
@@ -131,12 +118,8 @@ func TestChunk_FilesOfOneNameGoOneAfterAnother(t *testing.T) {
 		})
 	}
 	callers.Wait()
-	if !slices.Equal(got, want) {
-		t.Errorf("got the uploads %q, want %q", got, want)
-	}
-	if len(u.latest) != 0 {
-		t.Errorf("got %d names that are still kept, want none", len(u.latest))
-	}
+	assert.EqualSlices(t, "the uploads", got, want)
+	assert.Equal(t, "names still kept", len(u.latest), 0)
 }
 
 // TestChunk_FailureLetsLaterFilesFail: they do not wait for a turn that never comes.
@@ -170,9 +153,7 @@ func TestRewrite_DistinctNames(t *testing.T) {
 		for i, name := range strings.Fields(names) {
 			marks = append(marks, mark{file: fmt.Sprint(i, "/", name)})
 		}
-		if got := strings.Join(distinctNames(marks), " "); got != want {
-			t.Errorf("%s: got %s, want %s", names, got, want)
-		}
+		assert.Equal(t, names, strings.Join(distinctNames(marks), " "), want)
 	}
 }
 
@@ -187,12 +168,10 @@ func TestRewrite_ResolveNothing(t *testing.T) {
 	chunk := []byte(`{"a":"pinion-file:x","b":["pinion-file:` + strings.Repeat("0", 32) + `:0/x"]}`)
 	for _, u := range []*Uploads{off, newUploads(t, s, "http://h/")} {
 		got, err := u.Resolve(t.Context(), chunk)
-		if err != nil || &got[0] != &chunk[0] {
-			t.Errorf("Resolve = %s, %v, want %v", got, err, &chunk[0])
-		}
-		if n := testing.AllocsPerRun(100, func() { _, _ = u.Resolve(context.Background(), chunk) }); n != 0 {
-			t.Errorf("%v allocations, want 0", n)
-		}
+		assert.NoError(t, err)
+		assert.Equal(t, "&got[0]", &got[0], &chunk[0])
+		assert.Equal(t, "allocations",
+			testing.AllocsPerRun(100, func() { _, _ = u.Resolve(context.Background(), chunk) }), 0)
 	}
 }
 
@@ -204,13 +183,9 @@ func TestRewrite_ResolveForged(t *testing.T) {
 	secret := writeFile(t, "secret", "secret")
 	leave(t, u, 0, "x", "x")
 	for name, to := range map[string]string{"link": secret, "up": "../../../x", "dir": "."} {
-		if err := os.Symlink(to, filepath.Join(u.Folder(), "0", name)); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.Symlink(to, filepath.Join(u.Folder(), "0", name)))
 	}
-	if err := os.Symlink(filepath.Dir(secret), filepath.Join(u.Folder(), "1")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Symlink(filepath.Dir(secret), filepath.Join(u.Folder(), "1")))
 	for _, file := range []string{
 		"", "0", "0/", "/x", "0/.", "0/..", "0/../0/x", "0//x", "./x", "../x", "-0/x", "+0/x", "0x0/x", "99999999999/x",
 		"0/x/", "0/link", "0/up", "0/dir", "1/secret", "2/x", "0/X", "0/x\x00", secret,
@@ -293,9 +268,7 @@ func TestRewrite_ResolveParallel(t *testing.T) {
 		})
 	}
 	callers.Wait()
-	if most != parallel {
-		t.Errorf("%d at once, want %d", most, parallel)
-	}
+	assert.Equal(t, "most", most, parallel)
 }
 
 // TestRewrite_UploadsClose checks that the end of a prediction ends its uploads.
@@ -303,9 +276,7 @@ func TestRewrite_UploadsClose(t *testing.T) {
 	server, asked := hang(t)
 	s := newStore(t, Options{})
 	u, err := s.NewUploads("id", Destination{Prefix: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	mark := leave(t, u, 0, "x", "x")
 	ended := make(chan error)
 	go func() {
@@ -314,9 +285,7 @@ func TestRewrite_UploadsClose(t *testing.T) {
 	}()
 	<-asked
 	u.Close()
-	if err := <-ended; !errors.Is(err, ErrClosed) {
-		t.Error(err)
-	}
+	assert.ErrorIs(t, "error at the end", <-ended, ErrClosed)
 	if _, err := u.Resolve(t.Context(), []byte(mark)); !errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestSpool_HasNoName makes files that have no name, and refuses one that the disk has no room for.
@@ -16,9 +18,7 @@ func TestSpool_HasNoName(t *testing.T) {
 	if errors.Is(err, ErrNoDisk) {
 		t.Skip("the folder of temporary files lies in memory")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if names := left(t, folder); len(names) > 0 {
 		t.Errorf("the folder has %v, want none", names)
 	}
@@ -35,9 +35,7 @@ func TestSpool_HasNoName(t *testing.T) {
 	if _, err := s.Spool(1 << 60); !errors.Is(err, ErrDiskFull) {
 		t.Errorf("a body of an EiB: %v, want ErrDiskFull", err)
 	}
-	if err := os.RemoveAll(folder); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.RemoveAll(folder))
 	if file, err = s.Spool(0); err != nil {
 		t.Errorf("after the folder was removed: %v", err)
 	} else {
@@ -62,17 +60,13 @@ func TestSpool_Elsewhere(t *testing.T) {
 		t.Skipf("/dev/shm does not lie in memory: %v", err)
 	}
 	s, err := New(Options{Root: inMemory})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer s.Close()
 	file, err := s.Spool(1 << 20)
 	if errors.Is(err, ErrNoDisk) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer file.Close()
 	if target, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", file.Fd())); err != nil ||
 		!strings.HasPrefix(target, otherDisk+"/") || !strings.HasSuffix(target, " (deleted)") {

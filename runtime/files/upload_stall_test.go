@@ -9,6 +9,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // hang is a server that says when it is asked, and never answers.
@@ -98,9 +100,7 @@ func TestUpload_AtClose(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := <-ended; !errors.Is(err, ErrClosed) {
-		t.Error(err)
-	}
+	assert.ErrorIs(t, "error at the end", <-ended, ErrClosed)
 	if _, err := s.Upload(t.Context(), Destination{Prefix: server.URL}, path); !errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"pinion/runtime/egress"
 	"pinion/runtime/trace"
+	"pinion/tests/assert"
 )
 
 // put is one request that a storage got.
@@ -84,9 +85,7 @@ func instant(s *Store) *[]time.Duration {
 func writeFile(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
@@ -116,22 +115,18 @@ func TestUpload_Succeeds(t *testing.T) {
 				Propagation: trace.Propagation{TraceParent: "00-1-2-01", TraceState: "bad\nstate"}, Prediction: "an id",
 			},
 			writeFile(t, test.name, test.content))
-		if err != nil || found != target.URL+test.uri {
-			t.Errorf("%s: %s, %v, want %q", test.name, found, err, target.URL+test.uri)
-		}
+		assert.NoError(t, err)
+		assert.Equal(t, test.name+": found", found, target.URL+test.uri)
 		puts := target.received()
-		if len(puts) != 1 {
-			t.Fatalf("%s: %d requests, want 1", test.name, len(puts))
-		}
+		assert.EqualNow(t, test.name+": requests", len(puts), 1)
 		got := puts[0]
 		if asked := got.Header.Get("Expect") == "100-continue"; asked != (test.name == "big.bin") {
 			t.Errorf("%s: asked before it was sent: %v, want %t", test.name, asked, test.name == "big.bin")
 		}
-		if got.Method != http.MethodPut || got.URI != test.uri || got.Length != int64(len(test.content)) ||
-			got.Body != test.content {
-			t.Errorf("%s: %s %s of %d bytes, want Method PUT, URI %q, Length %d and Body %q", test.name, got.Method, got.URI,
-				got.Length, test.uri, int64(len(test.content)), test.content)
-		}
+		assert.Equal(t, test.name+": got.Method", got.Method, http.MethodPut)
+		assert.Equal(t, test.name+": got.URI", got.URI, test.uri)
+		assert.Equal(t, test.name+": got.Length", got.Length, int64(len(test.content)))
+		assert.Equal(t, test.name+": got.Body", got.Body, test.content)
 		for name, want := range map[string]string{
 			"Content-Type": test.kind, "User-Agent": "test/1",
 			"Traceparent": "00-1-2-01", "Tracestate": "", "X-Prediction-Id": "an id",
@@ -261,9 +256,7 @@ func TestUpload_Retries(t *testing.T) {
 		t.Error(err)
 	}
 	for _, p := range target.received() {
-		if p.Body != "content" {
-			t.Errorf("a try sent %q, want content", p.Body)
-		}
+		assert.Equal(t, "a try sent", p.Body, "content")
 	}
 	if got, want := fmt.Sprint(*slept),
 		"[100ms 200ms 400ms 800ms 1.6s 3.2s 6.4s 12.8s 25.6s 51.2s 1m42.4s 2m0s]"; got != want || tries.Load() != 13 {
@@ -319,9 +312,7 @@ func TestUpload_Refused(t *testing.T) {
 				strings.Contains(err.Error(), "secret") {
 				t.Errorf("%s: got %v, want it with the file and the URL, and without the query", name, err)
 			}
-			if len(*slept) != test.retries {
-				t.Errorf("%s: %d retries, want %d", name, len(*slept), test.retries)
-			}
+			assert.Equal(t, name+": retries", len(*slept), test.retries)
 		}
 	}
 	server := httptest.NewServer(nil)
@@ -341,9 +332,7 @@ func TestUpload_OfNoFile(t *testing.T) {
 	s := newStore(t, Options{})
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	for _, path := range []string{filepath.Join(dir, "missing"), dir, pipe} {
 		_, err := s.Upload(t.Context(), Destination{Prefix: target.URL}, path)
 		if !errors.Is(err, ErrNoFile) || strings.Contains(err.Error(), dir) {
@@ -354,9 +343,7 @@ func TestUpload_OfNoFile(t *testing.T) {
 		writeFile(t, "f", "")); !errors.Is(err, ErrPrefix) || strings.Contains(err.Error(), "secret") {
 		t.Error(err)
 	}
-	if puts := target.received(); len(puts) != 0 {
-		t.Errorf("%d requests, want none", len(puts))
-	}
+	assert.Equal(t, "requests", len(target.received()), 0)
 }
 
 // TestUpload_ToPrivate: DenyPrivateUploads is about what clients ask for, redirects included, and DenyPrivate about

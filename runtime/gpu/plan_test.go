@@ -3,9 +3,10 @@ package gpu
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // machine returns a root folder with these files in it.
@@ -14,12 +15,8 @@ func machine(t *testing.T, files ...string) string {
 	root := t.TempDir()
 	for _, name := range files {
 		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		assert.NoError(t, os.WriteFile(path, nil, 0o644))
 	}
 	return root
 }
@@ -61,9 +58,7 @@ func TestPlan_VisibleGPUs(t *testing.T) {
 		},
 	} {
 		env := func(name string) (string, bool) { v, ok := c.env[name]; return v, ok }
-		if got := visibleGPUs(env, machine(t, c.files...)); !slices.Equal(got, c.want) {
-			t.Errorf("%s: got %q, want %q", name, got, c.want)
-		}
+		assert.EqualSlices(t, name, visibleGPUs(env, machine(t, c.files...)), c.want)
 	}
 }
 

@@ -51,22 +51,14 @@ func (s slowSlot) Create(req predict.Request) (*predict.Prediction, error) {
 func (r *rig) attaches() func() int {
 	r.t.Helper()
 	nc, err := nats.Connect(r.url)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	r.t.Cleanup(nc.Close)
 	sub, err := nc.SubscribeSync("pinion.attach.m.>")
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	if err := nc.Flush(); err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
+	assert.NoError(r.t, nc.Flush())
 	return func() int {
 		n, _, err := sub.Pending()
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		assert.NoError(r.t, err)
 		return n
 	}
 }
@@ -91,9 +83,7 @@ func TestFollower_AsksOnce(t *testing.T) {
 	assert.Eventually(t, "it asks for the events", func() bool { return asked() > 0 })
 	close(create)
 	assert.Eventually(t, "its events are sent", found.Load)
-	if n := asked(); n != 1 {
-		t.Errorf("it asked %d times, want once: what was asked too early must be answered later", n)
-	}
+	assert.Equal(t, "requests", asked(), 1)
 	if _, err := gateway.Cancel(predict.KindPrediction, "one"); err != nil {
 		t.Fatal(err)
 	}
@@ -122,9 +112,7 @@ func TestFollower_NextRun(t *testing.T) {
 	}
 	f.lastEvent = now
 	f.noteAttempt(2)
-	if f.lastEvent.IsZero() {
-		t.Error("it asks for the events of one run twice, want once")
-	}
+	assert.False(t, f.lastEvent.IsZero(), "it asks for the events of one run twice, want once")
 }
 
 // TestFollower_LooksOftenUntilTheFirstEvent, if no message tells it of the end: the job may have ended before it asked.
@@ -160,19 +148,14 @@ func TestFollow_RunHasEnded(t *testing.T) {
 	r := newRig(t)
 	m, s := r.serve("server")
 	got := events(func(send func(store.Event) bool) { m.Follow("unknown", 0, send) })
-	if len(got) != 1 || got[0].Event != store.EventEnd {
-		t.Errorf("a job: got %+v, want its end", got)
-	}
+	assert.EqualNow(t, "events of a job", len(got), 1)
+	assert.Equal(t, "a job: got[0].Event", got[0].Event, store.EventEnd)
 
 	direct := submission("direct", `{"s":"x"}`).Request
 	direct.Mode = predict.Sync
 	p, err := s.Create(direct)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Run(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
+	assert.NoError(t, p.Run())
 	p.Release()
 	_, rec, ok := s.Result(predict.KindPrediction, "direct")
 	if !ok {

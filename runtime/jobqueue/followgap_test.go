@@ -27,17 +27,13 @@ func (r *rig) follow() *handServer {
 	r.t.Helper()
 	gateway := r.join("gateway", nil)
 	nc, err := nats.Connect(r.url)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	r.t.Cleanup(nc.Close)
 	h := &handServer{t: r.t, nc: nc, ended: make(chan error, 1)}
 	if h.requests, err = nc.SubscribeSync("pinion.attach.m.>"); err != nil {
 		r.t.Fatal(err)
 	}
-	if err := nc.Flush(); err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, nc.Flush())
 	s := submission("one", `{"s":"x"}`)
 	s.Request.Mode = predict.Stream
 	if h.p, err = gateway.Submit(s, true); err != nil {
@@ -58,9 +54,7 @@ func (r *rig) follow() *handServer {
 func (h *handServer) start() {
 	h.t.Helper()
 	q := h.p.Runner().(*follower)
-	if err := h.nc.Publish(q.reply, []byte("begun")); err != nil {
-		h.t.Fatal(err)
-	}
+	assert.NoError(h.t, h.nc.Publish(q.reply, []byte("begun")))
 }
 
 // request returns the follower's next request for events.
@@ -82,9 +76,7 @@ func (h *handServer) send(m *nats.Msg, events ...store.Event) {
 		if err == nil {
 			err = h.nc.Publish(m.Reply, text)
 		}
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		assert.NoError(h.t, err)
 	}
 }
 
@@ -172,9 +164,7 @@ func TestFollow_SendsWhatAFollowerHasNotHad(t *testing.T) {
 	req := submission("one", `{"s":"x"}`).Request
 	req.Mode = predict.Sync
 	p, err := s.Create(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer p.Release()
 	p.Begin(time.Now())
 	for range 5 {
@@ -188,7 +178,5 @@ func TestFollow_SendsWhatAFollowerHasNotHad(t *testing.T) {
 	if len(numbers) != 2 || numbers[0] != 5 || numbers[1] != 6 {
 		t.Errorf("got the events %v, want 5 and 6", numbers)
 	}
-	if err := p.Run(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, p.Run())
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
-	"strings"
 	"testing"
 	"time"
 
@@ -31,22 +30,14 @@ func TestMember_JobRunsOnAnotherServer(t *testing.T) {
 	if err != nil || a.ID != "one" || a.Object != nil {
 		t.Fatalf("got %+v, %v; want the id one", a, err)
 	}
-	if got := r.status(gateway, "one"); got != "starting" {
-		t.Errorf("got %q before there is a server, want starting", got)
-	}
+	assert.Equal(t, "before there is a server", r.status(gateway, "one"), "starting")
 	server, _ := r.serve("server")
 	r.until(gateway, "one", "succeeded")
 	object, release, err := server.Find(predict.KindPrediction, "one", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer release()
-	if !strings.Contains(string(object), `"output":`) || !strings.Contains(string(object), `"s":"x"`) {
-		t.Errorf("got %s, want the input and an output", object)
-	}
-	if got := r.status(server, "another"); got != "" {
-		t.Errorf("got %q of an unknown job, want none", got)
-	}
+	assert.Contains(t, "object", string(object), `"output":`, `"s":"x"`)
+	assert.Equal(t, "an unknown job", r.status(server, "another"), "")
 }
 
 func TestMember_EachFormatIsReadAgain(t *testing.T) {
@@ -85,9 +76,8 @@ func TestMember_RefusesWhatItHas(t *testing.T) {
 	}
 	s.Request.Idempotent = true
 	a, err := m.Accept(s)
-	if err != nil || statusOf(a.Object) != "succeeded" {
-		t.Fatalf("got %+v, %v of a repeated PUT; want the object of the first", a, err)
-	}
+	assert.NoError(t, err)
+	assert.EqualNow(t, "statusOf(a.Object)", statusOf(a.Object), "succeeded")
 	a.Release()
 	s.Class = "urgent"
 	if _, err := m.Accept(s); err == nil {
@@ -139,9 +129,7 @@ func TestMember_SubmitFollowsTheJob(t *testing.T) {
 	gateway := r.join("gateway", nil)
 	for word, want := range map[string]predict.Status{"x": predict.Succeeded, "fail": predict.Failed} {
 		p, err := gateway.Submit(submission("of-"+word, `{"s":"`+word+`"}`), true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		if err := p.Run(); err != nil {
 			t.Errorf("%s: %v", word, err)
 		}
@@ -196,9 +184,7 @@ func TestMember_HealthCountsTheFleet(t *testing.T) {
 // TestMember_NATSThatIsNotThere: the member joins when it comes, and refuses requests until then.
 func TestMember_NATSThatIsNotThere(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	address := ln.Addr().String()
 	ln.Close()
 	r := &rig{t: t}

@@ -50,9 +50,7 @@ func newRig(t *testing.T) *rig {
 func (r *rig) start(address string) {
 	r.t.Helper()
 	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	o := &server.Options{
 		Host: host, Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: r.t.TempDir(),
 		JetStreamMaxStore: 8 << 30,
@@ -61,9 +59,7 @@ func (r *rig) start(address string) {
 		o.Port = n
 	}
 	s, err := server.NewServer(o)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	s.Start()
 	r.t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
 	if !s.ReadyForConnections(20 * time.Second) {
@@ -89,9 +85,7 @@ func (r *rig) join(name string, set func(*Options)) *Member {
 		set(&o)
 	}
 	m, err := Join(o)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	r.t.Cleanup(func() {
 		if !slices.Contains(r.left, m) {
 			r.leave(m)
@@ -132,13 +126,9 @@ func (r *rig) serveWith(name string, wrap func(oneVersion) Local,
 ) (*Member, *service.Service) {
 	r.t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	folder, err := files.New(files.Options{Root: r.t.TempDir()})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	r.t.Cleanup(func() { folder.Close() })
 	pool := slot.NewPool(slot.Options{Queue: 10, CancelGrace: time.Minute})
 	s := service.New(service.Options{Pool: pool, Files: folder, Logger: slog.New(slog.DiscardHandler), Queue: true})
@@ -172,9 +162,7 @@ func submission(id, input string) request.Submission {
 func (r *rig) status(m *Member, id string) string {
 	r.t.Helper()
 	object, release, err := m.Find(predict.KindPrediction, id, false)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	defer release()
 	if object == nil {
 		return ""

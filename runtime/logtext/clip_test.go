@@ -1,16 +1,17 @@
 package logtext
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"pinion/tests/assert"
 )
 
 func TestClip_CutsBetweenCharacters(t *testing.T) {
 	for _, text := range []string{"", "short", strings.Repeat("x", MaxShown)} {
-		if got := Clip(text); got != text {
-			t.Errorf("%q became %q, want the same", text, got)
-		}
+		assert.Equal(t, "Clip(text)", Clip(text), text)
 	}
 	for _, c := range []string{"x", "é", "…", "😀", "\x80"} {
 		for shift := range utf8.UTFMax {
@@ -21,9 +22,7 @@ func TestClip_CutsBetweenCharacters(t *testing.T) {
 				t.Errorf("%d bytes of %q became %d, want the first %d to %d", len(long), c, len(got), MaxShown-utf8.UTFMax,
 					MaxShown)
 			}
-			if utf8.ValidString(long) != utf8.ValidString(got) {
-				t.Errorf("got a broken character in %q, want valid UTF-8, as it was", got)
-			}
+			assert.Equal(t, "a broken character in "+got, utf8.ValidString(long), utf8.ValidString(got))
 		}
 	}
 }
@@ -31,18 +30,14 @@ func TestClip_CutsBetweenCharacters(t *testing.T) {
 func TestCuts_BetweenCharacters(t *testing.T) {
 	const text = "aüß€😀"
 	for n := range len(text) + 1 {
-		if got := Head(text, n); got != string(Complete([]byte(text[:n]))) {
-			t.Errorf("%d bytes: got %q, want the same as Complete", n, got)
-		}
+		assert.Equal(t, fmt.Sprintf("%d bytes", n), Head(text, n), string(Complete([]byte(text[:n]))))
 		head, tail := Complete([]byte(text[:n])), Tail([]byte(text), n)
 		if !utf8.Valid(head) || !utf8.Valid(tail) || len(head) < n-utf8.UTFMax+1 || len(tail) < n-utf8.UTFMax+1 {
 			t.Errorf("%d bytes: got %q and %q, want at least %d valid ones of each", n, head, tail, n-utf8.UTFMax+1)
 		}
 	}
 	for most, want := range map[int]string{0: "…", 2: "aü…", 5: text} {
-		if got := ClipRunes(text, most); got != want {
-			t.Errorf("%d characters: got %q, want %q", most, got, want)
-		}
+		assert.Equal(t, fmt.Sprintf("%d characters", most), ClipRunes(text, most), want)
 	}
 	if got := Complete([]byte("a\xff\xff")); string(got) != "a\xff\xff" {
 		t.Errorf("got %q, want the bytes that begin no character", got)

@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestText_KeepsBounds keeps no more than Max bytes and says so, each time that it is asked.
 func TestText_KeepsBounds(t *testing.T) {
 	var text Text
 	text.Add([]byte("begin"))
-	if got := string(text.Bytes()); got != "begin" {
-		t.Errorf("got %q, want begin", got)
-	}
+	assert.Equal(t, "string(text.Bytes())", string(text.Bytes()), "begin")
 	text.Add(make([]byte, Max))
 	text.Add([]byte("more"))
 	for range 2 {
@@ -29,9 +29,8 @@ func TestText_KeepsBounds(t *testing.T) {
 
 // TestLogText_NoticesNameLimits: the line's notice is a constant, so it could name another number.
 func TestLogText_NoticesNameLimits(t *testing.T) {
-	if want := fmt.Sprintf("longer than %d MiB", MaxLine>>20); !strings.Contains(LineNotice, want) {
-		t.Errorf("the notice is %q, the limit %d, want it to contain %q", LineNotice, MaxLine, want)
-	}
+	assert.Contains(t, fmt.Sprintf("the notice is , the limit %d", MaxLine),
+		LineNotice, fmt.Sprintf("longer than %d MiB", MaxLine>>20))
 }
 
 // TestLogText_LimitsAreDefinedOnce: no other code has notices, and so limits.
@@ -56,9 +55,7 @@ func TestLogText_LimitsAreDefinedOnce(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 	}
 	if want := "../../runtime/logtext/logtext.go"; fmt.Sprint(found) != fmt.Sprint([]string{want, want}) {
 		t.Errorf("notices are in %v, want both in %s alone", found, want)

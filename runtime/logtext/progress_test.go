@@ -1,14 +1,16 @@
 package logtext
 
-import "testing"
+import (
+	"testing"
+
+	"pinion/tests/assert"
+)
 
 func TestLastLine_IsWithoutEscapes(t *testing.T) {
 	for logs, want := range map[string]string{
 		"a\n\x1b[1;32m45%|##\x1b[0m\n": "45%|##", "a\x1b[A\x1b[K": "a", "a\nb\x1b[": "b", "\x1b[31": "", "a\rb\x1b[Kc": "bc",
 	} {
-		if got := LastLine(logs); got != want {
-			t.Errorf("%q: got %q, want %q", logs, got, want)
-		}
+		assert.Equal(t, logs, LastLine(logs), want)
 	}
 }
 
@@ -21,8 +23,6 @@ func TestPercent_IsThatOfABar(t *testing.T) {
 		if !ok {
 			got = -1
 		}
-		if got != want {
-			t.Errorf("%q: got %d, want %d", line, got, want)
-		}
+		assert.Equal(t, line, got, want)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // hold charges an arrival of a test, and counts how often it is cut; that gives its memory back.
@@ -61,15 +63,12 @@ func TestArrivals_YoungOrEmptyOnesStay(t *testing.T) {
 			t.Errorf("got %d cut, want 1: no room is a reason to cut", *cutOld)
 		}
 		b.cutSlowest(1)
-		if *cutWaits != 0 || *cutOld != 1 {
-			t.Errorf("got %d and %d cut, want 0 and 1: they hold nothing", *cutWaits, *cutOld)
-		}
+		assert.Equal(t, "*cutWaits", *cutWaits, 0)
+		assert.Equal(t, "*cutOld", *cutOld, 1)
 		waits.Hold(1, 10)
 		time.Sleep(arrivalGrace)
 		b.cutSlowest(1)
-		if *cutWaits != 1 {
-			t.Errorf("got %d cut, want 1", *cutWaits)
-		}
+		assert.Equal(t, "cut", *cutWaits, 1)
 	})
 }
 

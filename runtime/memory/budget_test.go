@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 const mib = 1 << 20
@@ -16,9 +18,7 @@ func TestBudget_Marks(t *testing.T) {
 	var large, small Charge
 	large.Open(b)
 	small.Open(b)
-	if large.Grow(14*mib + 1) {
-		t.Error("Grow beyond seven eighths: got true, want false")
-	}
+	assert.False(t, large.Grow(14*mib+1), "Grow beyond seven eighths: got true, want false")
 	if !large.Grow(14*mib) || small.Grow(Small+1) || !small.Grow(Small) {
 		t.Errorf("got %d and %d bytes charged, want 14 MiB, and the rest for small ones alone", large.Bytes(), small.Bytes())
 	}
@@ -27,21 +27,15 @@ func TestBudget_Marks(t *testing.T) {
 	}
 	large.Release()
 	small.Release()
-	if b.Stats().Used != 0 {
-		t.Errorf("%d bytes are left, want 0", b.Stats().Used)
-	}
-	if New(1).Stats().Limit != MinBudget {
-		t.Errorf("got a limit of %d, want %d", New(1).Stats().Limit, MinBudget)
-	}
+	assert.Equal(t, "bytes", b.Stats().Used, 0)
+	assert.Equal(t, "New(1).Stats().Limit", New(1).Stats().Limit, MinBudget)
 }
 
 // TestBudget_BodiesWait for room, in their order, and not forever.
 func TestBudget_BodiesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(16 * mib)
-		if err := b.Wait(14*mib+1, time.Hour, nil); !errors.Is(err, ErrTooLarge) {
-			t.Error(err)
-		}
+		assert.ErrorIs(t, "b.Wait(14*mib+1, time.Hour, nil)", b.Wait(14*mib+1, time.Hour, nil), ErrTooLarge)
 		if err := b.Wait(12*mib, time.Hour, nil); err != nil { // alone it may have more than a half
 			t.Fatal(err)
 		}
@@ -68,17 +62,11 @@ func TestBudget_BodiesWait(t *testing.T) {
 		go func() { stopped <- b.Wait(mib, time.Hour, stop) }()
 		synctest.Wait()
 		close(stop)
-		if err := <-stopped; !errors.Is(err, ErrFull) {
-			t.Error(err)
-		}
+		assert.ErrorIs(t, "stopped", <-stopped, ErrFull)
 		b.Free(12 * mib)
 		synctest.Wait()
-		if n := len(order); n != 1 {
-			t.Fatalf("got %d served, want the first alone", n)
-		}
-		if got := <-order; got != 0 {
-			t.Errorf("got %d served, want the first", got)
-		}
+		assert.EqualNow(t, "served", len(order), 1)
+		assert.Equal(t, "served", <-order, 0)
 		b.Free(5 * mib)
 		synctest.Wait()
 		b.Free(5 * mib)
@@ -122,14 +110,10 @@ func TestBudget_Evicts(t *testing.T) {
 	}
 	retained[0].Release()
 	retained[0].Hold() // found before it was evicted
-	if got := b.Stats().Used; got != 14*mib {
-		t.Errorf("%d bytes are used, want %d", got, 14*mib)
-	}
+	assert.Equal(t, "bytes used", b.Stats().Used, 14*mib)
 	retained[0].Resize(mib / 2)
 	retained[0].Release()
-	if got := b.Stats().Used; got != 13*mib {
-		t.Errorf("%d bytes are used, want %d", got, 13*mib)
-	}
+	assert.Equal(t, "bytes used", b.Stats().Used, 13*mib)
 }
 
 // TestBudget_NeverAbove checks that no number of goroutines gets past the limit, and that all comes back.
@@ -158,9 +142,7 @@ func TestBudget_NeverAbove(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if used := b.Stats().Used; used != 0 {
-		t.Errorf("%d bytes are left, want 0", used)
-	}
+	assert.Equal(t, "bytes", b.Stats().Used, 0)
 }
 
 // TestBudget_NoBudget: without one everything fits.

@@ -6,15 +6,15 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"pinion/tests/assert"
 )
 
 // resident returns how many bytes of a file have memory.
 func resident(t *testing.T, fd int) int64 {
 	t.Helper()
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, unix.Fstat(fd, &st))
 	return st.Blocks * 512
 }
 
@@ -31,9 +31,7 @@ func TestShared_IsReused(t *testing.T) {
 	}
 	clear(s.Data)
 	workers, err := unix.Dup(s.FD)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer unix.Close(workers)
 	if err := unix.Ftruncate(workers, 1); err == nil {
 		t.Error("a worker can shorten the file, after which the front's reads fail: got no error, want an error")
@@ -43,13 +41,10 @@ func TestShared_IsReused(t *testing.T) {
 	}
 	s.Free(true)
 	other := pool.Get(600_000, 0)
-	if other != s || len(other.Data) != 600_000 {
-		t.Errorf("got %p, want %p again", other, s)
-	}
+	assert.Equal(t, "other", other, s)
+	assert.Equal(t, "len(other.Data)", len(other.Data), 600_000)
 	other.Free(false)
-	if got := resident(t, workers); got != 0 {
-		t.Errorf("%d bytes are resident after its end, want 0", got)
-	}
+	assert.Equal(t, "resident bytes after its end", resident(t, workers), 0)
 	if third := pool.Get(600_000, 0); third == s {
 		t.Errorf("a worker may still write to it: got %+v, want anything but %+v", third, s)
 	} else {
@@ -83,18 +78,14 @@ func TestShared_IsLeft(t *testing.T) {
 	copy(s.Data, "kept")
 	copy(s.All[s.Room:], "answer")
 	workers, err := unix.Dup(s.FD)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer unix.Close(workers)
 	s.Leave()
 	got := make([]byte, 4)
 	if _, err := unix.Pread(workers, got, 0); err != nil || string(got) != "kept" {
 		t.Errorf("the body is %q (%v), want kept", got, err)
 	}
-	if got := resident(t, workers); got != 4096 {
-		t.Errorf("%d bytes are resident, want the page that was written", got)
-	}
+	assert.Equal(t, "resident bytes", resident(t, workers), 4096)
 	if pool.live != 0 || s.All != nil {
 		t.Errorf("%d pieces are left, want live 0 and All nil", pool.live)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"pinion/runtime/predict"
 	"pinion/runtime/trace"
+	"pinion/tests/assert"
 )
 
 // aTrace returns a span of a trace.
@@ -56,9 +57,7 @@ func TestExemplars_AreWrittenAsPrometheusOwnLibraryDoes(t *testing.T) {
 	}
 	theirs.Metric = []*dto.Metric{{Histogram: h}}
 	var want bytes.Buffer
-	if err := expfmt.NewEncoder(&want, expfmt.NewFormat(expfmt.TypeOpenMetrics)).Encode(theirs); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, expfmt.NewEncoder(&want, expfmt.NewFormat(expfmt.TypeOpenMetrics)).Encode(theirs))
 	got := 0
 	for line := range strings.SplitSeq(want.String(), "\n") {
 		if !strings.Contains(line, "trace_id") {
@@ -70,9 +69,8 @@ func TestExemplars_AreWrittenAsPrometheusOwnLibraryDoes(t *testing.T) {
 				line)
 		}
 	}
-	if got != 2 || d.Exemplars[0].Trace != *aTrace(1) {
-		t.Errorf("%d buckets have an exemplar, want 2: 20 µs, and the later of 3 s and 4 s", got)
-	}
+	assert.Equal(t, "value", got, 2)
+	assert.Equal(t, "d.Exemplars[0].Trace", d.Exemplars[0].Trace, *aTrace(1))
 }
 
 // withMillis gives an exemplar's time the three digits that ours always has.
@@ -107,9 +105,8 @@ func TestExemplar_TimesOfAllEndsAreOneHistogram(t *testing.T) {
 	}
 	f := s.predictions.total[predict.KindPrediction]
 	d := sumOf(f[:]...)
-	if d.Count != 3 || d.Sum != 3 {
-		t.Errorf("%d of %v s, want 3 of 3 s", d.Count, d.Sum)
-	}
+	assert.Equal(t, "d.Count", d.Count, 3)
+	assert.Equal(t, "d.Sum", d.Sum, 3)
 	for i, e := range d.Exemplars {
 		if e != nil && e.Trace != *aTrace(2) {
 			t.Errorf("bucket %d shows trace %v, which is not the latest, want %+v", i, e.Trace, *aTrace(2))

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // TestGeneration_Names: the page has Prometheus's form of the names that OTLP sends, and a histogram without values is
@@ -28,9 +30,8 @@ func TestGeneration_Names(t *testing.T) {
 	for _, f := range s.GatherConventional() {
 		names[f.Name] = len(f.Samples)
 	}
-	if names["gen_ai.server.request.duration"] != 2 || names["gen_ai.server.time_to_first_token"] != 1 {
-		t.Errorf("OTLP has %v, want two durations of requests and one time to the first token", names)
-	}
+	assert.Equal(t, `names["gen_ai.server.request.duration"]`, names["gen_ai.server.request.duration"], 2)
+	assert.Equal(t, `names["gen_ai.server.time_to_first_token"]`, names["gen_ai.server.time_to_first_token"], 1)
 	if family := s.GatherConventional()[1]; family.Samples[0].Labels[0].Name != "gen_ai.operation.name" ||
 		family.Unit != "s" {
 		t.Errorf("OTLP's labels were renamed: %+v, want Name gen_ai.operation.name and Unit s", family)

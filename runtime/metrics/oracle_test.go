@@ -19,6 +19,7 @@ import (
 
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
+	"pinion/tests/assert"
 )
 
 // accepts are the two formats' Accept headers.
@@ -28,9 +29,7 @@ var accepts = map[string]string{"text": "text/plain", "openmetrics": "applicatio
 func theirs(t *testing.T, r *prometheus.Registry, format string) string {
 	t.Helper()
 	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	kind := expfmt.NewFormat(expfmt.TypeTextPlain)
 	if format == "openmetrics" {
 		kind = expfmt.NewFormat(expfmt.TypeOpenMetrics)
@@ -38,9 +37,7 @@ func theirs(t *testing.T, r *prometheus.Registry, format string) string {
 	var b bytes.Buffer
 	e := expfmt.NewEncoder(&b, kind)
 	for _, f := range families {
-		if err := e.Encode(f); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, e.Encode(f))
 	}
 	return b.String()
 }
@@ -249,9 +246,7 @@ func TestOracle_GoAndProcessGoByTheirUsualNames(t *testing.T) {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	families, err := r.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	usual := map[string]*dto.MetricFamily{}
 	for _, f := range families {
 		usual[f.GetName()] = f
@@ -267,9 +262,7 @@ func TestOracle_GoAndProcessGoByTheirUsualNames(t *testing.T) {
 			t.Errorf("%s is not a usual name: got nil, want non-nil", name)
 			continue
 		}
-		if f.GetType() != want.GetType() {
-			t.Errorf("%s is a %s, usually it is a %s, want %v", name, f.GetType(), want.GetType(), want.GetType())
-		}
+		assert.Equal(t, name, f.GetType(), want.GetType())
 		near(t, name, f, want)
 	}
 	if count < 20 {
@@ -287,9 +280,7 @@ func near(t *testing.T, name string, got, want *dto.MetricFamily) {
 	g, w := value(got), value(want)
 	switch name {
 	case "process_start_time_seconds", "process_max_fds", "go_sched_gomaxprocs_threads", "go_info":
-		if g != w {
-			t.Errorf("%s is %v, want %v", name, g, w)
-		}
+		assert.Equal(t, name, g, w)
 	case "process_open_fds", "go_threads", "go_goroutines":
 		if g < w-10 || g > w+10 {
 			t.Errorf("%s is %v, and should be about %v, want %v to %v", name, g, w, w-10, w+10)

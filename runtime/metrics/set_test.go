@@ -14,6 +14,7 @@ import (
 	prom "github.com/prometheus/common/model"
 
 	"pinion/runtime/predict"
+	"pinion/tests/assert"
 )
 
 // parse reads the text page by Prometheus's own parser.
@@ -45,9 +46,7 @@ func wantLines(t *testing.T, s *Set, wanted ...string) {
 	t.Helper()
 	for _, want := range wanted {
 		name, _, _ := strings.Cut(want, " ")
-		if got := lines(s, name); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
+		assert.Equal(t, "lines(s, name)", lines(s, name), want)
 	}
 }
 
@@ -117,9 +116,7 @@ func TestSet_RequestsAreBounded(t *testing.T) {
 	for _, r := range s.requests.snapshot() {
 		total += r.took.count()
 	}
-	if total != 2*maxRequests+2 {
-		t.Errorf("%d requests were counted, want %d", total, 2*maxRequests+2)
-	}
+	assert.Equal(t, "counted requests", total, 2*maxRequests+2)
 	want := fmt.Sprintf(`pinion_http_requests_total{code="200",method="other",route="other"} %d`, maxRequests)
 	if got := lines(s, `pinion_http_requests_total{code="200",method="other",route="other"}`); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -170,9 +167,7 @@ func TestSet_WhatModelRecords(t *testing.T) {
 		s := New(Options{})
 		s.Recorded([]byte(c.metrics))
 		got := strings.ReplaceAll(strings.ReplaceAll(lines(s, "pinion_model_"), "pinion_model_", ""), "\n", " ")
-		if got != c.want {
-			t.Errorf("%.100s\n got %s\nwant %s", c.metrics, got, c.want)
-		}
+		assert.Equal(t, c.metrics, got, c.want)
 		if n := s.model.dropped.Load(); n != uint64(c.dropped) {
 			t.Errorf("%.100s: %d were dropped, want %d", c.metrics, n, c.dropped)
 		}
@@ -186,9 +181,7 @@ func TestSet_ModelsNamesAreBounded(t *testing.T) {
 		s.Recorded(fmt.Appendf(nil, `{"name%d":1}`, i))
 	}
 	s.Recorded([]byte(`{"name3":1,"name20":1}`))
-	if n := len(s.model.names.snapshot()); n != 10 {
-		t.Errorf("%d names, want 10", n)
-	}
+	assert.Equal(t, "names", len(s.model.names.snapshot()), 10)
 	if got, want := lines(s, "pinion_dropped_model_values_total"), "pinion_dropped_model_values_total 21"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -199,9 +192,7 @@ func TestSet_ModelsNamesAreBounded(t *testing.T) {
 
 func TestSet_TrainingsCountApart(t *testing.T) {
 	s := New(Options{})
-	if got := lines(s, "pinion_training"); got != "" {
-		t.Errorf("before any training: %s, want none", got)
-	}
+	assert.Equal(t, "before any training", lines(s, "pinion_training"), "")
 	s.Ended(predict.End{
 		Kind: predict.KindTraining, Mode: predict.Async, Status: predict.Succeeded,
 		Times: predict.Times{Total: time.Hour, Predict: time.Hour},
@@ -228,18 +219,14 @@ func TestSet_RefusalsAreNotTimed(t *testing.T) {
 func TestSet_WorkersAreLookedAtWhenPageIsWritten(t *testing.T) {
 	var now []Worker
 	s := New(Options{Workers: func() []Worker { return now }})
-	if got := lines(s, "pinion_worker_memory_bytes"); got != "" {
-		t.Errorf("without a worker: %s, want none", got)
-	}
+	assert.Equal(t, "without a worker", lines(s, "pinion_worker_memory_bytes"), "")
 	now = []Worker{
 		{State: "starting"},
 		{State: "ready", PID: os.Getpid(), Setup: 2 * time.Second},
 		{State: "ready", PID: 1 << 30},
 	}
 	families := parse(t, s)
-	if n := len(families["pinion_worker_memory_bytes"].GetMetric()); n != 1 {
-		t.Errorf("%d workers have memory, want 1", n)
-	}
+	assert.Equal(t, "workers with memory", len(families["pinion_worker_memory_bytes"].GetMetric()), 1)
 	if v := families["pinion_worker_memory_bytes"].GetMetric()[0].GetGauge().GetValue(); v < 1<<20 || v > 1<<40 {
 		t.Errorf("its memory is %v bytes, want %v to %v", v, 1<<20, 1<<40)
 	}
@@ -274,9 +261,7 @@ func TestSet_RecordingAllocatesNothing(t *testing.T) {
 		"a webhook's delivery": func() { s.Webhook("completed", "delivered") },
 		"a transfer":           func() { s.Transfer("upload", "succeeded", 1<<20) },
 	} {
-		if n := testing.AllocsPerRun(100, f); n != 0 {
-			t.Errorf("%s allocates %v times, want 0", name, n)
-		}
+		assert.Equal(t, "allocations of "+name, testing.AllocsPerRun(100, f), 0)
 	}
 }
 

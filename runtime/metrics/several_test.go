@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
+	"pinion/tests/assert"
 )
 
 // TestSeveral_FamiliesStandOnce: each family stands once, the samples of a model have its name among their labels in
@@ -37,16 +39,13 @@ func TestSeveral_FamiliesStandOnce(t *testing.T) {
 		`pinion_model_tokens_sum{model="b"} 2`,
 		`pinion_memory_used_bytes 7`,
 	} {
-		if strings.Count(page, line+"\n") != 1 {
-			t.Errorf("the page has %d of %s, want 1", strings.Count(page, line+"\n"), line)
-		}
+		assert.Equal(t, "count of "+line, strings.Count(page, line+"\n"), 1)
 	}
 	var names []string
 	for _, f := range append(several.Gather(), several.GatherConventional()...) {
 		names = append(names, f.Name)
 	}
 	slices.Sort(names)
-	if once := slices.Compact(slices.Clone(names)); len(once) != len(names) {
-		t.Errorf("a family is there twice: %q: got %d, want %d", names, len(once), len(names))
-	}
+	assert.Equal(t, fmt.Sprintf("a family is there twice: %q", names),
+		len(slices.Compact(slices.Clone(names))), len(names))
 }

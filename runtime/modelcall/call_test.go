@@ -36,13 +36,9 @@ func (served) Shape() (Shape, error) { return Shape{}, nil }
 func serve(t *testing.T) served {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	folder, err := files.New(files.Options{Root: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { folder.Close() })
 	s := service.New(service.Options{
 		Pool:  slot.NewPool(slot.Options{Queue: 10, CancelGrace: time.Minute}),
@@ -78,9 +74,7 @@ func newRig(t *testing.T) *rig {
 		Explain: error.Error, Memory: memory.New(64 << 20),
 	}
 	p, err := serve(t).Create(predict.Request{Input: []byte(`{"s":"forever"}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	p.Start()
 	t.Cleanup(func() {
 		p.Cancel()
@@ -96,14 +90,10 @@ func newRig(t *testing.T) *rig {
 func (r *rig) dial() *ipc.Conn {
 	r.t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	r.Serve("caller", []*predict.Prediction{r.caller}, fds[0])
 	c, err := ipc.NewConn(fds[1], "caller")
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	r.t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -112,22 +102,17 @@ func (r *rig) dial() *ipc.Conn {
 func (r *rig) call(body string) (kind ipc.Kind, answer string) {
 	r.t.Helper()
 	c := r.dial()
-	if err := c.Send(ipc.KindCall, 0, []byte(body)); err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, c.Send(ipc.KindCall, 0, []byte(body)))
 	for !kind.Ends() {
-		if err := c.Recv(func(f *ipc.Frame) { kind, answer = f.Kind, string(bytes.Clone(f.Body)) }); err != nil {
-			r.t.Fatal(err)
-		}
+		assert.NoError(r.t, c.Recv(func(f *ipc.Frame) { kind, answer = f.Kind, string(bytes.Clone(f.Body)) }))
 	}
 	return kind, answer
 }
 
 func TestCall_AnswersWithTheOutput(t *testing.T) {
 	kind, answer := newRig(t).call(`{"model":"callee","input":{"s":"x"}}`)
-	if kind != ipc.KindSucceeded || !strings.Contains(answer, `"s":"x"`) {
-		t.Errorf("got %s %s, want the output", kind, answer)
-	}
+	assert.Equal(t, "kind", kind, ipc.KindSucceeded)
+	assert.Contains(t, "answer", answer, `"s":"x"`)
 }
 
 // TestCall_IsShown with its caller, also where it was refused.
@@ -194,9 +179,7 @@ func TestCall_CanceledWithItsCaller(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			c := r.dial()
-			if err := c.Send(ipc.KindCall, 0, []byte(`{"model":"callee","input":{"s":"forever"}}`)); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, c.Send(ipc.KindCall, 0, []byte(`{"model":"callee","input":{"s":"forever"}}`)))
 			assert.Eventually(t, "it runs", func() bool { return r.callee.InFlight() == 1 })
 			end(r, c)
 			assert.Eventually(t, "it is canceled", func() bool { return r.callee.InFlight() == 0 })
@@ -211,9 +194,8 @@ func TestCall_NoMemory(t *testing.T) {
 	}
 	body := `{"model":"callee","input":{"s":"` + strings.Repeat("x", 2*memory.MinCharge) + `"}}`
 	kind, answer := r.call(body)
-	if kind != ipc.KindFailed || !strings.Contains(answer, memory.ErrFull.Error()) {
-		t.Errorf("got %s %s, want %q", kind, answer, memory.ErrFull)
-	}
+	assert.Equal(t, "kind", kind, ipc.KindFailed)
+	assert.Contains(t, "answer", answer, memory.ErrFull.Error())
 }
 
 // TestCallers_OfABatch: a model that any of its predictions came through is not called again.

@@ -11,6 +11,7 @@ import (
 	"testing/iotest"
 
 	"pinion/runtime/rawjson"
+	"pinion/tests/assert"
 )
 
 // hold is what stands for a bin in these tests: how long it is.
@@ -173,13 +174,9 @@ func FuzzToJSON(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := rawjson.Check(got); err != nil {
-			t.Fatalf("%q: %s: %v", pack, got, err)
-		}
+		assert.NoError(t, rawjson.Check(got), pack, got)
 		back, err := FromJSON(nil, got, "output")
-		if err != nil {
-			t.Fatalf("%q: %s: %v", pack, got, err)
-		}
+		assert.NoError(t, err, pack, got)
 		again, err := ToJSON(bytes.NewReader(back), options())
 		if err != nil || !bytes.Equal(again, got) {
 			t.Fatalf("%q: %s and back %s, %v, want the same", pack, got, again, err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pinion/runtime/rawjson"
+	"pinion/tests/assert"
 )
 
 func TestEncode_FromJSON(t *testing.T) {
@@ -61,9 +62,7 @@ func TestEncode_HeadersOfEverySize(t *testing.T) {
 		array := append(append([]byte("["), bytes.TrimSuffix(bytes.Repeat([]byte("[null],"), n), []byte(","))...), ']')
 		for _, json := range [][]byte{object, array} {
 			pack, err := FromJSON(nil, json, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			back, err := ToJSON(bytes.NewReader(pack), Options{Most: 1 << 30})
 			if err != nil || !bytes.Equal(back, json) {
 				t.Errorf("%d members: %.60s, %v, want %q", n, back, err, json)

@@ -3,6 +3,8 @@ package nearest
 import (
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 func TestWord_NearestOrNone(t *testing.T) {
@@ -13,9 +15,7 @@ func TestWord_NearestOrNone(t *testing.T) {
 		strings.Repeat("w", longestWord+1):   "",
 		strings.Repeat("predict", 1_000_000): "",
 	} {
-		if got := Word(given, words); got != want {
-			t.Errorf("nearest to %.20q is %.20q, want %.20q", given, got, want)
-		}
+		assert.Equal(t, "nearest to "+given, Word(given, words), want)
 	}
 }
 
@@ -24,9 +24,7 @@ func TestHint_AsksOnlyForANearWord(t *testing.T) {
 		"ocrr": `; did you mean "ocr"?`, "cor": `; did you mean "ocr"?`, "embedding": "",
 		"ocr@3": `; did you mean "ocr@2"?`,
 	} {
-		if got := Hint(given, []string{"ocr", "ocr@2", "rank"}); got != want {
-			t.Errorf("the hint for %q is %q, want %q", given, got, want)
-		}
+		assert.Equal(t, "the hint for "+given, Hint(given, []string{"ocr", "ocr@2", "rank"}), want)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"pinion/runtime/rawjson"
+	"pinion/tests/assert"
 )
 
 func TestAttachments_PlaceholdersAreReadAndShown(t *testing.T) {
@@ -20,18 +21,15 @@ func TestAttachments_PlaceholdersAreReadAndShown(t *testing.T) {
 			t.Errorf("%q is valid JSON: a client can write it, want an error", raw)
 		}
 		input := bytes.Join([][]byte{[]byte(`{"a":`), raw, []byte(`,"b":[`), raw, []byte(`,1]}`)}, nil)
-		if n := CountPlaceholders(input); n != 2 {
-			t.Errorf("%d placeholders are counted, want 2", n)
-		}
+		assert.Equal(t, "counted placeholders", CountPlaceholders(input), 2)
 		members := rawjson.Object(input)
 		if _, value, _ := members.Next(); !bytes.Equal(value, raw) {
 			t.Errorf("%q is found as %q, want the same", raw, value)
 		}
 		got2 := ShowPlaceholders(input)
 		want := string(rawjson.AppendQuoted(nil, name))
-		if string(got2) != `{"a":`+want+`,"b":[`+want+`,1]}` || rawjson.Check(got2) != nil {
-			t.Errorf("shown as %q, want %q", got2, `{"a":`+want+`,"b":[`+want+`,1]}`)
-		}
+		assert.Equal(t, "string(got2)", string(got2), `{"a":`+want+`,"b":[`+want+`,1]}`)
+		assert.NoError(t, rawjson.Check(got2))
 	}
 }
 
@@ -43,7 +41,5 @@ func TestAttachments_NoJSONIsStandIn(t *testing.T) {
 		}
 	}
 	plain := []byte(`{"a":"\u0000"}`)
-	if got := ShowPlaceholders(plain); &got[0] != &plain[0] {
-		t.Errorf("an input without files is copied: got %v, want %v", &got[0], &plain[0])
-	}
+	assert.Equal(t, "copies of an input without files", &ShowPlaceholders(plain)[0], &plain[0])
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pinion/runtime/memory"
+	"pinion/tests/assert"
 )
 
 // called returns a prediction that another one calls.
@@ -52,10 +53,9 @@ func TestCalls_ShowTheTree(t *testing.T) {
 		t.Errorf("after its end: got %+v, want Status succeeded, ID child and Seconds 2", got)
 	}
 	below := got[0].List[0]
-	if below.Status != "failed" || below.Seconds != 1 || below.Error != strings.Repeat("é", 100)+"…" {
-		t.Errorf("the call of the call: got %+v, want Status failed, Seconds 1 and Error %q", below,
-			strings.Repeat("é", 100)+"…")
-	}
+	assert.Equal(t, "the call of the call: below.Status", below.Status, "failed")
+	assert.Equal(t, "the call of the call: below.Seconds", below.Seconds, 1)
+	assert.Equal(t, "the call of the call: below.Error", below.Error, strings.Repeat("é", 100)+"…")
 }
 
 // TestCalls_AreBounded, at all depths together, and count what they omit.
@@ -117,18 +117,12 @@ func TestCalls_OneThatWaitsIsStarting(t *testing.T) {
 	child := New("b", &Request{}, epoch, queue, Options{})
 	BeginCall([]*Prediction{parent}, "m", epoch).Accept(child)
 	status := func() string { return parent.Calls(epoch).List[0].Status }
-	if got := status(); got != "starting" {
-		t.Errorf("while it waits: got %s, want starting", got)
-	}
+	assert.Equal(t, "while it waits", status(), "starting")
 	queue.waits = false
-	if got := status(); got != "processing" {
-		t.Errorf("while it runs: got %s, want processing", got)
-	}
+	assert.Equal(t, "while", status(), "processing")
 	child.End(Result{Status: Failed}, epoch)
 	queue.waits = true
-	if got := status(); got != "failed" {
-		t.Errorf("after its end: got %s, want failed", got)
-	}
+	assert.Equal(t, "end", status(), "failed")
 }
 
 // TestCalls_AtEnd are not shown as running, and those of the prediction itself stay as they are.
@@ -148,10 +142,7 @@ func TestCalls_AtEnd(t *testing.T) {
 	call.Accept(parent)
 	parent.End(Result{Status: Canceled}, epoch)
 	call.End(epoch) // before the call of its prediction
-	if got := grandparent.Calls(epoch).List[0].List[0].Status; got != "canceled" {
-		t.Errorf("a call of a call that has ended: got %s, want canceled", got)
-	}
-	if now.List[0].Status != "processing" {
-		t.Errorf("the calls before: got %s, want processing", now.List[0].Status)
-	}
+	assert.Equal(t, "grandparent.Calls(epoch).List[0].List[0].Status",
+		grandparent.Calls(epoch).List[0].List[0].Status, "canceled")
+	assert.Equal(t, "now.List[0].Status", now.List[0].Status, "processing")
 }

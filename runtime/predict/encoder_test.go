@@ -3,6 +3,8 @@ package predict
 import (
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // TestEncoder_Objects: each form of the prediction object, byte for byte.
@@ -40,8 +42,6 @@ func TestEncoder_Objects(t *testing.T) {
 		},
 	} {
 		var e Encoder
-		if got := string(e.Append(nil, &c.rec)); got != c.want {
-			t.Errorf("got\n%s, want\n%s", got, c.want)
-		}
+		assert.Equal(t, "string(e.Append(nil, &c.rec))", string(e.Append(nil, &c.rec)), c.want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pinion/runtime/logtext"
+	"pinion/tests/assert"
 )
 
 // observed returns a prediction that emits events.
@@ -65,18 +66,14 @@ func TestEvents_EveryEventIsEmitted(t *testing.T) {
 	var w watcher
 	p.Watch(&w)
 	first, err := p.Subscribe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	p.Begin(epoch)
 	p.Log("stdout", []byte("hello\n"))
 	p.Output([]byte(`"x"`))
 	p.Metric([]byte(`{"name":"n"}`))
 	p.Output([]byte(`"y"`))
 	late, err := p.Subscribe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	p.End(Result{Status: Succeeded, Yielded: true, Metrics: []byte("{}")}, epoch)
 	want := []string{"0 0  ", "2 0 stdout hello\n", `1 0  "x"`, `3 0  {"name":"n"}`, `1 1  "y"`, "4 0  "}
 	for name, s := range map[string]*Subscription{"first": first, "late": late} {
@@ -84,13 +81,10 @@ func TestEvents_EveryEventIsEmitted(t *testing.T) {
 			t.Errorf("%s got %q, %v, want %q and io.EOF", name, got, err, want)
 		}
 	}
-	if !slices.Equal(w.events, want) {
-		t.Errorf("the observer got %q, want %q", w.events, want)
-	}
+	assert.EqualSlices(t, "the observer", w.events, want)
 	// Each record it saw is unchanged.
-	if got, want := w.outputs(), []string{"", "", `["x"]`, `["x"]`, `["x","y"]`, `["x","y"]`}; !slices.Equal(got, want) {
-		t.Errorf("the records had the outputs %q, want %q", got, want)
-	}
+	assert.EqualSlices(t, "outputs of the records",
+		w.outputs(), []string{"", "", `["x"]`, `["x"]`, `["x","y"]`, `["x","y"]`})
 	rec := p.Record()
 	if string(rec.Output) != `["x","y"]` || rec.Open || string(rec.Logs) != "hello\n" {
 		t.Errorf("the record is %+v, want Output %q, Open false and Logs %q", rec, `["x","y"]`, "hello\n")
@@ -126,9 +120,7 @@ func TestEvents_ReturnedOutputIsEvent(t *testing.T) {
 	var w watcher
 	p.Watch(&w)
 	p.End(Result{Status: Succeeded, Output: []byte("7")}, epoch)
-	if want := []string{"1 0  7", "4 0  "}; !slices.Equal(w.events, want) {
-		t.Errorf("got %q, want %q", w.events, want)
-	}
+	assert.EqualSlices(t, "w.events", w.events, []string{"1 0  7", "4 0  "})
 }
 
 // TestEvents_ReplayIsBounded by the history, and says how much is gone.
@@ -143,9 +135,7 @@ func TestEvents_ReplayIsBounded(t *testing.T) {
 			p.Output(fmt.Append(nil, i))
 		}
 		s, err := p.Subscribe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		p.End(Result{Status: Succeeded, Yielded: true}, epoch)
 		got, err := drain(t, s)
 		var missed *MissedError
@@ -166,21 +156,15 @@ func TestEvents_ReplayIsBounded(t *testing.T) {
 func TestEvents_NoReplay(t *testing.T) {
 	p := observed(Options{History: -1})
 	first, err := p.Subscribe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	p.Begin(epoch)
 	p.Output([]byte("1"))
 	late, err := p.Subscribe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	p.Output([]byte("2"))
 	p.End(Result{Status: Succeeded, Yielded: true}, epoch)
 	last, err := p.Subscribe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, c := range []struct {
 		s    *Subscription
 		want []string
@@ -232,9 +216,7 @@ func TestEvents_SlowSubscriber(t *testing.T) {
 func TestEvents_QuickSubscriberKeepsUp(t *testing.T) {
 	p := observed(Options{})
 	s, err := p.Subscribe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	ended := make(chan error)
 	seen := 0
 	go func() {
@@ -294,22 +276,16 @@ func TestEvents_Holds(t *testing.T) {
 	p.OnRelease(func() { given++ })
 	p.Hold()
 	p.Release()
-	if given != 0 {
-		t.Errorf("it is held still: got %d, want 0", given)
-	}
+	assert.Equal(t, "held", given, 0)
 	s, _ := p.Subscribe()
 	p.End(Result{Status: Succeeded}, epoch)
 	p.Release()
-	if given != 1 {
-		t.Errorf("given back %d times, want 1", given)
-	}
+	assert.Equal(t, "times given back", given, 1)
 	if got, err := drain(t, s); len(got) != 1 || !errors.Is(err, io.EOF) {
 		t.Errorf("who followed it got %q, %v, want len(got) 1 and error io.EOF", got, err)
 	}
 	after, err := p.Subscribe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if got, err := drain(t, after); len(got) != 1 || !errors.Is(err, io.EOF) {
 		t.Errorf("who came after all got %q, %v, want len(got) 1 and error io.EOF", got, err)
 	}

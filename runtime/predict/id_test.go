@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // TestId_NewID: 26 characters of base32, of which no two are alike.
@@ -30,25 +32,22 @@ func TestIDs_SortByTime(t *testing.T) {
 		ids = append(ids, NewID(at))
 		at = at.Add(time.Millisecond)
 	}
-	if !slices.IsSorted(ids) {
-		t.Error("ids that were made later do not sort behind: slices.IsSorted(ids) = false, want true")
-	}
+	assert.True(t, slices.IsSorted(ids),
+		"ids that were made later do not sort behind: slices.IsSorted(ids) = false, want true")
 }
 
 // TestID_IsUUID of version 7 (RFC 9562): the time in milliseconds, the version, the variant.
 func TestID_IsUUID(t *testing.T) {
 	for range 1000 {
 		raw, err := idEncoding.DecodeString(NewID(epoch))
-		if err != nil || len(raw) != 16 {
-			t.Fatalf("% x, %v, want 16 bytes", raw, err)
-		}
+		assert.NoError(t, err)
+		assert.EqualNow(t, "len(raw)", len(raw), 16)
 		var ms int64
 		for _, b := range raw[:6] {
 			ms = ms<<8 | int64(b)
 		}
-		if ms != epoch.UnixMilli() || raw[6]>>4 != 7 || raw[8]>>6 != 0b10 {
-			t.Fatalf("% x holds the time %d, version %d, variant %b, want %d, 7 and 0b10", raw, ms, raw[6]>>4, raw[8]>>6,
-				epoch.UnixMilli())
-		}
+		assert.EqualNow(t, "ms", ms, epoch.UnixMilli())
+		assert.EqualNow(t, "raw[6]>>4", raw[6]>>4, 7)
+		assert.EqualNow(t, "raw[8]>>6", raw[8]>>6, 0b10)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestImports_NoIO: the package opens no files and no connections, and writes no logs.
@@ -22,9 +24,7 @@ func TestImports_NoIO(t *testing.T) {
 			continue
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		for _, spec := range parsed.Imports {
 			name, _ := strconv.Unquote(spec.Path.Value)
 			if top, _, _ := strings.Cut(name, "/"); slices.Contains(forbidden, top) {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // metricEvent is what a worker tells of a metric.
@@ -94,9 +96,7 @@ func TestLiveMetrics_Modes(t *testing.T) {
 		for _, e := range c.events {
 			l = l.with(metricEvent(e[0], e[1], e[2]))
 		}
-		if got := string(l.appendTo(nil)); got != c.want {
-			t.Errorf("%s: got %s, want %s", c.what, got, c.want)
-		}
+		assert.Equal(t, c.what, string(l.appendTo(nil)), c.want)
 	}
 }
 

@@ -2,11 +2,12 @@ package predict
 
 import (
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 var epoch = time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC)
@@ -61,9 +62,7 @@ func TestPrediction_EndOnlyOnce(t *testing.T) {
 				t.Fatalf("end %d won, and the record is %+v, want all of it from that end, %+v", i, rec, r)
 			}
 		}
-		if n != 1 {
-			t.Fatalf("%d ends had an effect, want 1", n)
-		}
+		assert.EqualNow(t, "ends with an effect", n, 1)
 	}
 }
 
@@ -81,15 +80,12 @@ func TestPrediction_Begin(t *testing.T) {
 	if !p.Begin(epoch.Add(time.Second)) || p.Begin(epoch) {
 		t.Error("it was not begun, or twice, want p.Begin(epoch.Add(time.Second)) true and p.Begin(epoch) false")
 	}
-	if !p.End(Result{Status: Succeeded, Elapsed: time.Hour}, epoch.Add(2*time.Second)) {
-		t.Error("it was not ended: End = false, want true")
-	}
+	assert.True(t, p.End(Result{Status: Succeeded, Elapsed: time.Hour}, epoch.Add(2*time.Second)),
+		"it was not ended: End = false, want true")
 	if got := p.Record(); !got.Started.Equal(epoch.Add(time.Second)) || got.Status != Succeeded {
 		t.Errorf("got %+v, want Started %v and Status %v", got, epoch.Add(time.Second), Succeeded)
 	}
-	if p.Begin(epoch) {
-		t.Error("it began after its end: p.Begin(epoch) = true, want false")
-	}
+	assert.False(t, p.Begin(epoch), "it began after its end: p.Begin(epoch) = true, want false")
 }
 
 // TestPrediction_ElapsedDatesStart where Begin was not called: the worker reports how long it took.
@@ -109,9 +105,7 @@ func TestPrediction_ElapsedDatesStart(t *testing.T) {
 func TestPrediction_CancelReachesRunnerOnce(t *testing.T) {
 	r := &runner{}
 	p := New("a", &Request{}, epoch, r, Options{})
-	if p.CancelAsked() {
-		t.Error("CancelAsked before Cancel: CancelAsked = true, want false")
-	}
+	assert.False(t, p.CancelAsked(), "CancelAsked before Cancel: CancelAsked = true, want false")
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(p.Cancel)
@@ -124,9 +118,7 @@ func TestPrediction_CancelReachesRunnerOnce(t *testing.T) {
 	ended := New("b", &Request{}, epoch, r, Options{})
 	ended.End(Result{Status: Succeeded}, epoch)
 	ended.Cancel()
-	if n := r.cancels.Load(); n != 1 {
-		t.Errorf("a cancel after the end reached the runner: got %d, want 1", n)
-	}
+	assert.Equal(t, "cancels after the end that reached the runner", r.cancels.Load(), 1)
 }
 
 func TestPrediction_WaitRuns(t *testing.T) {
@@ -145,9 +137,7 @@ func TestPrediction_Release(t *testing.T) {
 	}
 	p.Release()
 	p.Release()
-	if want := []int{2, 1, 0}; !slices.Equal(order, want) {
-		t.Errorf("given back in the order %v, want %v, once", order, want)
-	}
+	assert.EqualSlices(t, "given back in the order", order, []int{2, 1, 0})
 }
 
 func TestPrediction_Errors(t *testing.T) {
@@ -155,9 +145,7 @@ func TestPrediction_Errors(t *testing.T) {
 		{Loc: []string{"body", "input", "s"}, Msg: "Field required", Type: TypeMissing},
 		{Loc: []string{"body", "id"}, Msg: "too long", Type: TypeValue},
 	}}
-	if got, want := v.Error(), "body.input.s: Field required; body.id: too long"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Equal(t, "v.Error()", v.Error(), "body.input.s: Field required; body.id: too long")
 	if got := (&NotReadyError{Reason: "why"}).Error(); got != "why" {
 		t.Errorf("got %q, want why", got)
 	}

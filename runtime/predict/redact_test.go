@@ -1,6 +1,10 @@
 package predict
 
-import "testing"
+import (
+	"testing"
+
+	"pinion/tests/assert"
+)
 
 func TestRedact_HideCredentials(t *testing.T) {
 	for text, want := range map[string]string{
@@ -11,8 +15,6 @@ func TestRedact_HideCredentials(t *testing.T) {
 		`"file?name"`:                       `"file?…"`,
 		"":                                  "",
 	} {
-		if got := RedactCredentials(text); got != want {
-			t.Errorf("%s: got %s, want %s", text, got, want)
-		}
+		assert.Equal(t, text, RedactCredentials(text), want)
 	}
 }

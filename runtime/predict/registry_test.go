@@ -1,7 +1,6 @@
 package predict
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -9,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 func TestRegistry_RetainsEnded(t *testing.T) {
@@ -16,13 +17,9 @@ func TestRegistry_RetainsEnded(t *testing.T) {
 	a, b, again := New("a", &Request{}, epoch, nil, Options{}), New("b", &Request{}, epoch, nil, Options{}),
 		New("a", &Request{}, epoch, nil, Options{})
 	for _, p := range []*Prediction{a, b} {
-		if err := r.Add(p); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, r.Add(p))
 	}
-	if err := r.Add(again); !errors.Is(err, ErrInFlight) {
-		t.Errorf("a second one of that id: %v, want ErrInFlight", err)
-	}
+	assert.ErrorIs(t, "a second one of that id", r.Add(again), ErrInFlight)
 	if r.Get(KindPrediction, "a") != a || r.Get(KindPrediction, "b") != b || r.Get(KindPrediction, "c") != nil ||
 		r.Len() != 2 {
 		t.Errorf("it holds %d, want a and b", r.Len())
@@ -46,18 +43,14 @@ func TestRegistry_InFlight(t *testing.T) {
 	r := NewRegistry(Retention{})
 	for _, i := range []int{3, 0, 4, 1, 2} {
 		p := New(fmt.Sprint(i), &Request{}, epoch.Add(time.Duration(i)*time.Second), nil, Options{})
-		if err := r.Add(p); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, r.Add(p))
 	}
 	for n, want := range map[int]string{0: "", 3: "012", 9: "01234"} {
 		got := ""
 		for _, p := range r.InFlight(n) {
 			got += p.ID()
 		}
-		if got != want {
-			t.Errorf("of %d: got %q, want %q", n, got, want)
-		}
+		assert.Equal(t, fmt.Sprintf("of %d", n), got, want)
 	}
 }
 
@@ -73,9 +66,7 @@ func TestRegistry_OfOneID(t *testing.T) {
 				if r.Add(p) != nil {
 					continue
 				}
-				if n := inside.Add(1); n != 1 {
-					t.Errorf("%d are in, want 1", n)
-				}
+				assert.Equal(t, "inside.Add(1)", inside.Add(1), 1)
 				got.Add(1)
 				runtime.Gosched()
 				inside.Add(-1)
@@ -109,7 +100,6 @@ func TestRegistry_OfMany(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if r.Len() != 800 || len(r.All()) != 800 {
-		t.Errorf("%d are left, want 800", r.Len())
-	}
+	assert.Equal(t, "r.Len()", r.Len(), 800)
+	assert.Equal(t, "len(r.All())", len(r.All()), 800)
 }

@@ -10,14 +10,13 @@ import (
 	"time"
 
 	"pinion/runtime/memory"
+	"pinion/tests/assert"
 )
 
 func enter(t *testing.T, r *Registry, kind Kind, id string) *Prediction {
 	t.Helper()
 	p := New(id, &Request{ID: id, Kind: kind}, epoch, nil, Options{Memory: r.retention.Memory})
-	if err := r.Add(p); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, r.Add(p))
 	return p
 }
 
@@ -47,9 +46,8 @@ func TestRetention_EndedAreRetained(t *testing.T) {
 		}
 		time.Sleep(59 * time.Second)
 		again := enter(t, r, KindPrediction, "a")
-		if r.Find(KindPrediction, "a") != again || r.Get(KindPrediction, "a") != again {
-			t.Errorf("got %p, want %p, the new one of that id", r.Find(KindPrediction, "a"), again)
-		}
+		assert.Equal(t, `r.Find(KindPrediction, "a")`, r.Find(KindPrediction, "a"), again)
+		assert.Equal(t, `r.Get(KindPrediction, "a")`, r.Get(KindPrediction, "a"), again)
 		time.Sleep(2 * time.Second)
 		if r.Find(KindPrediction, "a") != again {
 			t.Errorf("got %p, want %p: only the old one was removed", r.Find(KindPrediction, "a"), again)
@@ -84,9 +82,8 @@ func TestRetention_IsBounded(t *testing.T) {
 			r.Find(KindPrediction, "huge"), r.Find(KindPrediction, "big"))
 	}
 	r.Close()
-	if len(r.by) != 0 || r.bytes != 0 {
-		t.Errorf("got %d predictions of %d bytes after Close, want none", len(r.by), r.bytes)
-	}
+	assert.Equal(t, "len(r.by)", len(r.by), 0)
+	assert.Equal(t, "r.bytes", r.bytes, 0)
 }
 
 // TestRetention_AnonymousOnesAreFew: they do not drive the others out.
@@ -96,9 +93,7 @@ func TestRetention_AnonymousOnesAreFew(t *testing.T) {
 	end(r, enter(t, r, KindPrediction, "named"), 1)
 	for i := range 1000 {
 		p := New(fmt.Sprint(i), &Request{}, epoch, nil, Options{})
-		if err := r.Add(p); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, r.Add(p))
 		end(r, p, 1)
 	}
 	if len(r.by) != 11 || r.Find(KindPrediction, "named") == nil || r.Find(KindPrediction, "990") == nil {
@@ -112,10 +107,9 @@ func TestRetention_AnonymousOnesAreFew(t *testing.T) {
 func TestRetention_KindsHaveTheirOwnIDs(t *testing.T) {
 	r := NewRegistry(Retention{TTL: -1})
 	p, q := enter(t, r, KindPrediction, "a"), enter(t, r, KindTraining, "a")
-	if r.Get(KindPrediction, "a") != p || r.Get(KindTraining, "a") != q || r.Len() != 2 {
-		t.Errorf("got %p and %p of %d, want %p and %p of 2", r.Get(KindPrediction, "a"), r.Get(KindTraining, "a"), r.Len(), p,
-			q)
-	}
+	assert.Equal(t, `r.Get(KindPrediction, "a")`, r.Get(KindPrediction, "a"), p)
+	assert.Equal(t, `r.Get(KindTraining, "a")`, r.Get(KindTraining, "a"), q)
+	assert.Equal(t, "r.Len()", r.Len(), 2)
 	end(r, p, 0)
 	if r.Find(KindPrediction, "a") != nil || r.Find(KindTraining, "a") != q {
 		t.Errorf("got %p and %p, want none and %p", r.Find(KindPrediction, "a"), r.Find(KindTraining, "a"), q)
@@ -170,9 +164,7 @@ func TestRetention_RetainedBytesCount(t *testing.T) {
 			t.Errorf("%s: the wrong parts are retained, want Body nil, Context nil, Webhook empty and Output %q", what, output)
 		}
 		r.Close()
-		if got := b.Stats().Used; got != 0 {
-			t.Errorf("%s: %d bytes stay, want 0", what, got)
-		}
+		assert.Equal(t, what+": bytes stay", b.Stats().Used, 0)
 	}
 }
 
@@ -204,9 +196,7 @@ func TestRetention_OthersDriveEndedOut(t *testing.T) {
 	if s := b.Stats(); s.Evictions != 4 || s.Used > 28<<20 {
 		t.Errorf("%+v, want Evictions 4 and Used at most %d", s, 28<<20)
 	}
-	if len(looked.Record().Output) != item {
-		t.Errorf("got %d bytes of output, want %d: it is held", len(looked.Record().Output), item)
-	}
+	assert.Equal(t, "bytes of output", len(looked.Record().Output), item)
 	before := b.Stats().Used
 	looked.Release()
 	if freed := before - b.Stats().Used; freed < item {
@@ -224,9 +214,7 @@ func TestReserve_WebhookIsCharged(t *testing.T) {
 	if !p.Reserve() {
 		t.Fatal("Reserve: got false, want true")
 	}
-	if got, want := p.Charged(), int64(startCost+webhookCost+2*len(url)); got != want {
-		t.Errorf("got %d bytes charged, want %d", got, want)
-	}
+	assert.Equal(t, "bytes charged", p.Charged(), int64(startCost+webhookCost+2*len(url)))
 	p.Release()
 }
 
@@ -297,9 +285,8 @@ func TestRetention_QuietRegistriesShrink(t *testing.T) {
 		running := enter(t, r, KindPrediction, "running")
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		if len(r.by) != 11 || calls != 0 {
-			t.Fatalf("got %d predictions and %d calls, want 11 and none", len(r.by), calls)
-		}
+		assert.EqualNow(t, "len(r.by)", len(r.by), 11)
+		assert.EqualNow(t, "calls", calls, 0)
 		end(r, running, 0)
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
@@ -316,9 +303,7 @@ func TestRetention_QuietRegistriesShrink(t *testing.T) {
 func TestRetention_EventsDoNotKeepOldMemory(t *testing.T) {
 	p := New("a", &Request{Mode: Stream}, epoch, nil, Options{})
 	s, err := p.Subscribe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer s.Close()
 	for i := range 500 {
 		p.Output(fmt.Appendf(nil, `"%0400d"`, i))
@@ -329,9 +314,8 @@ func TestRetention_EventsDoNotKeepOldMemory(t *testing.T) {
 		}
 	}
 	events, err := s.Next(make([]Event, 0, 1000), nil)
-	if err != nil || len(events) != 500 {
-		t.Fatalf("%d events, %v, want 500", len(events), err)
-	}
+	assert.NoError(t, err)
+	assert.EqualNow(t, "len(events)", len(events), 500)
 	for i, e := range events {
 		if string(e.Data) != fmt.Sprintf(`"%0400d"`, i) {
 			t.Fatalf("event %d is %s, want %q", i, e.Data, fmt.Sprintf(`"%0400d"`, i))

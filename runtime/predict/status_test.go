@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"pinion/runtime/moves/movestest"
+	"pinion/tests/assert"
 )
 
 // TestStatus_Moves walks every pair of statuses. Begin and End are the only moves that production code makes, so each
@@ -46,7 +47,5 @@ func TestStatus_Words(t *testing.T) {
 		}
 	}
 	var none Status
-	if none != Starting {
-		t.Errorf("the zero value is not starting: got %v, want %v", none, Starting)
-	}
+	assert.Equal(t, "the zero value", none, Starting)
 }

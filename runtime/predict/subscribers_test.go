@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestEvents_LastSubscriberCancels what a stream request made, and nothing else.
@@ -19,9 +21,7 @@ func TestEvents_LastSubscriberCancels(t *testing.T) {
 		two, _ := p.Subscribe()
 		first.Close()
 		first.Close()
-		if r.cancels.Load() != 0 {
-			t.Errorf("it was canceled while one was left: got %d, want 0", r.cancels.Load())
-		}
+		assert.Equal(t, "canceled while one", r.cancels.Load(), 0)
 		two.Close()
 		if got := r.cancels.Load() == 1; got != (mode == Stream) {
 			t.Errorf("mode %d: canceled: %v, want %t", mode, got, mode == Stream)
@@ -32,9 +32,7 @@ func TestEvents_LastSubscriberCancels(t *testing.T) {
 	s, _ := p.Subscribe()
 	p.End(Result{Status: Succeeded}, epoch)
 	s.Close()
-	if r.cancels.Load() != 0 {
-		t.Errorf("it had ended, and was canceled: got %d, want 0", r.cancels.Load())
-	}
+	assert.Equal(t, "cancels of what had ended", r.cancels.Load(), 0)
 }
 
 func TestEvents_TooManySubscribers(t *testing.T) {
@@ -42,9 +40,7 @@ func TestEvents_TooManySubscribers(t *testing.T) {
 	var last *Subscription
 	for range MaxSubscribers {
 		s, err := p.Subscribe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		last = s
 	}
 	if _, err := p.Subscribe(); !errors.Is(err, ErrTooManySubscribers) {
@@ -87,9 +83,7 @@ func TestEvents_SubscribersInParallel(t *testing.T) {
 				got, err := s.Next(make([]Event, 0, 64), nil)
 				for _, e := range got {
 					if e.Kind == EventOutput {
-						if e.Index != n {
-							t.Errorf("event %d came, want %d", e.Index, n)
-						}
+						assert.Equal(t, "event", e.Index, n)
 						n++
 					}
 				}

@@ -2,7 +2,11 @@
 
 package rawjson
 
-import "testing"
+import (
+	"testing"
+
+	"pinion/tests/assert"
+)
 
 func TestAllocations_OfReaders(t *testing.T) {
 	doc := []byte(`{"input":{"prompt":"a \"cat\" é","steps":50,"list":[1,2,[3]],"\u0061":null},"id":"x"}`)
@@ -30,8 +34,6 @@ func TestAllocations_OfReaders(t *testing.T) {
 		"AppendQuoted": func() { AppendQuoted(buf, "a \"b\" \xff") },
 		"AppendText":   func() { AppendText(buf, text) },
 	} {
-		if n := testing.AllocsPerRun(100, f); n != 0 {
-			t.Errorf("%s allocates %v times, want 0", name, n)
-		}
+		assert.Equal(t, "allocations of "+name, testing.AllocsPerRun(100, f), 0)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"pinion/tests/assert"
 )
 
 // strict returns what Check must say, by way of the standard library and plain loops.
@@ -223,9 +225,7 @@ func TestCheck_Cut(t *testing.T) {
 			t.Errorf("Check(%q) = %v, want an error of type *SyntaxError and Offset at most %d", doc[:n], err, n)
 		}
 	}
-	if err := Check(doc); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, Check(doc))
 }
 
 func FuzzCheck(f *testing.F) {
@@ -245,8 +245,6 @@ func FuzzCheck(f *testing.F) {
 		if err != nil && (!errors.As(err, &syntax) || syntax.Offset < 0 || syntax.Offset > len(b)) {
 			t.Errorf("Check(%q) = %v: bad offset, want an error of type *SyntaxError and Offset 0 to %d", b, err, len(b))
 		}
-		if !bytes.Equal(b, before) {
-			t.Errorf("Check wrote to its argument: got %q, want %q", b, before)
-		}
+		assert.True(t, bytes.Equal(b, before), "Check wrote to its argument: got %q, want %q", b, before)
 	})
 }

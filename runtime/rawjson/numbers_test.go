@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 func TestNumbers_Arrays(t *testing.T) {
@@ -65,9 +67,7 @@ func TestNumbers_Digits(t *testing.T) {
 			if '0' <= c && c <= '9' {
 				want = len(b)
 			}
-			if got := skipDigits(b, 0); got != want {
-				t.Fatalf("skipDigits(%q) = %d, want %d", b, got, want)
-			}
+			assert.EqualNow(t, fmt.Sprintf("skipDigits(%q", b), skipDigits(b, 0), want)
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"pinion/tests/assert"
 )
 
 // value builds what encoding/json would from raw, with our readers.
@@ -63,9 +65,7 @@ func TestReader_Values(t *testing.T) {
 		`{"` + strings.Repeat("k", 300) + `":"` + strings.Repeat("v", 3000) + `"}`,
 		`"\ud83d\ude00\u0000\/\b\f\n\r\t\u2028\uffff"`,
 	} {
-		if err := Check([]byte(doc)); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, Check([]byte(doc)))
 		agree(t, []byte(doc))
 	}
 }
@@ -85,9 +85,7 @@ func TestReader_Offset(t *testing.T) {
 	a := Array([]byte(`[1, "y" ]`))
 	a.Next()
 	a.Next()
-	if a.Offset() != 4 {
-		t.Errorf("Offset = %d, want 4", a.Offset())
-	}
+	assert.Equal(t, "Offset", a.Offset(), 4)
 }
 
 func TestReader_IterationEndsEarly(t *testing.T) {
@@ -100,9 +98,7 @@ func TestReader_IterationEndsEarly(t *testing.T) {
 		seen++
 		break
 	}
-	if seen != 2 {
-		t.Errorf("%d rounds, want 2", seen)
-	}
+	assert.Equal(t, "rounds", seen, 2)
 }
 
 func TestReader_WrongKind(t *testing.T) {
@@ -247,9 +243,7 @@ func TestReader_AppendQuoted(t *testing.T) {
 		{"\uFFFD", "\"\uFFFD\""},
 	} {
 		got := string(AppendQuotedBytes(nil, []byte(test.in)))
-		if got != test.want {
-			t.Errorf("AppendQuoted(%q) = %s, want %s", test.in, got, test.want)
-		}
+		assert.Equal(t, "AppendQuoted("+test.in, got, test.want)
 		if err := Check([]byte(got)); err != nil {
 			t.Errorf("AppendQuoted(%q): %v", test.in, err)
 		}
@@ -257,9 +251,7 @@ func TestReader_AppendQuoted(t *testing.T) {
 			t.Errorf("Text(AppendQuoted(%q)) = %q, want the same", test.in, text)
 		}
 	}
-	if got := Text([]byte(`"`)); got != "" {
-		t.Errorf("Text of half a string: got %q, want none", got)
-	}
+	assert.Equal(t, "Text of half a string", Text([]byte(`"`)), "")
 }
 
 func FuzzAppendQuoted(f *testing.F) {
@@ -298,8 +290,6 @@ func TestReader_QuotedLen(t *testing.T) {
 		texts = append(texts, string(rune(c)))
 	}
 	for _, text := range texts {
-		if got, want := QuotedLen([]byte(text)), len(AppendQuoted(nil, text)); got != want {
-			t.Errorf("%.20q: %d, want %d", text, got, want)
-		}
+		assert.Equal(t, text, QuotedLen([]byte(text)), len(AppendQuoted(nil, text)))
 	}
 }

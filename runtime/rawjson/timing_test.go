@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 func documents() map[string][]byte {
@@ -34,9 +36,7 @@ func BenchmarkCheck(b *testing.B) {
 			b.SetBytes(int64(len(doc)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := Check(doc); err != nil {
-					b.Fatal(err)
-				}
+				assert.NoError(b, Check(doc))
 			}
 		})
 	}

@@ -12,6 +12,7 @@ import (
 
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
+	"pinion/tests/assert"
 )
 
 // readJSON is ReadJSON into a new request.
@@ -158,13 +159,9 @@ func TestEnvelope_IsRefused(t *testing.T) {
 		var got []string
 		for _, p := range invalid.Problems {
 			got = append(got, problem(strings.Join(p.Loc, "."), p.Msg))
-			if p.Type != predict.TypeValue {
-				t.Errorf("%s: type %q, want value_error", body, p.Type)
-			}
+			assert.Equal(t, body+": type", p.Type, predict.TypeValue)
 		}
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%s:\ngot  %q\nwant %q", body, got, want)
-		}
+		assert.True(t, reflect.DeepEqual(got, want), "%s:\ngot %q\nwant %q", body, got, want)
 	}
 }
 
@@ -243,9 +240,7 @@ func TestEnvelope_MediaTypes(t *testing.T) {
 		"application/x-www-form-urlencoded": false, "multipart/form-data; boundary=x": false, "json": false,
 		"application/": false,
 	} {
-		if got := IsJSON([]byte(contentType)); got != want {
-			t.Errorf("IsJSON(%q) = %v, want %t", contentType, got, want)
-		}
+		assert.Equal(t, "IsJSON("+contentType, IsJSON([]byte(contentType)), want)
 	}
 }
 
@@ -280,18 +275,12 @@ func FuzzEnvelope(f *testing.F) {
 			return
 		}
 		var want map[string]json.RawMessage
-		if err := json.Unmarshal(body, &want); err != nil {
-			t.Fatalf("taken, but not an object: %v", err)
-		}
+		assert.NoError(t, json.Unmarshal(body, &want), "taken, but not an object")
 		var id string
 		if raw, ok := want["id"]; ok {
-			if err := json.Unmarshal(raw, &id); err != nil {
-				t.Fatalf("id taken: %v", err)
-			}
+			assert.NoError(t, json.Unmarshal(raw, &id), "id taken")
 		}
-		if id != req.ID {
-			t.Fatalf("id %q, want %q", req.ID, id)
-		}
+		assert.EqualNow(t, "id", id, req.ID)
 		input := want["input"]
 		if input == nil || string(input) == "null" {
 			input = json.RawMessage("{}")
@@ -304,9 +293,7 @@ func FuzzEnvelope(f *testing.F) {
 			if err := json.Unmarshal(req.Context, &m); err != nil {
 				// encoding/json checks each of equal keys, ReadJSON the last.
 				var loose map[string]any
-				if err := json.Unmarshal(req.Context, &loose); err != nil {
-					t.Fatalf("context taken: %v", err)
-				}
+				assert.NoError(t, json.Unmarshal(req.Context, &loose), "context taken")
 				for k, v := range loose {
 					if _, ok := v.(string); !ok {
 						t.Fatalf("context taken with %q = %v: ok = false, want true", k, v)

@@ -2,12 +2,14 @@ package request
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
 
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
+	"pinion/tests/assert"
 )
 
 const mib = 1 << 20
@@ -20,9 +22,7 @@ type filesInMemory struct {
 }
 
 func (f *filesInMemory) Add(_, _ string, from io.Reader) (int, error) {
-	if f.closed {
-		f.t.Error("a file came after Close: closed = true, want false")
-	}
+	assert.False(f.t, f.closed, "a file came after Close: closed = true, want false")
 	content, err := io.ReadAll(from)
 	f.files = append(f.files, string(content))
 	return len(f.files) - 1, err
@@ -76,9 +76,8 @@ func TestReadStored_EachFormat(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, files := stored(t, memory.New(64*mib))
 			req, err := r.ReadStored(c.contentType, []byte(c.body), 0)
-			if err != nil || string(req.Input) != c.input {
-				t.Fatalf("got %q, %v; want %q", req.Input, err, c.input)
-			}
+			assert.NoError(t, err)
+			assert.EqualNow(t, "string(req.Input)", string(req.Input), c.input)
 			var got predict.FormField
 			if len(req.Form) > 0 {
 				got = req.Form[0]
@@ -142,9 +141,7 @@ func TestReadStored_Charges(t *testing.T) {
 			}
 			r, _ := stored(t, budget)
 			req, err := r.ReadStored(c.contentType, []byte(c.body), charged)
-			if (err != nil) != (name == "broken") {
-				t.Fatal(err)
-			}
+			assert.EqualNow(t, fmt.Sprintf("%v", err), err != nil, name == "broken")
 			if used := budget.Stats().Used; used != req.Charged || err == nil && used < mib {
 				t.Errorf("got %d bytes in use and %d of the request, want the same, and at least the text", used, req.Charged)
 			}
@@ -167,9 +164,7 @@ func TestRead_BudgetIsFull(t *testing.T) {
 		t.Errorf("got %v, want a *RoomError", err)
 	}
 	budget.Free(req.Charged)
-	if used := budget.Stats().Used; used != 13*mib {
-		t.Errorf("got %d bytes in use, want %d", used, 13*mib)
-	}
+	assert.Equal(t, "bytes in use", budget.Stats().Used, 13*mib)
 }
 
 func TestRead_LargerAsJSON(t *testing.T) {

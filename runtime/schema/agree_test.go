@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestSchema_AgreesWithLibrary makes schemas of every keyword, and inputs for them, and holds that a JSON Schema
@@ -49,21 +51,13 @@ func TestSchema_AgreesWithLibrary(t *testing.T) {
 func byLibrary(t *testing.T, openapi []byte, s *Schema) *foreign {
 	t.Helper()
 	d, err := readDocument(openapi)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	m, err := d.inputComponent("Input")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	l, err := newLibrary(d, map[string]any{"p": m["properties"].(map[string]any)[s.fields[0].name]})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	f, err := l.compile("p")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return f
 }
 

@@ -2,7 +2,11 @@
 
 package schema
 
-import "testing"
+import (
+	"testing"
+
+	"pinion/tests/assert"
+)
 
 func TestAllocations_OfPrepare(t *testing.T) {
 	s := mustCompile(t, openapi(`{"type":"object","required":["prompt"],"properties":{
@@ -38,11 +42,7 @@ func TestAllocations_OfPrepare(t *testing.T) {
 
 func TestAlloc_GoodOutputCostsNoMemory(t *testing.T) {
 	o, err := CompileOutput([]byte(outputs), "Point")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	output := []byte(`{"x":1,"label":"a"}`)
-	if n := testing.AllocsPerRun(100, func() { o.Check(output) }); n != 0 {
-		t.Errorf("%g allocations, want 0", n)
-	}
+	assert.Equal(t, "allocations", testing.AllocsPerRun(100, func() { o.Check(output) }), 0)
 }

@@ -1,6 +1,10 @@
 package schema
 
-import "testing"
+import (
+	"testing"
+
+	"pinion/tests/assert"
+)
 
 func TestReadDocument_ReturnsWhatCouldBeRead(t *testing.T) {
 	type property struct {
@@ -29,9 +33,7 @@ func TestReadDocument_ReturnsWhatCouldBeRead(t *testing.T) {
 		if (err == nil) != want.valid {
 			t.Errorf("the error of %s is %v, want none: %v", document, err, want.valid)
 		}
-		if got := d.Schemas["Input"].Type; got != want.input {
-			t.Errorf("the type of Input of %s is %q, want %q", document, got, want.input)
-		}
+		assert.Equal(t, "the type of Input of "+document, d.Schemas["Input"].Type, want.input)
 		if got, _ := d.Predict(); got != want.operation {
 			t.Errorf("the operation of %s is %+v, want %+v", document, got, want.operation)
 		}

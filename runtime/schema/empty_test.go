@@ -1,6 +1,10 @@
 package schema
 
-import "testing"
+import (
+	"testing"
+
+	"pinion/tests/assert"
+)
 
 // TestEmpty_Files checks that an empty text for a file is null where the schema takes null, absent where the field may
 // be that, and refused elsewhere.
@@ -47,7 +51,6 @@ func TestEmpty_Files(t *testing.T) {
 func TestEmpty_FileBesideFault(t *testing.T) {
 	s := mustCompile(t, openapi(`{"properties":{"x":{"type":"string","format":"uri","nullable":true},"n":{"type":"integer"}}}`))
 	_, problems := prepare(t, s, `{"x":"","n":"a","u":1}`)
-	if len(problems) != 1 || problems[0].Loc[2] != "n" {
-		t.Errorf("problems: %v, want len(problems) 1 and Loc[2] n", problems)
-	}
+	assert.EqualNow(t, "problems: len(problems)", len(problems), 1)
+	assert.Equal(t, "problems: problems[0].Loc[2]", problems[0].Loc[2], "n")
 }

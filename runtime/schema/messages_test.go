@@ -11,6 +11,7 @@ import (
 
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
+	"pinion/tests/assert"
 )
 
 var update = flag.Bool("update", false, "write testdata/messages.txt anew")
@@ -27,18 +28,14 @@ func openapi(input string, others ...string) []byte {
 func mustCompile(t testing.TB, doc []byte) *Schema {
 	t.Helper()
 	s, err := Compile(doc, "Input")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return s
 }
 
 // prepare checks and prepares input.
 func prepare(t testing.TB, s *Schema, input string) (Prepared, []predict.Problem) {
 	t.Helper()
-	if err := rawjson.Check([]byte(input)); err != nil {
-		t.Fatalf("%s: %v", input, err)
-	}
+	assert.NoError(t, rawjson.Check([]byte(input)), input)
 	p, err := s.Prepare([]byte(input))
 	if err == nil {
 		if err := rawjson.Check(p.Input); err != nil {
@@ -58,9 +55,7 @@ func prepare(t testing.TB, s *Schema, input string) (Prepared, []predict.Problem
 func TestMessages_Golden(t *testing.T) {
 	const file = "testdata/messages.txt"
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var got bytes.Buffer
 	var s *Schema
 	for line := range strings.Lines(string(want)) {
@@ -94,9 +89,7 @@ func TestMessages_Golden(t *testing.T) {
 		fmt.Fprintln(&got, line)
 	}
 	if *update {
-		if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(file, got.Bytes(), 0o644))
 		return
 	}
 	gotLines, wantLines := strings.Split(got.String(), "\n"), strings.Split(string(want), "\n")
@@ -105,9 +98,7 @@ func TestMessages_Golden(t *testing.T) {
 			t.Fatalf("%s:%d:\n got %s\nwant %s", file, i+1, gotLines[i], wantLines[i])
 		}
 	}
-	if len(gotLines) != len(wantLines) {
-		t.Fatalf("%s: %d lines, want %d", file, len(gotLines), len(wantLines))
-	}
+	assert.EqualNow(t, file+": lines", len(gotLines), len(wantLines))
 }
 
 // components are what properties in the tests refer to.

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 func TestNumber_Decimal(t *testing.T) {
@@ -60,9 +62,7 @@ func TestNumber_IsInteger(t *testing.T) {
 		"1e-1": false, "100e-2": true, "100e-3": false, "1e400": true, "0e-99": true, "123.4500e2": true, "0.001e3": true,
 		"0.0015e3": false, "1e99999999999999999999": true, "1e-99999999999999999999": false, "12345678901234567890": true,
 	} {
-		if got := isInteger([]byte(raw)); got != want {
-			t.Errorf("isInteger(%s) = %v, want %t", raw, got, want)
-		}
+		assert.Equal(t, "isInteger("+raw, isInteger([]byte(raw)), want)
 	}
 }
 
@@ -76,9 +76,7 @@ func TestNumber_DecimalAgrees(t *testing.T) {
 		if got, want := parseDecimal([]byte(x)).compare(parseDecimal([]byte(y))), a.Cmp(b); got != want {
 			t.Fatalf("compare(%s, %s) = %d, want %d", x, y, got, want)
 		}
-		if got, want := isInteger([]byte(x)), a.IsInt(); got != want {
-			t.Fatalf("isInteger(%s) = %v, want %t", x, got, want)
-		}
+		assert.EqualNow(t, "isInteger("+x, isInteger([]byte(x)), a.IsInt())
 	}
 }
 

@@ -3,6 +3,8 @@ package schema
 import (
 	"encoding/json"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestPrepare_OpenInputsPass: where a document allows members that are not fields, they pass in place.
@@ -22,9 +24,7 @@ func TestPrepare_OpenInputsPass(t *testing.T) {
 		{``, `{"x":1,"a":1}`, `{"a":1,"n":null}`},
 	} {
 		s, err := Compile(document(c.extra), "Input")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		got, err := s.Prepare([]byte(c.input))
 		var have, want any
 		if err != nil || json.Unmarshal(got.Input, &have) != nil || json.Unmarshal([]byte(c.want), &want) != nil {

@@ -1,6 +1,10 @@
 package schema
 
-import "testing"
+import (
+	"testing"
+
+	"pinion/tests/assert"
+)
 
 const outputs = `{"openapi": "3.0.2", "components": {"schemas": {
 	"Text": {"type": "string"},
@@ -31,9 +35,7 @@ func TestOutput_Faults(t *testing.T) {
 		{"Named", `{"x":[]}`, `output/x: an array is not of type "number"`},
 	} {
 		o, err := CompileOutput([]byte(outputs), c.component)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		if got := o.Check([]byte(c.output)); got != c.want {
 			t.Errorf("%s %s: got %q, want %q", c.component, c.output, got, c.want)
 		}
@@ -42,9 +44,7 @@ func TestOutput_Faults(t *testing.T) {
 
 func TestOutput_ItemsOfOutput(t *testing.T) {
 	o, err := CompileOutput([]byte(outputs), "Items")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if got := o.CheckItem(0, []byte(`"a"`)); got != "" {
 		t.Errorf("got %q, want none", got)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/dlclark/regexp2/v2"
 
 	"pinion/runtime/rawjson"
+	"pinion/tests/assert"
 )
 
 func TestPattern_Matches(t *testing.T) {
@@ -70,9 +71,7 @@ func TestPattern_Matches(t *testing.T) {
 			t.Errorf("%s: %v", test.pattern, err)
 			continue
 		}
-		if p.String() != test.pattern {
-			t.Errorf("String() = %s, want %s", p.String(), test.pattern)
-		}
+		assert.Equal(t, "String", p.String(), test.pattern)
 		// Both engines must mean the same by what both can do.
 		engines := map[string]*pattern{"chosen": p}
 		if full, err := regexp2.Compile(translatePattern(test.pattern), regexp2.RE2); err != nil {
@@ -113,19 +112,14 @@ func TestPattern_Refused(t *testing.T) {
 func TestPattern_Endless(t *testing.T) {
 	const endless = `^(?=(a+)+$)(a+)+$`
 	p, err := compilePattern(endless)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	text := strings.Repeat("a", 200) + "b"
 	if ok, err := p.match([]byte(text)); ok || !errors.Is(err, errPatternSlow) {
 		t.Errorf("match = %v, %v, want false and errPatternSlow", ok, err)
 	}
-	if p.MatchString(text) {
-		t.Error("MatchString = true: p.MatchString(text) = true, want false")
-	}
+	assert.False(t, p.MatchString(text), "MatchString = true: p.MatchString(text) = true, want false")
 	s := mustCompile(t, openapi(`{"properties":{"x":{"type":"string","pattern":"^(?=(a+)+$)(a+)+$"}}}`))
 	_, problems := prepare(t, s, `{"x":"`+text+`"}`)
-	if len(problems) != 1 || !strings.Contains(problems[0].Msg, "takes too long to match") {
-		t.Errorf(`problems = %v, want len(problems) 1 and Msg with "takes too long to match"`, problems)
-	}
+	assert.EqualNow(t, "len(problems)", len(problems), 1)
+	assert.Contains(t, "problems[0].Msg", problems[0].Msg, "takes too long to match")
 }

@@ -12,6 +12,7 @@ import (
 
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
+	"pinion/tests/assert"
 )
 
 // isObject reports whether b is a strict JSON object, and reads it as the standard library does.
@@ -25,17 +26,14 @@ func TestPrepare_KeepsInput(t *testing.T) {
 	for _, text := range []string{`{"a":1}`, `{}`, ` { "f" : "data:,x" , "a" : 1 } `} {
 		input := []byte(text)
 		p, err := s.Prepare(input)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		if &p.Input[0] != &input[0] || len(p.Input) != len(input) {
 			t.Errorf("Prepare(%s) copied its input, want the same bytes", text)
 		}
 	}
 	p, err := s.Prepare(nil)
-	if err != nil || string(p.Input) != "{}" {
-		t.Errorf(`Prepare(nil) = %s, %v, want "{}"`, p.Input, err)
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, "string(p.Input)", string(p.Input), "{}")
 }
 
 func TestPrepare_NoObject(t *testing.T) {
@@ -46,9 +44,7 @@ func TestPrepare_NoObject(t *testing.T) {
 			Loc: []string{"body", "input", "__root__"}, Msg: input + ` is not of type "object"`,
 			Type: "value_error",
 		}}
-		if !reflect.DeepEqual(problems, want) {
-			t.Errorf("Prepare(%s): %v, want %v", input, problems, want)
-		}
+		assert.True(t, reflect.DeepEqual(problems, want), "Prepare(%s): %v, want %v", input, problems, want)
 	}
 }
 
@@ -59,20 +55,14 @@ func TestPrepare_Offsets(t *testing.T) {
 		"b":{"type":"string","format":"uri","x-order":1},
 		"n":{"type":"integer","nullable":true,"x-order":2}}}`))
 	p, _ := prepare(t, s, ` {"b":"data:,0","x":{"y":["data:,no"]},"b" : "data:,1", "a":[ "data:,2" , "data:,\u00e9" ],"z":1}`)
-	if got, want := string(p.Input), `{"b":"data:,1","a":[ "data:,2" , "data:,\u00e9" ],"n":null}`; got != want {
-		t.Errorf("Input = %s, want %s", got, want)
-	}
+	assert.Equal(t, "Input", string(p.Input), `{"b":"data:,1","a":[ "data:,2" , "data:,\u00e9" ],"n":null}`)
 	var got []string
 	for _, f := range p.Files {
 		got = append(got, fmt.Sprintf("%s %s %s", f.Field, f.URL, p.Input[f.Start:f.End]))
 	}
 	want := []string{`b data:,1 "data:,1"`, `a/0 data:,2 "data:,2"`, `a/1 data:,é "data:,\u00e9"`}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("Files = %q, want %q", got, want)
-	}
-	if !reflect.DeepEqual(p.Unknown, []string{"x", "z"}) {
-		t.Errorf("Unknown = %q, want [x z]", p.Unknown)
-	}
+	assert.True(t, reflect.DeepEqual(got, want), "Files = %q, want %q", got, want)
+	assert.True(t, reflect.DeepEqual(p.Unknown, []string{"x", "z"}), "Unknown = %q, want [x z]", p.Unknown)
 }
 
 // TestPrepare_Many uses more fields than Prepare has room for on the stack, and more unknown keys
@@ -232,18 +222,14 @@ func TestPrepare_LargeValuesSpill(t *testing.T) {
 	large := `"` + strings.Repeat("x", spillFrom) + `"`
 	input := []byte(`{"unknown":1,"a":` + large + `,"f":""}`)
 	want, err := s.Prepare(input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	got, err := s.PrepareWith(input, rawjson.Lists{}, func() Spill { return &buffer{} })
 	if err != nil || !reflect.DeepEqual(got, want) || !bytes.Contains(got.Input, []byte(large)) {
 		t.Errorf("%d bytes, %v; in memory it has %d, want %+v and Input with %q", len(got.Input), err, len(want.Input), want,
 			[]byte(large))
 	}
 	_, err = s.PrepareWith(input, rawjson.Lists{}, func() Spill { return fullSpill{} })
-	if !errors.Is(err, io.ErrShortWrite) {
-		t.Errorf("of a full disk: %v, want io.ErrShortWrite", err)
-	}
+	assert.ErrorIs(t, "a full disk", err, io.ErrShortWrite)
 }
 
 type fullSpill struct{}

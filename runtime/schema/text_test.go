@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"pinion/runtime/rawjson"
+	"pinion/tests/assert"
 )
 
 func TestText_Length(t *testing.T) {
@@ -13,9 +14,7 @@ func TestText_Length(t *testing.T) {
 		"", "a", "é", "😀", "日本語", "\n", `"\`, "a\x00b", strings.Repeat("xé😀\t", 30),
 	} {
 		for _, raw := range []string{string(rawjson.AppendQuoted(nil, text)), escaped(text)} {
-			if got, want := length(inner([]byte(raw))), utf8.RuneCountInString(text); got != want {
-				t.Errorf("length(%s) = %d, want %d", raw, got, want)
-			}
+			assert.Equal(t, "length("+raw, length(inner([]byte(raw))), utf8.RuneCountInString(text))
 		}
 	}
 	if got := inner([]byte(`"`)); got != nil {
@@ -71,12 +70,8 @@ func TestText_Show(t *testing.T) {
 		strings.Repeat("1", 200):       strings.Repeat("1", 200),
 		strings.Repeat("1", 201):       strings.Repeat("1", 200) + "…",
 	} {
-		if got := show([]byte(raw)); got != want {
-			t.Errorf("show(%s) = %s, want %s", raw, got, want)
-		}
+		assert.Equal(t, "show("+raw, show([]byte(raw)), want)
 	}
 	list := "[" + strings.Repeat(`"é",`, 100) + "1]"
-	if got := show([]byte(list)); got != list[:len(`[`)+len(`"é",`)*49+len(`"é"`)]+"…" {
-		t.Errorf("show(%s) = %s, want %q", list, got, list[:len(`[`)+len(`"é",`)*49+len(`"é"`)]+"…")
-	}
+	assert.Equal(t, "show("+list, show([]byte(list)), list[:len(`[`)+len(`"é",`)*49+len(`"é"`)]+"…")
 }

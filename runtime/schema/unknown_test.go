@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pinion/runtime/predict"
+	"pinion/tests/assert"
 )
 
 // TestUnknown_InputsAreNamed: with what may have been meant, bounded, and in plain ASCII.
@@ -29,12 +30,8 @@ func TestUnknown_InputsAreNamed(t *testing.T) {
 		},
 	} {
 		prepared, err := s.Prepare([]byte(input))
-		if err != nil {
-			t.Fatalf("%s: %v", input, err)
-		}
-		if !slices.Equal(prepared.Warnings, want) {
-			t.Errorf("%s: got %q, want %q", input, prepared.Warnings, want)
-		}
+		assert.NoError(t, err, input)
+		assert.EqualSlices(t, input, prepared.Warnings, want)
 	}
 	strict := mustCompile(t, openapi(`{"type":"object","properties":{"prompt":{"type":"string"}},"required":["prompt"]}`))
 	_, err := strict.Prepare([]byte(`{"promt":"a"}`))

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pinion/runtime/predict"
+	"pinion/tests/assert"
 )
 
 // TestAttachments_FileThatComesTooLate: a server that has given up waiting for its clients refuses what they still
@@ -18,9 +19,7 @@ func TestAttachments_FileThatComesTooLate(t *testing.T) {
 	if _, err := box.Add("a.txt", "text/plain", strings.NewReader("in time")); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.o.Files.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, h.o.Files.Close())
 	var refused *predict.NotReadyError
 	if _, err := box.Add("b.txt", "text/plain", strings.NewReader("late")); !errors.As(err, &refused) ||
 		refused.Reason != "The server is shutting down" {

@@ -3,6 +3,8 @@ package service
 import (
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 func TestBatchkey_KeyOf(t *testing.T) {
@@ -18,16 +20,10 @@ func TestBatchkey_KeyOf(t *testing.T) {
 		`{"style":["width",3],"other":{"é":1}}`: `512,["width",3],"x"`,
 		`{"style":null}`:                        `512,null,"x"`,
 	} {
-		if got := keyOf(keys, []byte(input)); got != want {
-			t.Errorf("the key of %s is %s, want %s", input, got, want)
-		}
+		assert.Equal(t, "the key of "+input, keyOf(keys, []byte(input)), want)
 	}
-	if got := keyOf(nil, []byte(`{"a":1}`)); got != "" {
-		t.Errorf("without keys it is %q, want none", got)
-	}
-	if got := keyOf(keysOf([]byte(`rubbish`), []string{"a"}), []byte(`{"a":1}`)); got != "1" {
-		t.Errorf("without a schema it is %q, want 1", got)
-	}
+	assert.Equal(t, "without keys", keyOf(nil, []byte(`{"a":1}`)), "")
+	assert.Equal(t, "without a schema", keyOf(keysOf([]byte(`rubbish`), []string{"a"}), []byte(`{"a":1}`)), "1")
 }
 
 func TestBatchkey_WithQueueTime(t *testing.T) {
@@ -40,12 +36,7 @@ func TestBatchkey_WithQueueTime(t *testing.T) {
 		if got := withQueueTime(before, 1500*time.Microsecond); string(got) != want {
 			t.Errorf("%s became %s, want %s", metrics, got, want)
 		}
-		if string(before) != metrics {
-			t.Errorf("%s was changed in place, and it may be a part of a worker's answer: got %.300q, want %q", metrics,
-				string(before), metrics)
-		}
+		assert.Equal(t, "the input, which may be a part of a worker's answer", string(before), metrics)
 	}
-	if got := string(withQueueTime([]byte(`{}`), 0)); got != `{"queue_time":0}` {
-		t.Errorf("no wait is %s, want %q", got, `{"queue_time":0}`)
-	}
+	assert.Equal(t, "no wait", string(withQueueTime([]byte(`{}`), 0)), `{"queue_time":0}`)
 }

@@ -4,11 +4,11 @@ import (
 	"encoding/base64"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 
 	"pinion/runtime/predict"
+	"pinion/tests/assert"
 )
 
 // TestFiles_GoneWithRelease: the files of inputs are there for the model, and gone with Release.
@@ -18,9 +18,7 @@ func TestFiles_GoneWithRelease(t *testing.T) {
 	empty := remains(t, h.root)
 	url := "data:text/plain;base64," + base64.StdEncoding.EncodeToString([]byte("hello"))
 	p := h.create("a", `{"s":"x","image":"`+url+`"}`)
-	if err := h.ended(waiting(p)); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, h.ended(waiting(p)))
 	out := string(p.Record().Output)
 	if strings.Contains(out, "data:") || !strings.Contains(out, h.root) {
 		t.Errorf("the model got %s, want a path", out)
@@ -29,9 +27,7 @@ func TestFiles_GoneWithRelease(t *testing.T) {
 		t.Errorf("nothing is on disk: %q, want more than %d", got, len(empty))
 	}
 	p.Release()
-	if got := remains(t, h.root); !slices.Equal(got, empty) {
-		t.Errorf("the store holds %q, want %q", got, empty)
-	}
+	assert.EqualSlices(t, "the store", remains(t, h.root), empty)
 }
 
 // TestFiles_FailedDownload fails the prediction, and the model never sees it.
@@ -63,9 +59,8 @@ func TestFiles_CancelDuringFetch(t *testing.T) {
 	p := h.create("a", `{"s":"die","image":"`+server.URL+`/cat.png"}`)
 	done := waiting(p)
 	<-asked
-	if !h.Cancel(predict.KindPrediction, "a") {
-		t.Error(`it is not in flight: h.Cancel(predict.KindPrediction, "a") = false, want true`)
-	}
+	assert.True(t, h.Cancel(predict.KindPrediction, "a"),
+		`it is not in flight: h.Cancel(predict.KindPrediction, "a") = false, want true`)
 	if err := h.ended(done); err != nil || p.Record().Status != predict.Canceled || p.Record().Started.IsZero() {
 		t.Errorf("got %v, %+v, want Status %v and Started non-zero", err, p.Record(), predict.Canceled)
 	}

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -34,9 +35,7 @@ func build(t *testing.T, ref string, queue int, restart supervise.Restart) *hous
 	noLeak(t)
 	h := &house{t: t, root: t.TempDir(), dir: t.TempDir()}
 	store, err := files.New(files.Options{Root: h.root})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	h.pool = slot.NewPool(slot.Options{Queue: queue, CancelGrace: time.Minute})
 	h.Service = New(Options{
 		Pool: h.pool, Files: store, Logger: slog.New(slog.DiscardHandler), Queue: queue > 0,
@@ -67,9 +66,7 @@ func build(t *testing.T, ref string, queue int, restart supervise.Restart) *hous
 func (h *house) supervise(ref string, restart supervise.Restart) {
 	h.t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	assert.NoError(h.t, err)
 	h.worker = h.Supervise(supervise.Options{
 		Exe: exe, Spec: ipc.WorkerConfig{Ref: ref, Root: h.dir}, Env: supervise.WorkerEnv(nil),
 		Policy: supervise.Policy{Restart: restart},
@@ -87,9 +84,7 @@ func (h *house) until(status string) {
 func (h *house) create(id, input string) *predict.Prediction {
 	h.t.Helper()
 	p, err := h.Create(predict.Request{ID: id, Input: []byte(input)})
-	if err != nil {
-		h.t.Fatalf("%s: %v", id, err)
-	}
+	assert.NoError(h.t, err, id)
 	return p
 }
 
@@ -130,9 +125,7 @@ func (h *house) refused(want string) {
 	if err == nil {
 		h.t.Fatalf("%s was taken: got no error, want an error", p.ID())
 	}
-	if !strings.Contains(err.Error(), want) {
-		h.t.Errorf("refused with %q, want %q", err, want)
-	}
+	assert.Contains(h.t, fmt.Sprintf("refused with %q", err), err.Error(), want)
 }
 
 // remains returns the files and folders below a folder.
@@ -144,9 +137,7 @@ func remains(t *testing.T, root string) (left []string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return left
 }
 
@@ -173,8 +164,6 @@ func noLeak(t *testing.T) {
 func mappings(t testing.TB) int {
 	t.Helper()
 	maps, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return strings.Count(string(maps), "memfd:body")
 }

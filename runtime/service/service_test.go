@@ -84,9 +84,7 @@ func TestService_Refusals(t *testing.T) {
 			predict.ErrInFlight) {
 			t.Errorf("got %v, want ErrInFlight", err)
 		}
-		if n := h.InFlight(); n != 1 {
-			t.Errorf("%d are in flight, want one: a refusal leaves nothing behind", n)
-		}
+		assert.Equal(t, "flight", h.InFlight(), 1)
 		if !h.Cancel(predict.KindPrediction, "long") || h.Cancel(predict.KindPrediction, "another") {
 			t.Error("got another answer of Cancel, want true for what is in flight alone")
 		}
@@ -121,9 +119,7 @@ func TestService_Refusals(t *testing.T) {
 			invalid.Problems[0].Type != predict.TypeMissing {
 			t.Errorf("no input: got %v, want a missing field", err)
 		}
-		if n := h.InFlight(); n != 0 {
-			t.Errorf("%d are in flight, want 0", n)
-		}
+		assert.Equal(t, "flight", h.InFlight(), 0)
 	})
 }
 
@@ -137,9 +133,7 @@ func TestService_Prediction(t *testing.T) {
 			string(got.Metrics) != `{"predict_time":0.5}` || got.Started.IsZero() || got.Completed.Before(got.Started) {
 			t.Errorf("got %+v, output %s, want the whole record of a that succeeded", got, got.Output)
 		}
-		if took := got.Completed.Sub(got.Started); took != 500*time.Millisecond {
-			t.Errorf("it took %s, want what the worker says", took)
-		}
+		assert.Equal(t, "got.Completed.Sub(got.Started)", got.Completed.Sub(got.Started), 500*time.Millisecond)
 	})
 	t.Run("fails", func(t *testing.T) {
 		h.t = t
@@ -164,19 +158,11 @@ func TestService_Prediction(t *testing.T) {
 	t.Run("of megabytes", func(t *testing.T) {
 		h.t = t
 		p := h.create("", `{"s":"large"}`)
-		if err := h.ended(waiting(p)); err != nil {
-			t.Fatal(err)
-		}
-		if n := mappings(t); n != 1 {
-			t.Errorf("%d bodies are mapped while its record is in use, want 1", n)
-		}
-		if got := len(p.Record().Output); got != ipc.InlineMax+2 {
-			t.Errorf("%d bytes came, want %d", got, ipc.InlineMax+2)
-		}
+		assert.NoError(t, h.ended(waiting(p)))
+		assert.Equal(t, "mapped bodies while its record is in use", mappings(t), 1)
+		assert.Equal(t, "bytes", len(p.Record().Output), ipc.InlineMax+2)
 		p.Release()
-		if n := mappings(t); n != 0 {
-			t.Errorf("%d bodies are mapped after Release, want 0", n)
-		}
+		assert.Equal(t, "mapped bodies after Release", mappings(t), 0)
 	})
 	t.Run("kills its worker", func(t *testing.T) {
 		h.t = t
@@ -215,9 +201,7 @@ func TestService_RefusedWhileQueued(t *testing.T) {
 	h.begun()
 	second := h.create("second", `{"s":"x"}`)
 	secondDone := waiting(second)
-	if err := unix.Kill(h.worker.Status().PID, unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, unix.Kill(h.worker.Status().PID, unix.SIGKILL))
 	if err := h.ended(firstDone); err != nil || !strings.HasPrefix(first.Record().Error, "worker killed (SIGKILL)") {
 		t.Errorf("got %v, %+v, want the error of a worker killed by SIGKILL", err, first.Record())
 	}
@@ -307,9 +291,7 @@ func TestService_ChangesHasToken(t *testing.T) {
 			t.Fatalf("got no change within %s, want one", assert.Timeout)
 		}
 	}
-	if h.HasTraining() {
-		t.Error("there is a training: HasTraining = true, want false")
-	}
+	assert.False(t, h.HasTraining(), "there is a training: HasTraining = true, want false")
 	if body, ok := h.OpenAPI(); !ok || string(body) != fakeworker.Document {
 		t.Errorf("the schema is %s, want ok true and body %q", body, fakeworker.Document)
 	}

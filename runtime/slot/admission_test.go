@@ -13,15 +13,11 @@ import (
 
 func TestAdmission_WithoutQueue(t *testing.T) {
 	p := testPool(t, Options{})
-	if err := p.Admit(nil); !errors.Is(err, predict.ErrBusy) {
-		t.Errorf("a pool without slots says %v, want ErrBusy", err)
-	}
+	assert.ErrorIs(t, "a pool without slots", p.Admit(nil), predict.ErrBusy)
 	w := newWorker(t, p, 2)
 	first := newTestCall(t, p, "first")
 	newTestCall(t, p, "second")
-	if err := p.Admit(nil); !errors.Is(err, predict.ErrBusy) {
-		t.Errorf("a full pool says %v, want ErrBusy", err)
-	}
+	assert.ErrorIs(t, "a full pool", p.Admit(nil), predict.ErrBusy)
 	if l := p.Load(); l != (Load{Slots: 2, Capacity: 2, InFlight: 2}) {
 		t.Errorf("the load is %+v, want %+v", l, Load{Slots: 2, Capacity: 2, InFlight: 2})
 	}
@@ -60,16 +56,12 @@ func TestAdmission_WithQueue(t *testing.T) {
 	slow.succeeded()
 
 	flights := startNumbered(t, p, 4) // one in the slot, one more in its window, two in the queue
-	if got := p.Load(); got != (Load{Slots: 1, Capacity: 1, InFlight: 4, Queued: 2}) {
-		t.Errorf("the load is %+v, want 1 slot, capacity 1, 4 in flight, 2 queued", got)
-	}
+	assert.Equal(t, "the load", p.Load(), Load{Slots: 1, Capacity: 1, InFlight: 4, Queued: 2})
 	var full *predict.QueueFullError
 	if err := p.Admit(nil); !errors.As(err, &full) {
 		t.Fatalf("got %v, want a full queue", err)
 	}
-	if full.RetryAfter != 30*time.Second {
-		t.Errorf("retry after %s; two wait in the queue, of a slot that takes 10 s, want %v", full.RetryAfter, 30*time.Second)
-	}
+	assert.Equal(t, "Retry-After while two wait for a slot that takes 10 s", full.RetryAfter, 30*time.Second)
 	for _, f := range flights {
 		l.succeed(l.begin())
 		f.succeeded()
@@ -83,9 +75,7 @@ func TestAdmission_AwaitFreeIsWokenByFreeSlotAlone(t *testing.T) {
 	p := testPool(t, Options{Queue: 1})
 	newWorker(t, p, 1)
 	for range 2 {
-		if err := p.Admit(nil); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, p.Admit(nil))
 	}
 	free := make(chan int)
 	go func() { free <- p.AwaitCapacity(t.Context()) }()
@@ -97,13 +87,9 @@ func TestAdmission_AwaitFreeIsWokenByFreeSlotAlone(t *testing.T) {
 	assert.Eventually(t, "it waits", func() bool { return freed() != nil })
 	waits := freed()
 	p.Withdraw(nil)
-	if got := freed(); got != waits {
-		t.Errorf("it was woken while no slot was free: got %v, want %v", got, waits)
-	}
+	assert.Equal(t, "wakes while no slot was free", freed(), waits)
 	p.Withdraw(nil)
-	if n := <-free; n != 1 {
-		t.Errorf("%d slots are free, want 1", n)
-	}
+	assert.Equal(t, "free slots", <-free, 1)
 }
 
 func TestAdmission_RetryAfterIsAtLeastSecond(t *testing.T) {
@@ -127,9 +113,7 @@ func TestAdmission_QueueOfPoolWithoutWorkers(t *testing.T) {
 	l := newWorker(t, p, 1).ends[0]
 	for i, f := range flights {
 		r := l.begin()
-		if !isFor(r, fmt.Sprint(i)) {
-			t.Errorf("number %d got %s, want isFor(r, fmt.Sprint(i)) true", i, r.body)
-		}
+		assert.True(t, isFor(r, fmt.Sprint(i)), "number %d got %s, want isFor(r, fmt.Sprint(i)) true", i, r.body)
 		l.succeed(r)
 		f.succeeded()
 	}
@@ -149,9 +133,7 @@ func TestAdmission_Refuse(t *testing.T) {
 	p.Submit(late.Call)
 	late.wait()
 	late.failed(reason)
-	if err := p.Admit(nil); !errors.Is(err, reason) {
-		t.Errorf("Admit says %v, want the reason", err)
-	}
+	assert.ErrorIs(t, "Admit", p.Admit(nil), reason)
 	// Predictions with a slot go on.
 	l.succeed(begun)
 	running.succeeded()
@@ -173,9 +155,7 @@ func TestAdmission_RefuseAndWorkerExit(t *testing.T) {
 	w.ends[0].begin()
 	reason := &predict.NotReadyError{Reason: "for the test"}
 	p.Refuse(reason)
-	if had := w.terminate("died"); had != 1 {
-		t.Errorf("the model had %d calls, want 1", had)
-	}
+	assert.Equal(t, "calls of the model", w.terminate("died"), 1)
 	running.failed(ErrWorkerExit)
 	window.failed(reason)
 	empty(t, p)

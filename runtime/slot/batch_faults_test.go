@@ -20,18 +20,14 @@ func TestBatchFaults_CancelInRunningBatch(t *testing.T) {
 		fs[i].failed(ErrCanceled)
 		r.dropped(tr.items[i])
 	}
-	if n := r.interrupts.Load(); n != 0 {
-		t.Errorf("the worker was interrupted %d times, and a call still waits, want 0", n)
-	}
+	assert.Equal(t, "interrupts while a call waits", r.interrupts.Load(), 0)
 	r.done(tr)
 	r.answer(ipc.KindCanceled, tr.items[0])
 	r.answer(ipc.KindSucceeded, tr.items[1]) // the cancel came too late
 	r.answer(ipc.KindSucceeded, tr.items[2])
 	succeeded(fs[2])
 	r.noneLeft()
-	if n := len(r.slots[0].batches.items); n != 0 {
-		t.Errorf("%d answers are still expected, want 0", n)
-	}
+	assert.Equal(t, "answers still expected", len(r.slots[0].batches.items), 0)
 }
 
 func TestBatchFaults_CancelAfterFunctionHasEnded(t *testing.T) {
@@ -71,9 +67,8 @@ func TestBatchFaults_CancelOfAllInterrupts(t *testing.T) {
 	if res := fs[1].result(); res.Kind != ipc.KindCanceled || res.Err != nil {
 		t.Errorf("kind %d, error %v, want %v", res.Kind, res.Err, ipc.KindCanceled)
 	}
-	if after := locked(p, func() time.Duration { return p.batches.queue.Cost().Of(2) }); after != before {
-		t.Errorf("an interrupted batch taught that two cost %s; it was %s, want the same", after, before)
-	}
+	assert.Equal(t, "cost of two after an interrupted batch",
+		locked(p, func() time.Duration { return p.batches.queue.Cost().Of(2) }), before)
 	r.noneLeft()
 	if k := r.kills(); len(k) != 0 {
 		t.Errorf("killed: %q, want none", k)
@@ -87,9 +82,7 @@ func TestBatchFaults_CancelTimeoutOfBatch(t *testing.T) {
 	r.begin("1")
 	p.Cancel(f.Call)
 	assert.Eventually(t, "the worker is killed", func() bool { return len(r.kills()) > 0 })
-	if had := r.terminate("killed"); had != 1 {
-		t.Errorf("it had %d, want 1", had)
-	}
+	assert.Equal(t, "calls that ended", r.terminate("killed"), 1)
 	f.failed(ErrCanceled)
 	empty(t, p)
 }
@@ -122,15 +115,11 @@ func TestBatchFaults_WorkerExitWithBatch(t *testing.T) {
 	r.batch() // the others have not begun
 	parked(t, fs...)
 	r.write("dying words")
-	if had := r.terminate("died"); had != 3 {
-		t.Errorf("it had %d, want 3", had)
-	}
+	assert.Equal(t, "calls that ended", r.terminate("died"), 3)
 	r = newBatchWorker(t, p, batchesOfThree())
 	r.answerAll(r.begin("1"))
 	r.begin("2")
-	if had := r.terminate("died again"); had != 1 {
-		t.Errorf("it had %d, want 1", had)
-	}
+	assert.Equal(t, "calls that ended", r.terminate("died again"), 1)
 	r = newBatchWorker(t, p, batchesOfThree())
 	r.answerAll(r.begin("3"))
 	r.answerAll(r.begin("4", "5", "6"))
@@ -149,9 +138,7 @@ func TestBatchFaults_WorkerExitWithoutIsolation(t *testing.T) {
 	r.begin("1", "2", "3")
 	p.Cancel(fs[0].Call)
 	r.write("dying words")
-	if had := r.terminate("died"); had != 2 {
-		t.Errorf("it had %d, want 2", had)
-	}
+	assert.Equal(t, "calls that ended", r.terminate("died"), 2)
 	fs[0].failed(ErrCanceled)
 	fs[1].failedWithExit("died")
 	fs[2].failedWithExit("died")
@@ -196,9 +183,7 @@ func TestBatchFaults_WorkerExitBeforeAllAnswers(t *testing.T) {
 	tr := r.begin("1", "2", "3")
 	r.done(tr)
 	r.answer(ipc.KindSucceeded, tr.items[1])
-	if had := r.terminate("died"); had != 2 {
-		t.Errorf("it had %d, want 2", had)
-	}
+	assert.Equal(t, "calls that ended", r.terminate("died"), 2)
 	fs[1].succeeded()
 	r = newBatchWorker(t, p, batchesOfThree())
 	r.answerAll(r.begin("1"))
@@ -264,9 +249,7 @@ func TestBatchFaults_OnSettled(t *testing.T) {
 	parked(t, fs...)
 	p.Cancel(fs[2].Call)
 	fs[2].failed(ErrCanceled)
-	if n := count("3"); n != 1 {
-		t.Errorf("3, which has no worker, settled %d times, want 1", n)
-	}
+	assert.Equal(t, "times that 3, which has no worker, settled", count("3"), 1)
 	r.answerAll(tr)
 	zero.succeeded()
 	r.revoked("1", "2", "3")
@@ -274,9 +257,7 @@ func TestBatchFaults_OnSettled(t *testing.T) {
 	p.Cancel(fs[0].Call)
 	fs[0].failed(ErrCanceled)
 	r.dropped(tr.items[0])
-	if n := count("1"); n != 0 {
-		t.Errorf("1, which is still in a batch, settled %d times, want 0", n)
-	}
+	assert.Equal(t, "times that 1, which is still in a batch, settled", count("1"), 0)
 	r.done(tr)
 	r.answer(ipc.KindCanceled, tr.items[0])
 	r.answer(ipc.KindSucceeded, tr.items[1])

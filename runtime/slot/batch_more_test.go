@@ -1,7 +1,7 @@
 package slot
 
 import (
-	"slices"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -42,15 +42,11 @@ func TestBatchMore_LogsOfBatch(t *testing.T) {
 	tr = r.begin("1", "2", "3")
 	flags := []uint8{ipc.FlagBatchItem, ipc.FlagBatchItem, ipc.FlagBatchItem | ipc.FlagEvents}
 	for i, it := range tr.items {
-		if it.flags != flags[i] {
-			t.Errorf("%s has flags %d, want %d", it.body, it.flags, flags[i])
-		}
+		assert.Equal(t, fmt.Sprintf("flags of %s", it.body), it.flags, flags[i])
 	}
 	frame := func(kind ipc.Kind, id uint64, body string) {
 		t.Helper()
-		if err := r.end.send(kind, id, 0, []byte(body)); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, r.end.send(kind, id, 0, []byte(body)))
 	}
 	frame(ipc.KindStarted, tr.items[2].id, "")
 	frame(ipc.KindMetric, tr.items[2].id, `{"name":"m"}`)
@@ -67,9 +63,7 @@ func TestBatchMore_LogsOfBatch(t *testing.T) {
 			t.Errorf("%s logged %q, want %q", fs[i].Name, got, want)
 		}
 	}
-	if want := []string{"started", `metric {"name":"m"}`, "stdout ours\n"}; !slices.Equal(events.list, want) {
-		t.Errorf("got the events %q, want %q", events.list, want)
-	}
+	assert.EqualSlices(t, "the events", events.list, []string{"started", `metric {"name":"m"}`, "stdout ours\n"})
 	r.noneLeft()
 }
 
@@ -82,9 +76,7 @@ func TestBatchMore_TrainingAmongBatches(t *testing.T) {
 	training := startWith(t, p, "train", func(c *Call) { c.Train = true })
 	fs = append(fs, startAll(t, p, "2", "3", "4", "5", "6", "7")...)
 	inSlot(t, r, 1, 7)
-	if n := p.QueuePosition(training.Call); n != 1 {
-		t.Errorf("the training has position %d, want 1", n)
-	}
+	assert.Equal(t, "position of the training", p.QueuePosition(training.Call), 1)
 	r.answerAll(tr)
 	q := r.read()
 	if q.kind != ipc.KindPredict || q.flags != ipc.FlagTrain || nameOf(q) != "train" || !r.end.claim(q.id) {
@@ -119,9 +111,7 @@ func TestBatchMore_TrainingWithPreparation(t *testing.T) {
 	assert.Eventually(t, "2 is ready", func() bool { return locked(p, func() bool { return fs[1].batch.prepared }) })
 	inSlot(t, r, 0, 0)
 	p.Cancel(training.Call)
-	if !r.end.canceled(q.id) {
-		t.Error("the training is not canceled: r.end.canceled(q.id) = false, want true")
-	}
+	assert.True(t, r.end.canceled(q.id), "the training is not canceled: r.end.canceled(q.id) = false, want true")
 	r.end.answer(ipc.KindCanceled, q.id, time.Second, "{}")
 	r.answerAll(r.begin("2"))
 	succeeded(fs...)
@@ -189,9 +179,7 @@ func TestBatchMore_AnswersOfBatchOutliveWorker(t *testing.T) {
 	parked(t, fs...)
 	unsent := frame(ipc.KindBatchDone, tr.id, []byte(`{"runs":1,"size":3,"failed":false}`))
 	r.end.leaveUnsent(append(unsent, frame(ipc.KindSucceeded, tr.items[0].id, tr.items[0].body)...))
-	if had := r.terminate("killed"); had != 2 {
-		t.Errorf("it had %d, want 2", had)
-	}
+	assert.Equal(t, "calls that ended", r.terminate("killed"), 2)
 	r = newBatchWorker(t, p, batchesOfThree())
 	r.answerAll(r.begin("2"))
 	r.answerAll(r.begin("3"))
@@ -204,16 +192,12 @@ func TestBatchMore_WorkerLoadWithBatches(t *testing.T) {
 	r := newBatchWorker(t, p, batchesOfThree())
 	fs := r.startTogether("1", "2")
 	tr := r.begin("1", "2")
-	if got := r.slots[0].Running(); got != "1,2" {
-		t.Errorf(`it runs %q, want "1,2"`, got)
-	}
+	assert.Equal(t, "r.slots[0].Running()", r.slots[0].Running(), "1,2")
 	if v := p.WorkerLoad(r.slots); v.Answered != 1 || v.Busy != 2 || v.Since.IsZero() {
 		t.Errorf("load %+v, want Answered 1, Busy 2 and Since non-zero", v)
 	}
 	p.Cancel(fs[0].Call)
-	if got := r.slots[0].Running(); got != "2" {
-		t.Errorf("it runs %q, want 2", got)
-	}
+	assert.Equal(t, "r.slots[0].Running()", r.slots[0].Running(), "2")
 	r.dropped(tr.items[0])
 	r.answerAll(tr)
 	fs[1].succeeded()

@@ -43,9 +43,7 @@ func TestBatchPrepare_PreparedItemsAreBatched(t *testing.T) {
 	r.answerAll(r.begin("6"))
 	succeeded(fs...)
 	r.noneLeft()
-	if n := len(r.slots[0].batches.items); n != 0 {
-		t.Errorf("%d answers are still expected, want 0", n)
-	}
+	assert.Equal(t, "answers still expected", len(r.slots[0].batches.items), 0)
 }
 
 // An item whose preparation fails makes room for another.
@@ -131,9 +129,7 @@ func TestBatchPrepare_WorkerExitDuringPreparation(t *testing.T) {
 	r.begin("1")
 	r.prepared(second)
 	assert.Eventually(t, "2 is ready", func() bool { return locked(p, func() bool { return fs[1].batch.prepared }) })
-	if had := r.terminate("died"); had != 1 {
-		t.Errorf("it had %d, want 1", had)
-	}
+	assert.Equal(t, "calls that ended", r.terminate("died"), 1)
 	fs[0].failedWithExit("died")
 	r = newBatchWorker(t, p, preparing())
 	for _, name := range []string{"2", "3", "4", "5"} {
@@ -155,15 +151,11 @@ func TestBatchPrepare_PreparationCrashesWorker(t *testing.T) {
 	r.item("1")
 	r.item("2")
 	r.item("3")
-	if had := r.terminate("died"); had != 0 {
-		t.Errorf("it had %d, want 0", had)
-	}
+	assert.Equal(t, "calls that ended", r.terminate("died"), 0)
 	r = newBatchWorker(t, p, preparing())
 	r.item("1")
 	inSlot(t, r, 0, 2)
-	if had := r.terminate("died again"); had != 1 {
-		t.Errorf("it had %d, want 1", had)
-	}
+	assert.Equal(t, "calls that ended", r.terminate("died again"), 1)
 	fs[0].failedWithExit("died again")
 	r = newBatchWorker(t, p, preparing())
 	for _, name := range []string{"2", "3"} {
@@ -244,9 +236,7 @@ func TestBatchPrepare_UnusableWorkerGivesBackItems(t *testing.T) {
 	r.answer(ipc.KindFailed, tr.items[0])
 	fs[0].result()
 	fresh := newBatchWorker(t, p, preparing())
-	if unusable != 1 {
-		t.Errorf("the worker was reported as unusable %d times, want 1", unusable)
-	}
+	assert.Equal(t, "reports that it is unusable", unusable, 1)
 	again := []request{fresh.item("2"), fresh.item("3")}
 	fresh.prepared(again[0])
 	tr = fresh.begin("2")

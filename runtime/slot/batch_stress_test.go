@@ -119,9 +119,7 @@ func (s *batchStress) client(name string, r *rand.Rand) (end string) {
 		}
 		return "succeeded"
 	case err == nil && c.Result.Kind == ipc.KindCanceled, errors.Is(err, ErrCanceled):
-		if !canceling {
-			s.t.Errorf("%s was canceled without a request: canceling = false, want true", name)
-		}
+		assert.True(s.t, canceling, "%s was canceled without a request: canceling = false, want true", name)
 		return "canceled"
 	case errors.Is(err, ErrWorkerExit):
 		// Its worker died of it alone: in a batch of one, or, after another worker's death, while preparing it.

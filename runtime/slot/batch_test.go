@@ -2,7 +2,6 @@ package slot
 
 import (
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
@@ -19,9 +18,7 @@ func TestBatch_SingleRequestLeavesAtOnce(t *testing.T) {
 		f := start(t, p, name)
 		r.answerAll(r.begin(name))
 		f.succeeded()
-		if f.Result.Elapsed != time.Millisecond {
-			t.Errorf("it took %s, want %v", f.Result.Elapsed, time.Millisecond)
-		}
+		assert.Equal(t, "f.Result.Elapsed", f.Result.Elapsed, time.Millisecond)
 	}
 	r.noneLeft()
 }
@@ -43,9 +40,7 @@ func TestBatch_ArrivalsGatherWhileWorkerIsBusy(t *testing.T) {
 	r.answerAll(next)
 	succeeded(append(fs, first)...)
 	r.noneLeft()
-	if !slices.Equal(sizes, []int{1, 3}) {
-		t.Errorf("batches of %v, want [1 3]", sizes)
-	}
+	assert.EqualSlices(t, "sizes", sizes, []int{1, 3})
 }
 
 func TestBatch_KeysNeverMix(t *testing.T) {
@@ -71,9 +66,7 @@ func TestBatch_FullBatchLiesAhead(t *testing.T) {
 	fs := startAll(t, p, "1", "2", "3", "4", "5", "6", "7", "8")
 	tr := r.begin("1")
 	next := r.batch() // it lies in the worker before the first has ended
-	if !slices.Equal(next.names(), []string{"2", "3", "4"}) {
-		t.Errorf("ahead lies %q, want [2 3 4]", next.names())
-	}
+	assert.EqualSlices(t, "ahead", next.names(), []string{"2", "3", "4"})
 	inSlot(t, r, 2, 4)
 	r.answerAll(tr)
 	if !r.end.claim(next.id) {
@@ -234,9 +227,7 @@ func TestBatch_CapacityWithBatches(t *testing.T) {
 	p := NewPool(Options{Queue: 2})
 	r := newBatchWorker(t, p, batchesOfThree())
 	fs := startAll(t, p, "1", "2", "3", "4", "5", "6", "7", "8")
-	if l := p.Load(); l != (Load{Slots: 1, Capacity: 6, InFlight: 8, Queued: 4}) {
-		t.Errorf("the load is %+v, want 1 slot, capacity 6, 8 in flight, 4 queued", l)
-	}
+	assert.Equal(t, "the load", p.Load(), Load{Slots: 1, Capacity: 6, InFlight: 8, Queued: 4})
 	if err, ok := errors.AsType[*predict.QueueFullError](p.Admit(nil)); !ok {
 		t.Errorf("a full pool says %v: ok = false, want true", err)
 	}

@@ -162,9 +162,7 @@ func (r *batchWorker) doneAfter(tr receivedBatch, took time.Duration, runs int, 
 	r.t.Helper()
 	r.end.word(atRunning).Store(0)
 	body := fmt.Appendf(nil, `{"runs":%d,"size":%d,"failed":%v}`, runs, len(tr.items), failed)
-	if err := r.end.send(ipc.KindBatchDone, tr.id, took, body); err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, r.end.send(ipc.KindBatchDone, tr.id, took, body))
 }
 
 // answer ends an item.
@@ -174,9 +172,7 @@ func (r *batchWorker) answer(kind ipc.Kind, it request) {
 		r.t.Fatalf("a second answer to %s: owed = false, want true", it.body)
 	}
 	delete(r.items, it.id)
-	if err := r.end.send(kind, it.id, time.Millisecond, it.body); err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, r.end.send(kind, it.id, time.Millisecond, it.body))
 }
 
 // answerAll ends a batch and answers its items.
@@ -192,9 +188,7 @@ func (r *batchWorker) answerAll(tr receivedBatch) {
 func (r *batchWorker) prepared(items ...request) {
 	r.t.Helper()
 	for _, it := range items {
-		if err := r.end.send(ipc.KindPrepared, it.id, 0, nil); err != nil {
-			r.t.Fatal(err)
-		}
+		assert.NoError(r.t, r.end.send(ipc.KindPrepared, it.id, 0, nil))
 	}
 }
 

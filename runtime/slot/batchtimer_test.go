@@ -63,9 +63,7 @@ func (b *timerTest) wait(t *testing.T) time.Duration {
 func (b *timerTest) fires(t *testing.T, after time.Duration) {
 	t.Helper()
 	want, set := b.at(after)
-	if set != want {
-		t.Errorf("set for %s, want %s", set, want)
-	}
+	assert.Equal(t, "set", set, want)
 	if at := b.wait(t); at < want {
 		t.Errorf("it fired at %s, want %s", at, want)
 	}

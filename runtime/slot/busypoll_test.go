@@ -49,33 +49,19 @@ func TestBusypoll_PollsOnlyForSingleShortCalls(t *testing.T) {
 		})
 	}
 
-	if got := budget(0); got != 0 {
-		t.Errorf("the first call of all: %s, want 0", got)
-	}
+	assert.Equal(t, "the first call of all", budget(0), 0)
 	runCalls(pollAfter, time.Microsecond)
-	if got := budget(0); got != pollFor {
-		t.Errorf("after %d single calls: %s, want %s", pollAfter, got, pollFor)
-	}
-	if got := budget(1); got != 0 {
-		t.Errorf("beside another: %s, want 0", got)
-	}
+	assert.Equal(t, fmt.Sprintf("after %d single calls", pollAfter), budget(0), pollFor)
+	assert.Equal(t, "beside another", budget(1), 0)
 	runCalls(pollAfter-2, time.Microsecond)
-	if got := budget(0); got != 0 {
-		t.Errorf("soon after there was another: %s, want 0", got)
-	}
+	assert.Equal(t, "soon after another", budget(0), 0)
 	runCalls(1, time.Microsecond)
-	if got := budget(0); got != pollFor {
-		t.Errorf("after %d single calls again: %s, want %s", pollAfter, got, pollFor)
-	}
+	assert.Equal(t, fmt.Sprintf("after %d single calls again", pollAfter), budget(0), pollFor)
 	runCalls(100, 2*pollBelow)
-	if got := budget(0); got != 0 {
-		t.Errorf("the model takes %s: %s, want 0", 2*pollBelow, got)
-	}
+	assert.Equal(t, fmt.Sprintf("the model takes %s", 2*pollBelow), budget(0), 0)
 	runCalls(100, time.Microsecond)
 	p.o.BusyPoll.Front = false
-	if got := budget(0); got != 0 {
-		t.Errorf("no core for it: %s, want 0", got)
-	}
+	assert.Equal(t, "budget(0)", budget(0), 0)
 	empty(t, p)
 }
 
@@ -86,20 +72,14 @@ func TestBusypoll_PollPause(t *testing.T) {
 		window: window{mean: time.Microsecond},
 	}
 	s.polled(s.pollBudget(), false)
-	if got := s.pollBudget(); got != pollFor {
-		t.Fatalf("the answer came in time: %s, want %s", got, pollFor)
-	}
+	assert.EqualNow(t, "the answer came in time", s.pollBudget(), pollFor)
 	s.polled(pollFor, true)
 	for i := range pollPauseCalls {
 		got := s.pollBudget()
-		if got != 0 {
-			t.Errorf("call %d after one that took longer: %s, want 0", i+1, got)
-		}
+		assert.Equal(t, fmt.Sprintf("call %d one that took longer", i+1), got, 0)
 		s.polled(got, true)
 	}
-	if got := s.pollBudget(); got != pollFor {
-		t.Errorf("after that: %s, want %s", got, pollFor)
-	}
+	assert.Equal(t, "s.pollBudget()", s.pollBudget(), pollFor)
 }
 
 // TestBusypoll_PollingLeaderReadsAnswers that come while it polls, and those that come later.
@@ -138,9 +118,7 @@ func TestBusypoll_CPUPressure(t *testing.T) {
 	} {
 		now := at.Add(c.passed)
 		got := last.next(now, last.waited+c.waited, c.known)
-		if want := (cpuPressure{sampled: now, waited: last.waited + c.waited, high: c.high}); got != want {
-			t.Errorf("%s: %+v, want %+v", c.name, got, want)
-		}
+		assert.Equal(t, c.name, got, cpuPressure{sampled: now, waited: last.waited + c.waited, high: c.high})
 	}
 	if got := (cpuPressure{}).next(at, time.Hour, true); got.high {
 		t.Error("the first sample is high: high = true, want false")
@@ -180,9 +158,7 @@ func TestBusypoll_NoPollingUnderCPUPressure(t *testing.T) {
 			})
 	}
 
-	if got := w.busyPoll(); got != 0 {
-		t.Errorf("before the first call the worker may poll for %s, want 0", got)
-	}
+	assert.Equal(t, "w.busyPoll()", w.busyPoll(), 0)
 	for range 2 * pollAfter {
 		runCall()
 	}

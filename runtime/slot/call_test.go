@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pinion/runtime/logtext"
+	"pinion/tests/assert"
 )
 
 // TestCall_Moves walks every pair of states: a move that the table allows is one that the package makes, and any other
@@ -73,9 +74,7 @@ func TestCall_List(t *testing.T) {
 		var before *Call
 		for c := l.head; c != nil; before, c = c, c.next {
 			got = append(got, slices.Index(calls, c))
-			if c.prev != before {
-				t.Errorf("%s has the wrong neighbour: got %+v, want %+v", c.Name, c.prev, before)
-			}
+			assert.Equal(t, c.Name+" has the wrong neighbour", c.prev, before)
 		}
 		if !slices.Equal(got, want) || l.tail != before || l.len != len(want) {
 			t.Errorf("got %v of %d, want %v", got, l.len, want)

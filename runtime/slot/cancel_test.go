@@ -49,9 +49,7 @@ func TestCancel_InWindow(t *testing.T) {
 	begun := l.begin()
 	p.Cancel(window.Call)
 	window.failed(ErrCanceled)
-	if l := p.Load(); l.Queued != 0 {
-		t.Errorf("its room in the window was not given on: got %d, want 0", l.Queued)
-	}
+	assert.Equal(t, "p.Load().Queued", p.Load().Queued, 0)
 	if r := l.expect(); !isFor(r, "window") || l.claim(r.id) {
 		t.Errorf(`%s could be claimed, want isFor(r, "window") true and l.claim(r.id) false`, r.body)
 	}
@@ -59,9 +57,7 @@ func TestCancel_InWindow(t *testing.T) {
 	running.succeeded()
 	l.succeed(l.begin())
 	waits.succeeded()
-	if n := w.interrupts.Load(); n != 0 {
-		t.Errorf("the worker was signalled %d times for what it had not begun, want 0", n)
-	}
+	assert.Equal(t, "signals for what it had not begun", w.interrupts.Load(), 0)
 	empty(t, p)
 }
 
@@ -127,9 +123,7 @@ func TestCancel_OfRunningCall(t *testing.T) {
 			// The word still names an id that is over: the next call has another.
 			next := start(t, p, "next")
 			r = l.begin()
-			if l.canceled(r.id) {
-				t.Error("the next call is canceled too: l.canceled(r.id) = true, want false")
-			}
+			assert.False(t, l.canceled(r.id), "the next call is canceled too: l.canceled(r.id) = true, want false")
 			l.succeed(r)
 			next.succeeded()
 		})
@@ -171,9 +165,7 @@ func TestCancel_Timeout(t *testing.T) {
 		t.Errorf(`killed because: %q, want it to contain "did not end within 1ms"`, k)
 	}
 	waits := start(t, p, "waits") // in the window of one that dies
-	if had := w.terminate("it was killed"); had != 2 {
-		t.Errorf("the model had %d calls, want 2", had)
-	}
+	assert.Equal(t, "calls of the model", w.terminate("it was killed"), 2)
 	ignoring.failed(ErrCanceled)
 	if r := ignoring.result(); string(r.Logs) != "the last words\n" || r.Elapsed <= 0 {
 		t.Errorf("logs %q, %s, want Logs %q and Elapsed more than 0", r.Logs, r.Elapsed, "the last words\n")
@@ -199,17 +191,11 @@ func TestCancel_BeforeDetach(t *testing.T) {
 	assert.Eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
 	p.Cancel(running.Call)
 	p.Cancel(window.Call)
-	if l := p.Load(); l.InFlight != 2 {
-		t.Errorf("a call ended before it was known what became of it: got %d, want 2", l.InFlight)
-	}
-	if had := w.terminate("died"); had != 1 {
-		t.Errorf("the model had %d calls, want 1", had)
-	}
+	assert.Equal(t, "p.Load().InFlight", p.Load().InFlight, 2)
+	assert.Equal(t, "calls of the model", w.terminate("died"), 1)
 	running.failed(ErrCanceled)
 	window.failed(ErrCanceled)
-	if got := string(running.result().Logs); got != "from running\n" {
-		t.Errorf("the logs of the running one: %q, want %q", got, "from running\n")
-	}
+	assert.Equal(t, "the logs of the running one", string(running.result().Logs), "from running\n")
 	if r := window.result(); len(r.Logs) != 0 || r.Elapsed != 0 {
 		t.Errorf("one that never ran has the logs %q and took %s, want len(Logs) empty and Elapsed 0", r.Logs, r.Elapsed)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pinion/runtime/predict"
+	"pinion/tests/assert"
 )
 
 // startDue submits a call with a deadline.
@@ -69,9 +70,7 @@ func TestDeadline_QueuePosition(t *testing.T) {
 			r = l.begin()
 		}
 	}
-	if got := p.QueuePosition(NewCall("stranger", nil, nil)); got != 0 {
-		t.Errorf("one that was not submitted has position %d, want 0", got)
-	}
+	assert.Equal(t, "position of one that was not submitted", p.QueuePosition(NewCall("stranger", nil, nil)), 0)
 	empty(t, p)
 }
 
@@ -80,24 +79,18 @@ func TestDeadline_Throughput(t *testing.T) {
 	now := time.Now()
 	var m throughput
 	m.callEnded(now) // nothing waits
-	if got := m.perCall(); got != 0 {
-		t.Errorf("it knows a rate: got %v, want 0", got)
-	}
+	assert.Equal(t, "rate", m.perCall(), 0)
 	m.start(now)
 	for range minEnded {
 		now = now.Add(2 * time.Second)
 		m.callEnded(now)
 	}
-	if got := m.perCall(); got != 2*time.Second {
-		t.Errorf("one every %s, want 2 s", got)
-	}
+	assert.Equal(t, "one every", m.perCall(), 2*time.Second)
 	m.pause(now)
 	now = now.Add(time.Hour)
 	m.start(now)
 	m.callEnded(now.Add(2 * time.Second))
-	if got := m.perCall(); got != 2*time.Second {
-		t.Errorf("after a pause one every %s, want 2 s", got)
-	}
+	assert.Equal(t, "a pause one every", m.perCall(), 2*time.Second)
 	now = now.Add(2 * time.Second)
 	for range 100_000 { // the rate follows a faster model soon
 		now = now.Add(time.Millisecond)

@@ -20,9 +20,7 @@ func TestExit_Detach(t *testing.T) {
 	l := w.ends[0]
 	l.begin()
 	w.write("what it wrote before it died\n")
-	if had := w.terminate("worker killed by SIGSEGV"); had != 1 {
-		t.Errorf("the model had %d calls, want 1", had)
-	}
+	assert.Equal(t, "calls of the model", w.terminate("worker killed by SIGSEGV"), 1)
 	flights[0].failed(ErrWorkerExit)
 	r := flights[0].result()
 	if r.Err.Error() != "worker killed by SIGSEGV" || string(r.Logs) != "what it wrote before it died\n" ||
@@ -56,9 +54,7 @@ func TestExit_DetachRequeues(t *testing.T) {
 	flights := startNumbered(t, p, 9) // two in each slot, three in the queue
 	parked(t, flights...)
 	lives := newWorker(t, p, 1).ends[0] // it takes one of the queue, or steals
-	if had := w.terminate("died"); had != 0 {
-		t.Errorf("the model had %d calls, want none", had)
-	}
+	assert.Equal(t, "calls of the model", w.terminate("died"), 0)
 	seen := make(map[string]bool)
 	last := ""
 	for n := range flights {
@@ -87,9 +83,7 @@ func TestExit_UnreadAnswersOfDeadWorker(t *testing.T) {
 	p.Submit(running.Call) // no goroutine reads the socket yet
 	r := l.begin()
 	at := w.write("of done\n")
-	if err := l.send(ipc.KindLogMark, r.id, 0, fmt.Appendf(nil, `{"stdout":%d,"stderr":0}`, at)); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, l.send(ipc.KindLogMark, r.id, 0, fmt.Appendf(nil, `{"stdout":%d,"stderr":0}`, at)))
 	l.succeed(r)
 	l.begin()
 	w.write("of running\n")
@@ -100,18 +94,10 @@ func TestExit_UnreadAnswersOfDeadWorker(t *testing.T) {
 	running.wait()
 	done.succeeded()
 	running.failed(ErrWorkerExit)
-	if got := string(done.Result.Logs); got != "of done\n" {
-		t.Errorf("the logs of the one that was done: %q, want %q", got, "of done\n")
-	}
-	if got := string(running.Result.Logs); got != "of running\n" {
-		t.Errorf("the logs of the one that ran: %q, want %q", got, "of running\n")
-	}
-	if had := <-detached; had != 1 {
-		t.Errorf("the model had %d calls, want 1", had)
-	}
-	if !w.slots[0].Served() {
-		t.Error("its success does not count: Served = false, want true")
-	}
+	assert.Equal(t, "the logs of the one that was done", string(done.Result.Logs), "of done\n")
+	assert.Equal(t, "the logs of the one that ran", string(running.Result.Logs), "of running\n")
+	assert.Equal(t, "calls of the model", <-detached, 1)
+	assert.True(t, w.slots[0].Served(), "its success does not count: Served = false, want true")
 	empty(t, p)
 }
 
@@ -124,9 +110,7 @@ func TestExit_GrandchildKeepsSocket(t *testing.T) {
 	for i, l := range w.ends {
 		flights = append(flights, start(t, p, fmt.Sprint(i)))
 		fd, err := unix.FcntlInt(uintptr(l.fd), unix.F_DUPFD_CLOEXEC, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		leaked = append(leaked, fd)
 	}
 	for _, l := range w.ends {
@@ -134,9 +118,7 @@ func TestExit_GrandchildKeepsSocket(t *testing.T) {
 		unix.Close(l.fd)
 		l.once.Do(func() {})
 	}
-	if had := w.terminate("died"); had != 3 {
-		t.Errorf("the model had %d calls, want 3", had)
-	}
+	assert.Equal(t, "calls of the model", w.terminate("died"), 3)
 	for _, f := range flights {
 		f.failed(ErrWorkerExit)
 	}
@@ -154,9 +136,7 @@ func TestExit_IdleWorkerDies(t *testing.T) {
 	w.die()
 	f := start(t, p, "second") // before the front knows
 	assert.Eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
-	if had := w.terminate("died idle"); had != 0 {
-		t.Errorf("the model had %d calls, want none", had)
-	}
+	assert.Equal(t, "calls of the model", w.terminate("died idle"), 0)
 	l := newWorker(t, p, 1).ends[0]
 	l.succeed(l.begin())
 	f.succeeded()
@@ -179,9 +159,7 @@ func TestExit_DeadSlotsAreForgotten(t *testing.T) {
 		start(t, p, fmt.Sprint(i)).serveOne(next.ends[0])
 		old = next
 	}
-	if n := locked(p, func() int { return len(p.slots) + len(p.idle) }); n != 2 {
-		t.Errorf("the pool holds on to %d slots, want the live one twice", n)
-	}
+	assert.Equal(t, "slots that the pool holds", locked(p, func() int { return len(p.slots) + len(p.idle) }), 2)
 }
 
 func TestExit_RunningAndServed(t *testing.T) {
@@ -193,22 +171,16 @@ func TestExit_RunningAndServed(t *testing.T) {
 	}
 	f := start(t, p, "first")
 	r := l.begin()
-	if got := s.Running(); got != "first" {
-		t.Errorf("it runs %q, want first", got)
-	}
+	assert.Equal(t, "s.Running()", s.Running(), "first")
 	l.answer(ipc.KindFailed, r.id, time.Millisecond, `{"metrics":{},"error":"x"}`)
 	f.result()
 	if s.Running() != "" || s.Served() {
 		t.Errorf("after a failure it runs %q and has served: %v, want none and false", s.Running(), s.Served())
 	}
 	start(t, p, "second").serveOne(l)
-	if !s.Served() {
-		t.Error("after a success it has not served: Served = false, want true")
-	}
+	assert.True(t, s.Served(), "after a success it has not served: Served = false, want true")
 	w.terminate("died")
-	if s.Running() != "" {
-		t.Errorf("a closed slot runs %q, want none", s.Running())
-	}
+	assert.Equal(t, "a closed slot", s.Running(), "")
 }
 
 // TestExit_DetachWaitsForAnswersOnly: once all answers are read, Detach waits no more.
@@ -220,9 +192,7 @@ func TestExit_DetachWaitsForAnswersOnly(t *testing.T) {
 	p.Submit(f.Call)
 	l.succeed(l.begin())
 	keep, err := unix.FcntlInt(uintptr(l.fd), unix.F_DUPFD_CLOEXEC, 3) // so that the channel stays open
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer unix.Close(keep)
 	l.once.Do(func() { unix.Close(l.fd) })
 	detached := make(chan int)
@@ -230,9 +200,7 @@ func TestExit_DetachWaitsForAnswersOnly(t *testing.T) {
 	assert.Eventually(t, "Detach waits", func() bool { return locked(p, func() bool { return s.ch.draining }) })
 	f.wait()
 	f.succeeded()
-	if had := <-detached; had != 0 {
-		t.Errorf("the model had %d calls, want none", had)
-	}
+	assert.Equal(t, "calls of the model", <-detached, 0)
 	select {
 	case <-s.ch.drained:
 	default:

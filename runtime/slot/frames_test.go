@@ -55,9 +55,7 @@ func TestFrames_Violations(t *testing.T) {
 			if k := w.kills(); len(k) != 1 || !strings.Contains(k[0], c.says) || !strings.Contains(k[0], "protocol violated") {
 				t.Errorf("killed because: %q, want %q", k, c.says)
 			}
-			if w.closings.Load() != 0 {
-				t.Errorf("it was also taken for one that closed its channel: got %d, want 0", w.closings.Load())
-			}
+			assert.Equal(t, "taken for one that closed its channel", w.closings.Load(), 0)
 			w.terminate("killed")
 			running.failed(ErrWorkerExit)
 			l := newWorker(t, p, 1).ends[0]
@@ -106,15 +104,11 @@ func TestFrames_ContextIsPassedOn(t *testing.T) {
 	p := NewPool(Options{Queue: 10})
 	l := newWorker(t, p, 1).ends[0]
 	f := &testCall{NewCall("a", []byte(`{"s":"world"}`), []byte(`{"user":"ann"}`)), t, make(chan struct{})}
-	if err := p.Admit(nil); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, p.Admit(nil))
 	p.Submit(f.Call)
 	f.wait()
 	r := l.begin()
-	if got, want := string(r.body), `{"input":{"s":"world"},"context":{"user":"ann"}}`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	assert.Equal(t, "string(r.body)", string(r.body), `{"input":{"s":"world"},"context":{"user":"ann"}}`)
 	l.answer(ipc.KindCanceled, r.id, 0, `{"metrics":{}}`)
 	f.result()
 }
@@ -125,9 +119,7 @@ func TestFrames_LargeBodies(t *testing.T) {
 	for _, size := range []int{ipc.InlineMax - 20, ipc.InlineMax + 1, 20 << 20} {
 		input := append(append([]byte(`"`), bytes.Repeat([]byte("x"), size)...), '"')
 		f := &testCall{NewCall("large", input, nil), t, make(chan struct{})}
-		if err := p.Admit(nil); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, p.Admit(nil))
 		p.Submit(f.Call)
 		f.wait()
 		r := l.begin()
@@ -163,9 +155,7 @@ func TestFrames_Logs(t *testing.T) {
 	r := l.begin()
 	send := func(kind ipc.Kind, id uint64, body string) {
 		t.Helper()
-		if err := l.send(kind, id, 0, []byte(body)); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, l.send(kind, id, 0, []byte(body)))
 	}
 	w.write("one\ntwo")
 	send(ipc.KindLogMark, r.id, `{"stdout":4,"stderr":0}`)
@@ -174,13 +164,8 @@ func TestFrames_Logs(t *testing.T) {
 	send(ipc.KindLog, r.id+ipc.Claims, `{"source":"stdout","data":"from one that is over\n"}`)
 	l.succeed(r)
 	f.succeeded()
-	if got, want := string(f.Result.Logs), "one\napart\ntwo"; got != want {
-		t.Errorf("logs %q, want %q", got, want)
-	}
-	if want := []string{"stderr talks apart\n", "stdout  from one that is over\n"}; !slices.Equal(w.logged, want) {
-		t.Errorf("the server's log got %q, want %q", w.logged, want)
-	}
-	if f.Result.Elapsed != time.Millisecond {
-		t.Errorf("it took %s, want what the worker says", f.Result.Elapsed)
-	}
+	assert.Equal(t, "logs", string(f.Result.Logs), "one\napart\ntwo")
+	assert.EqualSlices(t, "the server's log",
+		w.logged, []string{"stderr talks apart\n", "stdout  from one that is over\n"})
+	assert.Equal(t, "f.Result.Elapsed", f.Result.Elapsed, time.Millisecond)
 }

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"pinion/ipc"
+	"pinion/tests/assert"
 )
 
 // Where a slot's unsent bytes lie in the page; ipc/PROTOCOL.md draws it.
@@ -44,9 +45,7 @@ func TestRecover_UnsentAnswersOfDeadWorker(t *testing.T) {
 	}
 	l.begin()
 	l.leaveUnsent(unsent)
-	if had := w.terminate("worker killed by SIGKILL"); had != 1 {
-		t.Errorf("the model had %d calls, want 1", had)
-	}
+	assert.Equal(t, "calls of the model", w.terminate("worker killed by SIGKILL"), 1)
 	succeeded(flights[:3]...)
 	flights[3].failed(ErrWorkerExit)
 	next := newWorker(t, p, 1).ends[0]

@@ -2,6 +2,8 @@ package slot
 
 import (
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestResent_OwnerIsTold: the bytes of a call may still be on their way to its first slot when the second has answered.
@@ -44,13 +46,10 @@ func TestResent_OwnerIsTold(t *testing.T) {
 func resentOnly(t *testing.T, resent *testCall, others ...*testCall) {
 	t.Helper()
 	resent.succeeded()
-	if !resent.Result.Resent {
-		t.Errorf("%s was sent to two slots, and does not say so: Resent = false, want true", resent.Name)
-	}
+	assert.True(t, resent.Result.Resent,
+		"%s was sent to two slots, and does not say so: Resent = false, want true", resent.Name)
 	for _, f := range others {
 		f.succeeded()
-		if f.Result.Resent {
-			t.Errorf("%s says that it was moved: Resent = true, want false", f.Name)
-		}
+		assert.False(t, f.Result.Resent, "%s says that it was moved: Resent = true, want false", f.Name)
 	}
 }

@@ -43,13 +43,9 @@ func TestRuntimelimit_PredictTimeout(t *testing.T) {
 		if kind == ipc.KindSucceeded && f.Result.Err != nil {
 			t.Errorf("it got done, and ended with %v, want no error", f.Result.Err)
 		}
-		if took := f.Result.Elapsed; took != time.Second {
-			t.Errorf("it took %s, want %v", took, time.Second)
-		}
+		assert.Equal(t, "f.Result.Elapsed", f.Result.Elapsed, time.Second)
 		r = l.begin() // waiting does not count
-		if l.canceled(r.id) {
-			t.Error("the next was canceled as well: l.canceled(r.id) = true, want false")
-		}
+		assert.False(t, l.canceled(r.id), "the next was canceled as well: l.canceled(r.id) = true, want false")
 		l.succeed(r)
 		next.succeeded()
 	}
@@ -89,9 +85,7 @@ func TestRuntimelimit_TrainingHasNoLimit(t *testing.T) {
 		}
 	}
 	other.tookTooLong()
-	if at.canceled(theirs.id) {
-		t.Error("it was canceled: at.canceled(theirs.id) = true, want false")
-	}
+	assert.False(t, at.canceled(theirs.id), "it was canceled: at.canceled(theirs.id) = true, want false")
 	at.succeed(theirs)
 	unhurried.succeeded()
 	empty(t, p)

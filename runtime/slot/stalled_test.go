@@ -11,9 +11,7 @@ import (
 // stalls checks how often in a row a worker did not take a call.
 func (w *fakeWorker) stalls(want int) {
 	w.t.Helper()
-	if got := w.pool.Stalled(w.slots); got != want {
-		w.t.Errorf("%d looks in a row saw a call that was not taken, want %d", got, want)
-	}
+	assert.Equal(w.t, "looks in a row that saw a call not taken", w.pool.Stalled(w.slots), want)
 }
 
 // TestStalled_SameCallCounts: only a free slot that does not take the same call counts, check by check.

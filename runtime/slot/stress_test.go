@@ -71,9 +71,7 @@ func TestStress_EndsOnce(t *testing.T) {
 	empty(t, s.pool)
 	t.Logf("%+v", total)
 	for name, n := range s.begun {
-		if n != 1 {
-			t.Errorf("%s was begun %d times, want 1", name, n)
-		}
+		assert.Equal(t, name+" begins", n, 1)
 	}
 	if total.succeeded == 0 || total.canceled == 0 || total.workerExits == 0 {
 		t.Errorf("too little went wrong: %+v, want succeeded not 0, canceled not 0 and workerExits not 0", total)
@@ -165,9 +163,7 @@ func (s *stressTest) check(c *Call, input string, canceled bool, n *tally) {
 		}
 	case err == nil && c.Result.Kind == ipc.KindCanceled, errors.Is(err, ErrCanceled):
 		n.canceled++
-		if !canceled {
-			s.t.Errorf("%s was canceled without a request: canceled = false, want true", c.Name)
-		}
+		assert.True(s.t, canceled, "%s was canceled without a request: canceled = false, want true", c.Name)
 	case errors.Is(err, ErrWorkerExit):
 		n.workerExits++
 		if begun != 1 {

@@ -20,9 +20,7 @@ type testCall struct {
 // newTestCall returns an admitted call that is not submitted.
 func newTestCall(t testing.TB, p *Pool, name string) *testCall {
 	t.Helper()
-	if err := p.Admit(nil); err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	assert.NoError(t, p.Admit(nil), name)
 	return &testCall{NewCall(name, []byte(`{"name":"`+name+`"}`), nil), t, make(chan struct{})}
 }
 
@@ -67,10 +65,9 @@ func (f *testCall) result() *Result {
 func (f *testCall) succeeded() {
 	f.t.Helper()
 	r := f.result()
-	if r.Err != nil || r.Kind != ipc.KindSucceeded || string(r.Body) != string(body(f.Name)) {
-		f.t.Errorf("%s: kind %d, body %q, error %v, want Kind %v and Body %q", f.Name, r.Kind, r.Body, r.Err,
-			ipc.KindSucceeded, string(body(f.Name)))
-	}
+	assert.NoError(f.t, r.Err)
+	assert.Equal(f.t, f.Name+": r.Kind", r.Kind, ipc.KindSucceeded)
+	assert.Equal(f.t, f.Name+": string(r.Body)", string(r.Body), string(body(f.Name)))
 }
 
 // failed checks that the call ended with an error.
@@ -121,9 +118,7 @@ func testPool(t testing.TB, o Options) *Pool {
 // empty checks that nothing is left in a pool, and that every move of a call was legal.
 func empty(t testing.TB, p *Pool) {
 	t.Helper()
-	if n := locked(p, func() int { return p.illegalMoves }); n != 0 {
-		t.Errorf("%d moves that the table forbids, want 0", n)
-	}
+	assert.Equal(t, "forbidden moves", locked(p, func() int { return p.illegalMoves }), 0)
 	if l := p.Load(); l.InFlight != 0 || l.Queued != 0 {
 		t.Errorf("the pool still holds %d calls, %d of them in its queue, want 0 and 0", l.InFlight, l.Queued)
 	}

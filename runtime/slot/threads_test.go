@@ -35,9 +35,7 @@ func TestThreads_CanceledTrainingLetsTheOthersGo(t *testing.T) {
 	running := w.endOf(first).begin()
 	training := beginTraining(t, p)
 	after := start(t, p, "after") // a slot is idle, but the training was first
-	if got := locked(p, func() state { return after.state }); got != queued {
-		t.Errorf("state of the call behind a training is %d, want %d", got, queued)
-	}
+	assert.Equal(t, "state of the call behind a training", locked(p, func() state { return after.state }), queued)
 	p.Cancel(training.Call)
 	training.failed(ErrCanceled)
 	other := w.endOf(after)
@@ -64,14 +62,10 @@ func TestThreads_StuckCallIsGivenUpIfPythonRuns(t *testing.T) {
 			w.terminate("killed")
 		}
 		stuck.failed(ErrCanceled)
-		if got := p.Load().Slots; got != 0 {
-			t.Errorf("slots that take calls: got %d, want 0", got)
-		}
+		assert.Equal(t, "slots that take calls", p.Load().Slots, 0)
 		if noticed {
 			l.answer(ipc.KindCanceled, r.id, 0, "{}") // too late, and no defect
-			if got := len(w.kills()); got != 0 {
-				t.Errorf("kills: got %d, want 0", got)
-			}
+			assert.Equal(t, "kills", len(w.kills()), 0)
 		}
 	}
 }

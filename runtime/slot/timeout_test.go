@@ -132,9 +132,7 @@ func TestTimeout_BeforeDetach(t *testing.T) {
 	assert.Eventually(t, "its time is over", func() bool {
 		return locked(p, func() bool { return p.deadlines.timer == nil && window.deadline.Before(time.Now()) })
 	})
-	if had := w.terminate("died"); had != 1 {
-		t.Errorf("the model had %d calls, want 1", had)
-	}
+	assert.Equal(t, "calls of the model", w.terminate("died"), 1)
 	running.failed(ErrWorkerExit)
 	window.failed(predict.ErrQueueTimeout)
 	empty(t, p)

@@ -52,9 +52,7 @@ func TestWorkerSlots_Retire(t *testing.T) {
 	if got := p.Load(); got.Slots != 1 {
 		t.Errorf("the load is %+v, want Slots 1", got)
 	}
-	if had := old.terminate("it has left"); had != 0 {
-		t.Errorf("it had %d calls, want 0", had)
-	}
+	assert.Equal(t, "calls", old.terminate("it has left"), 0)
 	again := start(t, p, "again")
 	fresh.ends[0].succeed(fresh.ends[0].begin())
 	again.succeeded()
@@ -67,9 +65,8 @@ func TestWorkerSlots_RetireIdleOrDeadWorker(t *testing.T) {
 	idle, dead := newWorker(t, p, 3), newWorker(t, p, 2)
 	dead.terminate("it died")
 	for _, slots := range [][]*Slot{idle.slots, idle.slots, dead.slots, nil} {
-		if !isClosed(p.Retire(slots)) {
-			t.Error("it is said to have something to do: isClosed(p.Retire(slots)) = false, want true")
-		}
+		assert.True(t, isClosed(p.Retire(slots)),
+			"it is said to have something to do: isClosed(p.Retire(slots)) = false, want true")
 	}
 	if got := p.Load(); got.Slots != 0 {
 		t.Errorf("the load is %+v, want Slots 0", got)
@@ -84,13 +81,9 @@ func TestWorkerSlots_RetireAndExit(t *testing.T) {
 	parked(t, waits)
 	w.ends[0].begin()
 	left := p.Retire(w.slots)
-	if had := w.terminate("worker killed by SIGSEGV"); had != 1 {
-		t.Errorf("the model had %d calls, want 1", had)
-	}
+	assert.Equal(t, "calls of the model", w.terminate("worker killed by SIGSEGV"), 1)
 	running.failed(ErrWorkerExit)
-	if !isClosed(left) {
-		t.Error("it is said to have something to do: isClosed(left) = false, want true")
-	}
+	assert.True(t, isClosed(left), "it is said to have something to do: isClosed(left) = false, want true")
 	l := newWorker(t, p, 1).ends[0]
 	l.succeed(l.begin())
 	waits.succeeded()
@@ -124,9 +117,7 @@ func TestWorkerSlots_RetireUnderLoad(t *testing.T) {
 		left := p.Retire(w.slots)
 		assert.Eventually(t, "it has nothing to do", func() bool { return isClosed(left) })
 		w.disconnect(served)
-		if had := w.terminate("it has left"); had != 0 {
-			t.Errorf("it had %d calls, want 0", had)
-		}
+		assert.Equal(t, "calls", w.terminate("it has left"), 0)
 		w, served = next, nextServed
 	}
 	stop.Store(true)
@@ -164,9 +155,7 @@ func TestWorkerSlots_Hooks(t *testing.T) {
 	if r := first.result(); string(r.Body) != "the context is lost" || r.Err != nil {
 		t.Errorf(`got %+v, want "the context is lost"`, r)
 	}
-	if got := <-unusable; got != "the context is lost" {
-		t.Errorf(`the hook got %q, want "the context is lost"`, got)
-	}
+	assert.Equal(t, "the hook", <-unusable, "the context is lost")
 	if r := l.expect(); l.claim(r.id) {
 		t.Error("the unusable worker could begin another call: l.claim(r.id) = true, want false")
 	}

@@ -82,13 +82,9 @@ func newWorker(t testing.TB, p *Pool, n int) *fakeWorker {
 func prepareWorker(t testing.TB, p *Pool, n int) *fakeWorker {
 	t.Helper()
 	page, err := ipc.NewPage()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	mem, err := unix.Mmap(int(page.File().Fd()), 0, ipc.PageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	w := &fakeWorker{t: t, pool: p, page: page, mem: mem, ends: make([]*slotEnd, n)}
 	for i := range w.ends {
 		w.ends[i] = &slotEnd{w: w, index: i, fd: -1}
@@ -108,9 +104,7 @@ func (w *fakeWorker) attach() {
 	conns := make([]*ipc.Conn, len(w.ends))
 	for i, l := range w.ends {
 		conn, theirs, err := ipc.Pair("slot", 1)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		assert.NoError(w.t, err)
 		conns[i] = conn
 		if l.fd, err = unix.FcntlInt(theirs.Fd(), unix.F_DUPFD_CLOEXEC, 3); err != nil {
 			w.t.Fatal(err)
@@ -118,9 +112,7 @@ func (w *fakeWorker) attach() {
 		theirs.Close()
 		// A test that waits for a frame which never comes is to fail, not to hang.
 		late := unix.NsecToTimeval(int64(assert.Timeout))
-		if err := unix.SetsockoptTimeval(l.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &late); err != nil {
-			w.t.Fatal(err)
-		}
+		assert.NoError(w.t, unix.SetsockoptTimeval(l.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &late))
 	}
 	w.slots = w.pool.Attach(w, conns, w.page, w.hooks, w.batch)
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // tree makes files under a folder of the test's.
@@ -12,12 +14,8 @@ func tree(t *testing.T, files map[string]string) string {
 	root := t.TempDir()
 	for name, text := range files {
 		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		assert.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	return root
 }
@@ -62,9 +60,7 @@ func TestCgroup_MemoryGroup(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := findMemoryGroup(tree(t, c.files))
-			if got := g.limit(); got != c.limit {
-				t.Errorf("the limit is %d, want %d", got, c.limit)
-			}
+			assert.Equal(t, "the limit", g.limit(), c.limit)
 			if n, ok := g.kills(); n != c.kills || ok != c.known {
 				t.Errorf("%d kills, %v; want %d, %v", n, ok, c.kills, c.known)
 			}
@@ -103,9 +99,7 @@ func TestCgroup_CPULimit(t *testing.T) {
 		"no control groups":                {map[string]string{}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := cpuGroup(findGroup(tree(t, c.files), "cpu")).limit(); got != c.limit {
-				t.Errorf("the limit is %v, want %v", got, c.limit)
-			}
+			assert.Equal(t, "the limit", cpuGroup(findGroup(tree(t, c.files), "cpu")).limit(), c.limit)
 		})
 	}
 }
@@ -116,24 +110,16 @@ func TestCgroup_OOMWatch(t *testing.T) {
 	w := newOOMWatch(memoryGroup{folder: root, root: root, v2: true})
 	expect := func(want Shortage) {
 		t.Helper()
-		if got := w.killed(); got != want {
-			t.Errorf("the shortage is %d, want %d", got, want)
-		}
+		assert.Equal(t, "the shortage", w.killed(), want)
 	}
 	expect(ShortageNo)
-	if err := os.WriteFile(filepath.Join(root, "memory.events"), []byte("oom_kill 6\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(filepath.Join(root, "memory.events"), []byte("oom_kill 6\n"), 0o644))
 	expect(ShortageYes)
 	w.check()
 	expect(ShortageYes)
 	w.check()
 	expect(ShortageNo)
-	if w.limit != 1<<20 {
-		t.Errorf("the limit is %d, want %d", w.limit, 1<<20)
-	}
-	if err := os.Remove(filepath.Join(root, "memory.events")); err != nil {
-		t.Fatal(err)
-	}
+	assert.Equal(t, "the limit", w.limit, 1<<20)
+	assert.NoError(t, os.Remove(filepath.Join(root, "memory.events")))
 	expect(ShortageUnknown)
 }

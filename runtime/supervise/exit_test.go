@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -45,9 +44,7 @@ func TestExit_DeathInSetup(t *testing.T) {
 				t.Errorf("got %+v, want Defunct true, SetupFailed true, Failed true, Completed non-zero, State %v and PID 0", st,
 					Exited)
 			}
-			if want := "loading\nFatal Python error: in setup\n" + st.LastExit + "\n"; st.Setup.Logs != want {
-				t.Errorf("the setup's logs are %q, want %q", st.Setup.Logs, want)
-			}
+			assert.Equal(t, "the setup's logs", st.Setup.Logs, "loading\nFatal Python error: in setup\n"+st.LastExit+"\n")
 			if want := []State{Starting, Setup, Exited}; fmt.Sprint(s.states) != fmt.Sprint(want) {
 				t.Errorf("it was %v, want %v", s.states, want)
 			}
@@ -69,9 +66,7 @@ func TestExit_DeathInPrediction(t *testing.T) {
 				t.Fatalf("it ended with %+v: ok = false, want true", r)
 			}
 			says(t, "the cause", lost.Cause, append(words, "while running this prediction")...)
-			if got := string(r.Logs); got != "Fatal Python error: in predict\n" {
-				t.Errorf("its logs are %q, want %q", got, "Fatal Python error: in predict\n")
-			}
+			assert.Equal(t, "logs", string(r.Logs), "Fatal Python error: in predict\n")
 			if st := s.Status(); st.LastExit != lost.Cause || !st.Defunct || st.SetupFailed || st.Setup.Failed {
 				t.Errorf("got %+v, want LastExit %q, Defunct true, SetupFailed false and Failed false", st, lost.Cause)
 			}
@@ -146,9 +141,7 @@ func TestExit_FramesOutOfTurn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			st := act(t, ref, nil).end()
 			says(t, "the exit", st.LastExit, "worker killed by the server", "protocol violated: a control frame of kind")
-			if !st.SetupFailed {
-				t.Errorf("got %+v, want SetupFailed true", st)
-			}
+			assert.True(t, st.SetupFailed, "got %+v, want SetupFailed true", st)
 		})
 	}
 	t.Run("ready twice", func(t *testing.T) {
@@ -156,9 +149,7 @@ func TestExit_FramesOutOfTurn(t *testing.T) {
 			func(o *Options) { o.Policy.Restart = Never })
 		st := s.end()
 		says(t, "the exit", st.LastExit, "worker killed by the server", "protocol violated: a control frame of kind Ready")
-		if load := s.pool.Load(); load.Slots != 0 {
-			t.Errorf("%d slots are left, want 0", load.Slots)
-		}
+		assert.Equal(t, "slots", s.pool.Load().Slots, 0)
 	})
 	t.Run("ready after a failure", func(t *testing.T) {
 		s := act(t, "fails-and-lies lies", nil)
@@ -210,29 +201,22 @@ func TestExit_WorkerThatLeftItsGroup(t *testing.T) {
 	assert.Eventually(t, "it has left", func() bool { return len(s.journal.lines()) > 0 })
 	s.Kill()
 	st := s.end()
-	if st.State != Exited || st.PID != 0 {
-		t.Errorf("got %+v, want State %v and PID 0", st, Exited)
-	}
+	assert.Equal(t, "st.State", st.State, Exited)
+	assert.Equal(t, "st.PID", st.PID, 0)
 }
 
 // TestExit_Dying: how a process on its way out ends is not this server's doing any more.
 func TestExit_Dying(t *testing.T) {
 	me := child{pid: os.Getpid()}
-	if me.dying() {
-		t.Error("this process is dying, it says: dying = true, want false")
-	}
+	assert.False(t, me.dying(), "this process is dying, it says: dying = true, want false")
 	cmd := exec.Command("/bin/sh", "-c", "exit 3")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, cmd.Start())
 	c := child{pid: cmd.Process.Pid}
 	assert.Eventually(t, "it has ended, and is not reaped", c.dying)
 	if err := cmd.Wait(); err == nil {
 		t.Error("it ended well: got no error, want an error")
 	}
-	if c.dying() {
-		t.Error("a process that has ended is dying: dying = true, want false")
-	}
+	assert.False(t, c.dying(), "a process that has ended is dying: dying = true, want false")
 }
 
 // TestExit_ClosedBeforeItDied: a worker that loses its channel ends itself before the server does; one that dies loses
@@ -242,9 +226,7 @@ func TestExit_ClosedBeforeItDied(t *testing.T) {
 		t.Run(fmt.Sprint("closed first: ", first), func(t *testing.T) {
 			cmd := exec.Command("/bin/sleep", "60")
 			cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, cmd.Start())
 			p := process{
 				child:  child{cmd: cmd, pid: cmd.Process.Pid, exited: make(chan struct{}), cleared: make(chan struct{})},
 				ending: newLatch(),
@@ -301,9 +283,7 @@ func TestExit_InWords(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cause := c.exit.Describe(duringPredict)
 			for _, want := range append(slices.Clone(c.want), duringPredict) {
-				if !strings.Contains(cause, want) {
-					t.Errorf("%q does not say %q, want it there", cause, want)
-				}
+				assert.Contains(t, "the text", cause, want)
 			}
 		})
 	}

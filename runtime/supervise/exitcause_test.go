@@ -10,6 +10,7 @@ import (
 
 	"pinion/ipc"
 	"pinion/runtime/slot"
+	"pinion/tests/assert"
 )
 
 // tally counts the starts and exits that a supervisor reports.
@@ -36,10 +37,9 @@ func (c *tally) want(t *testing.T, causes ...ExitCause) {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if fmt.Sprint(c.causes) != fmt.Sprint(causes) || c.starts != len(causes) || c.setups != len(causes) {
-		t.Errorf("%d starts, %d ends of a setup, exits %v; want exits %v, and as many of each", c.starts, c.setups, c.causes,
-			causes)
-	}
+	assert.Equal(t, "fmt.Sprint(c.causes)", fmt.Sprint(c.causes), fmt.Sprint(causes))
+	assert.Equal(t, "c.starts", c.starts, len(causes))
+	assert.Equal(t, "c.setups", c.setups, len(causes))
 }
 
 // TestExitCauses_OnePerProcess: each process that was started has exactly one, and the right one.
@@ -78,9 +78,7 @@ func TestExitCauses_OfLife(t *testing.T) {
 	var seen tally
 	s := act(t, "lives", seen.listen)
 	st := s.until("ready", ready)
-	if err := unix.Kill(st.PID, unix.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, unix.Kill(st.PID, unix.SIGTERM))
 	s.until("another", func(now Status) bool { return ready(now) && now.PID != st.PID })
 	s.Renew("as a test")
 	s.until("a third", func(now Status) bool { return ready(now) && now.Restarts == 2 })
@@ -104,9 +102,7 @@ func TestExitCause_OfKill(t *testing.T) {
 		{Exit{Stuck: 30 * time.Second}, CauseUnkillable},
 		{Exit{Unknown: unix.ECHILD}, CauseUnknown},
 	} {
-		if got := c.exit.Cause(); got != c.want {
-			t.Errorf("%+v is classified as %s, want %s", c.exit, got, c.want)
-		}
+		assert.Equal(t, fmt.Sprintf("%+v", c.exit), c.exit.Cause(), c.want)
 	}
 	for fault, want := range map[slot.Fault]ExitCause{
 		slot.FaultCancelTimeout: CauseCancelTimeout,
@@ -114,8 +110,6 @@ func TestExitCause_OfKill(t *testing.T) {
 	} {
 		p := &process{ending: newLatch(), child: child{pid: 1 << 30}} // no such process
 		p.Kill(fault, "as a test")
-		if p.fault != want {
-			t.Errorf("fault %d is classified as %s, want %s", fault, p.fault, want)
-		}
+		assert.Equal(t, fmt.Sprintf("fault %d", fault), p.fault, want)
 	}
 }

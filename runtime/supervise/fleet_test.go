@@ -3,6 +3,8 @@ package supervise
 import (
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // TestFleet_SetupThatFailsSometimes: where another worker's setup went well, the model is not to blame.
@@ -10,9 +12,7 @@ func TestFleet_SetupThatFailsSometimes(t *testing.T) {
 	fleet := NewFleet(nil)
 	bad := act(t, "lives fails=1", func(o *Options) { o.Fleet, o.Policy.Linger = fleet, true })
 	st := bad.until("defunct", defunct)
-	if !st.SetupFailed {
-		t.Errorf("got %+v, want SetupFailed true", st)
-	}
+	assert.True(t, st.SetupFailed, "got %+v, want SetupFailed true", st)
 	good := act(t, "lives", func(o *Options) { o.Fleet = fleet })
 	good.until("ready", ready)
 	st = bad.until("ready after all", ready)

@@ -4,15 +4,15 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // failure returns the body of a prediction that failed so.
 func failure(t *testing.T, text string) []byte {
 	t.Helper()
 	quoted, err := json.Marshal(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return []byte(`{"metrics":{"predict_time":0.1,"note":"\",\"error\":\"CUDA"},"error":` + string(quoted) + `}`)
 }
 
@@ -34,9 +34,7 @@ func TestGPU_Signs(t *testing.T) {
 		"numba.cuda.cudadrv.driver.CudaAPIError: [700] Call to cuMemcpyDtoH results in CUDA_ERROR_ILLEGAL_ADDRESS",
 		"pycuda._driver.LogicError: cuCtxSynchronize failed: an illegal memory access was encountered",
 	} {
-		if !j.fatal(failure(t, text)) {
-			t.Errorf("not seen: %s, want j.fatal(failure(t, text)) true", text)
-		}
+		assert.True(t, j.fatal(failure(t, text)), "not seen: %s, want j.fatal(failure(t, text)) true", text)
 	}
 	for _, text := range []string{
 		"",
@@ -53,9 +51,8 @@ func TestGPU_Signs(t *testing.T) {
 		"RuntimeError: the prompt was: CUDA error: device-side assert triggered",
 		"KeyError: 'CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered'",
 	} {
-		if j.fatal(failure(t, text)) {
-			t.Errorf("taken for a lost context: %s, want j.fatal(failure(t, text)) false", text)
-		}
+		assert.False(t, j.fatal(failure(t, text)),
+			"taken for a lost context: %s, want j.fatal(failure(t, text)) false", text)
 	}
 	if j.fatal([]byte("no JSON, CUDA")) || j.fatal(nil) {
 		t.Error("got a lost context of what is not an answer, want none")

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pinion/tests/assert"
 )
 
 const hangSoon = time.Second // the workers that do answer need some of it on a busy machine
@@ -13,12 +15,8 @@ const hangSoon = time.Second // the workers that do answer need some of it on a 
 func TestHang_StoppedWorkerIsReplaced(t *testing.T) {
 	s := act(t, "lives", func(o *Options) { o.Timeouts.Hang = hangSoon })
 	st := s.until("ready", ready)
-	if got := s.generation("a"); got != "1" {
-		t.Errorf("generation %s answers, want 1", got)
-	}
-	if err := unix.Kill(st.PID, unix.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	assert.Equal(t, "generation", s.generation("a"), "1")
+	assert.NoError(t, unix.Kill(st.PID, unix.SIGSTOP))
 	waits := s.ask("waits", `"which"`) // lies in its socket, unbegun
 	if r := waits.result(); r.Err != nil {
 		t.Errorf("what it had not begun ended with %+v, want no error", r)

@@ -56,9 +56,7 @@ func TestLife_FiveDeaths(t *testing.T) {
 	if st.Restarts != 4 || !st.Defunct || st.SetupFailed {
 		t.Errorf("got %+v, want Restarts 4, Defunct true and SetupFailed false", st)
 	}
-	if want := []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second}; !slices.Equal(s.pauses, want) {
-		t.Errorf("the pauses were %v, want %v", s.pauses, want)
-	}
+	assert.EqualSlices(t, "the pauses", s.pauses, []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second})
 }
 
 // TestLife_SuccessInBetween: deaths that are apart are no reason to give up.
@@ -74,9 +72,7 @@ func TestLife_SuccessInBetween(t *testing.T) {
 	s.until("ready", func(st Status) bool { return st.Restarts == 8 && ready(st) })
 	s.Kill()
 	s.end()
-	if want := make([]time.Duration, 8); !slices.Equal(s.pauses, want) {
-		t.Errorf("the pauses were %v, want none", s.pauses)
-	}
+	assert.EqualSlices(t, "the pauses", s.pauses, make([]time.Duration, 8))
 }
 
 // TestLifecycle_SetupThatFailsLater: a worker was good, its successors are not. That is not a SETUP_FAILED: the model
@@ -107,9 +103,7 @@ func TestLife_LogOfLongPrediction(t *testing.T) {
 	if r := c.result(); string(r.Logs) != "still at it\n" {
 		t.Errorf("its logs are %q, want %q", r.Logs, "still at it\n")
 	}
-	if n := count(s.journal.lines(), "stdout long still at it"); n != 1 {
-		t.Errorf("the server's log has it %d times, want 1", n)
-	}
+	assert.Equal(t, "count in the server's log", count(s.journal.lines(), "stdout long still at it"), 1)
 }
 
 func TestLife_StopAndKill(t *testing.T) {
@@ -157,9 +151,7 @@ func TestLife_StopAndKill(t *testing.T) {
 			if st.State != Exited || st.Defunct || st.PID != 0 || st.LastExit != before {
 				t.Errorf("got %+v, want State %v, Defunct false, PID 0 and LastExit %q", st, Exited, before)
 			}
-			if load := s.pool.Load(); load.Slots != 0 {
-				t.Errorf("%d slots are left, want 0", load.Slots)
-			}
+			assert.Equal(t, "slots", s.pool.Load().Slots, 0)
 		})
 	}
 }
@@ -219,16 +211,13 @@ func TestLifecycle_Grandchild(t *testing.T) {
 func TestLife_LogsOfLife(t *testing.T) {
 	s := act(t, "writes", nil)
 	st := s.until("ready", ready)
-	if want := "one\ntwo\nthree, \uFFFD"; st.Setup.Logs != want {
-		t.Errorf("the setup's logs are %q, want %q", st.Setup.Logs, want)
-	}
+	assert.Equal(t, "the setup's logs", st.Setup.Logs, "one\ntwo\nthree, \uFFFD")
 	for i := range 3 {
 		body := fmt.Sprintf(`{"input":%d}`, i)
 		r := s.ask(fmt.Sprint("p", i), strconv.Itoa(i)).result()
 		want := "half of " + body + "complaint of " + body + "\n, the other half of " + body + "\n"
-		if r.Err != nil || string(r.Logs) != want {
-			t.Errorf("prediction %d has the logs %q, want %q; %v", i, r.Logs, want, r.Err)
-		}
+		assert.NoError(t, r.Err)
+		assert.Equal(t, "string(r.Logs)", string(r.Logs), want)
 	}
 	s.Stop()
 	s.end()
@@ -241,13 +230,9 @@ func TestLife_LogsOfLife(t *testing.T) {
 			fmt.Sprintf("stderr p%d complaint of %s", i, body))
 	}
 	for _, want := range wants {
-		if n := count(lines, want); n != 1 {
-			t.Errorf("the server's log has %q %d times, want once", want, n)
-		}
+		assert.Equal(t, "the server's log has "+want+" times", count(lines, want), 1)
 	}
-	if len(lines) != len(wants) {
-		t.Errorf("the server's log has %d lines, want %d", len(lines), len(wants))
-	}
+	assert.Equal(t, "lines of the server's log", len(lines), len(wants))
 	if t.Failed() {
 		t.Logf("it has %q", lines)
 	}

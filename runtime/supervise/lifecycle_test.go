@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pinion/ipc"
+	"pinion/tests/assert"
 )
 
 // generation asks a worker for its number.
@@ -52,17 +53,13 @@ func TestLifecycle_Renew(t *testing.T) {
 	for range clients {
 		<-done
 	}
-	if got := s.generation("last"); got != "4" {
-		t.Errorf("generation %s answers, want 4", got)
-	}
+	assert.Equal(t, "generation", s.generation("last"), "4")
 	if st := s.Status(); st.LastExit != "" || st.Defunct {
 		t.Errorf("got %+v, want LastExit empty and Defunct false", st)
 	}
 	s.Stop()
 	s.end()
-	if len(s.pauses) != 0 {
-		t.Errorf("there were pauses: %v, want none", s.pauses)
-	}
+	assert.Equal(t, fmt.Sprintf("there were pauses: %v", s.pauses), len(s.pauses), 0)
 }
 
 // TestLifecycle_RenewedIsAlone: by the time that a new worker is shown, the old one has left the pool.
@@ -82,9 +79,7 @@ func TestLifecycle_RenewedIsAlone(t *testing.T) {
 	s.until("ready", ready)
 	s.Renew("the test wants it")
 	s.until("renewed", settled(1))
-	if got := slots.Load(); got != 1 {
-		t.Errorf("the new worker was shown with %d workers in the pool, want 1", got)
-	}
+	assert.Equal(t, "workers in the pool with the new one", slots.Load(), 1)
 }
 
 // TestLifecycle_RenewStopFirst: the old process is gone before the new one is started.
@@ -93,9 +88,7 @@ func TestLifecycle_RenewStopFirst(t *testing.T) {
 	s.until("ready", ready)
 	s.Renew("the test wants it")
 	s.until("renewed", settled(1))
-	if got := s.generation("last"); got != "2" {
-		t.Errorf("generation %s answers, want 2", got)
-	}
+	assert.Equal(t, "generation", s.generation("last"), "2")
 	s.Stop()
 	s.end()
 	want := []State{Starting, Setup, Ready, Draining, Exited, Starting, Setup, Ready, Draining, Exited}
@@ -110,14 +103,11 @@ func TestLifecycle_SuccessorThatFails(t *testing.T) {
 	s.until("ready", ready)
 	s.Renew("the test wants it")
 	s.until("renewed", settled(1))
-	if got := s.generation("last"); got != "4" {
-		t.Errorf("generation %s answers, want 4", got)
-	}
+	assert.Equal(t, "generation", s.generation("last"), "4")
 	s.Stop()
 	s.end()
-	if want := fmt.Sprint([]time.Duration{time.Second, time.Second}); fmt.Sprint(s.pauses) != want {
-		t.Errorf("the pauses were %v, want %v", s.pauses, want)
-	}
+	assert.Equal(t, fmt.Sprintf("the %v", s.pauses),
+		fmt.Sprint(s.pauses), fmt.Sprint([]time.Duration{time.Second, time.Second}))
 }
 
 // TestLifecycle_RenewalTakesTurns: of two workers of a fleet one is renewed at a time.
@@ -142,9 +132,7 @@ func TestLifecycle_RenewalTakesTurns(t *testing.T) {
 		second.Stop()
 		first.end()
 		second.end()
-		if len(fleet.turn) != 0 {
-			t.Errorf("a worker kept the turn: got %d, want none", len(fleet.turn))
-		}
+		assert.Equal(t, "workers that kept the turn", len(fleet.turn), 0)
 	}
 }
 
@@ -156,9 +144,7 @@ func TestLifecycle_MaxRequests(t *testing.T) {
 		s.generation(fmt.Sprint(i))
 		s.until("renewed where it is time", func(st Status) bool { return settled((i + 1) / 5)(st) })
 	}
-	if got := s.generation("last"); got != "3" {
-		t.Errorf("generation %s answers, want 3", got)
-	}
+	assert.Equal(t, "generation", s.generation("last"), "3")
 }
 
 // TestLifecycle_MaxMemory: a worker that has too much is renewed, and the others are not.
@@ -170,9 +156,7 @@ func TestLifecycle_MaxMemory(t *testing.T) {
 	s.generation("small")
 	s.ask("large", `"grow"`).result()
 	s.until("renewed", settled(1))
-	if got := s.generation("last"); got != "2" {
-		t.Errorf("generation %s answers, want 2", got)
-	}
+	assert.Equal(t, "generation", s.generation("last"), "2")
 }
 
 // TestLifecycle_Reset: the next process is another.
@@ -237,12 +221,8 @@ func TestLifecycle_LostGPU(t *testing.T) {
 	}
 	st := s.until("another", settled(1))
 	says(t, "the last exit", st.LastExit, "GPU context is lost", "an illegal memory access was encountered")
-	if got := s.generation("next"); got != "2" {
-		t.Errorf("generation %s answers, want 2", got)
-	}
+	assert.Equal(t, "generation", s.generation("next"), "2")
 	s.Stop()
 	s.end()
-	if want := fmt.Sprint([]time.Duration{0}); fmt.Sprint(s.pauses) != want {
-		t.Errorf("the pauses were %v, want %v", s.pauses, want)
-	}
+	assert.Equal(t, fmt.Sprintf("the %v", s.pauses), fmt.Sprint(s.pauses), fmt.Sprint([]time.Duration{0}))
 }

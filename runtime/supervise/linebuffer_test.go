@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -67,21 +68,15 @@ func TestLineBuffer_Records(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, _ := buffered(false, c.pieces...)
-			if !slices.Equal(got, c.want) {
-				t.Errorf("%q: got %q, want %q", c.pieces, got, c.want)
-			}
+			assert.EqualSlices(t, fmt.Sprintf("%q", c.pieces), got, c.want)
 		})
 	}
 }
 
 func TestLineBuffer_DraftsOnTerminal(t *testing.T) {
 	records, drafts := buffered(true, "load", "ing", " ok\n", "\r 1%", "\r 2%", "\r 3%\n")
-	if want := []string{"loading ok", " 3%"}; !slices.Equal(records, want) {
-		t.Errorf("records: got %q, want %q", records, want)
-	}
-	if want := []string{"load", "loading", " 1%", " 2%"}; !slices.Equal(drafts, want) {
-		t.Errorf("drafts: got %q, want %q", drafts, want)
-	}
+	assert.EqualSlices(t, "records", records, []string{"loading ok", " 3%"})
+	assert.EqualSlices(t, "drafts", drafts, []string{"load", "loading", " 1%", " 2%"})
 }
 
 // TestLineBuffer_MemoryOfALongLine: a long line leaves no large buffer behind, however it ended.
@@ -135,7 +130,5 @@ func TestLogs_SetupTextBeforeItsEnd(t *testing.T) {
 	assert.Eventually(t, "the text", func() bool { return p.SetupText(true) == "loading..." })
 	p.takeSetup(p.written)
 	p.write(stdout, "later")
-	if got := p.SetupText(false); got != "loading..." {
-		t.Errorf("got %q, want the text of the setup alone", got)
-	}
+	assert.Equal(t, "p.SetupText(false)", p.SetupText(false), "loading...")
 }

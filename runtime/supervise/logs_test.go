@@ -31,9 +31,7 @@ func newPiped(t *testing.T) *piped {
 	t.Helper()
 	noLeak(t)
 	page, err := ipc.NewPage()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	p := &piped{t: t, page: page}
 	var ours [inherited]*os.File
 	for i := range ours {
@@ -42,9 +40,7 @@ func newPiped(t *testing.T) *piped {
 		}
 	}
 	p.logs, err = newLogs(ours, page, recorder{note: p.note}, p.running)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() {
 		for _, end := range p.ends {
 			end.Close()
@@ -104,18 +100,14 @@ func TestLogs_PositionsAreExact(t *testing.T) {
 		at = append(at, p.write(stdout, text))
 		if i%10 == 9 { // several lie there, and are claimed one after another
 			for k := i - 9; k <= i; k++ {
-				if got := string(joined(p.Take("", [sources]uint64{at[k]}, false))); got != want[k] {
-					t.Fatalf("claim %d got %q, want %q", k, got, want[k])
-				}
+				assert.EqualNow(t, fmt.Sprintf("claim %d", k), string(joined(p.Take("", [sources]uint64{at[k]}, false))), want[k])
 			}
 		}
 	}
 	if got := p.take(""); got != "" {
 		t.Errorf("%q was left, want none", got)
 	}
-	if got := p.page.Stdout().Bytes(); got != p.written[stdout] {
-		t.Errorf("%d bytes are counted, want %d", got, p.written[stdout])
-	}
+	assert.Equal(t, "counted bytes", p.page.Stdout().Bytes(), p.written[stdout])
 }
 
 // TestLogs_StreamsKeepTheirOrder where a mark came between them.
@@ -173,9 +165,7 @@ func TestLogs_LinesOfServersLog(t *testing.T) {
 		"stdout a half of a line", "stdout a another", "stdout a ", "stdout a half", "stdout b b's \xff\xfe",
 		"stderr  c's", "stdout b b's end",
 	}
-	if got := p.logged(); !slices.Equal(got, want) {
-		t.Errorf("the server's log has %q, want %q", got, want)
-	}
+	assert.EqualSlices(t, "the server's log", p.logged(), want)
 }
 
 // TestLogs_UnclaimedText is logged after a delay, as the running prediction.s, and not again when it is claimed.
@@ -187,9 +177,7 @@ func TestLogs_UnclaimedText(t *testing.T) {
 	p.write(stdout, "first\nhalf")
 	assert.Eventually(t, "it is logged", func() bool { return slices.Equal(p.logged(), []string{"stdout long first"}) })
 	p.write(stdout, ", the other\nlast\n")
-	if got := p.take("long"); got != "first\nhalf, the other\nlast\n" {
-		t.Errorf("the claim got %q, want %q", got, "first\nhalf, the other\nlast\n")
-	}
+	assert.Equal(t, "the claim", p.take("long"), "first\nhalf, the other\nlast\n")
 	if want := []string{
 		"stdout long first", "stdout long half, the other",
 		"stdout long last",
@@ -247,9 +235,7 @@ func TestLogs_MoreThanIsKept(t *testing.T) {
 
 	half := [sources]uint64{logtext.Max / 2} // within what was kept
 	first := joined(p.Take("a", half, false))
-	if len(first) != logtext.Max/2 {
-		t.Errorf("the first half has %d bytes, want %d", len(first), logtext.Max/2)
-	}
+	assert.Equal(t, "bytes of the first half", len(first), logtext.Max/2)
 	second := string(joined(p.Take("a", at, false)))
 	notice := string(logtext.AppendNotice(nil, 1<<20))
 	if !strings.HasSuffix(second, "x\n"+notice) || len(second) != logtext.Max/2+len(notice) {
@@ -300,9 +286,8 @@ func TestLogs_TakeAll(t *testing.T) {
 			p.TakeAll()
 		}
 	}
-	if !strings.HasPrefix(got, "last words\nand a traceback\n") {
-		t.Errorf("got %.100q, want it to start with %q", got, "last words\nand a traceback\n")
-	}
+	assert.True(t, strings.HasPrefix(got, "last words\nand a traceback\n"),
+		"got %.100q, want it to start with %q", got, "last words\nand a traceback\n")
 }
 
 // TestLogs_CloseWhileAllIsRead: closing waits for the reads in progress, and must not hold what those wait for.
@@ -348,7 +333,5 @@ func TestLogs_PipeAtItsEnd(t *testing.T) {
 		defer p.logs.mu.Unlock()
 		return p.pipes[stdout].closed && p.pipes[stderr].closed
 	})
-	if got := string(p.TakeAll()); got != "text\n" {
-		t.Errorf("got %q, want %q", got, "text\n")
-	}
+	assert.Equal(t, "string(p.TakeAll())", string(p.TakeAll()), "text\n")
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestOOM_KernelTakesWorkerFirst where memory is short.
@@ -13,13 +15,9 @@ func TestOOM_KernelTakesWorkerFirst(t *testing.T) {
 	score := func(of string) int {
 		t.Helper()
 		text, err := os.ReadFile("/proc/" + of + "/oom_score_adj")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		n, err := strconv.Atoi(strings.TrimSpace(string(text)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		return n
 	}
 	s := act(t, "echoes", nil)
@@ -28,9 +26,8 @@ func TestOOM_KernelTakesWorkerFirst(t *testing.T) {
 	if own >= oomScoreMost {
 		t.Skip("this process is what the kernel takes first already")
 	}
-	if want := min(own+oomScoreAdjust, oomScoreMost); worker != want {
-		t.Errorf("the worker's score is changed by %d, the front's by %d; want %d", worker, own, want)
-	}
+	assert.Equal(t, fmt.Sprintf("the worker's score is changed by , the front's by %d", own),
+		worker, min(own+oomScoreAdjust, oomScoreMost))
 	s.Stop()
 	s.end()
 }

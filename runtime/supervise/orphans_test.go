@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -27,13 +28,9 @@ func adopt(t *testing.T) {
 func orphan(t *testing.T) int {
 	t.Helper()
 	out, err := exec.Command("sh", "-c", "sleep 0.01 >/dev/null & echo $!").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return pid
 }
 
@@ -41,9 +38,7 @@ func TestOrphans_Reap(t *testing.T) {
 	adopt(t)
 	o := NewOrphans()
 	own := exec.Command("sh", "-c", "exit 7")
-	if err := o.Start(own); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, o.Start(own))
 	var left []int
 	for range 5 {
 		left = append(left, orphan(t))
@@ -107,9 +102,7 @@ func TestOrphans_ReapWhileWorkersComeAndGo(t *testing.T) {
 	})
 	close(stop)
 	reaper.Wait()
-	if len(o.own) != 0 {
-		t.Errorf("it still holds %v for its own, want none", o.own)
-	}
+	assert.Equal(t, fmt.Sprintf("it still holds %v own", o.own), len(o.own), 0)
 }
 
 // TestOrphans_ExitBesideReaper: the exits of workers are classified as without one.
@@ -135,7 +128,5 @@ func TestOrphans_Resident(t *testing.T) {
 	if n := resident(os.Getpid()); n < 1<<20 || n > 1<<40 {
 		t.Errorf("this process has %d bytes, want %d to %d", n, 1<<20, 1<<40)
 	}
-	if n := resident(1 << 30); n != 0 {
-		t.Errorf("no process has %d bytes, want 0", n)
-	}
+	assert.Equal(t, "bytes of no process", resident(1<<30), 0)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pinion/ipc"
+	"pinion/tests/assert"
 )
 
 func TestPreloader_DifferencesOfEnvironments(t *testing.T) {
@@ -20,9 +21,7 @@ func TestPreloader_DifferencesOfEnvironments(t *testing.T) {
 		}
 	}
 	want := map[string]string{"LANG": "(unset)", "CUDA_VISIBLE_DEVICES": "2", "EMPTY": "x=y"}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	assert.True(t, reflect.DeepEqual(got, want), "got %v, want %v", got, want)
 }
 
 // TestPreloader_PreloadProcessIsForItsOwnModel: a worker with another model, or another Python, is not forked from it.
@@ -45,9 +44,7 @@ func TestPreloader_PreloadProcessIsForItsOwnModel(t *testing.T) {
 	} {
 		spec := m.task.spec
 		c.change(&spec)
-		if got := m.fits(spec); got != c.fits {
-			t.Errorf("%s: %t, want %t", what, got, c.fits)
-		}
+		assert.Equal(t, what, m.fits(spec), c.fits)
 	}
 }
 
@@ -68,12 +65,9 @@ func TestPreloader_LinesAreLoggedWhole(t *testing.T) {
 // TestPreloader_NoPreloader: a nil one has no process and blocks no start.
 func TestPreloader_NoPreloader(t *testing.T) {
 	var none *Preloader
-	if !none.await(nil, nil) {
-		t.Error("it is waited for: none.await(nil, nil) = false, want true")
-	}
-	if none.fork(&child{}, task{}, [handles]*os.File{}) {
-		t.Error("it has forked: none.fork(&child{}, task{}, [handles]*os.File{}) = true, want false")
-	}
+	assert.True(t, none.await(nil, nil), "it is waited for: none.await(nil, nil) = false, want true")
+	assert.False(t, none.fork(&child{}, task{}, [handles]*os.File{}),
+		"it has forked: none.fork(&child{}, task{}, [handles]*os.File{}) = true, want false")
 	none.Close()
 	var ended *preloadProcess
 	ended.end()
@@ -84,12 +78,10 @@ func TestPreloader_AdoptedProcessIsNoOrphan(t *testing.T) {
 	o := NewOrphans()
 	cmd := exec.Command("true")
 	var adopted child
-	if err := o.adopt(&adopted, func(int) (int, error) {
+	assert.NoError(t, o.adopt(&adopted, func(int) (int, error) {
 		err := cmd.Start()
 		return cmd.Process.Pid, err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	pid := adopted.pid
 	for statOf(pid)[0] != "Z" {
 	}

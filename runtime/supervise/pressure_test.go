@@ -3,6 +3,8 @@ package supervise
 import (
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // TestPressure_CPUPressure: the control group's own where there is one, else that of the machine.
@@ -40,9 +42,8 @@ func TestPressure_CPUPressure(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, known := cpuPressure(tree(t, c.files))()
-			if got != c.want || known != c.known {
-				t.Errorf("%s, %v; want %s, %v", got, known, c.want, c.known)
-			}
+			assert.Equal(t, "value", got, c.want)
+			assert.Equal(t, "known", known, c.known)
 		})
 	}
 }

@@ -142,9 +142,7 @@ type call struct {
 // ask submits a prediction whose input is text, a JSON value.
 func (s *stage) ask(name, text string) *call {
 	s.t.Helper()
-	if err := s.pool.Admit(nil); err != nil {
-		s.t.Fatal(err)
-	}
+	assert.NoError(s.t, s.pool.Admit(nil))
 	c := &call{slot.NewCall(name, []byte(text), nil), s.t, make(chan struct{})}
 	s.pool.Submit(c.Call)
 	go func() {
@@ -168,9 +166,7 @@ func (c *call) result() *slot.Result {
 func says(t *testing.T, what, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			t.Errorf("%s: %q does not say %q, want it there", what, text, part)
-		}
+		assert.Contains(t, what, text, part)
 	}
 }
 

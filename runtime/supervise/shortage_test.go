@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pinion/ipc"
+	"pinion/tests/assert"
 )
 
 // short makes the first starts fail with an error.
@@ -38,9 +39,7 @@ func TestStart_ShortageIsNoDeath(t *testing.T) {
 			s.Stop()
 			s.end()
 			pauses := fmt.Sprint(s.pauses[:5], len(s.pauses))
-			if want := "[500ms 1s 2s 4s 5s] 20"; pauses != want {
-				t.Errorf("got pauses %s, want %s", pauses, want)
-			}
+			assert.Equal(t, "pauses", pauses, "[500ms 1s 2s 4s 5s] 20")
 		})
 	}
 }
@@ -95,9 +94,7 @@ func TestStart_ShortageInWorker(t *testing.T) {
 		t.Errorf("got %+v, want neither defunct nor a failed setup", st)
 	}
 	says(t, "the last exit", st.LastExit, syscall.EAGAIN.Error())
-	if err := os.WriteFile(marker, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(marker, nil, 0o600))
 	st = s.until("ready", ready)
 	if st.Restarts != 0 || st.Blocked {
 		t.Errorf("got %+v, want a worker like any other", st)
@@ -153,9 +150,7 @@ func TestPreloader_ShortageIsTriedAgain(t *testing.T) {
 	defer p.Close()
 	<-p.settled.closed
 	st := p.Health()
-	if st.State != PreloaderExited {
-		t.Errorf("got the state %q, want %q", st.State, PreloaderExited)
-	}
+	assert.Equal(t, "the state", st.State, PreloaderExited)
 	deadline := time.After(time.Minute)
 	for starts.Load() < 2 {
 		select {
@@ -173,15 +168,11 @@ func TestBreaker_TriesOneWorkerAgain(t *testing.T) {
 	if st.Defunct || st.Hopeless || !st.NextStart.IsZero() {
 		t.Errorf("got %+v, want a worker that serves", st)
 	}
-	if got := s.generation("after all"); got != "7" {
-		t.Errorf("got an answer of generation %s, want 7", got)
-	}
+	assert.Equal(t, "an answer of generation", s.generation("after all"), "7")
 	s.Stop()
 	s.end()
 	want := fmt.Sprint([]time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second, firstPause, 0, 2 * firstPause, 0})
-	if got := fmt.Sprint(s.pauses); got != want {
-		t.Errorf("got pauses %s, want %s", got, want)
-	}
+	assert.Equal(t, "pauses", fmt.Sprint(s.pauses), want)
 }
 
 func TestBreaker_IsDefunctWhileOneIsTried(t *testing.T) {

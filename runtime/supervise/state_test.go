@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"pinion/runtime/moves/movestest"
+	"pinion/tests/assert"
 )
 
 // TestState_Moves walks every pair of states: a worker makes the legal moves, and refuses and logs the others.
@@ -41,18 +42,14 @@ func TestState_Moves(t *testing.T) {
 // TestState_OneFunctionSetsState: no code but worker.move assigns a worker's state, so none evades the table.
 func TestState_OneFunctionSetsState(t *testing.T) {
 	entries, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var found []string
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") || e.Name() == "preloader.go" {
 			continue // a preload process has its own states
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), e.Name(), nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		ast.Inspect(file, func(n ast.Node) bool {
 			if assignment, ok := n.(*ast.AssignStmt); ok {
 				for _, left := range assignment.Lhs {
@@ -64,7 +61,6 @@ func TestState_OneFunctionSetsState(t *testing.T) {
 			return true
 		})
 	}
-	if len(found) != 1 || found[0] != "state.go" {
-		t.Errorf("the state is set in %v, want once, in state.go", found)
-	}
+	assert.EqualNow(t, "len(found)", len(found), 1)
+	assert.Equal(t, "found[0]", found[0], "state.go")
 }

@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"pinion/ipc"
 	"pinion/runtime/slot"
+	"pinion/tests/assert"
 )
 
 // supervised is a supervisor over fake workers.
@@ -27,9 +27,7 @@ type supervised struct {
 func prepare(t *testing.T, mode string, change func(*Options)) *supervised {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	s := &supervised{t: t, changes: make(chan struct{}, 1), loaded: make(chan ipc.Loaded, 100)}
 	o := Options{
 		Exe: exe, Spec: ipc.WorkerConfig{Ref: mode, Root: t.TempDir()}, Env: WorkerEnv(nil),
@@ -131,9 +129,7 @@ func TestSupervisor_SetupThatFails(t *testing.T) {
 			if !st.SetupFailed || !st.Setup.Failed {
 				t.Errorf("status = %+v, want SetupFailed true and Failed true", st)
 			}
-			if said := st.LastExit + st.Setup.Logs; !strings.Contains(said, want) {
-				t.Errorf("it says %q, want %q", said, want)
-			}
+			assert.Contains(t, "st.LastExit + st.Setup.Logs", st.LastExit+st.Setup.Logs, want)
 			<-s.Done()
 		})
 	}
@@ -144,9 +140,7 @@ func TestSupervisor_WorkerIsReplaced(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "died")
 	s := supervise(t, "once die "+mark, nil)
 	st := s.until("ready again", func(st Status) bool { return ready(st) && st.Restarts == 1 })
-	if !strings.Contains(st.LastExit, "SIGKILL") {
-		t.Errorf(`last exit = %q, want it to contain "SIGKILL"`, st.LastExit)
-	}
+	assert.Contains(t, "last", st.LastExit, "SIGKILL")
 	if load := s.pool.Load(); load.Slots != 2 {
 		t.Errorf("load = %+v, want Slots 2", load)
 	}

@@ -81,9 +81,7 @@ func TestTraceback_IsOneRecord(t *testing.T) {
 				r.line(stderr, "a", []byte(line))
 			}
 			r.end()
-			if !slices.Equal(got, want) {
-				t.Errorf("the records are %q,\nwant %q", got, want)
-			}
+			assert.EqualSlices(t, "the records", got, want)
 		})
 	}
 }
@@ -91,9 +89,7 @@ func TestTraceback_IsOneRecord(t *testing.T) {
 func TestTraceback_LineOfNoTracebackNeedsNoMemory(t *testing.T) {
 	r := recorder{note: func(source, string, []byte) {}}
 	line := []byte("a line as models print them")
-	if n := testing.AllocsPerRun(100, func() { r.line(stdout, "a", line) }); n != 0 {
-		t.Errorf("%g allocations, want 0", n)
-	}
+	assert.Equal(t, "allocations", testing.AllocsPerRun(100, func() { r.line(stdout, "a", line) }), 0)
 }
 
 // TestTracebacks_OfSeveralAtOnce are not mixed.
@@ -105,9 +101,8 @@ func TestTracebacks_OfSeveralAtOnce(t *testing.T) {
 		r.line(stderr, "b", []byte(line))
 	}
 	r.end()
-	if got["a"] != chainedTraceback || got["b"] != chainedTraceback {
-		t.Errorf(`the records are %q, want got["a"] %q and got["b"] %q`, got, chainedTraceback, chainedTraceback)
-	}
+	assert.Equal(t, `got["a"]`, got["a"], chainedTraceback)
+	assert.Equal(t, `got["b"]`, got["b"], chainedTraceback)
 }
 
 // TestTraceback_InPieces is one record, and comes though nothing follows it.
@@ -131,21 +126,15 @@ func TestTracebacks_OfPipes(t *testing.T) {
 	p := newPiped(t)
 	p.write(stderr, short+"\n")
 	p.take("a")
-	if want := []string{"stderr a " + short}; !slices.Equal(p.logged(), want) {
-		t.Errorf("the server's log has %q, want %q", p.logged(), want)
-	}
+	assert.EqualSlices(t, "the server's log", p.logged(), []string{"stderr a " + short})
 	p.write(stderr, short+"\n")
 	assert.Eventually(t, "it is logged", func() bool { return len(p.logged()) == 2 })
-	if got := p.logged()[1]; got != "stderr  "+short {
-		t.Errorf("the server's log has %q, want %q", got, "stderr  "+short)
-	}
+	assert.Equal(t, "the server's log", p.logged()[1], "stderr  "+short)
 	p.write(stderr, short)
 	p.take("b")
 	p.write(stderr, "\n")
 	p.take("c")
-	if got := p.logged()[2:]; !slices.Equal(got, []string{"stderr b " + short, "stderr c "}) {
-		t.Errorf("the server's log has %q, want %q", got, []string{"stderr b " + short, "stderr c "})
-	}
+	assert.EqualSlices(t, "the server's log", p.logged()[2:], []string{"stderr b " + short, "stderr c "})
 }
 
 // TestTracebacks_ThatWorkerTellsApart are records, too.
@@ -155,9 +144,7 @@ func TestTracebacks_ThatWorkerTellsApart(t *testing.T) {
 	p.Logged(stderr, "a", []byte(short+"\n"), false)
 	p.Logged(stderr, "b", []byte("of b\n"), false)
 	assert.Eventually(t, "both are logged", func() bool { return len(p.logged()) == 2 })
-	if want := []string{"stderr b of b", "stderr a " + short}; !slices.Equal(p.logged(), want) {
-		t.Errorf("the server's log has %q, want %q", p.logged(), want)
-	}
+	assert.EqualSlices(t, "the server's log", p.logged(), []string{"stderr b of b", "stderr a " + short})
 	p.logs.Close()
 	p.Logged(stderr, "a", []byte(short+"\n"), false)
 	if got := len(p.logged()); got != 3 {

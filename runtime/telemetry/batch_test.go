@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -59,9 +60,7 @@ func TestBatch_SpansAreSentInBatches(t *testing.T) {
 		Traces: &Exporter{URL: server.URL, Insecure: true}, Sampler: alwaysOn,
 		SpanBatch: Batch{Queue: 100, Size: 3, Delay: time.Hour},
 	}, Options{Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	sampled := sender.Tracer().Root()
 	end := func(names ...string) {
 		g := sampled.Group()
@@ -85,24 +84,16 @@ func TestBatch_SpansAreSentInBatches(t *testing.T) {
 	if got := collector.received(); !slices.EqualFunc(got, append(want, []string{"left"}), slices.Equal) {
 		t.Errorf("received %q, want %q and the rest", got, want)
 	}
-	if dropped := sender.Dropped()[signalTraces]; dropped != 0 {
-		t.Errorf("%d were dropped, want 0", dropped)
-	}
+	assert.Equal(t, "dropped", sender.Dropped()[signalTraces], 0)
 }
 
 // TestBatch_QueueTakesWhatFits: all or none of what ends together.
 func TestBatch_QueueTakesWhatFits(t *testing.T) {
 	q := &queue{drops: &drops{log: slog.New(slog.DiscardHandler)}, limit: 5}
 	for i, want := range []bool{true, false, true, false} {
-		if got := q.admit([]int{3, 3, 2, 1}[i]); got != want {
-			t.Errorf("call %d: admitted %v, want %v", i, got, want)
-		}
+		assert.Equal(t, fmt.Sprintf("call %d: admitted", i), q.admit([]int{3, 3, 2, 1}[i]), want)
 	}
-	if dropped := q.n.Load(); dropped != 4 {
-		t.Errorf("%d were dropped, want 4", dropped)
-	}
+	assert.Equal(t, "dropped", q.n.Load(), 4)
 	q.sent(5, nil)
-	if !q.admit(3) {
-		t.Error("3 are not admitted after an export: q.admit(3) = false, want true")
-	}
+	assert.True(t, q.admit(3), "3 are not admitted after an export: q.admit(3) = false, want true")
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pinion/runtime/trace"
+	"pinion/tests/assert"
 )
 
 func env(pairs ...string) func(string) string {
@@ -202,10 +203,8 @@ func TestRead_Switches(t *testing.T) {
 				t.Errorf("%s: %s is %v, want %t", c.name, letter, x, strings.Contains(c.on, letter))
 			}
 		}
-		if got.Sampler != c.sampler || (len(got.Warnings) > 0) != c.warns {
-			t.Errorf("%s: sampler %q, warnings %q, want Sampler %q and len(got.Warnings) > 0 %t", c.name, got.Sampler,
-				got.Warnings, c.sampler, c.warns)
-		}
+		assert.Equal(t, c.name+": got.Sampler", got.Sampler, c.sampler)
+		assert.Equal(t, c.name+": len(got.Warnings) > 0", len(got.Warnings) > 0, c.warns)
 	}
 }
 

@@ -67,9 +67,7 @@ func startSender(t *testing.T, url string, compress bool, limits Batch) *Telemet
 		Traces: &Exporter{URL: url, Insecure: true, Gzip: compress}, Sampler: alwaysOn, SpanBatch: limits,
 		Resource: map[string]string{instanceID: "one"}, Service: "a model",
 	}, Options{Log: slog.New(slog.DiscardHandler), Version: "1.0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return sender
 }
 
@@ -115,9 +113,7 @@ func TestPost_WhatWaitsIsBounded(t *testing.T) {
 	for range fit + 3 {
 		sender.spans.add(large, nil, 1)
 	}
-	if dropped := sender.Dropped()[signalTraces]; dropped != 3 {
-		t.Errorf("%d spans of a MiB were dropped, want 3", dropped)
-	}
+	assert.Equal(t, "dropped spans of a MiB", sender.Dropped()[signalTraces], 3)
 	close(collector.may)
 	assert.Eventually(t, "all others arrive", func() bool { return len(collector.requests()) == fit })
 	for range 3 {
@@ -125,11 +121,8 @@ func TestPost_WhatWaitsIsBounded(t *testing.T) {
 	}
 	sender.Stop()
 	for _, r := range collector.requests()[fit:] {
-		if n := len(r.GetResourceSpans()[0].GetScopeSpans()[0].GetSpans()); n != 2 {
-			t.Errorf("a batch of at most 5 has %d spans of the front, want 2 of 3", n)
-		}
+		assert.Equal(t, "spans of the front, of a batch of at most 5",
+			len(r.GetResourceSpans()[0].GetScopeSpans()[0].GetSpans()), 2)
 	}
-	if n := len(collector.requests()) - fit; n != 3 {
-		t.Errorf("%d batches, want 3", n)
-	}
+	assert.Equal(t, "batches", len(collector.requests())-fit, 3)
 }

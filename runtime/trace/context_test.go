@@ -2,8 +2,11 @@ package trace
 
 import (
 	"encoding/hex"
+	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestContext_HexIsThatOfTheLibrary compares with encoding/hex, each byte in each place.
@@ -15,9 +18,7 @@ func TestContext_HexIsThatOfTheLibrary(t *testing.T) {
 				in[i] = byte(rand.Uint32())
 			}
 			in[at] = byte(b)
-			if got, want := string(appendHex(nil, in[:])), hex.EncodeToString(in[:]); got != want {
-				t.Fatalf("% x: got %s, want %s", in, got, want)
-			}
+			assert.EqualNow(t, fmt.Sprintf("% x", in), string(appendHex(nil, in[:])), hex.EncodeToString(in[:]))
 		}
 	}
 }

@@ -3,6 +3,8 @@ package trace
 import (
 	"net/http"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 const (
@@ -69,9 +71,7 @@ func TestTracer_ReadsEachForm(t *testing.T) {
 		}
 		tracer := &Tracer{Forms: c.forms}
 		got := tracer.read(h.Get)
-		if got.Parent() != c.want {
-			t.Errorf("%s: got %q, want %q", c.name, got.Parent(), c.want)
-		}
+		assert.Equal(t, c.name, got.Parent(), c.want)
 	}
 }
 

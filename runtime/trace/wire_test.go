@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,6 +9,8 @@ import (
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"pinion/tests/assert"
 )
 
 func textValue(key, value string) *commonpb.KeyValue {
@@ -34,9 +35,7 @@ func TestWire_SpansAreEncodedAsProtobufDoes(t *testing.T) {
 	plain := &Span{Name: "b", Context: Context{Trace: ID{1}, Span: SpanID{2}}, Start: at, End: at}
 
 	var got tracepb.ScopeSpans
-	if err := proto.Unmarshal(plain.appendTo(full.appendTo(nil)), &got); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, proto.Unmarshal(plain.appendTo(full.appendTo(nil)), &got))
 	want := &tracepb.ScopeSpans{Spans: []*tracepb.Span{{
 		TraceId: full.Context.Trace[:], SpanId: full.Context.Span[:], TraceState: "a=b", ParentSpanId: full.Parent[:],
 		Name: "a span",
@@ -61,9 +60,7 @@ func TestWire_SpansAreEncodedAsProtobufDoes(t *testing.T) {
 		TraceId: plain.Context.Trace[:], SpanId: plain.Context.Span[:], Name: "b", Kind: tracepb.Span_SPAN_KIND_INTERNAL,
 		StartTimeUnixNano: uint64(at.UnixNano()), EndTimeUnixNano: uint64(at.UnixNano()), Flags: 0x100,
 	}}}
-	if !proto.Equal(&got, want) {
-		t.Errorf("read:\n%v\nwant:\n%v", &got, want)
-	}
+	assert.True(t, proto.Equal(&got, want), "read:\n%v\nwant:\n%v", &got, want)
 }
 
 // TestWire_SpansOfAllSizesAreRead: of the sizes at which the size itself takes one byte more too.
@@ -77,12 +74,8 @@ func TestWire_SpansOfAllSizesAreRead(t *testing.T) {
 		}
 	}
 	var got tracepb.ScopeSpans
-	if err := proto.Unmarshal(encoded, &got); err != nil {
-		t.Fatal(err)
-	}
-	if len(got.GetSpans()) != len(want) {
-		t.Fatalf("%d spans were read of %d, want %d", len(got.GetSpans()), len(want), len(want))
-	}
+	assert.NoError(t, proto.Unmarshal(encoded, &got))
+	assert.EqualNow(t, "len(got.GetSpans())", len(got.GetSpans()), len(want))
 	for i, s := range got.GetSpans() {
 		if s.GetName() != want[i] {
 			t.Errorf("a name of %d bytes has %d: got %.300q, want %q", len(want[i]), len(s.GetName()), s.GetName(), want[i])
@@ -123,7 +116,5 @@ func TestWire_GroupsAreSent(t *testing.T) {
 		g.Send()
 		full = true
 	}
-	if want := []string{"2: a: w fails", "1: b:", "2::", "1::"}; !slices.Equal(got, want) {
-		t.Errorf("exported %q, want %q", got, want)
-	}
+	assert.EqualSlices(t, "exported", got, []string{"2: a: w fails", "1: b:", "2::", "1::"})
 }

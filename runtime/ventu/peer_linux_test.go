@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"os"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestPeer_IsRecognised: both ends of these connections are this process's.
@@ -39,9 +41,7 @@ func TestPeer_ProcAddr(t *testing.T) {
 
 // TestPeer_OtherProgramsAreLeftAlone: this process has no ventu, so its sockets stay as they are.
 func TestPeer_OtherProgramsAreLeftAlone(t *testing.T) {
-	if hasVentu(os.Getpid()) {
-		t.Error("this process is taken for ventu: hasVentu(os.Getpid()) = true, want false")
-	}
+	assert.False(t, hasVentu(os.Getpid()), "this process is taken for ventu: hasVentu(os.Getpid()) = true, want false")
 	here, far := net.Pipe()
 	defer here.Close()
 	defer far.Close()

@@ -34,9 +34,7 @@ func newRig(t testing.TB, network string, o Options) *rig {
 		address = filepath.Join(t.TempDir(), "s")
 	}
 	ln, err := net.Listen(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	seen := &witness{}
 	o.Observer = seen
 	r := &rig{Queue: New(o), t: t, address: ln.Addr(), seen: seen}
@@ -104,9 +102,7 @@ func (r *rig) saw(what string, ok func(counts) bool) {
 func (r *rig) submit(body string) *pending {
 	r.t.Helper()
 	j, err := r.Submit([]byte(body))
-	if err != nil {
-		r.t.Fatalf("submit: %v", err)
-	}
+	assert.NoError(r.t, err, "submit")
 	p := &pending{t: r.t, job: j, done: make(chan struct{})}
 	go func() {
 		defer close(p.done)
@@ -150,9 +146,7 @@ type item struct{ id, body string }
 func (r *rig) connect() *program {
 	r.t.Helper()
 	w, err := r.dial()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	return w
 }
 
@@ -187,9 +181,7 @@ func (w *program) send(b []byte) {
 func (w *program) take() []item {
 	w.t.Helper()
 	items, err := w.tryTake()
-	if err != nil {
-		w.t.Fatalf("worker: %v", err)
-	}
+	assert.NoError(w.t, err, "worker")
 	return items
 }
 

@@ -44,9 +44,7 @@ func TestQueue_SingleJobLeavesAtOnce(t *testing.T) {
 	for range 100 {
 		r.submit("x").ends(200, "re: x")
 	}
-	if got := r.seen.counts().batches; got != 100 {
-		t.Errorf("%d batches, want 100 of one", got)
-	}
+	assert.Equal(t, "batches", r.seen.counts().batches, 100)
 	w.conn.Close()
 }
 
@@ -55,9 +53,7 @@ func TestQueue_GatherHoldsUntilFull(t *testing.T) {
 	r := newRig(t, "unix", Options{Gather: time.Hour, Timeout: time.Hour, MaxSize: 3})
 	w := r.worker()
 	first, second := r.submit("a"), r.submit("b")
-	if l := r.Load(); l.Queued != 2 {
-		t.Errorf("%d wait, want 2", l.Queued)
-	}
+	assert.Equal(t, "wait", r.Load().Queued, 2)
 	third := r.submit("c")
 	w.echo(w.takeBodies("a", "b", "c"))
 	for _, p := range []*pending{first, second, third} {
@@ -200,9 +196,7 @@ func TestQueue_NoJobForWorkerThatHasNotBegun(t *testing.T) {
 
 func TestQueue_Ready(t *testing.T) {
 	r := newRig(t, "tcp", Options{})
-	if err := r.Ready(); !errors.Is(err, ErrNoWorker) {
-		t.Errorf("Ready = %v, want ErrNoWorker", err)
-	}
+	assert.ErrorIs(t, "Ready", r.Ready(), ErrNoWorker)
 	w := r.worker()
 	if err := r.Ready(); err != nil {
 		t.Errorf("Ready = %v with a worker", err)
@@ -237,9 +231,7 @@ func TestQueue_MixedBatchesAreBounded(t *testing.T) {
 	w := r.worker()
 	for _, want := range []int{2, 2} {
 		items := w.take()
-		if len(items) != want {
-			t.Errorf("a batch of %d, want %d", len(items), want)
-		}
+		assert.Equal(t, "len(items)", len(items), want)
 		kv := []string{}
 		for _, it := range items {
 			kv = append(kv, it.id, "ok")
@@ -264,7 +256,5 @@ func TestQueue_Close(t *testing.T) {
 	if _, err := r.Submit([]byte("x")); !errors.Is(err, ErrClosed) {
 		t.Errorf("Submit = %v, want ErrClosed", err)
 	}
-	if err := r.Ready(); !errors.Is(err, ErrClosed) {
-		t.Errorf("Ready = %v, want ErrClosed", err)
-	}
+	assert.ErrorIs(t, "Ready", r.Ready(), ErrClosed)
 }

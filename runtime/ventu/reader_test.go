@@ -3,7 +3,6 @@ package ventu
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"io"
 	"runtime"
 	"strings"
@@ -12,6 +11,8 @@ import (
 	"time"
 
 	"github.com/tinylib/msgp/msgp"
+
+	"pinion/tests/assert"
 )
 
 // talk is a connection on which a worker has sent all that it sends.
@@ -74,9 +75,8 @@ func TestReader_Encodings(t *testing.T) {
 func TestReader_RepeatedAnswer(t *testing.T) {
 	a := strings.Repeat("a", idLength)
 	got, err := readAnswers(bytes.NewReader(framed(pairs(a, "first", a, "second"))), 100, jobsOf("a"))
-	if err != nil || string(got[0].body) != "first" {
-		t.Errorf("%+v, %v, want first", got, err)
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, "string(got[0].body)", string(got[0].body), "first")
 }
 
 // TestReader_ErrorIDOfNoAnswer: an id that is an error but has no answer has none.
@@ -97,9 +97,7 @@ func TestReader_ClaimsCostNoMemory(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, err := readAnswers(bytes.NewReader(append(message, "some"...)), 1<<31, jobsOf("a"))
 	runtime.ReadMemStats(&after)
-	if !errors.Is(err, errDisconnected) {
-		t.Errorf("error %v, want errDisconnected", err)
-	}
+	assert.ErrorIs(t, "error", err, errDisconnected)
 	if got := after.TotalAlloc - before.TotalAlloc; got > 4<<20 {
 		t.Errorf("%d bytes were allocated, want at most %d", got, 4<<20)
 	}

@@ -132,9 +132,7 @@ func TestRequeue_BadBeginning(t *testing.T) {
 			w := r.connect()
 			w.send(begin)
 			w.disconnected()
-			if l := r.Load(); len(l.PIDs) != 0 {
-				t.Errorf("it counts as a worker: got %d, want none", len(l.PIDs))
-			}
+			assert.Equal(t, "counts as a worker", len(r.Load().PIDs), 0)
 		})
 	}
 }

@@ -15,18 +15,14 @@ func TestServe_SilentConnectionsMakeRoom(t *testing.T) {
 	limit := connlimit.New(2)
 	q := New(Options{Connections: limit})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	served := make(chan error, 1)
 	go func() { served <- q.Serve(ln) }()
 	var conns []net.Conn
 	for i := range 3 {
 		assert.Eventually(t, "those before it are served", func() bool { return len(q.silent()) == i })
 		conn, err := net.Dial("tcp", ln.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		defer conn.Close()
 		conns = append(conns, conn)
 	}
@@ -39,9 +35,7 @@ func TestServe_SilentConnectionsMakeRoom(t *testing.T) {
 	}
 	select {
 	case err := <-closed:
-		if err != io.EOF {
-			t.Errorf("got %v, want the connection closed", err)
-		}
+		assert.Equal(t, "err", err, io.EOF)
 	case <-time.After(time.Minute):
 		t.Error("got no connection closed within a minute, want one")
 	}
@@ -74,7 +68,5 @@ func TestServe_ClosedConnectionIsNoWorker(t *testing.T) {
 		t.Errorf("got %d workers, %d of them idle, want none", len(q.workers), len(q.idle))
 	}
 	busy := &worker{q: q, conn: ours, place: new(connlimit.Place), phase: workerIdle}
-	if busy.CloseIdle() {
-		t.Error("a worker was closed: CloseIdle = true, want false")
-	}
+	assert.False(t, busy.CloseIdle(), "a worker was closed: CloseIdle = true, want false")
 }

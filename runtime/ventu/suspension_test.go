@@ -90,9 +90,7 @@ func TestSuspension_AfterUnansweredJobs(t *testing.T) {
 	bad.silence()
 	other.echo(other.takeBodies("unanswered again"))
 	unanswered.ends(200, "*")
-	if c := r.seen.counts(); c.suspended != 1 {
-		t.Errorf("it was suspended %d times, want 1", c.suspended)
-	}
+	assert.Equal(t, "suspensions", r.seen.counts().suspended, 1)
 }
 
 // TestSuspension_LastIsNotSuspended: there is no other worker.
@@ -108,9 +106,7 @@ func TestSuspension_LastIsNotSuspended(t *testing.T) {
 	p := r.submit("a")
 	w.echo(w.takeBodies("a"))
 	p.ends(200, "re: a")
-	if c := r.seen.counts(); c.suspended != 0 {
-		t.Errorf("it was suspended %d times, want 0", c.suspended)
-	}
+	assert.Equal(t, "suspensions", r.seen.counts().suspended, 0)
 }
 
 // TestSuspension_BackWithLast: when the last in service leaves, those that were suspended are back at once.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pinion/runtime/predict"
+	"pinion/tests/assert"
 )
 
 // brief returns a hook in short: its status, output and logs.
@@ -129,9 +130,7 @@ func TestDelivery_Throttle(t *testing.T) {
 		for range 3 {
 			p.log("b")
 		}
-		if d := <-c.rests; d != time.Minute {
-			t.Errorf("the second logs wait %v, want %v", d, time.Minute)
-		}
+		assert.Equal(t, "the second's logs", <-c.rests, time.Minute)
 		p.log("c")
 		c.advance(time.Minute)
 		equal(t, []hook{r.next(t)}, `processing  "abbbc"`)
@@ -254,9 +253,7 @@ func TestDelivery_GoroutineOnlyWhileNeeded(t *testing.T) {
 	p.Begin(time.Now())
 	r.next(t)
 	ctx := t.Context()
-	if err := s.wait(ctx, func() int { return s.running }); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, s.wait(ctx, func() int { return s.running }))
 	p.log("a")
 	equal(t, []hook{r.next(t)}, `processing  "a"`)
 	p.succeed("1")

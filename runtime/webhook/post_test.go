@@ -16,14 +16,13 @@ import (
 	"pinion/runtime/egress"
 	"pinion/runtime/predict"
 	"pinion/runtime/trace"
+	"pinion/tests/assert"
 )
 
 func mustParse(t *testing.T, raw string) *url.URL {
 	t.Helper()
 	u, err := url.Parse(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return u
 }
 
@@ -53,9 +52,7 @@ func TestPost_Headers(t *testing.T) {
 		"Traceparent": "00-1-2-01",
 		"Tracestate":  "", "Accept-Encoding": "",
 	} {
-		if got := h.Header.Get(name); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
+		assert.Equal(t, name, h.Header.Get(name), want)
 	}
 	// Without a token, the URL's own credentials.
 	s, _, _ = newSender(t, Options{})
@@ -74,18 +71,12 @@ func TestPost_Retries(t *testing.T) {
 	c := newClock(s, true)
 	end(t, s, r.URL)
 	hooks := r.rest()
-	if len(hooks) != 13 {
-		t.Errorf("%d tries, want 13", len(hooks))
-	}
+	assert.Equal(t, "tries", len(hooks), 13)
 	for _, h := range hooks {
-		if brief(h) != `succeeded 1 ""` {
-			t.Errorf("a try is %s, want %q", brief(h), `succeeded 1 ""`)
-		}
+		assert.Equal(t, "a try", brief(h), `succeeded 1 ""`)
 	}
 	want := "[100ms 200ms 400ms 800ms 1.6s 3.2s 6.4s 12.8s 25.6s 51.2s 1m42.4s 2m0s]"
-	if got := fmt.Sprint(c.slept); got != want {
-		t.Errorf("the waits are %s, want %s", got, want)
-	}
+	assert.Equal(t, "the waits", fmt.Sprint(c.slept), want)
 	if outcomes.String() != "[completed delivered:1]" || strings.Contains(log.String(), "level=ERROR") {
 		t.Errorf(`outcomes %s, log %s, want outcomes "[completed delivered:1]" and log without "level=ERROR"`, outcomes, log)
 	}
@@ -99,9 +90,7 @@ func TestPost_GivesUp(t *testing.T) {
 		s, log, outcomes := newSender(t, Options{Retries: 3})
 		newClock(s, true)
 		end(t, s, strings.Replace(r.URL, "://", "://user:secret@", 1)+"/secret?secret=1")
-		if n := len(r.rest()); n != test.tries {
-			t.Errorf("%d: %d tries, want %d", test.status, n, test.tries)
-		}
+		assert.Equal(t, fmt.Sprintf("%d: tries", test.status), len(r.rest()), test.tries)
 		text := log.String()
 		if !strings.Contains(text, "level=ERROR") ||
 			!strings.Contains(text, fmt.Sprintf("the receiver answered %d", test.status)) ||
@@ -147,21 +136,15 @@ func TestPost_RetryAfter(t *testing.T) {
 	s, _, _ := newSender(t, Options{Retries: 2, MaxBackoff: time.Minute})
 	c := newClock(s, true)
 	end(t, s, r.URL)
-	if got := fmt.Sprint(c.slept); got != "[7s 1m0s]" {
-		t.Errorf(`the waits are %s, want "[7s 1m0s]"`, got)
-	}
+	assert.Equal(t, "the waits", fmt.Sprint(c.slept), "[7s 1m0s]")
 }
 
 // TestPost_ConnectionErrors are retried: no receiver at first, and connections closed without an answer.
 func TestPost_ConnectionErrors(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, listener.Close())
 	s, log, outcomes := newSender(t, Options{Retries: 2})
 	newClock(s, true)
 	end(t, s, "http://"+address+"/?secret")
@@ -225,9 +208,8 @@ func TestPost_Redirects(t *testing.T) {
 			s, log, outcomes := newSender(t, Options{AuthToken: "t"})
 			end(t, s, r.URL+"/first")
 			here, there := r.rest(), elsewhere.rest()
-			if len(here) != test.here || len(there) != test.there {
-				t.Errorf("%d and %d requests, want %d and %d", len(here), len(there), test.here, test.there)
-			}
+			assert.Equal(t, "len(here)", len(here), test.here)
+			assert.Equal(t, "len(there)", len(there), test.there)
 			hooks := append(here, there...)
 			for _, h := range hooks {
 				if h.Method != http.MethodPost || brief(h) != `succeeded 1 ""` {
@@ -260,9 +242,7 @@ func TestPost_HangingAnswer(t *testing.T) {
 	})
 	s, _, outcomes := newSender(t, Options{})
 	end(t, s, r.URL)
-	if outcomes.String() != "[completed delivered:1]" {
-		t.Errorf(`outcomes %s, want "[completed delivered:1]"`, outcomes)
-	}
+	assert.Equal(t, fmt.Sprintf("outcomes %s", outcomes), outcomes.String(), "[completed delivered:1]")
 }
 
 // TestPost_ConnectionsAreReused checks that the deliveries of one prediction share a connection.
@@ -285,9 +265,7 @@ func TestPost_ConnectionsAreReused(t *testing.T) {
 	}
 	p.yielded()
 	drain(t, s)
-	if n := opened.Load(); n != 1 {
-		t.Errorf("%d connections, want 1", n)
-	}
+	assert.Equal(t, "connections", opened.Load(), 1)
 }
 
 // TestPost_PayloadIsDetached checks that no part is read after detach, by a reader that is still open.
@@ -342,8 +320,6 @@ func TestPost_HTTP2(t *testing.T) {
 	p.succeed(`"` + strings.Repeat("x", 100_000) + `"`)
 	drain(t, s)
 	for range 2 {
-		if got := <-protocols; got != "HTTP/2.0 true" {
-			t.Errorf(`got %s, want "HTTP/2.0 true"`, got)
-		}
+		assert.Equal(t, "<-protocols", <-protocols, "HTTP/2.0 true")
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"pinion/runtime/predict"
+	"pinion/tests/assert"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -176,9 +177,7 @@ func drain(t *testing.T, s *Sender) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if err := s.Drain(ctx); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, s.Drain(ctx))
 }
 
 // wantReleased waits until p has released what it held.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pinion/runtime/predict"
+	"pinion/tests/assert"
 )
 
 // TestHasten_Drain waits for completed and ends with its context.
@@ -83,12 +84,8 @@ func TestHasten_WaitingEventIsTriedOnceMore(t *testing.T) {
 	attach(t, s, predict.Request{ID: "late", Webhook: r.URL, WebhookEvents: completed}).succeed("2")
 	drain(t, s)
 	equal(t, r.rest(), `succeeded 1 ""`, `succeeded 1 ""`, `succeeded 2 ""`)
-	if got, want := outcomes.String(), "[completed failed:2]"; got != want {
-		t.Errorf("got outcomes %s, want %s", got, want)
-	}
-	if got := log.String(); !strings.Contains(got, "tries=2") || !strings.Contains(got, "tries=1") {
-		t.Errorf(`the log does not name both events with their tries: %s, want it with "tries=2" and with "tries=1"`, got)
-	}
+	assert.Equal(t, "outcomes", outcomes.String(), "[completed failed:2]")
+	assert.Contains(t, "the log", log.String(), "tries=2", "tries=1")
 }
 
 // TestHasten_CompletedGoesBeforeWhatHangs cuts an event off whose receiver does not answer, and drops the outputs that
@@ -114,9 +111,7 @@ func TestHasten_CompletedGoesBeforeWhatHangs(t *testing.T) {
 	s.Hasten()
 	drain(t, s)
 	equal(t, r.rest(), `processing  ""`, `succeeded [1,2] ""`)
-	if got, want := outcomes.String(), "[completed delivered:1 output dropped:2 start failed:1]"; got != want {
-		t.Errorf("got outcomes %s, want %s", got, want)
-	}
+	assert.Equal(t, "outcomes", outcomes.String(), "[completed delivered:1 output dropped:2 start failed:1]")
 }
 
 // TestClose_LogsEachCompletedThatIsGivenUp, also one whose turn has not come.

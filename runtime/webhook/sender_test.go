@@ -44,16 +44,12 @@ func TestSender_HangingReceiver(t *testing.T) {
 		p.succeed("1")
 		p.wantReleased(t)
 	}
-	if got := outcomes.String(); got != "[completed delivered:2]" {
-		t.Errorf(`outcomes %s, want "[completed delivered:2]"`, got)
-	}
+	assert.Equal(t, "outcomes", outcomes.String(), "[completed delivered:2]")
 	open()
 	for _, p := range deliveries {
 		p.wantReleased(t)
 	}
-	if got := outcomes.String(); got != "[completed delivered:2 start delivered:300]" {
-		t.Errorf(`outcomes %s, want "[completed delivered:2 start delivered:300]"`, got)
-	}
+	assert.Equal(t, "outcomes", outcomes.String(), "[completed delivered:2 start delivered:300]")
 }
 
 // TestSender_AfterHang checks that the outputs that wait for a hanging receiver are merged, so that they do not hold up
@@ -117,17 +113,11 @@ func TestSender_SlowReceiverAfterEnd(t *testing.T) {
 // TestSender_RetryBudget checks that no more predictions than allowed wait for another try, in number and in bytes.
 func TestSender_RetryBudget(t *testing.T) {
 	s, _, _ := newSender(t, Options{MaxRetries: 3, MaxRetryBytes: 100})
-	if !s.reserveRetry(1000) {
-		t.Error("a lone record is too large: s.reserveRetry(1000) = false, want true")
-	}
-	if s.reserveRetry(1) {
-		t.Error("there is room in bytes: s.reserveRetry(1) = true, want false")
-	}
+	assert.True(t, s.reserveRetry(1000), "a lone record is too large: s.reserveRetry(1000) = false, want true")
+	assert.False(t, s.reserveRetry(1), "there is room in bytes: s.reserveRetry(1) = true, want false")
 	s.unreserveRetry(1000)
 	for i := range 5 {
-		if got, want := s.reserveRetry(10), i < 3; got != want {
-			t.Errorf("the record number %d has room: %v, want %t", i, got, want)
-		}
+		assert.Equal(t, fmt.Sprintf("the record number %d has room", i), s.reserveRetry(10), i < 3)
 	}
 	for range 3 {
 		s.unreserveRetry(10)
@@ -144,12 +134,9 @@ func TestSender_RetryBudget(t *testing.T) {
 	}
 	s.unreserveRetry(1)
 	end(t, s, r.URL)
-	if n := len(r.rest()); n != 3 {
-		t.Errorf("%d tries with room, want 3", n)
-	}
-	if s.retries != 0 || s.retryBytes != 0 {
-		t.Errorf("%d retries, %d bytes are left, want 0 and 0", s.retries, s.retryBytes)
-	}
+	assert.Equal(t, "tries with room", len(r.rest()), 3)
+	assert.Equal(t, "s.retries", s.retries, 0)
+	assert.Equal(t, "s.retryBytes", s.retryBytes, 0)
 }
 
 // TestSender_Many runs predictions against receivers that fail half of the time: each ends with one completed that was
@@ -190,9 +177,7 @@ func TestSender_Many(t *testing.T) {
 		}
 		ended[h.Body.ID] = ended[h.Body.ID] || h.Body.Status == "succeeded"
 	}
-	if len(ended) != 100 {
-		t.Errorf("%d ended, want 100", len(ended))
-	}
+	assert.Equal(t, "len(ended)", len(ended), 100)
 }
 
 // TestSender_DenyPrivate: a receiver on this machine gets nothing under any name, nothing is tried again, and the log
@@ -203,9 +188,7 @@ func TestSender_DenyPrivate(t *testing.T) {
 	for _, target := range []string{r.URL, strings.Replace(r.URL, "127.0.0.1", "localhost", 1)} {
 		s, log, outcomes := newSender(t, Options{DenyPrivate: true})
 		end(t, s, target)
-		if got := r.rest(); len(got) != 0 {
-			t.Errorf("%s got %d requests, want none", target, len(got))
-		}
+		assert.Equal(t, target+" requests", len(r.rest()), 0)
 		if outcomes.String() != "[completed failed:1]" || !strings.Contains(log.String(), egress.ErrPrivate.Error()) ||
 			strings.Count(log.String(), "127.0.0.1") != strings.Count(target, "127.0.0.1") {
 			t.Errorf("%s: outcomes %s, want one failure, logged without the address\n%s", target, outcomes, log)
@@ -254,9 +237,8 @@ func TestSender_WhatWaitsIsBounded(t *testing.T) {
 		p.wantReleased(t)
 	}
 	drain(t, s)
-	if n := strings.Count(log.String(), "memory budget is used up"); n != 1 {
-		t.Errorf("the log tells %d times: %s, want 1", n, log)
-	}
+	assert.Equal(t, fmt.Sprintf("notices in the log %s", log),
+		strings.Count(log.String(), "memory budget is used up"), 1)
 	if got := outcomes.String(); !strings.Contains(got, "completed delivered:1") ||
 		!strings.Contains(got, "completed dropped:1") {
 		t.Errorf(`outcomes are %s, want it with "completed delivered:1" and with "completed dropped:1"`, got)
@@ -286,10 +268,8 @@ func TestSender_State(t *testing.T) {
 		got := account.State()
 		return got.Pending == 1 && got.Retrying == 1 && got.Retried != nil && got.Lost == nil
 	})
-	if got, want := *account.State().Retried,
-		(Failure{r.URL, "the receiver answered 503 Service Unavailable"}); got != want {
-		t.Errorf("it is tried again after %+v, want %+v", got, want)
-	}
+	assert.Equal(t, "*account.State().Retried",
+		*account.State().Retried, Failure{r.URL, "the receiver answered 503 Service Unavailable"})
 	refuses.Store(false)
 	assert.Eventually(t, "it is delivered", func() bool {
 		got := account.State()

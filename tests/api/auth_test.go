@@ -56,9 +56,8 @@ func TestAuth_TokensFromFile(t *testing.T) {
 		assert.Equal(t, "with a broken file", ask(third), 200)
 	}
 	for _, token := range []string{first, second, third} {
-		if strings.Contains(s.Log.String(), token) {
-			t.Errorf("the log has a token, want Log without %q:\n%s", token, s.Log)
-		}
+		assert.False(t, strings.Contains(s.Log.String(), token),
+			"the log has a token, want Log without %q:\n%s", token, s.Log)
 	}
 	if _, ok := s.Log.Find("the token file is open to other users: set its mode to 0600"); ok {
 		t.Errorf("it complains of a file with mode 0600: ok = true, want false")
@@ -74,9 +73,7 @@ func TestAuth_TokenFilesThatAreRefused(t *testing.T) {
 			2, "--auth-token-file "+file)
 	}
 	open := harness.TokenFile(t, "short")
-	if err := os.Chmod(open, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Chmod(open, 0o644))
 	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Env: []string{"PINION_AUTH_TOKEN_FILE=" + open}})
 	for _, says := range []string{
 		"the token file is open to other users: set its mode to 0600",

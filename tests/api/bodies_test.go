@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -38,13 +39,9 @@ func formOf(t *testing.T, parts ...part) (body []byte, contentType string) {
 		if err == nil {
 			_, err = io.WriteString(to, p.content)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, w.Close())
 	return out.Bytes(), w.FormDataContentType()
 }
 
@@ -136,9 +133,8 @@ func TestBodies_FormsAreChecked(t *testing.T) {
 	} {
 		body, kind := formOf(t, parts...)
 		got := problems(t, s.Create(body, "Content-Type", kind))
-		if len(got) != 1 || got[0].Loc[2]+"|"+got[0].Msg != want {
-			t.Errorf("got %+v, want %s", got, want)
-		}
+		assert.EqualNow(t, "len(got)", len(got), 1)
+		assert.Equal(t, `got[0].Loc[2]+"|"+got[0].Msg`, got[0].Loc[2]+"|"+got[0].Msg, want)
 	}
 	// What stands for a file inside of the server means nothing in JSON.
 	for _, forged := range []string{"\x000:x", "\\u00000:x", "/etc/passwd"} {
@@ -209,10 +205,9 @@ func TestBodies_MessagePackBothWays(t *testing.T) {
 	}
 	want := "\xa6output\x83\xa5value\xcf\xff\xff\xff\xff\xff\xff\xff\xff\xa5files\x91\xc5\x01\x00" + string(whole[:]) +
 		"\xa4read\xa3xyz"
-	if a.Code != http.StatusOK || a.Header.Get("Content-Type") != packed || !strings.Contains(string(a.Body), want) {
-		t.Errorf("got %d %v %q, want Code 200, Content-Type application/msgpack and Body with %q", a.Code, a.Header, a.Body,
-			want)
-	}
+	assert.Equal(t, "a.Code", a.Code, http.StatusOK)
+	assert.Equal(t, `a.Header.Get("Content-Type")`, a.Header.Get("Content-Type"), packed)
+	assert.Contains(t, "string(a.Body)", string(a.Body), want)
 	var squeezed bytes.Buffer
 	z := gzip.NewWriter(&squeezed)
 	fmt.Fprint(z, pack)
@@ -263,9 +258,7 @@ func TestBodies_ImageExample(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	file, err := os.Open(filepath.Join(curl.Dir, "sample-200.png"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer file.Close()
 	picture, err := png.DecodeConfig(file)
 	if err != nil || max(picture.Width, picture.Height) != 200 || picture.ColorModel != color.GrayModel {

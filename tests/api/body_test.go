@@ -45,9 +45,7 @@ func TestBody_HundredMebibytesPassBothWays(t *testing.T) {
 	assert.Contains(t, "413 says", string(a.Body), `"detail"`)
 	harness.WantCode(t, "a mebibyte too many", s.Create(body(101*mebibyte)), 413)
 	s.Succeed(harness.Input{"text": "small"})
-	if got := s.Worker(); got != worker {
-		t.Fatalf("the worker was replaced: got %d, want %d", got, worker)
-	}
+	assert.EqualNow(t, "PID of the worker", s.Worker(), worker)
 	harness.Eventually(t, "both have as many files open as before", func() bool {
 		return harness.Descriptors(t, s.PID) <= frontFiles && harness.Descriptors(t, worker) <= workerFiles
 	})

@@ -164,9 +164,7 @@ func TestCall_IsValidated(t *testing.T) {
 // outputText is the JSON of an output.
 func outputText(t testing.TB, a harness.Answer) string {
 	t.Helper()
-	if a.Status != "succeeded" {
-		t.Fatalf("got %s, want Status succeeded", a)
-	}
+	assert.EqualNow(t, fmt.Sprintf("%s", a), a.Status, "succeeded")
 	return string(bytes.TrimSpace(a.Output))
 }
 
@@ -283,9 +281,8 @@ func TestCalls_AreTraced(t *testing.T) {
 			ids[span.Name] = append(ids[span.Name], span.SpanID())
 		}
 	}
-	if len(ids["cog.prediction"]) != 2 || len(ids["cog.prediction.invoke"]) != 2 {
-		t.Fatalf(`the spans are %v, want len(ids["cog.prediction"]) 2 and len(ids["cog.prediction.invoke"]) 2`, ids)
-	}
+	assert.EqualNow(t, `len(ids["cog.prediction"])`, len(ids["cog.prediction"]), 2)
+	assert.EqualNow(t, `len(ids["cog.prediction.invoke"])`, len(ids["cog.prediction.invoke"]), 2)
 	below := func(parent string) bool { return slices.Contains(parents["cog.prediction"], parent) }
 	if !slices.ContainsFunc(ids["cog.prediction.invoke"], below) {
 		t.Errorf("no prediction is below one of %v: %v, want one", ids["cog.prediction.invoke"], parents)
@@ -318,7 +315,5 @@ func TestCalls_OfDocuments(t *testing.T) {
 	harness.FromJSON(t, shown[1], &body)
 	var got struct{ Output []string }
 	harness.Decode(t, s.Do(http.MethodPost, "/models/search/predictions", body), &got)
-	if want := []string{"a", "c", "b"}; !slices.Equal(got.Output, want) {
-		t.Errorf("got %q, want %q", got.Output, want)
-	}
+	assert.EqualSlices(t, "Output", got.Output, []string{"a", "c", "b"})
 }

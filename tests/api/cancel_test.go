@@ -44,10 +44,8 @@ func TestCancel_CanceledModelCleansUp(t *testing.T) {
 		s := harness.Ready(t, harness.Options{Model: "cleaning.py:" + class})
 		worker := s.Worker()
 		a := harness.CancelRunning(t, s, class, harness.Input{"wanted": true})
-		if a.Status != "canceled" || slow.ReplaceAllString(a.Logs, "") != "begun\nclean\n" {
-			t.Errorf("%s: %s, and its logs are %q, want Status canceled and ReplaceAllString %q", class, a, a.Logs,
-				"begun\nclean\n")
-		}
+		assert.Equal(t, class+": a.Status", a.Status, "canceled")
+		assert.Equal(t, class+`: slow.ReplaceAllString(a.Logs, "")`, slow.ReplaceAllString(a.Logs, ""), "begun\nclean\n")
 		if s.Succeed(harness.Input{"wanted": false}); s.Worker() != worker {
 			t.Errorf("%s: the worker was replaced, want the same", class)
 		}
@@ -132,8 +130,7 @@ func TestCancel_GeneratorsItemsAreCollectedAndItIsClosedOnCancel(t *testing.T) {
 	assert.Equal(t, "logs", a.Logs, "begun\nclosed\n")
 	harness.EqualJSON(t, "empty", s.Succeed(harness.Input{"n": 0}).Output, `[]`)
 	a = harness.CancelRunning(t, s, "endless", harness.Input{"n": 1 << 40})
-	if a.Status != "canceled" || !strings.Contains(a.Logs, "closed\n") {
-		t.Errorf("got %s, want Status canceled and Logs with %q", a, "closed\n")
-	}
+	assert.Equal(t, "a.Status", a.Status, "canceled")
+	assert.Contains(t, "a.Logs", a.Logs, "closed\n")
 	s.Succeed(harness.Input{})
 }

@@ -93,9 +93,7 @@ func (c *corpusCase) run(t *testing.T, v variant) {
 
 func (c *corpusCase) serve(t *testing.T, v variant) {
 	dir := filepath.Join(t.TempDir(), c.name)
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join(corpus, c.name))); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(corpus, c.name))))
 	s := harness.Start(t, harness.Options{
 		Python: v.python, Dir: dir, Model: c.Ref, Env: c.Env,
 		Args: []string{"--queue", "50"},
@@ -128,16 +126,12 @@ func (c *corpusCase) serve(t *testing.T, v variant) {
 		}
 	}
 	if c.SameWorker {
-		if got := s.Worker(); got != worker {
-			t.Errorf("the worker was replaced: got %d, want %d", got, worker)
-		}
+		assert.Equal(t, "PID of the worker", s.Worker(), worker)
 	}
 	s.Stop()
 	log := s.Log.String()
 	for _, text := range c.LogLacks {
-		if strings.Contains(log, text) {
-			t.Errorf("the log has %q, want it nowhere", text)
-		}
+		assert.False(t, strings.Contains(log, text), "the log has %q, want it nowhere", text)
 	}
 	assert.Contains(t, "the log", log, c.StoppedLogs...)
 	for why := range waiting {
@@ -240,9 +234,7 @@ func unstream(t testing.TB, what string, a *harness.Answer) []byte {
 	}
 	assert.Equal(t, what+": the last event", last, "completed")
 	text, err := json.Marshal(chunks)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return text
 }
 
@@ -260,9 +252,7 @@ func (step corpusStep) check(t testing.TB, what string, a harness.Answer, chunks
 		status = "succeeded"
 	}
 	assert.Equal(t, what+": the status", a.Status, status)
-	if !matchText(a.Error, step.Error) {
-		t.Errorf("%s: the error is %q, want %q", what, a.Error, step.Error)
-	}
+	assert.True(t, matchText(a.Error, step.Error), "%s: the error is %q, want %q", what, a.Error, step.Error)
 	if step.Output != nil && status == "succeeded" {
 		matchJSON(t, what+": output", a.Output, step.Output)
 	}
@@ -274,9 +264,7 @@ func (step corpusStep) check(t testing.TB, what string, a harness.Answer, chunks
 		assert.Contains(t, what, a.Logs, part)
 	}
 	for _, text := range c.LogsLack {
-		if strings.Contains(a.Logs, text) {
-			t.Errorf("%s: the logs have %q: %q, want it nowhere", what, text, a.Logs)
-		}
+		assert.False(t, strings.Contains(a.Logs, text), "%s: the logs have %q: %q, want it nowhere", what, text, a.Logs)
 	}
 	for name, want := range step.Metrics {
 		assert.Equal(t, fmt.Sprintf("%s: metric %s is %v", what, name, a.Metrics[name]), match(a.Metrics[name], want), "")
@@ -325,15 +313,11 @@ func inputOf(t testing.TB, dir string, input json.RawMessage) json.RawMessage {
 		name := strings.Trim(string(quoted), `@"`)
 		if count, ok := strings.CutPrefix(name, "text "); ok {
 			n, err := strconv.Atoi(count)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			return []byte(`"` + strings.Repeat("x", n) + `"`)
 		}
 		content, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		media := mime.TypeByExtension(filepath.Ext(name))
 		if filepath.Ext(name) == ".wav" {
 			media = "audio/wav" // not every system's list has it

@@ -103,9 +103,7 @@ func moduleFinder(t *testing.T, python string) func(string) bool {
 func corpusCases(t *testing.T) []*corpusCase {
 	t.Helper()
 	cases, err := readCorpus()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if len(cases) < corpusMinimum {
 		t.Errorf("the corpus has %d models, want %d", len(cases), corpusMinimum)
 	}
@@ -170,9 +168,7 @@ func (c *corpusCase) checkSchema(t *testing.T, s *harness.Server) {
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(shown); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, encoder.Encode(shown))
 	golden := filepath.Join(corpus, c.name, "schema.json")
 	if os.Getenv("PINION_UPDATE_GOLDEN") == "1" {
 		harness.WriteFile(t, golden, text.String())

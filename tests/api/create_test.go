@@ -63,9 +63,7 @@ func TestCreate_FrontNeverHoldsPython(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "echo.py:text"})
 	s.Succeed(harness.Input{})
 	for _, name := range []string{"libpython", "libcuda", s.Dir} {
-		if strings.Contains(harness.Maps(t, s.PID), name) {
-			t.Errorf("the front maps %s, want it nowhere", name)
-		}
+		assert.False(t, strings.Contains(harness.Maps(t, s.PID), name), "the front maps %s, want it nowhere", name)
 	}
 	assert.Contains(t, "what the worker maps", harness.Maps(t, s.Worker()), "libpython")
 }

@@ -109,9 +109,8 @@ func TestDeclarations_BothRunAndPredict(t *testing.T) {
 	waitLogged(t, s, "cog.yaml:1: run and predict are both set: Cog allows only one")
 	assert.Equal(t, "what is served", s.Succeed(harness.Input{}).Text(t), "new")
 	s = harness.Ready(t, harness.Options{Dir: c.Dir, Model: "old.py:run"})
-	if hasLogged(s, "run and predict are both set") {
-		t.Error("the server warns of a file that does not count, want no warning")
-	}
+	assert.False(t, hasLogged(s, "run and predict are both set"),
+		"the server warns of a file that does not count, want no warning")
 }
 
 // hasLogged reports whether the server's log has a line with this text in it.

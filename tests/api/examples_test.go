@@ -112,9 +112,7 @@ print(json.dumps([
 func fileURL(t *testing.T, path string) string {
 	t.Helper()
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return "data:application/octet-stream;base64," + base64.StdEncoding.EncodeToString(content)
 }
 
@@ -152,9 +150,7 @@ tokenizer = Tokenizer.from_file(str(package / "tokenizers" / "l2_supercat_tokeni
 network = WordLlamaInference(vectors, tokenizer)
 print(json.dumps([[network.embed([t], norm=n)[0].tolist() for t in json.loads(sys.argv[1])] for n in (True, False)]))`
 	argument, err := json.Marshal(texts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var want [2][][]float64
 	harness.FromJSON(t, harness.RunPython(t, python, dir, nil, "-c", direct, string(argument)), &want)
 	answers := make([]<-chan harness.Answer, 32)

@@ -62,9 +62,7 @@ func TestHost_IPv6InEachForm(t *testing.T) {
 	dir := harness.NewFolder(t, "run.py", "def run() -> int: return 1\n")
 	for host, want := range map[string]string{"[::1]": "http://[::1]:", "::1": "http://[::1]:", "[::]": "http://[::]:"} {
 		s := harness.Ready(t, harness.Options{Dir: dir, Host: host})
-		if !strings.HasPrefix(s.Address, want) {
-			t.Errorf("--host %s: got %s, want %s…", host, s.Address, want)
-		}
+		assert.True(t, strings.HasPrefix(s.Address, want), "--host %s: got %s, want %s…", host, s.Address, want)
 	}
 	code, text := harness.Refused(t, harness.Options{Dir: dir, Host: "localhost:5000"})
 	assert.Equal(t, "a host with a port: the exit code", code, 2)

@@ -42,9 +42,8 @@ func TestFailure_ExceptionFailsItsPredictionAlone(t *testing.T) {
 				t.Errorf("%s: error is %q, want %q", c.name, a.Error, c.err)
 			}
 			assert.Contains(t, c.name, a.Logs, "Traceback (most recent call last):", "raising.py", "in run", "in inner")
-			if strings.Contains(a.Logs, "_worker") {
-				t.Errorf("%s: our own frames are in the traceback, want no \"_worker\" in it:\n%s", c.name, a.Logs)
-			}
+			assert.False(t, strings.Contains(a.Logs, "_worker"),
+				"%s: our own frames are in the traceback, want no \"_worker\" in it:\n%s", c.name, a.Logs)
 			if _, ok := a.Metrics["predict_time"]; !ok {
 				t.Errorf("%s: no predict_time in %s: ok = false, want true", c.name, a)
 			}
@@ -57,9 +56,8 @@ func TestFailure_ExceptionFailsItsPredictionAlone(t *testing.T) {
 		assert.Contains(t, "unraisable", unraisable.Logs, "Exception ignored", "ModelError: in __del__")
 		var count int
 		s.Succeed(harness.Input{}).Decode(t, &count)
-		if count != calls+4 || s.Worker() != worker {
-			t.Errorf("the instance counted %d calls, want %d; its worker was %d and is %d", count, calls+4, worker, s.Worker())
-		}
+		assert.Equal(t, "count", count, calls+4)
+		assert.Equal(t, "s.Worker()", s.Worker(), worker)
 	})
 }
 

@@ -49,16 +49,13 @@ func TestFiles_DataURLsArriveAsFilesAndAreRemoved(t *testing.T) {
 		switch {
 		case len(got.Names) == 4:
 			assert.Equal(t, "contents", strings.Join(got.Contents, "|"), "\u0089PNG\x00\u00ff|a|plain text|x")
-			if filepath.Ext(got.Names[0]) != ".png" || filepath.Ext(got.Names[1]) != ".txt" {
-				t.Errorf(`names are %q, want filepath.Ext(got.Names[0]) ".png" and filepath.Ext(got.Names[1]) ".txt"`, got.Names)
-			}
+			assert.Equal(t, "filepath.Ext(got.Names[0])", filepath.Ext(got.Names[0]), ".png")
+			assert.Equal(t, "filepath.Ext(got.Names[1])", filepath.Ext(got.Names[1]), ".txt")
 		case got.Contents[0] != "" && len(got.Contents[0]) != 3<<20:
 			t.Errorf("%d bytes arrived, want %d bytes", len(got.Contents[0]), 3<<20)
 		}
 		folder := strings.TrimSpace(strings.TrimPrefix(a.Logs, "folder"))
-		if !strings.HasPrefix(folder, s.Tmp) {
-			t.Errorf("the files lay in %s, want it to start with %q", folder, s.Tmp)
-		}
+		assert.True(t, strings.HasPrefix(folder, s.Tmp), "the files lay in %s, want it to start with %q", folder, s.Tmp)
 		removed(t, folder)
 	}
 }

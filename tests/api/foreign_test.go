@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "pinion/httpd/oip/grpc/inferencepb"
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -49,9 +51,7 @@ func TestDocuments_LoadNothing(t *testing.T) {
 		}
 	}
 	for name, entry := range modelEntries(t, s) {
-		if entry.State != "unloaded" {
-			t.Errorf("%s is %s, want unloaded", name, entry.State)
-		}
+		assert.Equal(t, name, entry.State, "unloaded")
 	}
 	harness.WantCode(t, "a page of this server",
 		s.Do(http.MethodPost, "/models/a/predictions", `{"input":{}}`, "Referer", s.Address+"/models/a/docs"), http.StatusOK)
@@ -67,10 +67,6 @@ func TestDocuments_OverGRPC(t *testing.T) {
 	})
 	_, client := s.GRPC()
 	_, err := client.ModelMetadata(t.Context(), &pb.ModelMetadataRequest{Name: "m"})
-	if status.Code(err) != codes.Unavailable {
-		t.Errorf("got %v, want Unavailable", err)
-	}
-	if h := s.Health(); h.Status != "UNLOADED" {
-		t.Errorf("got %s, want UNLOADED", h.Status)
-	}
+	assert.Equal(t, fmt.Sprintf("%v", err), status.Code(err), codes.Unavailable)
+	assert.Equal(t, "s.Health().Status", s.Health().Status, "UNLOADED")
 }

@@ -42,9 +42,7 @@ func TestLoading_ModelsFileReread(t *testing.T) {
 	if entries := modelEntries(t, s); len(entries) != 2 || entries["b"].Queue.Capacity != 3 {
 		t.Errorf("the models are %+v, want len(entries) 2 and Capacity 3", entries)
 	}
-	if err := os.Remove(filepath.Join(dir, "b", "broken.txt")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Remove(filepath.Join(dir, "b", "broken.txt")))
 
 	reread(t, s, dir, "default: c\nmodels:\n  a: {path: a}\n  b: {path: b, queue: 5}\n  c: {path: c}\n")
 	harness.Eventually(t, "b is replaced", func() bool { return modelEntries(t, s)["b"].Queue.Capacity == 5 })
@@ -164,9 +162,7 @@ func TestLoading_RereadWhileSetupHangs(t *testing.T) {
 	harness.WantCode(t, "traffic", s.Do(http.MethodPost, "/models/c/traffic", map[string]any{"c@1": 10, "c@2": 90}),
 		http.StatusOK)
 	assert.Equal(t, "the process of a", processOf(t, s, "a"), old)
-	if err := os.Remove(filepath.Join(dir, "a", "setup.fifo")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Remove(filepath.Join(dir, "a", "setup.fifo")))
 	reread(t, s, dir, write("5"))
 	harness.Eventually(t, "a is replaced", func() bool { return modelEntries(t, s)["a"].Queue.Capacity == 5 })
 	if now := processOf(t, s, "a"); now == old {

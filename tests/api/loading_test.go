@@ -51,9 +51,7 @@ func processOf(t testing.TB, s *harness.Server, model string) int {
 	t.Helper()
 	_, _, text, _ := harness.SaidBy(t, harness.PredictBy(s, model, harness.Input{}))
 	pid, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return pid
 }
 
@@ -134,9 +132,8 @@ func TestLoading_LoadAndUnload(t *testing.T) {
 		if harness.WantCode(t, "load", got, http.StatusOK); got.Code == http.StatusOK {
 			harness.Decode(t, got, &loaded)
 		}
-		if loaded.Name != "a" || loaded.State != "ready" {
-			t.Errorf("loaded is %+v, want Name a and State ready", loaded)
-		}
+		assert.Equal(t, "loaded.Name", loaded.Name, "a")
+		assert.Equal(t, "loaded.State", loaded.State, "ready")
 	}
 	pid, other := processOf(t, s, "a"), processOf(t, s, "b")
 	open := harness.MakeFIFO(t, filepath.Join(dir, "a"), "gate")
@@ -151,9 +148,7 @@ func TestLoading_LoadAndUnload(t *testing.T) {
 	harness.WantAnswer(t, "while it is unloaded", harness.PredictBy(s, "a", harness.Input{}),
 		http.StatusServiceUnavailable,
 		"Model a is not loaded")
-	if !harness.Alive(pid) {
-		t.Error("the process is gone before its prediction: harness.Alive(pid) = false, want true")
-	}
+	assert.True(t, harness.Alive(pid), "the process is gone before its prediction: harness.Alive(pid) = false, want true")
 	open()
 	saidBy(t, harness.Receive(t, running), "a")
 	for range 2 {
@@ -162,13 +157,10 @@ func TestLoading_LoadAndUnload(t *testing.T) {
 		if harness.WantCode(t, "unload", got, http.StatusOK); got.Code == http.StatusOK {
 			harness.Decode(t, got, &entry)
 		}
-		if entry.State != "unloaded" || entry.MemoryBytes != 0 {
-			t.Errorf("unloaded is %+v, want State unloaded and MemoryBytes 0", entry)
-		}
+		assert.Equal(t, "entry.State", entry.State, "unloaded")
+		assert.Equal(t, "entry.MemoryBytes", entry.MemoryBytes, 0)
 	}
-	if harness.Alive(pid) {
-		t.Error("the process is alive after the unload: harness.Alive(pid) = true, want false")
-	}
+	assert.False(t, harness.Alive(pid), "the process is alive after the unload: harness.Alive(pid) = true, want false")
 	harness.WantCode(t, "unload of what is unloaded", s.Do(http.MethodPost, "/models/a/unload", nil), http.StatusOK)
 	assert.Equal(t, "the process of b", processOf(t, s, "b"), other)
 	harness.WantCode(t, "load again", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusOK)
@@ -184,9 +176,7 @@ func TestLoading_LoadAndUnload(t *testing.T) {
 	harness.WantCode(t, "unload of b", s.Do(http.MethodPost, "/models/b/unload", nil), http.StatusOK)
 	harness.WantAnswer(t, "b", harness.PredictBy(s, "b", harness.Input{}), http.StatusServiceUnavailable,
 		"Model b is not loaded")
-	if harness.Alive(other) {
-		t.Error("b's process is alive: harness.Alive(other) = true, want false")
-	}
+	assert.False(t, harness.Alive(other), "b's process is alive: harness.Alive(other) = true, want false")
 }
 
 // TestLoading_UnloadWhileLoading: a setup that has not ended is given up.
@@ -229,9 +219,7 @@ traffic: {c@2: 100}
 	}
 	harness.Eventually(t, "both setups wait", func() bool { return s.Log.Count("setup waits") == 2 })
 	for _, name := range []string{"a", "c"} {
-		if err := os.Remove(filepath.Join(dir, name, "setup.fifo")); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.Remove(filepath.Join(dir, name, "setup.fifo")))
 	}
 	harness.WriteFile(t, filepath.Join(dir, "pinion.yaml"), strings.ReplaceAll(text, "QUEUE", "6"))
 	s.Signal(syscall.SIGHUP)
@@ -294,9 +282,7 @@ func TestLoading_LoadThatFails(t *testing.T) {
 	assert.Equal(t, "setups that failed", s.Log.Count("setup failed"), setups)
 	harness.WantAnswer(t, "load", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusInternalServerError,
 		"Model a is not loaded: the setup has failed: RuntimeError: it cannot be set up today")
-	if err := os.Remove(broken); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Remove(broken))
 	harness.WantCode(t, "load of what is fixed", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusOK)
 	saidBy(t, harness.PredictBy(s, "a", harness.Input{}), "a")
 }

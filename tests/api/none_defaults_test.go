@@ -83,9 +83,7 @@ func TestNoneDefaults_MayBeOptional(t *testing.T) {
 		wantNone(t, s)
 		assert.Equal(t, "train got", s.Do(http.MethodPost, "/trainings", harness.Input{"input": harness.Input{}}).Text(t),
 			"None")
-		if logged := hasLogged(s, "its default is None"); logged {
-			t.Error("the log warns of what is as it is wanted")
-		}
+		assert.False(t, hasLogged(s, "its default is None"), "the log warns of what is as it is wanted")
 		assert.Contains(t, "check", c.Good(t, "check", flag, value), "no problem: ")
 		assert.Contains(t, "predict", c.Good(t, "predict", flag, value, "-i", "seed=4"), "4 None None")
 		assert.Contains(t, "train", c.Good(t, "train", flag, value), "None")
@@ -151,9 +149,8 @@ func TestNoneDefaults_OfStoredDocument(t *testing.T) {
 	harness.WriteFile(t, filepath.Join(dir, ".cog/openapi_schema.json"), older)
 	s = harness.Ready(t, harness.Options{Dir: dir})
 	assert.Equal(t, "the function got", s.Succeed(harness.Input{}).Text(t), "None None None")
-	if hasLogged(s, `parameter "seed"`) {
-		t.Error("the log warns of inputs that may be absent: hasLogged(s, `parameter \"seed\"`) = true, want false")
-	}
+	assert.False(t, hasLogged(s, `parameter "seed"`),
+		"the log warns of inputs that may be absent: hasLogged(s, `parameter \"seed\"`) = true, want false")
 }
 
 func TestNoneDefaults_ThatAreNone(t *testing.T) {

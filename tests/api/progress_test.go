@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -101,9 +102,7 @@ func TestProgress_IsInServersLog(t *testing.T) {
 			answer := s.Begin("bar", harness.Input{"what": "bar"})
 			waitRecord(t, s, "steps:  50%|")
 			middle()
-			if got := <-answer; !strings.Contains(got.Prediction.Logs, wholeBar) {
-				t.Errorf("the prediction's logs: got %.200q, want all of the bar", got.Prediction.Logs)
-			}
+			assert.Contains(t, "the prediction's logs", (<-answer).Prediction.Logs, wholeBar)
 			waitRecord(t, s, wholeBar)
 			if n := recordsWith(s, "steps:"); n > 100 {
 				t.Errorf("got %d records of a bar with 1000 steps, want at most one a second", n)
@@ -113,10 +112,8 @@ func TestProgress_IsInServersLog(t *testing.T) {
 			harness.WriteFile(t, filepath.Join(dir, "stop"), "")
 			<-dots
 			for _, line := range s.Log.Lines() {
-				if strings.ContainsAny(line.Text, "\r\x1b") {
-					t.Errorf(`a record has a control character: %.200q, want strings.ContainsAny(line.Text, "\r\x1b") false`,
-						line.Text)
-				}
+				assert.False(t, strings.ContainsAny(line.Text, "\r\x1b"),
+					`a record has a control character: %.200q, want strings.ContainsAny(line.Text, "\r\x1b") false`, line.Text)
 			}
 		})
 	}

@@ -49,21 +49,15 @@ def run(how: str = "") -> Iterator[str]:
 func makeCertificate(t *testing.T, name, certFile, keyFile string) *x509.CertPool {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	unsigned := &x509.Certificate{
 		SerialNumber: big.NewInt(1), DNSNames: []string{name}, IsCA: true, BasicConstraintsValid: true,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 	}
 	cert, err := x509.CreateCertificate(rand.Reader, unsigned, unsigned, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for file, block := range map[string]*pem.Block{
 		certFile: {Type: "CERTIFICATE", Bytes: cert},
 		keyFile:  {Type: "PRIVATE KEY", Bytes: secret},
@@ -71,9 +65,7 @@ func makeCertificate(t *testing.T, name, certFile, keyFile string) *x509.CertPoo
 		harness.WriteFile(t, file, pem.EncodeToMemory(block))
 	}
 	parsed, err := x509.ParseCertificate(cert)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	pool := x509.NewCertPool()
 	pool.AddCert(parsed)
 	return pool
@@ -131,16 +123,12 @@ func TestProxy_BehindProxyWithTLS(t *testing.T) {
 	ask := func(ctx context.Context, method, path, body string, headers ...string) *http.Response {
 		t.Helper()
 		request, err := http.NewRequestWithContext(ctx, method, origin+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		for i := 0; i+1 < len(headers); i += 2 {
 			request.Header.Set(headers[i], headers[i+1])
 		}
 		response, err := client.Do(request)
-		if err != nil {
-			t.Fatalf("%s %s: %v", method, path, err)
-		}
+		assert.NoError(t, err, method, path)
 		t.Cleanup(func() { response.Body.Close() })
 		return response
 	}
@@ -180,10 +168,9 @@ func TestProxy_BehindProxyWithTLS(t *testing.T) {
 	for lines.Scan() && !strings.Contains(lines.Text(), `"first"`) { // it passes the proxy while the model waits
 	}
 	open()
-	rest, err := io.ReadAll(stream.Body)
-	if err != nil || lines.Err() != nil {
-		t.Errorf("the stream broke off: %v, %v, %s", lines.Err(), err, rest)
-	}
+	_, err := io.ReadAll(stream.Body)
+	assert.NoError(t, err)
+	assert.NoError(t, lines.Err())
 
 	ctx, leave := context.WithCancel(t.Context())
 	ask(ctx, "POST", "/predictions", `{"input":{"how":"sleep"}}`, "Authorization", bearer, "Accept", "text/event-stream",
@@ -205,7 +192,5 @@ func TestProxy_OfDocuments(t *testing.T) {
 	}
 	config, page := strings.Join(lines("../deploy/nginx/pinion.conf"), "\n"),
 		strings.Join(lines("../docs/how-to/production.md"), "\n")
-	if !strings.Contains(page, config) {
-		t.Errorf("the page does not show this configuration, want it there:\n%s", config)
-	}
+	assert.Contains(t, "the page", page, config)
 }

@@ -81,9 +81,7 @@ type secretsRun struct {
 // note keeps an answer.
 func (r *secretsRun) note(what string, a harness.Answer) harness.Answer {
 	r.t.Helper()
-	if a.Err != nil {
-		r.t.Fatalf("%s: %v", what, a.Err)
-	}
+	assert.NoError(r.t, a.Err, what)
 	r.said[what] = fmt.Sprint(a.Header) + string(a.Body)
 	return a
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "pinion/httpd/oip/grpc/inferencepb"
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -23,9 +24,7 @@ func TestSeveralGRPC_GRPCChoosesModel(t *testing.T) {
 				Name: "text", Datatype: "BYTES", Shape: []int64{1},
 				Contents: &pb.InferTensorContents{BytesContents: [][]byte{[]byte("x")}},
 			}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		if out := string(got.GetOutputs()[0].GetContents().GetBytesContents()[0]); got.GetModelName() != name ||
 			!strings.Contains(out, name+" 3.") {
 			t.Errorf("%s answers %q as %s, want GetModelName %q and out with %q", name, out, got.GetModelName(), name,
@@ -38,7 +37,5 @@ func TestSeveralGRPC_GRPCChoosesModel(t *testing.T) {
 		t.Errorf("an unknown one: %v, want Code %v and err with %q", err, codes.NotFound, want)
 	}
 	page := string(s.Do(http.MethodGet, "/metrics", nil).Body)
-	if want := `pinion_grpc_requests_total{code="OK",method="ModelInfer"} 2`; !strings.Contains(page, want) {
-		t.Errorf("/metrics lacks %s, want it there", want)
-	}
+	assert.Contains(t, "/metrics", page, `pinion_grpc_requests_total{code="OK",method="ModelInfer"} 2`)
 }

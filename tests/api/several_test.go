@@ -78,9 +78,8 @@ func TestSeveral_Models(t *testing.T) {
 	}
 	var health struct{ Models map[string]string }
 	harness.Decode(t, s.Do(http.MethodGet, "/health-check", nil), &health)
-	if !maps.Equal(health.Models, map[string]string{"a": "READY", "b": "READY"}) {
-		t.Errorf("the health has %v, want %v", health.Models, map[string]string{"a": "READY", "b": "READY"})
-	}
+	assert.True(t, maps.Equal(health.Models, map[string]string{"a": "READY", "b": "READY"}),
+		"the health has %v, want %v", health.Models, map[string]string{"a": "READY", "b": "READY"})
 	health.Models = nil
 	if harness.Decode(t, s.Do(http.MethodGet, "/models/b/health-check", nil), &health); health.Models != nil {
 		t.Errorf("the health of one model has %v, want nil", health.Models)
@@ -189,9 +188,7 @@ func TestSeveral_MetricsAndLogsNameModel(t *testing.T) {
 		`pinion_http_requests_total{code="200",method="POST",model="b",route="/models/{name}/predictions"} 2`,
 		`pinion_workers{model="b",state="ready"} 1`,
 	} {
-		if !strings.Contains(page, line+"\n") {
-			t.Errorf("the page lacks %s: got %.300q, want it to contain %q", line, page, line+"\n")
-		}
+		assert.Contains(t, "the page with "+line, page, line+"\n")
 	}
 	seen := map[string]int{}
 	for _, line := range strings.Split(page, "\n") {
@@ -208,17 +205,13 @@ func TestSeveral_MetricsAndLogsNameModel(t *testing.T) {
 		"go_goroutines": "", "pinion_memory_used_bytes": "",
 		"process_open_fds": "",
 	} {
-		if !strings.Contains(page, "\n"+name+" "+number) {
-			t.Errorf("%s is not the server's: got %.300q, want it to contain %q", name, page, "\n"+name+" "+number)
-		}
+		assert.Contains(t, name+" not the server's", page, "\n"+name+" "+number)
 	}
 	line, ok := s.Log.First(func(l harness.Line) bool {
 		return l.Text == "serving" &&
 			strings.Contains(l.Raw, `"model":"b"`)
 	})
-	if !ok {
-		t.Errorf("no line of the log has the model: %+v: ok = false, want true", line)
-	}
+	assert.True(t, ok, "no line of the log has the model: %+v: ok = false, want true", line)
 	single := harness.Ready(t, harness.Options{Model: "echo.py:run"})
 	if page := string(single.Do(http.MethodGet, "/metrics", nil).Body); strings.Contains(page, "model=") {
 		t.Errorf(`with one model the page has the label: got %.300q, want no "model=" in it`, page)
@@ -271,10 +264,9 @@ func TestSeveral_DocumentsAndPagesAreModelsOwn(t *testing.T) {
 		t.Errorf("the document at the root has servers %v and %d paths, want none and those of loading and of gRPC's models",
 			root.Servers, len(root.Paths))
 	}
-	if len(b.Servers) != 1 || b.Servers[0].URL != "/models/b" || b.Info.Title != "b" {
-		t.Errorf(`b's document has servers %v, title %q, want len(Servers) 1, URL "/models/b" and Title b`, b.Servers,
-			b.Info.Title)
-	}
+	assert.EqualNow(t, "len(b.Servers)", len(b.Servers), 1)
+	assert.Equal(t, "b.Servers[0].URL", b.Servers[0].URL, "/models/b")
+	assert.Equal(t, "b.Info.Title", b.Info.Title, "b")
 	for path := range b.Paths { // each is there
 		path = strings.NewReplacer("{prediction_id}", "none").Replace(path)
 		if got := s.Do(http.MethodGet, "/models/b"+path, nil); got.Code == http.StatusNotFound &&
@@ -290,16 +282,13 @@ func TestSeveral_DocumentsAndPagesAreModelsOwn(t *testing.T) {
 	} {
 		body := string(s.Do(http.MethodGet, path, nil).Body)
 		for _, link := range links {
-			if !strings.Contains(body, link) {
-				t.Errorf("%s lacks %s, want it there", path, link)
-			}
+			assert.Contains(t, path, body, link)
 		}
 	}
 	var where map[string]string
 	harness.Decode(t, s.Do(http.MethodGet, "/models/b/", nil), &where)
-	if where["predictions_url"] != "/models/b/predictions" || where["shutdown_url"] != "" {
-		t.Errorf("b's discovery document is %v, want its own addresses, and none of a shutdown", where)
-	}
+	assert.Equal(t, `where["predictions_url"]`, where["predictions_url"], "/models/b/predictions")
+	assert.Equal(t, `where["shutdown_url"]`, where["shutdown_url"], "")
 }
 
 // TestSeveral_TokensOfSeveralModels: what needs no token at the root needs none below a model either, and the list

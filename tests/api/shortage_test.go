@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"os"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -53,9 +53,7 @@ func TestShortageOfProcesses_IsWaitedOut(t *testing.T) {
 				t.Skip("no control group can be made")
 			}
 			allow := func(what string) {
-				if err := os.WriteFile(limit, []byte(what), 0); err != nil {
-					t.Fatal(err)
-				}
+				assert.NoError(t, os.WriteFile(limit, []byte(what), 0))
 			}
 			s := harness.Ready(t, harness.Options{Model: "dying.py", Wrap: enter})
 			// The front itself needs no more threads then: Go keeps those that it has had.
@@ -68,9 +66,7 @@ func TestShortageOfProcesses_IsWaitedOut(t *testing.T) {
 				return nil
 			})
 			fronts, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", s.PID))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			allow(strconv.Itoa(len(fronts) + threads)) // those that there are may stay
 			harness.SendSignal(t, s.Worker(), syscall.SIGKILL)
 			// As many as would have ended a server whose model dies.
@@ -81,9 +77,7 @@ func TestShortageOfProcesses_IsWaitedOut(t *testing.T) {
 				}
 				return s.Log.Count("worker not started: the server tries again") >= 5
 			})
-			if last := s.Health().Workers[0].LastExit; !strings.Contains(last, "resource temporarily unavailable") {
-				t.Errorf("got the last exit %q, want what is missing", last)
-			}
+			assert.Contains(t, "the last", s.Health().Workers[0].LastExit, "resource temporarily unavailable")
 			allow("max")
 			s.WaitHealth("READY")
 			s.Succeed(harness.Input{})

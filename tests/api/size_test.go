@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -12,14 +13,10 @@ import (
 func TestSize_LinkerLeavesOutUnusedMethods(t *testing.T) {
 	t.Parallel()
 	file, err := elf.Open(harness.Binary(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer file.Close()
 	symbols, err := file.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	found := false
 	for _, s := range symbols {
 		found = found || s.Name == "main.main"
@@ -27,7 +24,5 @@ func TestSize_LinkerLeavesOutUnusedMethods(t *testing.T) {
 			t.Error("the binary holds text/template's Execute, want it without: see -ldflags=-dumpdep for who calls it")
 		}
 	}
-	if !found {
-		t.Error("main.main is not among the symbols, so that nothing was tested: found = false, want true")
-	}
+	assert.True(t, found, "main.main is not among the symbols, so that nothing was tested: found = false, want true")
 }

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -22,9 +23,7 @@ func TestStartScript_OfCogStartsServer(t *testing.T) {
 		"PORT=0",
 		"LOG_FORMAT=json", "COG_PREDICT_TYPE_STUB=run.py:run", "TMPDIR="+harness.ShortTempDir(t))
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatalf("start the server: %v", err)
-	}
+	assert.NoError(t, cmd.Start(), "start the server")
 	ended := make(chan struct{})
 	go func() {
 		_ = cmd.Wait() // ProcessState says how it ended
@@ -57,7 +56,5 @@ func TestStartScript_OfCogStartsServer(t *testing.T) {
 			return false
 		}
 	})
-	if !cmd.ProcessState.Success() {
-		t.Errorf("the server ended with %v, want Success true:\n%s", cmd.ProcessState, log)
-	}
+	assert.True(t, cmd.ProcessState.Success(), "the server ended with %v, want Success true:\n%s", cmd.ProcessState, log)
 }

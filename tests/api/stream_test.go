@@ -27,18 +27,14 @@ func subscribe(t *testing.T, s *harness.Server, id, body string, receiveBuffer i
 	t.Helper()
 	conn := s.Dial()
 	if receiveBuffer > 0 {
-		if err := conn.(*net.TCPConn).SetReadBuffer(receiveBuffer); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, conn.(*net.TCPConn).SetReadBuffer(receiveBuffer))
 	}
 	_ = conn.SetDeadline(time.Now().Add(time.Minute)) // one that hangs fails its test
 	fmt.Fprintf(conn, "PUT /predictions/%s HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nContent-Type: application/json\r\n"+
 		"Content-Length: %d\r\n\r\n%s", id, len(body), body)
 	reader := bufio.NewReader(conn)
 	answer, err := http.ReadResponse(reader, nil)
-	if err != nil {
-		t.Fatalf("subscribe: %v", err)
-	}
+	assert.NoError(t, err, "subscribe")
 	return &subscriber{conn, answer, bufio.NewReader(answer.Body)}
 }
 

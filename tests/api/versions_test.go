@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -70,9 +71,7 @@ func TestVersions_Shares(t *testing.T) {
 	harness.WriteFile(t, file, versionsText+"traffic: {ocr@1: 90, ocr@2: 20}\n")
 	s.Signal(syscall.SIGHUP)
 	mistake := s.WaitLog("the file of models has a mistake: nothing changes")
-	if want := file + ":5: traffic: the shares of ocr add up to 110: must be 100"; !strings.Contains(mistake.Raw, want) {
-		t.Errorf("got %s, want %s", mistake.Raw, want)
-	}
+	assert.Contains(t, "mistake.Raw", mistake.Raw, file+":5: traffic: the shares of ocr add up to 110: must be 100")
 	wantShares(t, s, 25, 75)
 	harness.WriteFile(t, file, versionsText+"traffic: {ocr@2: 100}\n")
 	s.Signal(syscall.SIGHUP)
@@ -86,9 +85,7 @@ func TestVersions_Shares(t *testing.T) {
 		`pinion_predictions_total{mode="sync",model="ocr",model_version="2",`,
 		`pinion_workers{model="other",state="ready"} 1`,
 	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("/metrics lacks %s, want it there", want)
-		}
+		assert.Contains(t, "/metrics", page, want)
 	}
 }
 

@@ -13,8 +13,13 @@ type failures struct {
 	said string
 }
 
-func (f *failures) Errorf(format string, args ...any) { f.said += fmt.Sprintf("error "+format, args...) }
-func (f *failures) Fatalf(format string, args ...any) { f.said += fmt.Sprintf("fatal "+format, args...) }
+func (f *failures) Errorf(format string, args ...any) {
+	f.said += fmt.Sprintf("error "+format, args...)
+}
+
+func (f *failures) Fatalf(format string, args ...any) {
+	f.said += fmt.Sprintf("fatal "+format, args...)
+}
 
 // TestAssert_SaysGotAndWant: each check fails for what is wrong, and for nothing else.
 func TestAssert_SaysGotAndWant(t *testing.T) {

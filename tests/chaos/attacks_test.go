@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	pb "pinion/httpd/oip/grpc/inferencepb"
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 	"pinion/tests/rawgrpc"
 )
@@ -99,9 +100,7 @@ func dialed(t *testing.T, s *harness.Server, n int, text string) (conns []net.Co
 	from := net.Dialer{LocalAddr: rawgrpc.Address()}
 	for range n {
 		conn, err := from.Dial("tcp", harness.Host(s))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		t.Cleanup(func() { conn.Close() })
 		_, _ = io.WriteString(conn, text) // it may have been closed already
 		conns = append(conns, conn)
@@ -126,9 +125,7 @@ func TestAttacks_OthersAreServed(t *testing.T) {
 	t.Parallel()
 	dir := harness.NewFolder(t, "b/run.py", "def run() -> str:\n    return 'loaded'\n",
 		"pinion.yaml", "models: {a: {path: a, concurrency: 4}, b: {path: b, load: on-demand}}\n")
-	if err := os.CopyFS(filepath.Join(dir, "a"), os.DirFS("models")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.CopyFS(filepath.Join(dir, "a"), os.DirFS("models")))
 	harness.WriteFile(t, filepath.Join(dir, "a", "cog.yaml"), "run: chaos.py:TaskStream\n")
 	o := harness.Options{
 		Dir: dir, Models: []string{"--config", filepath.Join(dir, "pinion.yaml")}, CutsOff: true,

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -179,9 +180,7 @@ func (c *collectorScene) within(before collectorSample, state string) {
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.77:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer ln.Close()
 	return ln.Addr().String()
 }
@@ -200,9 +199,7 @@ type collectorPort struct {
 func (p *collectorPort) listen() {
 	p.t.Helper()
 	ln, err := net.Listen("tcp", p.address)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	assert.NoError(p.t, err)
 	p.ln = ln
 }
 

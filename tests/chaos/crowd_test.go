@@ -124,9 +124,7 @@ func (c *crowd) end() {
 		}
 	}
 	for _, token := range c.succeeded {
-		if runs[token] != 1 {
-			c.t.Errorf("the job of %s ran %d times, want once", token, runs[token])
-		}
+		assert.Equal(c.t, "the job of "+token+": its runs", runs[token], 1)
 	}
 	c.t.Logf("%d jobs succeeded, %d ended, %d were lost", len(c.succeeded), c.done.Load(), c.lost.Load())
 }

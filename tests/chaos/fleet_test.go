@@ -97,9 +97,7 @@ func newFleet(t *testing.T, seed uint64) *fleet {
 	if err == nil {
 		f.journal, err = os.Create(filepath.Join(t.TempDir(), "journal.jsonl"))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { f.journal.Close() })
 	for range 3 {
 		f.servers = append(f.servers, f.serve())

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -74,9 +75,7 @@ type journal struct {
 func newJournal(t testing.TB, name string) *journal {
 	t.Helper()
 	file, err := os.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return &journal{name: name, file: file, out: bufio.NewWriter(file)}
 }
 
@@ -105,9 +104,7 @@ func (j *journal) close(t testing.TB) {
 	if err := j.file.Close(); j.err == nil {
 		j.err = err
 	}
-	if j.err != nil {
-		t.Fatalf("write journal: %v", j.err)
-	}
+	assert.NoError(t, j.err, "write journal")
 }
 
 // now returns the monotonic clock, in nanoseconds: what Python's time.monotonic_ns() tells, too.

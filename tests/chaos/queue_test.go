@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -51,9 +52,7 @@ func jumpingClocks(t *testing.T) {
 				c.end()
 				t.Skip(err)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			c.enter("after a jump by "+by.String(), false)
 			c.more(5 * honest)
 		}

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -38,9 +39,7 @@ func shortages(t *testing.T) []shortage {
 		setLimit(t, limit, "1000") // the server counts on it from its start on
 		list = append(list, shortage{"processes", func(t *testing.T, s *harness.Server) func() {
 			now, err := strconv.Atoi(strings.TrimSpace(harness.ReadFile(t, filepath.Join(filepath.Dir(limit), "pids.current"))))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			worker := s.Worker()
 			threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", worker)) // a fixed pattern
 			setLimit(t, limit, strconv.Itoa(now-len(threads)))
@@ -55,9 +54,7 @@ func shortages(t *testing.T) []shortage {
 
 func setLimit(t *testing.T, file, value string) {
 	t.Helper()
-	if err := os.WriteFile(file, []byte(value), 0); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(file, []byte(value), 0))
 }
 
 // crashes crashes workers until the server starts none for a while. No other client has a success meanwhile.

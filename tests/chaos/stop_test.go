@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -74,9 +75,8 @@ func TestStop_UnderLoad(t *testing.T) {
 					_, named := s.Log.First(func(line harness.Line) bool {
 						return line.PredictionID == fmt.Sprint("told", i) && strings.Contains(line.Raw, `"event":"completed"`)
 					})
-					if !named {
-						t.Errorf("the log does not name the webhook to %s that was given up: named = false, want true", receiver)
-					}
+					assert.True(t, named,
+						"the log does not name the webhook to %s that was given up: named = false, want true", receiver)
 				}
 			})
 		}

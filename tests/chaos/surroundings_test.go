@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -21,9 +22,7 @@ func (g *rig) copyBinary() string {
 	if err == nil {
 		err = os.WriteFile(g.binary, text, 0o755)
 	}
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	assert.NoError(g.t, err)
 	return g.binary
 }
 

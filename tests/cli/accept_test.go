@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -49,8 +50,6 @@ func TestAccept_BothFromModelThatStreams(t *testing.T) {
 		"application/json, text/event-stream;q=0.9": "application/json",
 		"text/event-stream, application/json;q=0.9": "text/event-stream",
 	} {
-		if got := s.Create(`{"input":{}}`, "Accept", accept).Header.Get("Content-Type"); got != want {
-			t.Errorf("Accept: %s: got %s, want %s", accept, got, want)
-		}
+		assert.Equal(t, "Accept: "+accept, s.Create(`{"input":{}}`, "Accept", accept).Header.Get("Content-Type"), want)
 	}
 }

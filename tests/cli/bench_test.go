@@ -106,9 +106,7 @@ func TestCLIBench_DrawsOnTerminal(t *testing.T) {
 	term := harness.NewTerminal(t)
 	cmd, _, _ := c.Start(t, append([]string{"bench"}, short...)...)
 	cmd.Stdout = term.Program
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, cmd.Run())
 	harness.Eventually(t, "the histogram is drawn", func() bool {
 		return strings.Count(term.String(), " ms  ") >= 12 && strings.Contains(term.String(), "█")
 	})
@@ -146,9 +144,7 @@ func TestBench_CLIBenchIsInterrupted(t *testing.T) {
 		info, err := os.Stat(marks)
 		return err == nil && info.Size() > 10
 	})
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, cmd.Process.Signal(syscall.SIGINT))
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, stderr)
 	}

@@ -17,9 +17,7 @@ func TestBuild_TakesCogsOptions(t *testing.T) {
 	programs := t.TempDir()
 	script := "#!/bin/sh\n[ \"$1\" != build ] || echo \"builder got: $*\"\n"
 	for _, name := range []string{"docker", "podman"} {
-		if err := os.WriteFile(filepath.Join(programs, name), []byte(script), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(filepath.Join(programs, name), []byte(script), 0o700))
 	}
 	c := harness.CLI{
 		Dir: harness.NewFolder(t, "cog.yaml", "run: run.py:run\n", "run.py", "def run(name: str) -> str:\n    return name\n",

@@ -115,7 +115,5 @@ func TestCLI_InitOverwritesNothing(t *testing.T) {
 func interrupted(t testing.TB, cmd *exec.Cmd) {
 	t.Helper()
 	_ = cmd.Wait() // ProcessState says how it ended
-	if cmd.ProcessState.ExitCode() != 130 {
-		t.Errorf("it ended with %v, want ExitCode 130", cmd.ProcessState)
-	}
+	assert.Equal(t, fmt.Sprintf("it ended with %v", cmd.ProcessState), cmd.ProcessState.ExitCode(), 130)
 }

@@ -82,9 +82,7 @@ func TestFailFast_IsSaidByFlagOrVariable(t *testing.T) {
 	cmd, term := serveOnTerminal(t, dir, "--fail-fast=false")
 	harness.Eventually(t, "the setup has failed",
 		func() bool { return strings.Contains(term.Shown(), "no worker will be started in its place") })
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, cmd.Process.Signal(syscall.SIGINT))
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("it had ended before: %v", err)
 	}

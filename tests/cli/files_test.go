@@ -103,9 +103,7 @@ func TestFiles_CLIFilesWithinOutputsAreWritten(t *testing.T) {
 			t.Parallel()
 			run := harness.CLI{Dir: harness.NewFolder(t, "run.py", treeModel, "there/keep", "")}
 			got := run.Run(t, append([]string{"predict", "--predictor", "run.py:" + c.function}, c.args...)...)
-			if got.Code != 0 {
-				t.Fatalf("it ended with %d: %s, want 0", got.Code, got.Stderr)
-			}
+			assert.EqualNow(t, "exit code: "+got.Stderr, got.Code, 0)
 			if c.stdout != "" {
 				harness.EqualJSON(t, "stdout", json.RawMessage(got.Stdout), c.stdout)
 			} else if got.Stdout != "" {

@@ -86,14 +86,10 @@ func helpOnTerminal(t *testing.T, width int, args ...string) string {
 	t.Helper()
 	term := harness.NewTerminal(t)
 	size := &unix.Winsize{Col: uint16(width), Row: 24}
-	if err := unix.IoctlSetWinsize(int(term.User.Fd()), unix.TIOCSWINSZ, size); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, unix.IoctlSetWinsize(int(term.User.Fd()), unix.TIOCSWINSZ, size))
 	cmd := exec.Command(harness.Binary(t), args...)
 	cmd.Env, cmd.Stdout = harness.BareEnv(), term.Program
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, cmd.Run())
 	harness.Eventually(t, "all is shown", func() bool { return strings.Contains(term.Shown(), "\nDocumentation: docs/") })
 	return term.Shown()
 }

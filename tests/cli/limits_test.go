@@ -77,9 +77,7 @@ func TestCLI_EndlessFilesAreRefused(t *testing.T) {
 		case "tokens":
 			args = append(args, "--port", "0", "--auth-token-file", name)
 		}
-		if err := os.Symlink("/dev/zero", filepath.Join(c.Dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.Symlink("/dev/zero", filepath.Join(c.Dir, name)))
 		got := c.Run(t, args...)
 		if got.Code == 0 || !strings.Contains(got.Stdout+got.Stderr, "larger than") {
 			t.Errorf(`%s: got %d, %.400s, want not 0 and a text with "larger than"`, name, got.Code, got.Stdout+got.Stderr)

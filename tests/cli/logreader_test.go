@@ -41,9 +41,7 @@ func socketPath(t *testing.T) string { return "unix:" + filepath.Join(harness.Sh
 func stoppedReader(t *testing.T) (write *os.File, read *os.File) {
 	t.Helper()
 	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { read.Close(); write.Close() })
 	return write, read
 }
@@ -141,9 +139,7 @@ func TestLogReader_LogOnStoppedTerminal(t *testing.T) {
 		Dir: harness.NewFolder(t, "run.py", loudModel), Host: socketPath(t),
 		Output: term.Program,
 	})
-	if err := unix.IoctlSetInt(int(term.Program.Fd()), unix.TCXONC, unix.TCOOFF); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, unix.IoctlSetInt(int(term.Program.Fd()), unix.TCXONC, unix.TCOOFF))
 	s.Succeed(harness.Input{"kilobytes": 1 << 10})
 	assert.Equal(t, "health", s.Health().Status, "READY")
 	s.Signal(syscall.SIGTERM)
@@ -178,9 +174,7 @@ func TestLogreader_BatchingLogReaderLeaves(t *testing.T) {
 			return err == nil || len(ended) > 0
 		})
 	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	if err := <-ended; err != nil {
 		t.Errorf("it ended with %v", err)
 	}

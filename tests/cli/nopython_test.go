@@ -54,9 +54,7 @@ func libraryFolders(t *testing.T, base, version string) []string {
 	var folders []string
 	for _, pattern := range []string{base + "/lib", "/usr/lib/*-linux-gnu", "/usr/lib64", "/usr/local/lib"} {
 		found, err := filepath.Glob(filepath.Join(pattern, "libpython"+version+".so*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		for _, path := range found {
 			if dir := filepath.Dir(path); !slices.Contains(folders, dir) {
 				folders = append(folders, dir)

@@ -90,9 +90,8 @@ func TestPredict_CLIPredictInEachPython(t *testing.T) {
 		c := asker(t)
 		c.Python = python.Path
 		got := c.Run(t, "predict", "-i", "how=text")
-		if got.Code != 0 || got.Stdout != "a text\n" {
-			t.Errorf("ended with %d and %q, want 0 and %q", got.Code, got.Stdout, "a text\n")
-		}
+		assert.Equal(t, "Code", got.Code, 0)
+		assert.Equal(t, "Stdout", got.Stdout, "a text\n")
 		assert.Contains(t, "stderr", got.Stderr, "setting up\n", "predicting text\n")
 	})
 }
@@ -107,9 +106,8 @@ func TestPredict_CLIPredictGivesValuesTheirTypes(t *testing.T) {
 	want := `{"n":3,"ratio":2.0,"flag":true,"size":"m","numbers":[1,2],"names":["7"],"file":"from a file","secret":"a=b",
 		"either":5,"extra":{"a":[1]},"maybe":null}`
 	harness.EqualJSON(t, "the output", []byte(got), want)
-	if !strings.HasPrefix(got, "{\n  \"n\": 3,\n") {
-		t.Errorf("it is not indented by two: %s, want it to start with %q", got, "{\n  \"n\": 3,\n")
-	}
+	assert.True(t, strings.HasPrefix(got, "{\n  \"n\": 3,\n"),
+		"it is not indented by two: %s, want it to start with %q", got, "{\n \"n\": 3,\n")
 	got = c.Good(t, "predict", ".", "-i", "how=all", "-i", "names=@name.txt", "-i", "numbers=[4, 5]", "-i", "either=x",
 		"-i", "maybe=7")
 	assert.Contains(t, "the output", got, `"numbers": [`, "4,", "5", `"from a file"`, `"either": "x"`, `"maybe": 7`)
@@ -167,9 +165,7 @@ func TestPredict_CLIPredictRefusesWrongInputsBeforeSetup(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			got := c.Bad(t, 2, append([]string{"predict"}, test.args...)...)
 			assert.Contains(t, "stderr", got, test.want...)
-			if strings.Contains(got, "setting up") {
-				t.Errorf("the model was set up, want no \"setting up\" in it:\n%s", got)
-			}
+			assert.False(t, strings.Contains(got, "setting up"), "the model was set up, want no \"setting up\" in it:\n%s", got)
 		})
 	}
 }
@@ -260,9 +256,7 @@ func TestPredict_CLIPredictIsCanceled(t *testing.T) {
 	cmd.Stderr = log
 	harness.StartCommand(t, cmd)
 	harness.Eventually(t, "the model predicts", func() bool { return strings.Contains(log.String(), "predicting wait") })
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, cmd.Process.Signal(syscall.SIGINT))
 	interrupted(t, cmd)
 	assert.Contains(t, "stderr", log.String(), "predicting wait", "cleaned up", "Prediction canceled")
 }
@@ -286,9 +280,7 @@ func TestCLIPredict_AsksServer(t *testing.T) {
 	cmd, _, stderr := c.Start(t, "predict", at, "-i", "how=wait")
 	harness.StartCommand(t, cmd)
 	s.WaitLog("predicting wait")
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, cmd.Process.Signal(syscall.SIGINT))
 	interrupted(t, cmd)
 	assert.Contains(t, "stderr", stderr.String(), "cleaned up", "Prediction canceled")
 }
@@ -299,9 +291,8 @@ func TestPredict_CLITrain(t *testing.T) {
 		"def run() -> int: ...\n",
 		"train.py", "def train(epochs: int) -> str:\n    print('training')\n    return f'trained {epochs}'\n")}
 	got := c.Run(t, "train", "-i", "epochs=3")
-	if got.Code != 0 || got.Stdout != "trained 3\n" {
-		t.Errorf("it gives %+v, want Code 0 and Stdout %q", got, "trained 3\n")
-	}
+	assert.Equal(t, "Code", got.Code, 0)
+	assert.Equal(t, "Stdout", got.Stdout, "trained 3\n")
 	assert.Contains(t, "a missing input", c.Bad(t, 2, "train"), `missing required input "epochs"`)
 	assert.Contains(t, "no train function", asker(t).Bad(t, 2, "train"), "has no train function")
 }

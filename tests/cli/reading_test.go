@@ -184,9 +184,7 @@ func TestCLIReading_SaysWhatImportDiedOf(t *testing.T) {
 func allEnded(t *testing.T, pids []int) {
 	t.Helper()
 	for _, pid := range pids {
-		if harness.Alive(pid) {
-			t.Errorf("process %d runs after the command's end, want harness.Alive(pid) false", pid)
-		}
+		assert.False(t, harness.Alive(pid), "process %d runs after the command's end, want harness.Alive(pid) false", pid)
 	}
 }
 
@@ -196,19 +194,13 @@ func startedProcesses(t *testing.T, dir string, said *bytes.Buffer) (pids []int)
 	file := filepath.Join(dir, "pids")
 	harness.Eventually(t, "the import", func() bool { _, err := os.Stat(file); return err == nil })
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err, said)
-	}
+	assert.NoError(t, err, said)
 	for _, field := range strings.Fields(string(text)) {
 		pid, err := strconv.Atoi(field)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		pids = append(pids, pid)
 	}
-	if len(pids) != 4 {
-		t.Fatalf("the model wrote %q: got %d, want 4", text, len(pids))
-	}
+	assert.EqualNow(t, fmt.Sprintf("the model wrote %q", text), len(pids), 4)
 	t.Cleanup(func() {
 		for _, pid := range pids {
 			if harness.Alive(pid) && strings.Contains(harness.CommandLine(pid), "python") {

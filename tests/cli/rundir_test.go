@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -43,9 +44,7 @@ const helloURL = "data:text/plain,hello"
 func runFolder(t *testing.T, s *harness.Server) string {
 	t.Helper()
 	found, _ := filepath.Glob(filepath.Join(s.Tmp, "pinion-run-*")) // a fixed pattern
-	if len(found) != 1 {
-		t.Fatalf("run folders: %q, want 1", found)
-	}
+	assert.EqualNow(t, fmt.Sprintf("run folders: %q", found), len(found), 1)
 	return found[0]
 }
 
@@ -63,9 +62,7 @@ func TestRunDir_RunFolderIsRemoved(t *testing.T) {
 	s.WaitLog("waiting")
 	remove := func() {
 		t.Helper()
-		if err := os.RemoveAll(runFolder(t, s)); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.RemoveAll(runFolder(t, s)))
 	}
 	remove()
 	after := s.Begin("after", harness.Input{"file": helloURL})
@@ -96,9 +93,7 @@ func TestRunDir_FolderOfOutputsIsRemoved(t *testing.T) {
 	open := harness.MakeFIFO(t, s.Dir, "gate")
 	answer := s.Begin("in use", harness.Input{"gate": true})
 	s.WaitLog("waiting")
-	if err := os.RemoveAll(runFolder(t, s)); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.RemoveAll(runFolder(t, s)))
 	open()
 	a := harness.Receive(t, answer)
 	harness.WantStatus(t, "the one whose folder was removed", a, "failed")
@@ -115,9 +110,7 @@ func TestRunDir_RunFolderWithoutCache(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(runFolder(t, s), "sdk")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.RemoveAll(runFolder(t, s)); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.RemoveAll(runFolder(t, s)))
 	before := s.Worker()
 	harness.SendSignal(t, before, syscall.SIGKILL)
 	harness.Eventually(t, "another worker is ready", func() bool {
@@ -132,9 +125,7 @@ func TestRunDir_RunFolderIsLocked(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "echo.py:run"})
 	f, err := os.Open(runFolder(t, s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer f.Close()
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != syscall.EWOULDBLOCK {
 		t.Errorf("the folder can be locked: %v, want %v", err, syscall.EWOULDBLOCK)

@@ -100,9 +100,7 @@ func TestServers_RunFolderIsRemoved(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Dir: harness.NewFolder(t, "run.py", copyingModel)})
 	c := harness.CLI{Env: []string{"TMPDIR=" + s.Tmp}}
-	if err := os.RemoveAll(runFolder(t, s)); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.RemoveAll(runFolder(t, s)))
 	assert.Equal(t, "without its folder", len(listServers(t, c)), 0)
 	s.Succeed(harness.Input{"file": helloURL})
 	assert.Equal(t, "with its folder", len(listServers(t, c)), 1)
@@ -117,9 +115,7 @@ func TestServers_LeftoversAreNotListed(t *testing.T) {
 		fmt.Sprintf(`{"pid": %d, "address": "http://127.0.0.1:1"}`, os.Getpid()), `{"pid": -1}`, `{"pid": 0}`, "{", "",
 	} {
 		dir := filepath.Join(tmp, fmt.Sprint("pinion-run-", i))
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.Mkdir(dir, 0o700))
 		for name, content := range map[string]string{"server.json": text, "lock": ""} {
 			harness.WriteFile(t, filepath.Join(dir, name), content)
 		}
@@ -172,9 +168,7 @@ class Runner(BaseRunner):
 `), Env: []string{"TMPDIR=" + tmp}}
 	server, _, _ := c.Start(t, "serve", "-p", "0", "--log-format", "console")
 	log, err := os.Create(filepath.Join(c.Dir, "server.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer log.Close()
 	server.Stderr = log
 	harness.StartCommand(t, server)

@@ -21,9 +21,7 @@ func inFolder(t *testing.T, dir string, words ...string) string {
 	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a",
 		"GIT_COMMITTER_EMAIL=a@b")
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %v\n%s", words, err, out)
-	}
+	assert.NoError(t, err, words, out)
 	return strings.TrimSpace(string(out))
 }
 
@@ -44,9 +42,7 @@ func TestStamp_BuildOfCleanCloneSaysItsCommit(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(clone, name), text, 0o755)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 	}
 	inFolder(t, clone, "git", "commit", "-q", "--allow-empty", "-am", "build")
 	commit := inFolder(t, clone, "git", "rev-parse", "--short=12", "HEAD")
@@ -66,9 +62,7 @@ func TestStamp_BuildOfCleanCloneSaysItsCommit(t *testing.T) {
 	is("after a build", false)
 	later := time.Now().Add(time.Hour)
 	for _, name := range []string{"go.mod", "README.md", "cmd/pinion/main.go"} {
-		if err := os.Chtimes(filepath.Join(clone, name), later, later); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.Chtimes(filepath.Join(clone, name), later, later))
 	}
 	is("touched files", false)
 	copied := clone + "-copied"

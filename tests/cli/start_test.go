@@ -18,9 +18,7 @@ func TestStart_PythonThatCannotServeIsRefusedBeforeAnythingListens(t *testing.T)
 	python := harness.AnyPython(t)
 	script := func(name, text string) string {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(path, []byte(text), 0o755))
 		return path
 	}
 	// A stand-in answers the question that the locator asks an interpreter that is not an ELF file.
@@ -115,9 +113,7 @@ func TestStart_ServesOnUnixSocket(t *testing.T) {
 	path := filepath.Join(harness.ShortTempDir(t), "socket")
 	// One that a dead server left: a socket file without a listener.
 	old, err := net.ListenUnix("unix", &net.UnixAddr{Name: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	old.SetUnlinkOnClose(false)
 	old.Close()
 	s := harness.Ready(t, harness.Options{Model: "echo.py:run", Host: "unix:" + path})
@@ -134,17 +130,14 @@ func TestStart_ServesOnUnixSocket(t *testing.T) {
 func TestStart_PortThatIsTakenEndsStart(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer taken.Close()
 	_, port, _ := net.SplitHostPort(taken.Addr().String()) // it is one of net's own
 	code, text := harness.Refused(t, harness.Options{Model: "echo.py:run", Args: []string{"--port", port}})
 	owner := fmt.Sprintf("process %d (%s", os.Getpid(), harness.CommandLine(os.Getpid())[:20])
 	for _, want := range []string{port, "in use", owner, "-p 0", "PORT="} {
-		if code != 1 || !strings.Contains(text, want) {
-			t.Errorf("exit code %d, and no %q in %s, want 1 and a text with %q", code, want, text, want)
-		}
+		assert.Equal(t, "code", code, 1)
+		assert.Contains(t, "text", text, want)
 	}
 	// taken has the port of another address: it is not what is in the way.
 	const alone = "127.9.9.9" // where no other test listens
@@ -160,15 +153,11 @@ func TestStart_OnlyRunFoldersAreRemoved(t *testing.T) {
 	hourAgo := time.Now().Add(-time.Hour)
 	folder := func(name string, files ...string) string {
 		path := filepath.Join(tmp, name)
-		if err := os.Mkdir(path, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.Mkdir(path, 0o700))
 		for _, file := range files {
 			harness.WriteFile(t, filepath.Join(path, file), "")
 		}
-		if err := os.Chtimes(path, hourAgo, hourAgo); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.Chtimes(path, hourAgo, hourAgo))
 		return path
 	}
 	stay := []string{
@@ -199,9 +188,7 @@ func TestStart_RunFolderOfKilledServerIsRemovedByNext(t *testing.T) {
 	}
 	first := harness.Ready(t, harness.Options{Model: "echo.py:run", Tmp: tmp})
 	left := folders()
-	if len(left) != 1 {
-		t.Fatalf("run folders: %q, want 1", left)
-	}
+	assert.EqualNow(t, fmt.Sprintf("run folders: %q", left), len(left), 1)
 	second := harness.Ready(t, harness.Options{Model: "echo.py:run", Tmp: tmp})
 	if got := len(folders()); got != 2 {
 		t.Errorf("the second server removed a folder in use: %q: got %d, want 2", folders(), got)
@@ -238,9 +225,7 @@ func TestStart_CachedPackageIsUsedOnlyWhereItCanBeTrusted(t *testing.T) {
 	cache := t.TempDir()
 	serve(cache)
 	cached, _ := filepath.Glob(filepath.Join(cache, "pinion", "*", "cog", "__init__.py")) // a fixed pattern
-	if len(cached) != 1 {
-		t.Fatalf("kept are %q, want 1", cached)
-	}
+	assert.EqualNow(t, fmt.Sprintf("kept are %q", cached), len(cached), 1)
 	harness.WriteFile(t, cached[0], "raise SystemExit('changed')\n")
 	serve(cache)
 }

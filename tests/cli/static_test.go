@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -166,9 +165,7 @@ func TestCLIStatic_ReadingIsFencedByKernel(t *testing.T) {
 			t.Errorf("it ended with %d, and said, want Code 0, Stderr empty and Stdout without \"LEAK\"\n%s%s", got.Code,
 				got.Stdout, got.Stderr)
 		}
-		if after := filesBelow(t, c.Dir); !slices.Equal(before, after) {
-			t.Errorf("there were %q, and now there are %q, want the same", before, after)
-		}
+		assert.EqualSlices(t, "there", before, filesBelow(t, c.Dir))
 		for _, file := range []string{"/dev/shm/" + shared, "/dev/shm/sem." + shared} {
 			if os.Remove(file) == nil {
 				t.Errorf("it made %s, want an error", file)
@@ -190,9 +187,7 @@ func TestStatic_CLIStaticReadingLeavesNoTrace(t *testing.T) {
 		before := filesBelow(t, dir)
 		assert.Contains(t, "the input", c.Good(t, "schema", "--static", "--input"), `"default": 3`, `"default": 4`,
 			`"default": "x"`)
-		if after := filesBelow(t, dir); !slices.Equal(before, after) {
-			t.Errorf("there were %q, and now there are %q, want the same", before, after)
-		}
+		assert.EqualSlices(t, "there", before, filesBelow(t, dir))
 		c.Good(t, "check", "--execute")
 		if after := filesBelow(t, dir); len(after) < len(before)+30 {
 			t.Errorf("an import makes too little for this test to say much: %q, want at least %d", after, len(before)+30)
@@ -207,9 +202,7 @@ func filesBelow(t testing.TB, dir string) (found []string) {
 		found = append(found, path)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return found
 }
 
@@ -224,9 +217,7 @@ func TestStatic_CLIStaticReadingEndsWithItsProcesses(t *testing.T) {
 			harness.StartCommand(t, cmd)
 			harness.Eventually(t, "three processes: between, Python, and its child",
 				func() bool { return len(readersIn(c.Dir)) == 3 })
-			if err := cmd.Process.Signal(sig); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, cmd.Process.Signal(sig))
 			_ = cmd.Wait()
 			if code := cmd.ProcessState.ExitCode(); sig != syscall.SIGKILL {
 				if left := readersIn(c.Dir); code != 130 || len(left) > 0 {

@@ -83,9 +83,7 @@ func logsAppear(t *testing.T, c harness.CLI, open func(), terminals int, args ..
 	if terminals == 0 {
 		name := filepath.Join(t.TempDir(), "stderr")
 		file, err := os.Create(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		defer file.Close()
 		cmd.Stderr, seen = file, func() string { return harness.ReadFile(t, name) }
 	}
@@ -160,9 +158,7 @@ func tokensAppear(t *testing.T, c harness.CLI, open func(), args ...string) {
 	cmd.Stdout = term.Program
 	harness.StartCommand(t, cmd)
 	harness.Eventually(t, "the first token is there", func() bool { return strings.Contains(term.String(), "local-one ") })
-	if strings.Contains(term.String(), "two") {
-		t.Errorf(`the second is too: %q, want no "two" in it`, term)
-	}
+	assert.False(t, strings.Contains(term.String(), "two"), `the second is too: %q, want no "two" in it`, term)
 	open()
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v: %s", err, stderr)

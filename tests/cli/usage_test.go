@@ -93,9 +93,7 @@ func TestUsage_CLIWrongUsage(t *testing.T) {
 		t.Run(c.line+c.env, func(t *testing.T) {
 			t.Parallel()
 			got := harness.CLI{Dir: dir, Env: []string{c.env}}.Run(t, strings.Fields(c.line)...)
-			if strings.Count(got.Stderr, "\nSee docs/") != 1 {
-				t.Errorf("stderr %q, want it to end with one page of the documents", got.Stderr)
-			}
+			assert.Equal(t, "stderr "+got.Stderr, strings.Count(got.Stderr, "\nSee docs/"), 1)
 			if got.Code != 2 || got.Stdout != "" || !strings.Contains(got.Stderr, c.want) {
 				t.Errorf("exit code %d, stdout %q; want 2 and %q in %s", got.Code, got.Stdout, c.want, got.Stderr)
 			}

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 const (
@@ -24,9 +26,7 @@ func TestCluster_HelmChart(t *testing.T) {
 		t.Skip("./build.sh cluster builds a control plane and runs it")
 	}
 	dir := filepath.Join(os.Getenv("TMPDIR"), "chart") // the other test has its nodes' files beside it
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Mkdir(dir, 0o700))
 	t.Setenv("TMPDIR", dir)
 	c := &cluster{controlPlane: startControlPlane(t)}
 	c.definePrometheus()
@@ -74,9 +74,7 @@ func TestCluster_HelmChart(t *testing.T) {
 func (c *cluster) helm(verb string) string {
 	c.t.Helper()
 	page, err := os.ReadFile("../../docs/how-to/kubernetes.md")
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.NoError(c.t, err)
 	line := regexp.MustCompile(`(?m)^    helm install (.*)$`).FindSubmatch(page)
 	if line == nil {
 		c.t.Fatal("docs/how-to/kubernetes.md does not install the chart")

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -58,31 +59,23 @@ func TestCluster_ManifestsInCluster(t *testing.T) {
 func (c *cluster) makeGate() {
 	c.t.Helper()
 	gate, err := os.Create(filepath.Join(c.dir, "gate"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.NoError(c.t, err)
 	c.t.Cleanup(func() { gate.Close() })
 	c.gate = gate
-	if err := syscall.Flock(int(gate.Fd()), syscall.LOCK_EX); err != nil {
-		c.t.Fatal(err)
-	}
+	assert.NoError(c.t, syscall.Flock(int(gate.Fd()), syscall.LOCK_EX))
 }
 
 // open lets all predictions end.
 func (c *cluster) open() {
 	c.t.Helper()
-	if err := syscall.Flock(int(c.gate.Fd()), syscall.LOCK_UN); err != nil {
-		c.t.Fatal(err)
-	}
+	assert.NoError(c.t, syscall.Flock(int(c.gate.Fd()), syscall.LOCK_UN))
 }
 
 // startNodes starts three, with a disk on each for NATS.
 func (c *cluster) startNodes() {
 	c.t.Helper()
 	model, err := filepath.Abs("model")
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.NoError(c.t, err)
 	pinion, nats := harness.Binary(c.t), program(c.t, "nats-server")
 	served := func(ip string) image {
 		return image{
@@ -98,9 +91,7 @@ func (c *cluster) startNodes() {
 	})
 	for n := range 3 {
 		name := fmt.Sprint("disk-", n)
-		if err := os.Mkdir(filepath.Join(os.Getenv("TMPDIR"), name), 0o700); err != nil {
-			c.t.Fatal(err)
-		}
+		assert.NoError(c.t, os.Mkdir(filepath.Join(os.Getenv("TMPDIR"), name), 0o700))
 		c.api.must(http.MethodPost, "/api/v1/persistentvolumes", object{"metadata": object{"name": name}, "spec": object{
 			"capacity": object{"storage": "20Gi"}, "accessModes": []string{"ReadWriteOnce"},
 			"hostPath": object{"path": "/disks/" + name},
@@ -112,9 +103,7 @@ func (c *cluster) startNodes() {
 func (c *cluster) documented() (lines []string) {
 	c.t.Helper()
 	page, err := os.ReadFile("../../docs/how-to/scale-out.md")
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.NoError(c.t, err)
 	_, section, _ := strings.Cut(string(page), "\n## Kubernetes\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	loop := false
@@ -216,21 +205,15 @@ func (c *cluster) scalesTo(n int) {
 func (c *cluster) ask(method, path string, body any, headers ...string) (int, harness.Prediction) {
 	c.t.Helper()
 	text, err := json.Marshal(body)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.NoError(c.t, err)
 	request, err := http.NewRequest(method, "http://pinion-gateway:5000"+path, bytes.NewReader(text))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.NoError(c.t, err)
 	request.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.NoError(c.t, err)
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
 	var p harness.Prediction
@@ -247,9 +230,7 @@ func (c *cluster) backlog(classes map[string]int) (ids []string) {
 		for range n {
 			code, p := c.ask(http.MethodPost, "/predictions", object{"input": object{"token": class}}, "Prefer", "respond-async",
 				"Pinion-Priority", class)
-			if code != http.StatusAccepted {
-				c.t.Fatalf("a gateway answers %d %+v, want 202", code, p)
-			}
+			assert.EqualNow(c.t, fmt.Sprintf("a gateway's answer %+v", p), code, http.StatusAccepted)
 			ids = append(ids, p.ID)
 		}
 	}
@@ -287,9 +268,7 @@ func (c *cluster) evict(ids []string) {
 			return ""
 		})
 		list, err := c.api.pods("default")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		list = slices.DeleteFunc(list, func(p pod) bool { return p.Metadata.Labels[nameLabel] != name })
 		var codes []int
 		for _, p := range list[:2] {
@@ -298,9 +277,7 @@ func (c *cluster) evict(ids []string) {
 			}, nil)
 			codes = append(codes, code)
 		}
-		if !slices.Equal(codes, []int{http.StatusCreated, http.StatusTooManyRequests}) {
-			t.Errorf("evictions of two pods of %s: %d, want [201 429]", name, codes)
-		}
+		assert.EqualSlices(t, "evictions of two pods of "+name, codes, []int{http.StatusCreated, http.StatusTooManyRequests})
 		eventually(t, "another pod of "+name+" is there, and the evicted one is gone", func() string {
 			now, err := c.api.pods("default")
 			now = slices.DeleteFunc(now, func(p pod) bool {
@@ -351,9 +328,7 @@ func (c *cluster) nothingWentWrong(jobs int) {
 	c.noTrouble()
 	c.nodes.mu.Lock()
 	defer c.nodes.mu.Unlock()
-	if most := c.nodes.most["default/pinion"]; most != jobs {
-		c.t.Errorf("there were %d servers for %d jobs, want the same", most, jobs)
-	}
+	assert.Equal(c.t, "servers for jobs", c.nodes.most["default/pinion"], jobs)
 }
 
 // noTrouble: no pod outlived its grace period, and none ended by itself.

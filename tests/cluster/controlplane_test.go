@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // Where the parts of KEDA listen.
@@ -93,13 +95,9 @@ func (c *controlPlane) start(name string, args ...string) {
 func (c *controlPlane) startWith(name string, env []string, args ...string) {
 	c.t.Helper()
 	p, err := start(c.t, name, append(os.Environ(), env...), append([]string{program(c.t, name)}, args...)...)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.NoError(c.t, err)
 	c.t.Cleanup(func() {
-		if p.ended() {
-			c.t.Errorf("%s ended by itself: ended = true, want false", name)
-		}
+		assert.False(c.t, p.ended(), "%s ended by itself: ended = true, want false", name)
 		p.kill()
 	})
 }
@@ -107,9 +105,7 @@ func (c *controlPlane) startWith(name string, env []string, args ...string) {
 func (c *controlPlane) write(name, text string) string {
 	c.t.Helper()
 	file := filepath.Join(c.dir, name)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		c.t.Fatal(err)
-	}
+	assert.NoError(c.t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 
@@ -126,17 +122,13 @@ func (c *controlPlane) certify() (authority []byte) {
 	c.t.Helper()
 	issue := func(request, parent *x509.Certificate, signer *ecdsa.PrivateKey) ([]byte, *ecdsa.PrivateKey) {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		assert.NoError(c.t, err)
 		if signer == nil {
 			signer = key
 		}
 		request.NotBefore, request.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour)
 		der, err := x509.CreateCertificate(rand.Reader, request, parent, &key.PublicKey, signer)
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		assert.NoError(c.t, err)
 		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), key
 	}
 	ca := &x509.Certificate{
@@ -151,9 +143,7 @@ func (c *controlPlane) certify() (authority []byte) {
 		DNSNames:    []string{"localhost", "keda-operator.keda.svc.cluster.local", "keda-metrics-apiserver.keda.svc"},
 	}, ca, signer)
 	der, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.NoError(c.t, err)
 	c.write("ca.crt", string(authority))
 	c.write("tls.crt", string(cert))
 	c.write("tls.key", string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})))
@@ -175,9 +165,7 @@ func (c *controlPlane) startKEDA() {
 		c.kubectl("kubectl apply --server-side " + what)
 	}
 	authority, err := os.ReadFile(filepath.Join(c.dir, "ca.crt"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.NoError(c.t, err)
 	c.service("keda-operator", operatorIP, 9666, 9666)
 	c.service("keda-metrics-apiserver", adapterIP, 443, 6443)
 	c.api.must(http.MethodPatch, externalMetrics, object{"spec": object{"caBundle": authority}}, nil)
@@ -227,9 +215,7 @@ func (c *controlPlane) service(name, ip string, port, target int) {
 func (c *controlPlane) kubectl(line string) string {
 	c.t.Helper()
 	out, err := command(c.t, c.env, line)
-	if err != nil {
-		c.t.Fatalf("%s: %v\n%s", line, err, out)
-	}
+	assert.NoError(c.t, err, line, out)
 	c.t.Logf("%s\n%s", line, out)
 	return out
 }

@@ -78,9 +78,7 @@ func logs(t *testing.T) string {
 // keepLogs makes the folder of the logs. Where the test fails it shows the end of each.
 func keepLogs(t *testing.T) {
 	t.Helper()
-	if err := os.MkdirAll(logs(t), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.MkdirAll(logs(t), 0o755))
 	t.Cleanup(func() {
 		files, _ := filepath.Glob(filepath.Join(logs(t), "*")) // a fixed pattern
 		for _, file := range files {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"pinion/tests/assert"
 )
 
 // width is how many servers work at once: most of a script's time is waiting.
@@ -65,9 +67,7 @@ func bySize(groups map[string][]string) []string {
 // sentence that it holds.
 func serves(t *testing.T, script string) string {
 	file, err := os.Open(script)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer file.Close()
 	lines := bufio.NewScanner(file)
 	for first := true; lines.Scan(); first = false {

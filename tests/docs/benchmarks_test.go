@@ -3,6 +3,7 @@ package docs
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -34,9 +36,7 @@ func TestBenchmarks_PageOfBenchmarksNamesRowsThatExist(t *testing.T) {
 	page := harness.ReadFile(t, "../docs/reference/benchmarks.md")
 	program := `import sys; sys.path.insert(0, "../bench"); from lib.rows import ALL; print(*ALL)`
 	out, err := exec.Command(harness.AnyPython(t).Path, "-B", "-c", program).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	shown := regexp.MustCompile(`(?m)^    bench/run\.sh --rows (\S+)$`).FindAllStringSubmatch(page, -1)
 	rows := map[string]bool{}
 	for _, row := range strings.Fields(string(out)) {
@@ -49,9 +49,7 @@ func TestBenchmarks_PageOfBenchmarksNamesRowsThatExist(t *testing.T) {
 		rows[string(m[1])] = true
 	}
 	for row, there := range rows {
-		if !there {
-			t.Errorf("the page has nothing on the row %s: there = false, want true", row)
-		}
+		assert.True(t, there, "the page has nothing on the row %s: there = false, want true", row)
 	}
 }
 
@@ -65,9 +63,7 @@ func TestBenchmark_EndedLeavesNoServer(t *testing.T) {
 	bench.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
 	var said bytes.Buffer
 	bench.Stdout, bench.Stderr = &said, &said
-	if err := bench.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, bench.Start())
 	var servers, workers []int
 	harness.Eventually(t, "the benchmark has a server with a worker", func() bool {
 		servers, workers = children(bench.Process.Pid), nil
@@ -76,17 +72,13 @@ func TestBenchmark_EndedLeavesNoServer(t *testing.T) {
 		}
 		return len(workers) > 0
 	})
-	if err := bench.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, bench.Process.Signal(syscall.SIGTERM))
 	var ended *exec.ExitError
 	if err := bench.Wait(); !errors.As(err, &ended) || ended.ExitCode() != 128+int(syscall.SIGTERM) {
 		t.Errorf("got %v, want exit status 143: %s", err, said.String())
 	}
 	for _, pid := range append(servers, workers...) {
-		if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
-			t.Errorf("process %d: got %v, want it to be gone", pid, err)
-		}
+		assert.ErrorIs(t, fmt.Sprintf("process %d", pid), syscall.Kill(pid, 0), syscall.ESRCH)
 	}
 }
 

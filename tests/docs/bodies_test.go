@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -44,9 +45,7 @@ func TestBodies_ModelOfBodiesDocumentKeepsPredictionsApart(t *testing.T) {
 	}
 	wg.Wait()
 	entries, err := os.ReadDir(s.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, entry := range entries {
 		if !slices.Contains([]string{"run.py", "cog.yaml", "__pycache__"}, entry.Name()) {
 			t.Errorf("the model left %s in its folder, want nothing new there", entry.Name())

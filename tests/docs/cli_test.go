@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -35,13 +36,9 @@ func TestCLI_CommandsOfCLIDocumentWork(t *testing.T) {
 		harness.WriteFile(t, filepath.Join(dir, "ocr", file), harness.ReadFile(t, filepath.Join(dir, file)))
 	}
 	bin := t.TempDir()
-	if err := os.Symlink(harness.Binary(t), filepath.Join(bin, "pinion")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Symlink(harness.Binary(t), filepath.Join(bin, "pinion")))
 	for _, builder := range []string{"docker", "podman"} { // pinion build runs up to the builder
-		if err := os.WriteFile(filepath.Join(bin, builder), []byte("#!/bin/sh\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(filepath.Join(bin, builder), []byte("#!/bin/sh\n"), 0o755))
 	}
 	var lines []string
 	for _, c := range harness.Commands(t) {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // describing are verbs with which the comment of a declaration goes on after the name.
@@ -108,8 +110,6 @@ var sources = sync.OnceValues(func() (map[string]*ast.File, error) {
 func goFiles(t *testing.T) map[string]*ast.File {
 	t.Helper()
 	files, err := sources()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return files
 }

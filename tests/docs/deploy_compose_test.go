@@ -56,9 +56,7 @@ func TestDeployCompose_ComposeFileInstallsRequirements(t *testing.T) {
 	file := harness.ReadManifests(t, "../deploy/compose.yaml")[0]
 	packages, bin := filepath.Join(t.TempDir(), "packages"), harness.NewFolder(t)
 	script := "#!/bin/sh\nexec " + harness.AnyPython(t).Path + ` "$@"` + "\n"
-	if err := os.WriteFile(filepath.Join(bin, "python3"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(filepath.Join(bin, "python3"), []byte(script), 0o755))
 	model := harness.NewFolder(t, "requirements.txt", "./greeting-1.0-py3-none-any.whl\n", "run.py",
 		"import greeting\ndef run() -> str: return greeting.WORD\n")
 	writeWheel(t, filepath.Join(model, "greeting-1.0-py3-none-any.whl"))
@@ -87,9 +85,7 @@ func TestDeployCompose_ComposeFileInstallsRequirements(t *testing.T) {
 func writeWheel(t *testing.T, path string) {
 	t.Helper()
 	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer file.Close()
 	archive := zip.NewWriter(file)
 	for name, text := range map[string]string{
@@ -102,11 +98,7 @@ func writeWheel(t *testing.T, path string) {
 		if err == nil {
 			_, err = w.Write([]byte(text))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 	}
-	if err := archive.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, archive.Close())
 }

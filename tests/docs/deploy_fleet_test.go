@@ -39,9 +39,7 @@ func TestDeployFleet_FleetScalesOnItsQueue(t *testing.T) {
 	accepted(t, args)
 	gateway := objects["Deployment pinion-gateway"].Texts(t, append(slices.Clone(container), "args")...)
 	accepted(t, gateway)
-	if !slices.Equal(gateway[1:], args[2:]) {
-		t.Errorf("the gateway has the settings %q, and servers %q, want %q", gateway[1:], args[2:], args[2:])
-	}
+	assert.EqualSlices(t, "servers of the gateway", gateway[1:], args[2:])
 	nats := harness.StartNATSOf(t, "my-model")
 	// there is one NATS here
 	args = slices.DeleteFunc(args[2:], func(arg string) bool { return arg == "--nats-replicas" || arg == "3" })
@@ -66,9 +64,7 @@ func TestDeployFleet_FleetScalesOnItsQueue(t *testing.T) {
 	}
 	slices.Sort(have)
 	slices.Sort(want)
-	if !slices.Equal(have, want) {
-		t.Errorf("KEDA asks for the consumers %q, and there are %q, want the same", want, have)
-	}
+	assert.EqualSlices(t, "KEDA asks for the consumers", have, want)
 	if target := scaled.Text(t, "spec", "scaleTargetRef", "name"); objects["Deployment "+target] == nil {
 		t.Errorf("there is no deployment %s, want non-nil", target)
 	}
@@ -130,9 +126,7 @@ func TestDeployFleet_NATSOfFleet(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "nats.conf")
 	harness.WriteFile(t, file, objects["ConfigMap nats"].Text(t, "data", "nats.conf"))
 	o, err := server.ProcessConfigFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if o.ServerName != "nats-0" || o.Username != "pinion" || o.Password != "the-password" || !o.JetStream ||
 		len(o.Routes) != 3 || o.Port != 4222 || o.HTTPPort != 8222 {
 		t.Errorf("got %+v, want three routes, JetStream, a user, and the ports of NATS", o)
@@ -182,13 +176,9 @@ func TestDeployFleet_FleetHasAlerts(t *testing.T) {
 		t.Errorf("%s has other rules, want those of alerts.yaml: PINION_UPDATE_GOLDEN=1 takes them", file)
 	}
 	rules, err := yaml.Marshal(fleetObjects(t)["PrometheusRule pinion"].At(t, "spec"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	tested, err := os.ReadFile(filepath.Join(harness.ObservabilityFolder, "alerts_test.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	folder := t.TempDir()
 	for name, text := range map[string][]byte{"alerts.yaml": rules, "alerts_test.yaml": tested} {
 		harness.WriteFile(t, filepath.Join(folder, name), text)

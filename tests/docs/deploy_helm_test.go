@@ -85,9 +85,7 @@ func TestHelmChart_RendersWhatKubernetesTakes(t *testing.T) {
 			args = append(args, "--set", value)
 		}
 		out, err := exec.Command(helm, args...).Output()
-		if err != nil {
-			t.Fatalf("%s: %v", c.name, err)
-		}
+		assert.NoError(t, err, c.name)
 		for _, line := range c.want {
 			if !regexp.MustCompile(`(?m)^ *` + regexp.QuoteMeta(line) + `$`).Match(out) {
 				t.Errorf("%s: got no line %s in, want a match of %s:\n%s", c.name, line, `(?m)^ *`+regexp.QuoteMeta(line)+`$`,
@@ -144,9 +142,6 @@ func TestKEDAPrometheus_PageShowsTheManifest(t *testing.T) {
 	assert.Equal(t, "the manifest of the page", regexp.MustCompile(`(?m)^    `).ReplaceAllString(shown, ""), manifest)
 	metrics := harness.ReadFile(t, "../docs/reference/metrics.md")
 	for _, name := range regexp.MustCompile(`pinion_\w+`).FindAllString(page, -1) {
-		if !strings.Contains(metrics, "`"+name+"`") {
-			t.Errorf("docs/how-to/autoscaling.md names %s, which is not a metric: got %.300q, want it to contain %q", name,
-				metrics, "`"+name+"`")
-		}
+		assert.Contains(t, "docs/how-to/autoscaling.md names "+name+": which is not a metric", metrics, "`"+name+"`")
 	}
 }

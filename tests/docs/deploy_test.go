@@ -58,10 +58,8 @@ func TestDeploy_ComposeFiles(t *testing.T) {
 		t.Errorf("it may take %s to stop, and it takes up to %s: %v, want more than %v", grace, drainTime, err, drainTime)
 	}
 	assert.Equal(t, "the model is at", plain.Text(t, at("volumes", 0, "target")...), plain.Texts(t, at("command")...)[1])
-	if devices := gpu.Texts(t, at("deploy", "resources", "reservations", "devices", 0, "capabilities")...); !slices.Equal(
-		devices, []string{"gpu"}) {
-		t.Errorf("the devices can %q, want [gpu]", devices)
-	}
+	assert.EqualSlices(t, "the devices",
+		gpu.Texts(t, at("deploy", "resources", "reservations", "devices", 0, "capabilities")...), []string{"gpu"})
 }
 
 func TestDeploy_KubernetesManifests(t *testing.T) {
@@ -130,9 +128,8 @@ func TestDeploy_SystemdUnit(t *testing.T) {
 	}
 	start := strings.Fields(said("ExecStart"))
 	accepted(t, start[1:])
-	if said("KillMode") != "mixed" || said("ExecReload") != "/bin/kill -HUP $MAINPID" {
-		t.Error("SIGTERM or SIGHUP goes to others too, want both for the front alone")
-	}
+	assert.Equal(t, `said("KillMode")`, said("KillMode"), "mixed")
+	assert.Equal(t, `said("ExecReload")`, said("ExecReload"), "/bin/kill -HUP $MAINPID")
 	if seconds, err := strconv.Atoi(said("TimeoutStopSec")); err != nil ||
 		time.Duration(seconds)*time.Second <= drainTime {
 		t.Errorf("it has %d s to stop, and takes up to %s: %v, want more than %v", seconds, drainTime, err, drainTime)

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -57,9 +58,7 @@ func TestDeps_EverythingElseBuildsWithoutC(t *testing.T) {
 		path, files, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if p, ours := pure[path]; ours {
 			found++
-			if with := strings.Join(p.GoFiles, " "); files != with {
-				t.Errorf("%s is made of %s without C, and of %s with it, want the same", path, files, with)
-			}
+			assert.Equal(t, path, files, strings.Join(p.GoFiles, " "))
 		}
 		for _, folder := range mayUseC() {
 			if path == packages[folder].ImportPath {
@@ -67,9 +66,7 @@ func TestDeps_EverythingElseBuildsWithoutC(t *testing.T) {
 			}
 		}
 	}
-	if found != len(pure) {
-		t.Errorf("%d of %d packages were looked at, want %d", found, len(pure), len(pure))
-	}
+	assert.Equal(t, "found", found, len(pure))
 	if harness.IsFull() {
 		goTool(t, "0", append([]string{"build"}, paths...)...)
 	}
@@ -77,9 +74,7 @@ func TestDeps_EverythingElseBuildsWithoutC(t *testing.T) {
 
 func TestDeps_RuntimeFolderHoldsNoGoFile(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "runtime", "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if len(files) > 0 {
 		t.Errorf("a package named runtime would hide the standard library's: %q, want none", files)
 	}
@@ -107,9 +102,7 @@ func TestDeps_CheckDoc(t *testing.T) {
 			t.Errorf("checkDoc of %q = %v, want it to succeed: %v", text, err, ok)
 		}
 	}
-	if err := checkDoc(t.TempDir()); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("checkDoc of a folder without doc.go = %v, want ErrNotExist", err)
-	}
+	assert.ErrorIs(t, "checkDoc of a folder without doc.go", checkDoc(t.TempDir()), os.ErrNotExist)
 }
 
 // checkDoc fails unless the folder has a doc.go with a package comment.
@@ -139,13 +132,9 @@ func list(t *testing.T, tags string) map[string]listed {
 		if err == io.EOF {
 			break
 		}
-		if err != nil {
-			t.Fatalf("read go list: %v", err)
-		}
+		assert.NoError(t, err, "read go list")
 		folder, err := filepath.Rel(root, p.Dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		out[folder] = p
 	}
 	if len(out) == 0 {

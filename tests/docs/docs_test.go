@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -25,9 +26,7 @@ func TestDocs_CommandsOfDocumentsWork(t *testing.T) {
 		t.Fatalf("only %d commands found: the documents have changed their form, want at least 10", len(found))
 	}
 	help, err := exec.Command("../build.sh", "help").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	harness.AnyPython(t)                    // skips the test here, and not within a part of it
 	servers := map[string]*harness.Server{} // of each document that needs one
 	for _, c := range found {
@@ -123,7 +122,6 @@ func curl(t *testing.T, server *harness.Server, c harness.Command) {
 	}
 	pattern := strings.ReplaceAll(regexp.QuoteMeta(c.Shown), "…", ".*")
 	pattern = regexp.MustCompile(`"predict_time":[0-9\\.]+`).ReplaceAllString(pattern, `"predict_time":[0-9.]+`)
-	if !regexp.MustCompile("^" + pattern + "$").Match(out) {
-		t.Errorf("%s, want a match of %s\nanswers  %s\nshown is %s", line, "^"+pattern+"$", out, c.Shown)
-	}
+	assert.True(t, regexp.MustCompile("^"+pattern+"$").Match(out),
+		"%s, want a match of %s\nanswers %s\nshown is %s", line, "^"+pattern+"$", out, c.Shown)
 }

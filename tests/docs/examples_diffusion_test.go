@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -92,9 +91,8 @@ func TestExamplesDiffusion_BatchedStepsGiveTheSamePictures(t *testing.T) {
 	for n, input := range inputs {
 		var picture []string
 		alone.Succeed(input).Decode(t, &picture)
-		if got := harness.Receive(t, answers[n]).Text(t); !slices.Equal(picture, []string{got}) {
-			t.Errorf("picture %d differs from the one that is made alone: got %q, want %q", n, picture, []string{got})
-		}
+		assert.EqualSlices(t, fmt.Sprintf("picture %d differs from the one that is made alone", n),
+			picture, []string{harness.Receive(t, answers[n]).Text(t)})
 	}
 	var got harness.MetricFamilies
 	const steps = 8*100 + 10*28

@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"fmt"
 	"math"
 	"regexp"
 	"strconv"
@@ -231,9 +232,7 @@ func TestFigures_StreamsOfPerformancePage(t *testing.T) {
 			}
 		}
 	}
-	if len(names) != 3 {
-		t.Fatalf("the table of streams has %v, want 3", names)
-	}
+	assert.EqualNow(t, fmt.Sprintf("the table of streams has %v", names), len(names), 3)
 	for ours, theirs := range names {
 		near(t, ours, page.figure("Beside other servers", "A stream", ours, "tokens a second"),
 			bench.streamed("Tokens a second", theirs, column), 100)
@@ -308,9 +307,7 @@ func TestFigures_DefaultsThatDocumentsName(t *testing.T) {
 			"`-{1,2}([a-z-]+)`\\s+\\((\\d+) (s|seconds|minutes|MiB|GiB)\\)").FindAllStringSubmatch(text, -1) {
 			found++
 			n, err := strconv.Atoi(m[2])
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			want := m[2] + units[m[3]]
 			switch m[3] {
 			case "MiB":

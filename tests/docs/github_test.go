@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -36,9 +37,7 @@ func TestGitHub_DependabotFindsManifests(t *testing.T) {
 			Directories []string
 		}
 	}
-	if err := yaml.Unmarshal([]byte(harness.ReadFile(t, "../.github/dependabot.yml")), &settings); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, yaml.Unmarshal([]byte(harness.ReadFile(t, "../.github/dependabot.yml")), &settings))
 	manifests := map[string]string{
 		"gomod": "go.mod", "pip": "requirements*.txt", "npm": "package.json", "github-actions": ".github/workflows/*.yml",
 	}
@@ -88,9 +87,7 @@ func TestGitHub_WorkflowsCallBuildScript(t *testing.T) {
 			t.Errorf("%s calls no command of build.sh, want one", path)
 		}
 		for _, command := range called {
-			if !known[command] {
-				t.Errorf("%s: got ./build.sh %s, want a command that is there", path, command)
-			}
+			assert.True(t, known[command], "%s: got ./build.sh %s, want a command that is there", path, command)
 		}
 	}
 	for path, text := range contents(t, "../.github/workflows/*.yml") {
@@ -103,8 +100,6 @@ func TestGitHub_WorkflowsCallBuildScript(t *testing.T) {
 	makefile := strings.SplitN(harness.ReadFile(t, "../Makefile"), ".PHONY:", 2)
 	targets, _, _ := strings.Cut(makefile[len(makefile)-1], "\n")
 	for _, command := range strings.Fields(targets) {
-		if !known[command] {
-			t.Errorf("Makefile: got the target %s, want a command of build.sh", command)
-		}
+		assert.True(t, known[command], "Makefile: got the target %s, want a command of build.sh", command)
 	}
 }

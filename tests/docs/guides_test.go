@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -17,9 +18,7 @@ func TestGuides_ShowTheCodeOfExamples(t *testing.T) {
 		least   int
 	}{"language-model.md": {"chat", 4}, "diffusion.md": {"diffusion", 5}} {
 		files, err := filepath.Glob("../examples/" + c.example + "/*.*")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		var code strings.Builder
 		for _, file := range files {
 			code.WriteString(harness.ReadFile(t, file))

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // sourceText is the text of all sources that have messages for users, with string literals joined and unescaped.
@@ -27,9 +29,7 @@ func sourceText(t *testing.T) string {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 	}
 	joined := regexp.MustCompile(`"\s*\+?\s*\n\s*f?"`).ReplaceAllString(source.String(), "")
 	return strings.ReplaceAll(joined, `\"`, `"`)
@@ -42,10 +42,7 @@ func TestMessages_OfTroubleshootingPage(t *testing.T) {
 	for _, row := range readPage(t, "../docs/how-to/troubleshooting.md").rows {
 		found++
 		for part := range strings.SplitSeq(strings.Trim(row.name, "`"), "…") {
-			if !strings.Contains(source, strings.TrimSpace(part)) {
-				t.Errorf("%s: no source has %q: got %.300q, want it to contain %q", row.name, strings.TrimSpace(part), source,
-					strings.TrimSpace(part))
-			}
+			assert.Contains(t, row.name+": no source", source, strings.TrimSpace(part))
 		}
 	}
 	if found < 40 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -46,9 +47,7 @@ func TestMissing_WhatDocumentsSayIsNotYet(t *testing.T) {
 	}
 	for _, known := range notYet {
 		text := documents[known.document]
-		if !strings.Contains(text, known.phrase) {
-			t.Errorf("%s: got no %q, want it, or no entry for it here", known.document, known.phrase)
-		}
+		assert.Contains(t, known.document, text, known.phrase)
 		documents[known.document] = strings.ReplaceAll(text, known.phrase, "")
 		if known.evidence != "" && !strings.Contains(harness.ReadFile(t, known.evidence), known.text) {
 			t.Errorf("%s says %q: got no %q in %s, so it may be built by now", known.document, known.phrase, known.text,

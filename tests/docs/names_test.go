@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -37,9 +38,7 @@ func contents(t *testing.T, patterns ...string) map[string]string {
 	found := map[string]string{}
 	for _, pattern := range patterns {
 		paths, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		for _, path := range paths {
 			text := harness.ReadFile(t, path)
 			found[path] = text
@@ -87,9 +86,7 @@ func TestNames_VariablesThatDocumentsName(t *testing.T) {
 	known := strings.Fields(string(sources))
 	for path, text := range allDocuments(t) {
 		for _, name := range regexp.MustCompile(`\b(?:PINION|COG)_[A-Z_0-9]*[A-Z0-9]\b`).FindAllString(text, -1) {
-			if !slices.Contains(known, name) {
-				t.Errorf("%s names %s, want a variable that is read", path, name)
-			}
+			assert.True(t, slices.Contains(known, name), "%s names %s, want a variable that is read", path, name)
 		}
 	}
 }

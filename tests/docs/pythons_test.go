@@ -47,14 +47,11 @@ func TestPythons_OfDocuments(t *testing.T) {
 		"../README.md", "../CONTRIBUTING.md", "../docs/how-to/install.md", "../docs/how-to/upgrade.md",
 		"../docs/tutorial/quickstart.md", "../build.sh",
 	} {
-		if !strings.Contains(texts[path], served) {
-			t.Errorf("%s: got no range of Pythons, want %q", path, served)
-		}
+		assert.Contains(t, path+": no range of Pythons", texts[path], served)
 	}
 	locate := harness.ReadFile(t, "../pyembed/locate/version.go")
-	if want := strings.Replace(oldest, "3.", "major: 3, minor: ", 1) + "}"; !strings.Contains(locate, want) {
-		t.Errorf("pyembed/locate/version.go: got another oldest version, want %q", want)
-	}
+	assert.Contains(t, "pyembed/locate/version.go: another oldest version",
+		locate, strings.Replace(oldest, "3.", "major: 3, minor: ", 1)+"}")
 }
 
 // TestPythons_OfBuild holds that what documents say a build needs is what build.sh asks for.
@@ -70,9 +67,7 @@ func TestPythons_OfBuild(t *testing.T) {
 		for line := range strings.Lines(text) {
 			if regexp.MustCompile(`Linux\b.*\bGo\b.*\bCPython\b`).MatchString(line) {
 				found++
-				if !strings.Contains(line, compiler[1]) {
-					t.Errorf("%s: got %q, want it to name %s", path, line, compiler[1])
-				}
+				assert.Contains(t, path, line, compiler[1])
 			}
 		}
 	}

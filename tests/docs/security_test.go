@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -96,8 +97,6 @@ func TestDocumentedPaths_OfSecurity(t *testing.T) {
 				got = append(got, path)
 			}
 		}
-		if want := documentedPaths(t, c.from, c.to); !slices.Equal(got, want) {
-			t.Errorf("%s\n%q, want as security.md says\n%q", c.what, got, want)
-		}
+		assert.EqualSlices(t, c.what, got, documentedPaths(t, c.from, c.to))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -29,9 +30,7 @@ func TestSite_PublishKeepsVersionsApart(t *testing.T) {
 	origin, clone := filepath.Join(dir, "origin"), filepath.Join(dir, "clone")
 	git("clone", "--quiet", "--bare", "--shared", "..", origin)
 	git("clone", "--quiet", "--shared", origin, clone)
-	if err := os.Symlink(harness.Absolute(t, "../.cache"), filepath.Join(clone, ".cache")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Symlink(harness.Absolute(t, "../.cache"), filepath.Join(clone, ".cache")))
 	for _, version := range []string{"1.2.2", "1.2.3", "1.3.0-rc.1"} {
 		publish := exec.Command(filepath.Join(clone, "build.sh"), "site", "--publish", version)
 		// Git knows no committer, as in a workflow.
@@ -46,16 +45,14 @@ func TestSite_PublishKeepsVersionsApart(t *testing.T) {
 	}
 	harness.FromJSON(t, git("-C", origin, "show", "gh-pages:versions.json"), &versions)
 	for _, v := range versions {
-		if got, want := strings.Join(v.Aliases, " "), map[string]string{"1.2.3": "latest"}[v.Version]; got != want {
-			t.Errorf("the aliases of %s: got %q, want %q", v.Version, got, want)
-		}
+		assert.Equal(t, "the aliases of "+v.Version,
+			strings.Join(v.Aliases, " "), map[string]string{"1.2.3": "latest"}[v.Version])
 		git("-C", origin, "cat-file", "-e", "gh-pages:"+v.Version+"/how-to/install/index.html")
 		git("-C", origin, "cat-file", "-e", "gh-pages:"+v.Version+"/search/search_index.json")
 	}
 	if len(versions) != 3 {
 		t.Errorf("got %d versions, want 3: %+v", len(versions), versions)
 	}
-	if page := git("-C", origin, "show", "gh-pages:index.html"); !strings.Contains(page, "latest/") {
-		t.Errorf("got a root that does not lead to latest/, want a link there:\n%s", page)
-	}
+	assert.Contains(t, "a root that does not lead to latest/",
+		git("-C", origin, "show", "gh-pages:index.html"), "latest/")
 }

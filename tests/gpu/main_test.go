@@ -46,9 +46,7 @@ func usedMemory(t *testing.T) int {
 	t.Helper()
 	need(t)
 	out, err := exec.Command("nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "-i", "0").Output()
-	if err != nil {
-		t.Fatalf("ask nvidia-smi: %v", err)
-	}
+	assert.NoError(t, err, "ask nvidia-smi")
 	mib, err := strconv.Atoi(strings.TrimSpace(string(out)))
 	if err != nil {
 		t.Fatalf("read nvidia-smi's answer %q: %v", out, err)

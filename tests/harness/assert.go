@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // Input is what a test gives to a model.
@@ -23,9 +25,7 @@ func EqualJSON(t testing.TB, what string, got []byte, want string) {
 	if err := DecodeExact([]byte(want), &w); err != nil {
 		t.Fatalf("%s: the test's own JSON: %v", what, err)
 	}
-	if !reflect.DeepEqual(g, w) {
-		t.Errorf("%s:\n got %.1000s\nwant %.1000s", what, got, want)
-	}
+	assert.True(t, reflect.DeepEqual(g, w), "%s:\n got %.1000s\nwant %.1000s", what, got, want)
 }
 
 // DecodeExact reads JSON and keeps the digits of its numbers.
@@ -38,9 +38,8 @@ func DecodeExact(data []byte, to any) error {
 // WantCode fails unless the answer has this status code.
 func WantCode(t testing.TB, what string, a Answer, code int) {
 	t.Helper()
-	if a.Err != nil || a.Code != code {
-		t.Errorf("%s: got %s, want %d", what, a, code)
-	}
+	assert.NoError(t, a.Err)
+	assert.Equal(t, what+": a.Code", a.Code, code)
 }
 
 // WantStatus fails unless a prediction ended so.
@@ -54,17 +53,15 @@ func WantStatus(t testing.TB, what string, a Answer, status string) {
 // WantOutput fails unless a prediction has succeeded with this text.
 func WantOutput(t testing.TB, what string, a Answer, text string) {
 	t.Helper()
-	if a.Status != "succeeded" || a.Text(t) != text {
-		t.Errorf("%s: got %s, want the output %q", what, a, text)
-	}
+	assert.Equal(t, what+": a.Status", a.Status, "succeeded")
+	assert.Equal(t, what+": a.Text(t)", a.Text(t), text)
 }
 
 // WantFailed fails unless a prediction has failed, with this text in its error.
 func WantFailed(t testing.TB, what string, a Answer, text string) {
 	t.Helper()
-	if a.Status != "failed" || !strings.Contains(a.Error, text) {
-		t.Errorf("%s: got %s, want the error %q", what, a, text)
-	}
+	assert.Equal(t, what+": a.Status", a.Status, "failed")
+	assert.Contains(t, what+": a.Error", a.Error, text)
 }
 
 // WantAnswer fails unless an answer has this status code, and this text in its body.

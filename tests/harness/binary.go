@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // The variables that say what to test with.
@@ -60,9 +62,7 @@ func Main(m *testing.M, dir string) int {
 func Binary(t testing.TB) string {
 	t.Helper()
 	file, err := filepath.Abs(os.Getenv(envBinary))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if _, err := os.Stat(file); err != nil {
 		t.Fatalf("%s names no binary: %v", envBinary, err)
 	}
@@ -73,9 +73,7 @@ func Binary(t testing.TB) string {
 func Sanitized(t testing.TB) bool {
 	t.Helper()
 	info, err := buildinfo.ReadFile(Binary(t))
-	if err != nil {
-		t.Fatalf("read build information: %v", err)
-	}
+	assert.NoError(t, err, "read build information")
 	for _, s := range info.Settings {
 		if (s.Key == "-race" || s.Key == "-asan") && s.Value == "true" {
 			return true
@@ -100,9 +98,7 @@ func IsFull() bool { return os.Getenv(envFull) != "" || os.Getenv(envSoak) != ""
 func Tool(t testing.TB, made string, programs ...string) string {
 	t.Helper()
 	file, err := filepath.Abs(filepath.Join("..", ".cache", made))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if _, err := os.Stat(file); err == nil && made != "" {
 		return file
 	}

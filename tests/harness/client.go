@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // Prediction is the prediction object.
@@ -77,9 +79,7 @@ func (s *Server) DoContext(ctx context.Context, method, path string, body any, h
 func (s *Server) Open(t testing.TB, method, path string, body any, headers ...string) *http.Response {
 	t.Helper()
 	response, err := s.send(t.Context(), method, path, body, headers)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { response.Body.Close() })
 	return response
 }

@@ -20,6 +20,8 @@ import (
 	spanpb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
+
+	"pinion/tests/assert"
 )
 
 // Collector receives OTLP, over HTTP and over gRPC.
@@ -74,9 +76,7 @@ func StartCollector(t testing.TB) *Collector {
 func listen(t testing.TB) net.Listener {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return ln
 }
 

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // CommandResult is the result of a command.
@@ -95,18 +97,14 @@ func RunTool(t *testing.T, dir string, env []string, name string, arguments ...s
 	command := exec.CommandContext(ctx, name, arguments...)
 	command.Dir, command.Env = dir, append(BareEnv(), append(env, "NO_COLOR=1", "TMPDIR="+t.TempDir())...)
 	out, err := command.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", command, err, out)
-	}
+	assert.NoError(t, err, command, out)
 	return string(out)
 }
 
 // StartCommand starts a command.
 func StartCommand(t testing.TB, cmd *exec.Cmd) {
 	t.Helper()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, cmd.Start())
 }
 
 // RunBeside runs a program until the test's end, and shows its output if the test failed.
@@ -132,7 +130,5 @@ func SendSignal(t testing.TB, pid int, sig syscall.Signal) {
 	if pid == 0 || pid == -1 { // that would be the test itself, or all that there is
 		t.Fatalf("nothing to kill: %d, want not 0 and not -1", pid)
 	}
-	if err := syscall.Kill(pid, sig); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, syscall.Kill(pid, sig))
 }

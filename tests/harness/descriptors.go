@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"pinion/tests/assert"
 )
 
 // EndDescriptors lowers a server's limit of descriptors to those that it opened before its worker's, and returns a
@@ -17,9 +19,7 @@ func EndDescriptors(t *testing.T, pid int) (end func()) {
 	t.Helper()
 	folder := fmt.Sprintf("/proc/%d/fd", pid)
 	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	page := -1
 	for _, e := range entries {
 		n, _ := strconv.Atoi(e.Name())
@@ -38,16 +38,10 @@ func EndDescriptors(t *testing.T, pid int) (end func()) {
 func LimitDescriptors(t *testing.T, pid, most int) (end func()) {
 	t.Helper()
 	var old unix.Rlimit
-	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &old); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &old))
 	limit := unix.Rlimit{Cur: uint64(most), Max: old.Max}
-	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &limit, nil); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &limit, nil))
 	return func() {
-		if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &old, nil); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &old, nil))
 	}
 }

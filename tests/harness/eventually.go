@@ -18,9 +18,7 @@ const pause = 5 * time.Millisecond
 // Eventually waits until reached returns true, and fails the test if it never does.
 func Eventually(t testing.TB, what string, reached func() bool) {
 	t.Helper()
-	if err := until(reached); err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
+	assert.NoError(t, until(reached), what)
 }
 
 // WaitFile waits until a file is there.

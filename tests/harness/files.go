@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // NewFolder returns a new folder with these files: name, text, name, text ….
@@ -23,29 +25,21 @@ func NewFolder(t testing.TB, files ...string) string {
 func CopyFile(t *testing.T, from, to string) {
 	t.Helper()
 	in, err := os.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer in.Close()
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if _, err = io.Copy(out, in); err == nil {
 		err = out.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 }
 
 // MakeFIFO makes a named pipe in a model's folder, at which the model waits, and returns what lets it go on.
 func MakeFIFO(t testing.TB, dir, name string) (open func()) {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, syscall.Mkfifo(path, 0o600))
 	return func() {
 		t.Helper()
 		// Opening it fails until a process reads it; closing it ends that read.
@@ -76,29 +70,21 @@ func ModelLines(t testing.TB, s *Server, name string) []string {
 func ReadFile(t testing.TB, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return string(text)
 }
 
 // WriteFile writes a file, and makes its folder.
 func WriteFile[T string | []byte](t testing.TB, path string, text T) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	assert.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // Absolute returns a path from the root.
 func Absolute(t testing.TB, path string) string {
 	t.Helper()
 	path, err := filepath.Abs(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return path
 }

@@ -5,6 +5,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	pb "pinion/httpd/oip/grpc/inferencepb"
+
+	"pinion/tests/assert"
 )
 
 // GRPCAddress returns the address of --grpc-port.
@@ -16,9 +18,7 @@ func (s *Server) GRPCAddress() string {
 func (s *Server) GRPC() (*grpc.ClientConn, pb.GRPCInferenceServiceClient) {
 	s.t.Helper()
 	conn, err := grpc.NewClient(s.GRPCAddress(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.NoError(s.t, err)
 	s.t.Cleanup(func() { conn.Close() })
 	return conn, pb.NewGRPCInferenceServiceClient(conn)
 }

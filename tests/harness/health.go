@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+
+	"pinion/tests/assert"
 )
 
 // Health is the health document.
@@ -65,9 +67,7 @@ type Preload struct {
 func (s *Server) Health() Health {
 	s.t.Helper()
 	h, err := s.health()
-	if err != nil {
-		s.t.Fatalf("ask for health: %v", err)
-	}
+	assert.NoError(s.t, err, "ask for health")
 	return h
 }
 
@@ -93,9 +93,8 @@ func (s *Server) WaitHealth(status string) Health {
 		}
 		return last.Status == status || s.hasExited()
 	})
-	if err != nil || last.Status != status {
-		s.t.Fatalf("health is %+v, want %s", last, status)
-	}
+	assert.NoError(s.t, err)
+	assert.EqualNow(s.t, "last.Status", last.Status, status)
 	return last
 }
 

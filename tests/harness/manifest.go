@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v4"
+
+	"pinion/tests/assert"
 )
 
 // Manifest is a YAML document, as the deploy folder has them.
@@ -62,9 +64,7 @@ func ReadManifests(t *testing.T, file string) (manifests []Manifest) {
 	text := ReadFile(t, file)
 	for part := range strings.SplitSeq(text, "\n---\n") {
 		var d map[string]any
-		if err := yaml.Unmarshal([]byte(part), &d); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
+		assert.NoError(t, yaml.Unmarshal([]byte(part), &d), file)
 		manifests = append(manifests, d)
 	}
 	return manifests

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // MemoryGroup makes a control group with a memory limit, a command that enters the group and then executes another
@@ -79,9 +81,7 @@ func FillMemory(t testing.TB, folder string) (full func() int, end func()) {
 			count, _, _ = strings.Cut(after, "\n")
 		}
 		n, err := strconv.Atoi(strings.TrimSpace(count))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		return n
 	}
 	return full, repeat(t, folder, 1000, "tail /dev/zero") // it waits for the end of a line
@@ -94,9 +94,7 @@ func repeat(t testing.TB, folder string, score int, command string) (end func())
 		while :; do sh -c 'echo "$0" >/proc/$$/oom_score_adj; exec $1' "$1" "$2"; done`
 	again := exec.Command("sh", "-c", script, folder, strconv.Itoa(score), command)
 	again.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := again.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, again.Start())
 	end = sync.OnceFunc(func() {
 		_ = syscall.Kill(-again.Process.Pid, syscall.SIGKILL)
 		_ = again.Wait()

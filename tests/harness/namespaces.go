@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // AsFirstProcess returns a command by which another is the first process of its namespace, as in a container.
@@ -29,8 +31,6 @@ func OwnVarRun(t *testing.T) (wrap []string, readyFile func(*Server) string) {
 	t.Helper()
 	wrap = InNamespaces(t, "--mount", "sh", "-c", `mount -t tmpfs none /var/run && exec "$@"`, "sh")
 	folder, err := filepath.EvalSymlinks("/var/run") // a link would lead out of the server's own mounts
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return wrap, func(s *Server) string { return fmt.Sprintf("/proc/%d/root%s/cog/ready", s.PID, folder) }
 }

@@ -20,6 +20,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"pinion/tests/assert"
 )
 
 // envNATS makes the test's program a NATS server with these settings, in JSON.
@@ -119,9 +121,7 @@ func startNATS(t testing.TB, settings natsSettings) *NATS {
 func checkout(t testing.TB) string {
 	t.Helper()
 	folder, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for ; folder != "/"; folder = filepath.Dir(folder) {
 		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
 			return folder
@@ -135,20 +135,14 @@ func checkout(t testing.TB) string {
 func (n *NATS) Start() {
 	n.t.Helper()
 	text, err := json.Marshal(n.settings)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	assert.NoError(n.t, err)
 	program, err := os.Executable()
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	assert.NoError(n.t, err)
 	n.cmd = exec.Command(program)
 	n.cmd.Env = append(BareEnv(), envNATS+"="+string(text))
 	n.cmd.Stderr = os.Stderr
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := n.cmd.Start(); err != nil {
-		n.t.Fatalf("start NATS: %v", err)
-	}
+	assert.NoError(n.t, n.cmd.Start(), "start NATS")
 	n.PID = n.cmd.Process.Pid
 	n.exited = make(chan struct{})
 	go func(cmd *exec.Cmd, exited chan struct{}) {
@@ -184,9 +178,7 @@ func (n *NATS) RemoveStore() {
 // Signal sends the server a signal.
 func (n *NATS) Signal(sig syscall.Signal) {
 	n.t.Helper()
-	if err := n.cmd.Process.Signal(sig); err != nil {
-		n.t.Fatal(err)
-	}
+	assert.NoError(n.t, n.cmd.Process.Signal(sig))
 }
 
 // givenPorts are the ports that freePorts has returned: the port of a NATS that was killed is free, and still reserved
@@ -199,9 +191,7 @@ func freePorts(t testing.TB, n int) []int {
 	var ports []int
 	for len(ports) < n {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		defer ln.Close()
 		port := ln.Addr().(*net.TCPAddr).Port
 		if _, given := givenPorts.LoadOrStore(port, true); !given {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // marked returns the processes whose environment holds this text: a server, its workers, and what these started.
@@ -57,9 +59,7 @@ func Group(t testing.TB, pid int) int {
 func Descriptors(t testing.TB, pid int) int {
 	t.Helper()
 	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return len(files)
 }
 
@@ -83,9 +83,7 @@ func statusBytes(t testing.TB, pid int, name string) int {
 		t.Fatalf("/proc/%d/status has no %s: found = false, want true", pid, name)
 	}
 	kilobytes, err := strconv.Atoi(strings.Fields(after)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return kilobytes << 10
 }
 

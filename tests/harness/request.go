@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"strings"
+
+	"pinion/tests/assert"
 )
 
 // A Request is a prediction on its own connection.
@@ -45,9 +47,7 @@ func (s *Server) Request(id string, input any) *Request {
 func (s *Server) request(id string, input any) *Request {
 	s.t.Helper()
 	body, err := json.Marshal(map[string]any{"id": id, "input": input})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.NoError(s.t, err)
 	conn, answer := s.Dial(), make(chan Answer, 1)
 	go func() {
 		_, _ = fmt.Fprintf(conn, "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"+
@@ -78,9 +78,7 @@ func (s *Server) Raw(request string, n int) []Answer {
 func (s *Server) Dial() net.Conn {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.NoError(s.t, err)
 	s.t.Cleanup(func() { conn.Close() })
 	return conn
 }

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // Options say how a server is started. The zero value serves nothing: Model or Dir is needed.
@@ -181,9 +183,7 @@ func Launch(t testing.TB, o Options) *Server {
 	if s.pipe != nil {
 		s.pipe.write.Close()
 	}
-	if err != nil {
-		t.Fatalf("start the server: %v", err)
-	}
+	assert.NoError(t, err, "start the server")
 	s.PID = s.cmd.Process.Pid
 	go func() {
 		_ = s.cmd.Wait() // ProcessState says how it ended
@@ -229,18 +229,14 @@ func (s *Server) hasExited() bool {
 // Wait waits until the server has ended, and returns its exit code; -1 where a signal ended it.
 func (s *Server) Wait() int {
 	s.t.Helper()
-	if err := until(s.hasExited); err != nil {
-		s.t.Fatalf("the server does not end: %v", err)
-	}
+	assert.NoError(s.t, until(s.hasExited), "the server does not end")
 	return s.cmd.ProcessState.ExitCode()
 }
 
 // Signal sends the server a signal.
 func (s *Server) Signal(sig syscall.Signal) {
 	s.t.Helper()
-	if err := s.cmd.Process.Signal(sig); err != nil {
-		s.t.Fatalf("signal the server: %v", err)
-	}
+	assert.NoError(s.t, s.cmd.Process.Signal(sig), "signal the server")
 }
 
 // Stop ends the server by SIGTERM, and checks its exit code and what it left.
@@ -254,9 +250,7 @@ func (s *Server) Stop() {
 func (s *Server) Ended(code int) {
 	s.t.Helper()
 	s.ended = true
-	if got := s.Wait(); got != code {
-		s.t.Errorf("exit code %d, want %d", got, code)
-	}
+	assert.Equal(s.t, "exit code", s.Wait(), code)
 	s.checkLeftovers()
 }
 
@@ -280,9 +274,8 @@ func (s *Server) checkLeftovers() {
 	s.t.Helper()
 	s.checkProcesses()
 	s.checkFolders()
-	if text := s.Log.defect(s.cut || s.cmd.ProcessState.ExitCode() == exitInterrupted, s.lenient); text != "" {
-		s.t.Errorf("the log tells of a defect: %s, want none", text)
-	}
+	assert.Equal(s.t, "the log",
+		s.Log.defect(s.cut || s.cmd.ProcessState.ExitCode() == exitInterrupted, s.lenient), "")
 }
 
 func (s *Server) checkFolders() {
@@ -345,9 +338,7 @@ var serial atomic.Int64
 func ShortTempDir(t testing.TB) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "pt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) }) // a child that is killed may still write
 	return folder
 }
@@ -356,9 +347,7 @@ func ShortTempDir(t testing.TB) string {
 func Models(t testing.TB) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), fmt.Sprintf("models%d", serial.Add(1)))
-	if err := os.CopyFS(folder, withoutCorpus{os.DirFS("models").(fs.ReadDirFS)}); err != nil {
-		t.Fatalf("copy the models: %v", err)
-	}
+	assert.NoError(t, os.CopyFS(folder, withoutCorpus{os.DirFS("models").(fs.ReadDirFS)}), "copy the models")
 	return folder
 }
 

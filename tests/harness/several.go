@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"os"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // SeveralModel says which model, Python and process it is, and gets into trouble.
@@ -39,9 +42,7 @@ func ModelFolders(t testing.TB, pythons map[string]Python) (dir string, argument
 		model := filepath.Join(dir, name)
 		WriteFile(t, filepath.Join(model, "run.py"), SeveralModel)
 		environment := filepath.Dir(filepath.Dir(Venv(t, pythons[name])))
-		if err := os.Symlink(environment, filepath.Join(model, ".venv")); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.Symlink(environment, filepath.Join(model, ".venv")))
 		arguments = append(arguments, name+"="+model)
 	}
 	return dir, arguments
@@ -75,9 +76,7 @@ func PredictBy(s *Server, model string, in Input) Answer {
 // SaidBy returns what a model answered: which one it is, its Python, its process, and the text.
 func SaidBy(t testing.TB, a Answer) (model, python, pid, text string) {
 	t.Helper()
-	if a.Status != "succeeded" {
-		t.Fatalf("got %s, want Status succeeded", a)
-	}
+	assert.EqualNow(t, fmt.Sprintf("%s", a), a.Status, "succeeded")
 	words := strings.SplitN(a.Text(t), " ", 4)
 	return words[0], words[1], words[2], words[3]
 }

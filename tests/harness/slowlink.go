@@ -4,6 +4,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // SlowLink is a proxy that delays everything, and passes PerSecond bytes a second in each direction.
@@ -22,9 +24,7 @@ type onTheWay struct {
 func (l SlowLink) To(t *testing.T, address string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { listener.Close() })
 	go func() {
 		for {

@@ -6,20 +6,18 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"pinion/tests/assert"
 )
 
 // JetStream returns a connection to NATS as its operator has it.
 func JetStream(t testing.TB, at *NATS) jetstream.JetStream {
 	t.Helper()
 	nc, err := nats.Connect(at.Operator())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(nc.Close)
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return js
 }
 
@@ -28,9 +26,7 @@ func DeleteStream(t testing.TB, at *NATS, name string) (restore func()) {
 	t.Helper()
 	js := JetStream(t, at)
 	stream, err := js.Stream(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	config := stream.CachedInfo().Config
 	var consumers []jetstream.ConsumerConfig
 	for info := range stream.ListConsumers(t.Context()).Info() {
@@ -38,9 +34,7 @@ func DeleteStream(t testing.TB, at *NATS, name string) (restore func()) {
 			consumers = append(consumers, info.Config)
 		}
 	}
-	if err := js.DeleteStream(t.Context(), name); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, js.DeleteStream(t.Context(), name))
 	return func() {
 		t.Helper()
 		if _, err := js.CreateStream(t.Context(), config); err != nil {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"pinion/tests/assert"
 )
 
 // Address waits until a server on a terminal prints its address.
@@ -27,9 +29,7 @@ func (term *Terminal) Address(t *testing.T) string {
 // End ends a server that was started on a terminal, and waits until all that it wrote is read.
 func (term *Terminal) End(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("%v\n%s", err, term.Shown())
 	}
@@ -59,13 +59,9 @@ func NewTerminal(t testing.TB) *Terminal {
 	if err == nil {
 		err = unix.IoctlSetPointerInt(int(user.Fd()), unix.TIOCSPTLCK, 0)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	program, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { program.Close() })
 	term := &Terminal{User: user, Program: program}
 	go term.read()

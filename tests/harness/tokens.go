@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TokenFile returns a file with these lines, which only its owner may read.
@@ -19,7 +21,5 @@ func TokenFile(t *testing.T, lines ...string) string {
 func WriteTokens(t *testing.T, path string, lines ...string) {
 	t.Helper()
 	WriteFile(t, path+".new", strings.Join(lines, "\n"))
-	if err := os.Rename(path+".new", path); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Rename(path+".new", path))
 }

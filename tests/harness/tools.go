@@ -8,15 +8,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // ToJSON returns a value as JSON.
 func ToJSON(t *testing.T, v any) []byte {
 	t.Helper()
 	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return text
 }
 
@@ -24,9 +24,7 @@ func ToJSON(t *testing.T, v any) []byte {
 func FreeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -52,9 +50,7 @@ func SharedLibrary(t *testing.T, name, source string) string {
 func Example(t *testing.T, name string) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), name)
-	if err := os.CopyFS(folder, os.DirFS(filepath.Join("..", "examples", name))); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.CopyFS(folder, os.DirFS(filepath.Join("..", "examples", name))))
 	return folder
 }
 
@@ -62,9 +58,7 @@ func Example(t *testing.T, name string) string {
 func SilentServer(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, and no process reads
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { ln.Close() })
 	return "http://" + ln.Addr().String() + "/"
 }

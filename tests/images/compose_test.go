@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -24,9 +25,7 @@ type compose struct {
 func newCompose(s *store) *compose {
 	s.t.Helper()
 	file, err := filepath.Abs("../../deploy/compose.yaml")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.NoError(s.t, err)
 	program := harness.Tool(s.t, "../../.cache/images/bin/podman-compose", "podman-compose")
 	return &compose{
 		s, program, file,
@@ -65,9 +64,7 @@ services:
 // stands, whose packages it installs.
 func testCompose(t *testing.T, s *store, file *compose) {
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	elsewhere := t.TempDir()
 	s.write(filepath.Join(elsewhere, "models", "six", "requirements.txt"), "six==1.17.0\n")
 	s.write(filepath.Join(elsewhere, "models", "six", "run.py"),
@@ -92,14 +89,10 @@ func testCompose(t *testing.T, s *store, file *compose) {
 			with.good(c.dir, c.variables, "-f", more, "up", "--no-build", "--detach")
 			server := own.await("compose", port, with.command(c.dir, c.variables, "-f", more, "logs", "--follow", "pinion"),
 				with.command(c.dir, c.variables, down...))
-			if got := server.predict(`{"name":"Ada"}`); got != c.want {
-				t.Errorf("the output is %s, want %s", got, c.want)
-			}
+			assert.Equal(t, "the output", server.predict(`{"name":"Ada"}`), c.want)
 			with.good(c.dir, c.variables, down...)
 			<-server.done
-			if text := server.log.String(); !strings.Contains(text, `"msg":"stopped"`) {
-				t.Errorf("the server did not end by itself, want it to contain %q:\n%s", `"msg":"stopped"`, text)
-			}
+			assert.Contains(t, "exit code", server.log.String(), `"msg":"stopped"`)
 		})
 	}
 }

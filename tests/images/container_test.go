@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -90,9 +91,7 @@ func (s *store) start(image string, options []string, args ...string) *container
 func (s *store) freePort() int {
 	s.t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.NoError(s.t, err)
 	defer listener.Close()
 	return listener.Addr().(*net.TCPAddr).Port
 }
@@ -106,9 +105,7 @@ func (s *store) await(name string, port int, cmd, remove *exec.Cmd) *container {
 		done: make(chan struct{}),
 	}
 	c.cmd.Stdout, c.cmd.Stderr = c.log, c.log
-	if err := c.cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	assert.NoError(s.t, c.cmd.Start())
 	go func() {
 		_ = c.cmd.Wait() // ProcessState says how it ended
 		close(c.done)
@@ -140,9 +137,7 @@ func (s *store) await(name string, port int, cmd, remove *exec.Cmd) *container {
 func (c *container) predict(input string) string {
 	c.t.Helper()
 	output, err := c.ask(input)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	assert.NoError(c.t, err)
 	return output
 }
 
@@ -179,7 +174,5 @@ func (c *container) stop() {
 		c.t.Errorf("podman stop: %v\n%s", err, out)
 	}
 	<-c.done
-	if code := c.cmd.ProcessState.ExitCode(); code != 0 {
-		c.t.Errorf("the container ended with %d, want 0", code)
-	}
+	assert.Equal(c.t, "c.cmd.ProcessState.ExitCode()", c.cmd.ProcessState.ExitCode(), 0)
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 const goImage = "localhost/pinion-test/go"
@@ -32,13 +34,9 @@ ENV PATH=/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sb
 		"--volume", goEnv("GOCACHE") + ":/root/.cache/go-build", "--volume", goEnv("GOMODCACHE") + ":/root/go/pkg/mod",
 	}, " "), "build")
 	hello, err := filepath.Abs(filepath.Join(examples, "hello"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	c := s.start(composeImage, []string{"--volume", hello + ":/src:ro"})
-	if got := c.predict(`{"name":"Ada"}`); got != `"hello Ada"` {
-		t.Errorf("the output is %s, want %q", got, `"hello Ada"`)
-	}
+	assert.Equal(t, "the output", c.predict(`{"name":"Ada"}`), `"hello Ada"`)
 	if user, err := c.exec("id", "-un"); user != "pinion" {
 		t.Errorf("the user is %q: %v, want pinion", user, err)
 	}

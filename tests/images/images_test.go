@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -38,13 +39,9 @@ const examples = "../../examples"
 
 func testHello(t *testing.T, s *store) {
 	said := s.build(filepath.Join(examples, "hello"), "hello")
-	if want := "podman run -p 127.0.0.1:5000:5000 hello"; !strings.Contains(said, want) {
-		t.Errorf("it does not say %s, want it there:\n%s", want, said)
-	}
+	assert.Contains(t, "the text", said, "podman run -p 127.0.0.1:5000:5000 hello")
 	c := s.start("hello", nil)
-	if got := c.predict(`{"name":"Ada"}`); got != `"hello Ada"` {
-		t.Errorf("the output is %s, want %q", got, `"hello Ada"`)
-	}
+	assert.Equal(t, "the output", c.predict(`{"name":"Ada"}`), `"hello Ada"`)
 	for command, want := range map[string]string{
 		"id -u": "10001", "cat /proc/1/comm": "pinion", "pwd": "/src", "stat -c %U /src": "pinion",
 		"command -v gcc cc make || echo none":          "none",
@@ -59,9 +56,8 @@ func testHello(t *testing.T, s *store) {
 	if out, err := c.exec(config.Healthcheck.Test[1:]...); err != nil {
 		t.Errorf("the health check fails: %v\n%s", err, out)
 	}
-	if strings.Contains(c.log.String(), "disagrees") {
-		t.Errorf("the image's document differs from its source, want log without \"disagrees\":\n%s", c.log)
-	}
+	assert.False(t, strings.Contains(c.log.String(), "disagrees"),
+		"the image's document differs from its source, want log without \"disagrees\":\n%s", c.log)
 	c.stop()
 
 	if config.User != "10001:10001" || config.WorkingDir != "/src" ||
@@ -82,9 +78,7 @@ func testHello(t *testing.T, s *store) {
 		"run.cog.version": "0.23.1", "run.cog.has_init": "true", "org.opencontainers.image.title": "hello",
 		"org.opencontainers.image.base.name": baseImage,
 	} {
-		if config.Labels[label] != want {
-			t.Errorf("the label %s is %q, want %q", label, config.Labels[label], want)
-		}
+		assert.Equal(t, "the label "+label, config.Labels[label], want)
 	}
 
 	// Other commands than the server's.
@@ -136,13 +130,9 @@ func testOCR(t *testing.T, s *store) {
 	s.build(filepath.Join(examples, "ocr"), "ocr")
 	c := s.start("ocr", nil)
 	sample, err := os.ReadFile(filepath.Join(examples, "ocr", "sample.png"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	wanted, err := os.ReadFile(filepath.Join(examples, "ocr", "sample.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var lines []struct{ Text string }
 	output := c.predict(`{"image":"data:image/png;base64,` + base64.StdEncoding.EncodeToString(sample) + `"}`)
 	harness.FromJSON(t, output, &lines)
@@ -198,9 +188,7 @@ func testDrain(t *testing.T, s *store) {
 // testRebuild: a change of code makes one small layer anew, and a change of packages theirs and those after it.
 func testRebuild(t *testing.T, s *store) {
 	dir := filepath.Join(t.TempDir(), "model")
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join(examples, "hello"))); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(examples, "hello"))))
 	s.write(filepath.Join(dir, "cog.yaml"),
 		"run: run.py:Runner\nbuild:\n  python_requirements: requirements.txt\nweights:\n  - {name: w, target: w.bin}\n")
 	s.write(filepath.Join(dir, "requirements.txt"), "six==1.17.0\n")
@@ -212,9 +200,7 @@ func testRebuild(t *testing.T, s *store) {
 		return layers
 	}
 	first := layers()
-	if again := layers(); !slices.Equal(first, again) {
-		t.Errorf("nothing has changed, and the layers were %q and are %q, want the same", first, again)
-	}
+	assert.EqualSlices(t, "layers though nothing has changed", first, layers())
 	source := harness.ReadFile(t, filepath.Join(dir, "run.py"))
 	s.write(filepath.Join(dir, "run.py"), source+"\n# changed\n")
 	code := layers()
@@ -307,9 +293,7 @@ build:
 	token := filepath.Join(t.TempDir(), "token")
 	s.write(token, "0123456789")
 	said := s.build(dir, "whole", "--context", root, "--secret", "id=token,src="+token)
-	if want := "weights: fetched is not part of the image"; !strings.Contains(said, want) {
-		t.Errorf("it does not say %s, want it there:\n%s", want, said)
-	}
+	assert.Contains(t, "the text", said, "weights: fetched is not part of the image")
 	c := s.start("whole", nil)
 	got := map[string]string{}
 	harness.FromJSON(t, c.predict("{}"), &got)
@@ -318,17 +302,10 @@ build:
 		"greeting": `it's "me"`, "shared": "shared",
 		"local": "weights", "fetched": "False", "ignored": "False", "pip": "pip",
 	} {
-		if got[name] != want {
-			t.Errorf("%s is %q, want %q", name, got[name], want)
-		}
+		assert.Equal(t, name, got[name], want)
 	}
 	c.stop()
 	config, _ := s.config("whole")
-	if got := config.Labels["org.opencontainers.image.description"]; got != `It's "all" for $5` {
-		t.Errorf("the description is %s, want %q", got, `It's "all" for $5`)
-	}
-	if !strings.Contains(config.Labels["run.cog.config"], `"pre_install":["touch /opt/before"]`) {
-		t.Errorf("the configuration is %s, want it to contain %q", config.Labels["run.cog.config"],
-			`"pre_install":["touch /opt/before"]`)
-	}
+	assert.Equal(t, "the description", config.Labels["org.opencontainers.image.description"], `It's "all" for $5`)
+	assert.Contains(t, "the configuration", config.Labels["run.cog.config"], `"pre_install":["touch /opt/before"]`)
 }

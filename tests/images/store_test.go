@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -71,9 +72,7 @@ func (s *store) image(name, file, instructions string) {
 	dir := filepath.Join(s.dir, "context")
 	defer os.RemoveAll(dir)
 	s.write(filepath.Join(dir, "Containerfile"), instructions)
-	if err := os.Symlink(file, filepath.Join(dir, "link")); err != nil {
-		s.t.Fatal(err)
-	}
+	assert.NoError(s.t, os.Symlink(file, filepath.Join(dir, "link")))
 	s.good("cp", "--dereference", filepath.Join(dir, "link"), filepath.Join(dir, "file"))
 	s.good("cp", certificates, filepath.Join(dir, "ca-certificates.crt"))
 	s.good("buildah", "build", "--quiet", "--tag", name, dir)
@@ -81,12 +80,8 @@ func (s *store) image(name, file, instructions string) {
 
 func (s *store) write(file, text string) {
 	s.t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		s.t.Fatal(err)
-	}
+	assert.NoError(s.t, os.MkdirAll(filepath.Dir(file), 0o755))
+	assert.NoError(s.t, os.WriteFile(file, []byte(text), 0o644))
 }
 
 func (s *store) command(name string, args ...string) *exec.Cmd {
@@ -145,9 +140,7 @@ func (s *store) config(image string) (c config, layers []string) {
 func (s *store) sizes(image string) (sizes []int64) {
 	s.t.Helper()
 	var steps []struct{ Size int64 }
-	if err := json.Unmarshal([]byte(s.good("podman", "history", "--format", "json", image)), &steps); err != nil {
-		s.t.Fatal(err)
-	}
+	assert.NoError(s.t, json.Unmarshal([]byte(s.good("podman", "history", "--format", "json", image)), &steps))
 	for _, step := range steps {
 		if step.Size > 0 {
 			sizes = append(sizes, step.Size)

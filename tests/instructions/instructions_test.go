@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -103,9 +104,7 @@ func TestInstructions_GrowthIsFound(t *testing.T) {
 func build(t *testing.T) string {
 	t.Helper()
 	sources, err := filepath.Glob("../../pyembed/px_*.c")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	worker := filepath.Join(t.TempDir(), "worker")
 	arguments := []string{
 		"-std=c11", "-D_DEFAULT_SOURCE", "-O2", "-g", "-fvisibility=hidden", "-rdynamic",
@@ -138,14 +137,10 @@ print(platform.python_version(), platform.machine(), platform.python_compiler().
 path = os.path.join(get("LIBDIR"), get("INSTSONAME"))
 print(path if os.path.exists(path) else get("INSTSONAME"))`
 	out, err := exec.CommandContext(t.Context(), python.Path, "-I", "-c", ask).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	gcc, err := exec.CommandContext(t.Context(), "gcc", "-dumpfullversion").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return pythonBuild{name: lines[0] + ",ours-gcc-" + strings.TrimSpace(string(gcc)), library: lines[1]}
 }
 
@@ -159,14 +154,10 @@ exec "$VALGRIND" --tool=callgrind --instr-atstart=no --callgrind-out-file="$PINI
 func count(t *testing.T, valgrind, worker string, python harness.Python, library string) map[string]int {
 	t.Helper()
 	sdk, err := filepath.Abs("../../pyembed/sdk")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	scratch := t.TempDir()
 	start := filepath.Join(scratch, "start")
-	if err := os.WriteFile(start, []byte(launcher), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(start, []byte(launcher), 0o700))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, python.Path, "-B", "testdata/count.py", start, library, sdk)
@@ -178,9 +169,7 @@ func count(t *testing.T, valgrind, worker string, python harness.Python, library
 	var complaints strings.Builder
 	cmd.Stderr = &complaints
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, &complaints)
-	}
+	assert.NoError(t, err, &complaints)
 	counts := map[string]int{}
 	for line := range strings.Lines(string(out)) {
 		name, n, _ := strings.Cut(strings.TrimSpace(line), " ")

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // recordFile has a line for each build of CPython: its name, then the counts in the order of cases.
@@ -27,9 +29,7 @@ type record struct {
 func readRecord(t *testing.T) *record {
 	t.Helper()
 	text, err := os.ReadFile(recordFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	r := &record{builds: map[string]map[string]int{}}
 	for line := range strings.Lines(string(text)) {
 		fields := strings.Fields(line)
@@ -135,7 +135,5 @@ func (r *record) write(t *testing.T) {
 		}
 		row(build, cells...)
 	}
-	if err := os.WriteFile(recordFile, []byte(text.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(recordFile, []byte(text.String()), 0o644))
 }

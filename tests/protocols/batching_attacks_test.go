@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 	"pinion/tests/rawgrpc"
 )
@@ -43,9 +44,7 @@ func TestBatching_Attacks(t *testing.T) {
 		conns := make([]net.Conn, n)
 		for i := range conns {
 			conn, err := from.Dial("tcp", harness.Host(b.server))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			t.Cleanup(func() { conn.Close() })
 			_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 			_, _ = io.WriteString(conn, text) // it may have been closed already
@@ -82,9 +81,7 @@ func TestBatching_Attacks(t *testing.T) {
 	}
 	for range batchingAttackers {
 		conn, err := net.Dial(b.protocol, b.address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		t.Cleanup(func() { conn.Close() })
 	}
 	b.worker().run()
@@ -95,9 +92,7 @@ func TestBatching_Attacks(t *testing.T) {
 	if most > batchingMemory && grouped && !harness.Sanitized(t) {
 		t.Errorf("the front had %d MiB, want at most %d", most, batchingMemory)
 	}
-	if code := b.stop(syscall.SIGTERM); code != 0 {
-		t.Errorf("exit code %d, want 0", code)
-	}
+	assert.Equal(t, "exit code", b.stop(syscall.SIGTERM), 0)
 }
 
 // answersOthers waits until clients beside an attack are answered, small and large, and a platform.

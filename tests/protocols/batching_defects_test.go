@@ -54,9 +54,7 @@ func TestBatchingDefects_BatchingAnswerTooLarge(t *testing.T) {
 	b := startBatching(t, "unix", "-max-body", "10")
 	w := b.worker()
 	answer := b.begin("large")
-	if err := w.answer(w.take(), func(string) (string, bool) { return "eleven byte", false }); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, w.answer(w.take(), func(string) (string, bool) { return "eleven byte", false }))
 	b.want(<-answer, 502, "The worker's answer has 11 bytes, and 10 is the most")
 	w.run()
 	b.want(b.post("next"), 200, "next!")
@@ -71,9 +69,7 @@ func TestBatchingDefects_BatchingReset(t *testing.T) {
 	b.waitMetric(readyWorkers, "2")
 	first, second := b.begin("one"), b.begin("two")
 	_, taken := dying.take(), other.take()
-	if err := dying.conn.(*net.TCPConn).SetLinger(0); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, dying.conn.(*net.TCPConn).SetLinger(0))
 	dying.conn.Close()
 	b.waitMetric(readyWorkers, "1")
 	other.echo(taken)
@@ -88,9 +84,7 @@ func TestBatchingDefects_BatchingClientDisconnects(t *testing.T) {
 	t.Parallel()
 	b := startBatching(t, "unix", "-timeout", "3600000")
 	conn, err := net.Dial("tcp", harness.Host(b.server))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if _, err := conn.Write([]byte("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\ngone")); err != nil {
 		t.Fatal(err)
 	}
@@ -114,9 +108,7 @@ func TestBatchingDefects_BatchingShutdown(t *testing.T) {
 	items := w.take("sent")
 	waits := b.begin("waits")
 	b.waitMetric(queueLength, "1")
-	if err := b.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, b.cmd.Process.Signal(syscall.SIGTERM))
 	harness.Eventually(t, "nothing more is taken in", func() bool {
 		_, err := net.Dial("tcp", harness.Host(b.server))
 		return err != nil
@@ -145,9 +137,7 @@ func TestBatchingDefects_BatchingGrace(t *testing.T) {
 	b = startBatching(t, "unix", "-timeout", "3600000", "-grace", "1h")
 	answer = b.begin("x")
 	b.waitMetric(queueLength, "1")
-	if err := b.cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, b.cmd.Process.Signal(syscall.SIGINT))
 	harness.Eventually(t, "it shuts down", func() bool { return b.log.Count("shutting down") == 1 })
 	assert.Equal(t, "exit code", b.stop(syscall.SIGINT), 130)
 	<-answer

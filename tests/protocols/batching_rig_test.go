@@ -18,6 +18,7 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -56,9 +57,7 @@ func startWrapped(t testing.TB, wrap []string, protocol string, arguments ...str
 	b.cmd = exec.Command(arguments[0], arguments[1:]...)
 	b.cmd.Dir, b.cmd.Env = b.dir, harness.BareEnv()
 	b.cmd.Stdout, b.cmd.Stderr = b.log, b.log
-	if err := b.cmd.Start(); err != nil {
-		t.Fatalf("start the server: %v", err)
-	}
+	assert.NoError(t, b.cmd.Start(), "start the server")
 	go func() {
 		_ = b.cmd.Wait() // ProcessState says how it ended
 		close(b.ended)
@@ -100,9 +99,7 @@ func (b *batching) stop(signal syscall.Signal) int {
 func (b *batching) leave() {
 	b.server.CloseIdle()
 	if !b.hasEnded() {
-		if code := b.stop(syscall.SIGTERM); code != 0 {
-			b.t.Errorf("exit code %d, want 0", code)
-		}
+		assert.Equal(b.t, "exit code", b.stop(syscall.SIGTERM), 0)
 	}
 	for _, line := range b.log.Lines() {
 		if line.Level == "ERROR" {
@@ -172,9 +169,7 @@ type wireItem struct{ id, body string }
 func (b *batching) worker() *wireWorker {
 	b.t.Helper()
 	conn, err := net.Dial(b.protocol, b.address)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	assert.NoError(b.t, err)
 	b.t.Cleanup(func() { conn.Close() })
 	w := &wireWorker{b, conn}
 	w.send(make([]byte, 4))
@@ -192,9 +187,7 @@ func (w *wireWorker) send(p []byte) {
 func (w *wireWorker) take(want ...string) []wireItem {
 	w.b.t.Helper()
 	items, err := w.next()
-	if err != nil {
-		w.b.t.Fatalf("worker: %v", err)
-	}
+	assert.NoError(w.b.t, err, "worker")
 	var got []string
 	for _, it := range items {
 		got = append(got, it.body)
@@ -253,9 +246,7 @@ func (w *wireWorker) answer(items []wireItem, f func(body string) (answer string
 
 func (w *wireWorker) echo(items []wireItem) {
 	w.b.t.Helper()
-	if err := w.answer(items, func(body string) (string, bool) { return body + "!", false }); err != nil {
-		w.b.t.Fatalf("worker: %v", err)
-	}
+	assert.NoError(w.b.t, w.answer(items, func(body string) (string, bool) { return body + "!", false }), "worker")
 }
 
 // run has a worker echo until its connection ends.

@@ -32,10 +32,8 @@ func TestBatching_Answers(t *testing.T) {
 		got := <-first
 		b.want(got, 200, "first!")
 		assert.Equal(t, "Content-Type", got.Header.Get("Content-Type"), "text/plain; charset=utf-8")
-		if err := w.answer(w.take(),
-			func(body string) (string, bool) { return "answer: " + body, body == "bad" }); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, w.answer(w.take(),
+			func(body string) (string, bool) { return "answer: " + body, body == "bad" }))
 		b.want(<-good, 200, "answer: good")
 		b.want(<-bad, 422, "answer: bad")
 	})
@@ -121,9 +119,7 @@ func TestBatching_Timeout(t *testing.T) {
 func TestBatching_Flags(t *testing.T) {
 	t.Parallel()
 	help, err := exec.Command(harness.Binary(t), "batching", "-h").CombinedOutput()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, want := range []string{
 		"(default: batching.socket)", "(default: unix)", "(default: 32)", "(default: 1024)", "(default: 5000)",
 		"(default: by the workers and the load;", "(default: 0.0.0.0)", "(default: 8080)",
@@ -159,9 +155,7 @@ func TestBatching_SocketFile(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(harness.ShortTempDir(t), "s")
 	old, err := net.ListenUnix("unix", &net.UnixAddr{Name: file, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	old.SetUnlinkOnClose(false)
 	old.Close()
 	b := startBatching(t, "unix", "-address", file)

@@ -31,9 +31,7 @@ func ventuPython(t testing.TB) string {
 func (b *batching) ventu(options ...string) *exec.Cmd {
 	b.t.Helper()
 	service, err := filepath.Abs("models/ventu/service.py")
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	assert.NoError(b.t, err)
 	return b.start(ventuPython(b.t), append([]string{service, b.protocol, b.address}, options...)...)
 }
 
@@ -72,9 +70,7 @@ func (b *batching) holdVentu() (letGo func()) {
 	b.waitMetric(inFlight, "1")
 	b.waitMetric(queueLength, "0")
 	return func() {
-		if err := os.WriteFile(gate, nil, 0o600); err != nil {
-			b.t.Fatal(err)
-		}
+		assert.NoError(b.t, os.WriteFile(gate, nil, 0o600))
 		b.ventuAnswer(<-busy)
 	}
 }
@@ -133,10 +129,8 @@ func TestBatchingVentu_VentuLarge(t *testing.T) {
 		for range 3 {
 			for _, size := range []int{30_000, 40_000, 70_000, 300_000, 3_000_000} {
 				a := b.ventuAnswer(b.post(fmt.Sprintf(`{"text": %q}`, strings.Repeat("t", size))))
-				if len(a.Text) != size || a.PID != worker.Process.Pid {
-					t.Fatalf("a text of %d was answered by %d of process %d, want %d bytes and %d", size, len(a.Text), a.PID, size,
-						worker.Process.Pid)
-				}
+				assert.EqualNow(t, "len(a.Text)", len(a.Text), size)
+				assert.EqualNow(t, "a.PID", a.PID, worker.Process.Pid)
 			}
 		}
 		// An answer alone, and many middle-sized ones together.
@@ -200,9 +194,7 @@ func TestBatchingVentu_VentuWorkers(t *testing.T) {
 		if a := b.ventuAnswer(b.post(`{"text": "which"}`)); a.PID == worker.Process.Pid {
 			busy = two
 		}
-		if err := busy.Process.Signal(syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, busy.Process.Signal(syscall.SIGKILL))
 		b.waitMetric(readyWorkers, "1")
 		letGo()
 		b.ventuAnswer(b.post(`{"text": "next"}`))
@@ -239,9 +231,8 @@ func TestBatchingVentu_VentuMsgpack(t *testing.T) {
 		_, rest, _ = msgp.ReadStringBytes(rest)
 		text, _, _ = msgp.ReadStringBytes(rest)
 	}
-	if got.Code != 200 || text != "héllo" {
-		t.Errorf(`answered %s, want Code 200 and text "héllo"`, got)
-	}
+	assert.Equal(t, "Code", got.Code, 200)
+	assert.Equal(t, "text", text, "héllo")
 	if got := b.post("\x93\x01"); got.Code != 502 && got.Code != 422 { // cut short: ventu dies of some of these
 		t.Errorf("a cut body was answered %s, want Code 502 or 422", got)
 	}

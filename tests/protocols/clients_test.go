@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -57,13 +58,9 @@ func TestClients_GeneratedTypeScriptClientWorks(t *testing.T) {
 				if err == nil {
 					err = os.WriteFile(filepath.Join(dir, name), text, 0o600)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				assert.NoError(t, err)
 			}
-			if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, os.Symlink(modules, filepath.Join(dir, "node_modules")))
 			tool := func(name string, arguments ...string) {
 				t.Helper()
 				harness.RunTool(t, dir, nil, filepath.Join("node_modules", ".bin", name), arguments...)

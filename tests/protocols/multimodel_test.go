@@ -110,9 +110,7 @@ func TestMultiModel_Contract(t *testing.T) {
 	assert.Equal(t, "workers of two", len(health.Workers), 1)
 	harness.WantCode(t, "unload", s.Do(http.MethodDelete, "/models/two", nil), http.StatusOK)
 	for _, w := range health.Workers {
-		if harness.Alive(w.PID) {
-			t.Errorf("process %d is alive after DELETE, want harness.Alive(w.PID) false", w.PID)
-		}
+		assert.False(t, harness.Alive(w.PID), "process %d is alive after DELETE, want harness.Alive(w.PID) false", w.PID)
 	}
 	wantList("base", "one")
 	for method, path := range map[string]string{
@@ -125,9 +123,8 @@ func TestMultiModel_Contract(t *testing.T) {
 		http.StatusOK, `"model":"one"`)
 	harness.WantCode(t, "unload the first", s.Do(http.MethodDelete, "/models/base", nil), http.StatusOK)
 	wantListOnly := string(s.Do(http.MethodGet, "/models", nil).Body)
-	if strings.Contains(wantListOnly, `"base"`) {
-		t.Errorf("the list after DELETE has base: %s, want no %q in it", wantListOnly, `"base"`)
-	}
+	assert.False(t, strings.Contains(wantListOnly, `"base"`),
+		"the list after DELETE has base: %s, want no %q in it", wantListOnly, `"base"`)
 	harness.WantCode(t, "load the first", s.Do(http.MethodPost, "/models", loads("base", folder("base"))), http.StatusOK)
 	harness.WantCode(t, "unload it again", s.Do(http.MethodDelete, "/models/base", nil), http.StatusOK)
 	harness.WantCode(t, "load the first from another folder",
@@ -167,9 +164,7 @@ func TestMultiModel_Refuses(t *testing.T) {
 	if got := string(s.Do(http.MethodGet, "/models", nil).Body); strings.Count(got, "modelName") != 1 {
 		t.Errorf("got %s, want base alone", got)
 	}
-	if err := os.Remove(filepath.Join(dir, "broken", "broken")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Remove(filepath.Join(dir, "broken", "broken")))
 	harness.WantCode(t, "the mended one", s.Do(http.MethodPost, "/models", loads("broken", filepath.Join(dir, "broken"))),
 		http.StatusOK)
 }
@@ -186,9 +181,8 @@ func TestMultiModel_AtOnce(t *testing.T) {
 	for range 4 {
 		codes[harness.Receive(t, answers).Code]++
 	}
-	if codes[http.StatusOK] != 1 || codes[http.StatusConflict] != 3 {
-		t.Errorf("got %v, want one 200 and three 409", codes)
-	}
+	assert.Equal(t, "codes[http.StatusOK]", codes[http.StatusOK], 1)
+	assert.Equal(t, "codes[http.StatusConflict]", codes[http.StatusConflict], 3)
 }
 
 // TestMultiModel_Off: without the variable, the routes are the native ones.

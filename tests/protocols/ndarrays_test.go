@@ -32,9 +32,7 @@ func isJSON(t *testing.T, got any, want string) {
 	t.Helper()
 	var value any
 	harness.FromJSON(t, want, &value)
-	if !reflect.DeepEqual(got, value) {
-		t.Errorf("%v, not %s, want %v", got, want, value)
-	}
+	assert.True(t, reflect.DeepEqual(got, value), "%v, not %s, want %v", got, want, value)
 }
 
 func TestNdarrays_InputsThatAreArrays(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "pinion/httpd/oip/grpc/inferencepb"
+	"pinion/tests/assert"
 	"pinion/tests/rawgrpc"
 )
 
@@ -25,9 +26,7 @@ func compressed(t *testing.T, data []byte, to func(w io.Writer) io.WriteCloser) 
 	if _, err := w.Write(data); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, w.Close())
 	return out.Bytes()
 }
 
@@ -37,15 +36,11 @@ func TestGRPC_HostileCompression(t *testing.T) {
 	s := tensors(t, "Raw", "--grpc-port=0", "--max-body=1000000")
 	address := s.GRPCAddress()
 	message, err := proto.Marshal(&pb.ModelInferRequest{ModelName: "other"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	level := func(n int) func(io.Writer) io.WriteCloser {
 		return func(w io.Writer) io.WriteCloser {
 			z, err := zlib.NewWriterLevel(w, n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			return z
 		}
 	}
@@ -54,16 +49,12 @@ func TestGRPC_HostileCompression(t *testing.T) {
 	wrongSum[len(wrongSum)-1] ^= 1
 	raw := func(w io.Writer) io.WriteCloser {
 		z, err := flate.NewWriter(w, 6)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		return z
 	}
 	dictionary := func(w io.Writer) io.WriteCloser {
 		z, err := zlib.NewWriterLevelDict(w, 6, []byte("other"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		return z
 	}
 	const unknown, broken = `5 unknown model "other"`, "3 the message cannot be decompressed"

@@ -142,9 +142,7 @@ func TestOipgrpcMemory_GRPCRefusesWhatIsTooLarge(t *testing.T) {
 	_, err = client.ModelReady(t.Context(), &pb.ModelReadyRequest{Name: string(make([]byte, 90_000))})
 	wantRPC(t, err, codes.ResourceExhausted, "larger than max")
 	stream, err := client.ModelStreamInfer(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	_ = stream.Send(large)
 	_, err = stream.Recv()
 	wantRPC(t, err, codes.ResourceExhausted, "at most 100000")
@@ -184,9 +182,7 @@ func TestGRPCAnswers_OfCompressedRequestsAreCharged(t *testing.T) {
 		if err == nil {
 			err = stream.CloseSend()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		conns = append(conns, conn)
 	}
 	harness.Eventually(t, "all have been answered", func() bool {

@@ -2,6 +2,7 @@ package protocols
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -41,9 +42,7 @@ func TestOipgrpc_TritonsGRPCClient(t *testing.T) {
 			s := tensors(t, class, "--grpc-port=0", "--max-body="+most)
 			harness.RunTool(t, t.TempDir(), nil, tool, "-B", client, s.GRPCAddress(), class)
 			page := string(s.Do(http.MethodGet, "/metrics", nil).Body)
-			if want := `pinion_grpc_requests_total{code="OK",method="ModelInfer"}`; !strings.Contains(page, want) {
-				t.Errorf("/metrics has no %s, want it there", want)
-			}
+			assert.Contains(t, "page", page, `pinion_grpc_requests_total{code="OK",method="ModelInfer"}`)
 		})
 	}
 }
@@ -54,18 +53,12 @@ func TestOipgrpc_GRPCReflection(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--grpc-port=0"}})
 	conn, _ := s.GRPC()
 	stream, err := grpc_reflection_v1.NewServerReflectionClient(conn).ServerReflectionInfo(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	ask := func(req *grpc_reflection_v1.ServerReflectionRequest) *grpc_reflection_v1.ServerReflectionResponse {
 		t.Helper()
-		if err := stream.Send(req); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, stream.Send(req))
 		answer, err := stream.Recv()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		return answer
 	}
 	services := ask(&grpc_reflection_v1.ServerReflectionRequest{
@@ -80,9 +73,7 @@ func TestOipgrpc_GRPCReflection(t *testing.T) {
 			},
 		})
 		var file descriptorpb.FileDescriptorProto
-		if err := proto.Unmarshal(answer.GetFileDescriptorResponse().GetFileDescriptorProto()[0], &file); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, proto.Unmarshal(answer.GetFileDescriptorResponse().GetFileDescriptorProto()[0], &file))
 		name := service.GetName()[strings.LastIndexByte(service.GetName(), '.')+1:]
 		if !slices.ContainsFunc(file.GetService(),
 			func(s *descriptorpb.ServiceDescriptorProto) bool { return s.GetName() == name }) {
@@ -92,9 +83,8 @@ func TestOipgrpc_GRPCReflection(t *testing.T) {
 	unknown := ask(&grpc_reflection_v1.ServerReflectionRequest{
 		MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_FileByFilename{FileByFilename: "none.proto"},
 	})
-	if unknown.GetErrorResponse().GetErrorCode() != int32(codes.NotFound) {
-		t.Errorf("an unknown file: %v, want GetErrorCode %d", unknown, int32(codes.NotFound))
-	}
+	assert.Equal(t, fmt.Sprintf("an unknown file: %v", unknown),
+		unknown.GetErrorResponse().GetErrorCode(), int32(codes.NotFound))
 }
 
 // TestOipgrpc_GRPCTokens: everything but probes needs a token.
@@ -118,9 +108,7 @@ func TestOipgrpc_GRPCTokens(t *testing.T) {
 		{with("Bearer " + token), codes.OK},
 	} {
 		_, err := client.ServerMetadata(c.ctx, &pb.ServerMetadataRequest{})
-		if status.Code(err) != c.want {
-			t.Errorf("metadata: %v, want %v", err, c.want)
-		}
+		assert.Equal(t, fmt.Sprintf("metadata: %v", err), status.Code(err), c.want)
 		stream, err := client.ModelStreamInfer(c.ctx)
 		if err == nil {
 			_ = stream.CloseSend()
@@ -131,16 +119,13 @@ func TestOipgrpc_GRPCTokens(t *testing.T) {
 		}
 	}
 	unread, err := conn.NewStream(t.Context(), &grpc.StreamDesc{}, pb.GRPCInferenceService_ModelInfer_FullMethodName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if err := unread.RecvMsg(new(pb.ModelInferResponse)); status.Code(err) != codes.Unauthenticated {
 		t.Errorf("a call whose message has not come: %v, want %v", err, codes.Unauthenticated)
 	}
 	health, err := grpc_health_v1.NewHealthClient(conn).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{})
-	if err != nil || health.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
-		t.Errorf("health: %v, %v, want GetStatus %v", health, err, grpc_health_v1.HealthCheckResponse_SERVING)
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, "health: health.GetStatus()", health.GetStatus(), grpc_health_v1.HealthCheckResponse_SERVING)
 }
 
 // doRequest asks the model api/do.py to carry these steps out.
@@ -175,12 +160,8 @@ func TestOipgrpc_GRPCCancels(t *testing.T) {
 	harness.WaitInFlight(t, s, 0) // after a deadline
 	ctx, leave := context.WithCancel(t.Context())
 	stream, err := client.ModelStreamInfer(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stream.Send(doRequest("2", "sleep")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
+	assert.NoError(t, stream.Send(doRequest("2", "sleep")))
 	harness.WaitInFlight(t, s, 1)
 	leave()
 	harness.WaitInFlight(t, s, 0) // after a canceled stream
@@ -196,13 +177,9 @@ func TestOipgrpc_GRPCDrains(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--grpc-port=0", "--model=m"}})
 	_, client := s.GRPC()
 	idle, err := client.ModelStreamInfer(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	gate := filepath.Join(s.Dir, "gate")
-	if err := syscall.Mkfifo(gate, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, syscall.Mkfifo(gate, 0o600))
 	answered := make(chan error, 1)
 	go func() {
 		_, err := client.ModelInfer(t.Context(), doRequest("1", "wait gate", "return 1"))
@@ -213,9 +190,7 @@ func TestOipgrpc_GRPCDrains(t *testing.T) {
 	if _, err := idle.Recv(); status.Code(err) != codes.Unavailable {
 		t.Errorf("the idle stream: %v, want %v", err, codes.Unavailable)
 	}
-	if err := os.WriteFile(gate, nil, 0); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(gate, nil, 0))
 	if err := harness.Receive(t, answered); err != nil {
 		t.Errorf("the call in flight: %v", err)
 	}

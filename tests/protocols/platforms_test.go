@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -257,9 +258,8 @@ func TestPlatforms_SageMakerFiles(t *testing.T) {
 		exchange{path: "/invocations", body: "abc", headers: headers, status: 200, want: "ABC"}.check(t, s)
 	}
 	answer := s.Do(http.MethodPost, "/invocations", []byte(`{"file":"data:text/plain;base64,YWJj","suffix":"!"}`))
-	if string(answer.Body) != "ABC!" || answer.Header.Get("Content-Type") != "text/plain" {
-		t.Errorf(`%v %s, want Body "ABC!" and Content-Type text/plain`, answer.Header, answer.Body)
-	}
+	assert.Equal(t, "string(answer.Body)", string(answer.Body), "ABC!")
+	assert.Equal(t, `answer.Header.Get("Content-Type")`, answer.Header.Get("Content-Type"), "text/plain")
 }
 
 // TestPlatforms_SageMakerStreams: a data line for each item; an error ends the stream.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -49,13 +50,9 @@ func TestReplicateClient_JavaScript(t *testing.T) {
 	modules := harness.Tool(t, "clients/node_modules")
 	dir := t.TempDir()
 	text, err := os.ReadFile("clients/replicate_sdk.mjs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	harness.WriteFile(t, filepath.Join(dir, "client.mjs"), text)
-	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Symlink(modules, filepath.Join(dir, "node_modules")))
 	s := replicateServer(t, "Words", "--auth-token-file", harness.TokenFile(t, replicateToken))
 	harness.RunTool(t, dir, nil, "node", "client.mjs", s.Address, replicateToken)
 }
@@ -204,9 +201,7 @@ func TestReplicate_DisconnectCancels(t *testing.T) {
 	const body = `{"version":"acme/m","id":"gone","input":{"text":"forever"}}`
 	_, err := fmt.Fprintf(c, "POST /v1/predictions HTTP/1.1\r\nHost: x\r\nPrefer: wait\r\nContent-Length: %d\r\n\r\n%s",
 		len(body), body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	state := func() string { return string(s.Do(http.MethodGet, "/v1/predictions/gone", nil).Body) }
 	harness.Eventually(t, "it runs", func() bool { return strings.Contains(state(), `"processing"`) })
 	c.Close()

@@ -80,12 +80,8 @@ func TestRepository_MayControl(t *testing.T) {
 				harness.WantCode(t, path, s.Do(http.MethodPost, path, nil, c.headers...), want)
 			}
 			reload := s.Do(http.MethodPost, "/models/b/reload", nil, c.headers...)
-			if want := map[int]int{200: 202}[c.native]; reload.Code != max(want, c.native) {
-				t.Errorf("reload: got %d, want %d", reload.Code, max(want, c.native))
-			}
-			if got := unloadsB(t, client, c.headers...); got != c.remote {
-				t.Errorf("gRPC: got %s, want %s", got, c.remote)
-			}
+			assert.Equal(t, "reload", reload.Code, max(map[int]int{200: 202}[c.native], c.native))
+			assert.Equal(t, "gRPC", unloadsB(t, client, c.headers...), c.remote)
 		})
 	}
 }

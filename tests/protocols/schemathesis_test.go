@@ -7,10 +7,10 @@ import (
 	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -79,9 +79,8 @@ func schemathesis(t *testing.T, s *harness.Server, receiver, document string, ar
 	command.Env = append(harness.BareEnv(), "SCHEMATHESIS_HOOKS=hooks", "PYTHONPATH="+hooks, "PYTHONDONTWRITEBYTECODE=1",
 		"PYTHONUTF8=1", "RECEIVER="+receiver+"/")
 	out, err := command.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "Test cases:") {
-		t.Errorf("schemathesis: %v, want it to contain \"Test cases:\"\n%s", err, out)
-	}
+	assert.NoError(t, err)
+	assert.Contains(t, "schemathesis: string(out)", string(out), "Test cases:")
 	t.Logf("%s", out[max(0, len(out)-600):])
 	if h := s.WaitHealth("READY"); h.Workers[0].Restarts > 0 {
 		t.Errorf("the worker was replaced: %+v, want no restart", h.Workers)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -28,10 +29,6 @@ func TestAhead_JobTakenAheadGoesElsewhere(t *testing.T) {
 
 	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
 	harness.WaitStatus(t, b, "next", "succeeded")
-	if got := harness.StateOf(b, "long"); got.Status != "processing" {
-		t.Errorf("the long one is %s, want processing", got.Status)
-	}
-	if n := harness.TimesRun(t, a, "next"); n != 1 {
-		t.Errorf("it ran %d times, want 1", n)
-	}
+	assert.Equal(t, "the long one", harness.StateOf(b, "long").Status, "processing")
+	assert.Equal(t, "runs", harness.TimesRun(t, a, "next"), 1)
 }

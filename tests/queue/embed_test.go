@@ -76,9 +76,7 @@ func TestEmbeddedNATS_NotInstalled(t *testing.T) {
 func TestEmbeddedNATS_IsProgramOfItsOwn(t *testing.T) {
 	t.Parallel()
 	out, err := exec.Command("go", "list", "-deps", "../cmd/pinion").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for pkg := range strings.Lines(string(out)) {
 		if strings.HasPrefix(pkg, "github.com/nats-io/nats-server/") || strings.HasPrefix(pkg, "pinion/runtime/natsserver") {
 			t.Errorf("cmd/pinion links %s: want it in cmd/pinion-nats alone", strings.TrimSpace(pkg))

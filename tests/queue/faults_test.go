@@ -129,10 +129,9 @@ func TestFaults_ServerIsLostWhileItPostsWebhook(t *testing.T) {
 	harness.WaitStatus(t, b, "p1", "succeeded")
 	harness.Eventually(t, "it is posted again", func() bool { return len(hooks.Of("p1")) > 0 })
 	got := hooks.Of("p1")[0]
-	if got.Status != "succeeded" || got.Header.Get("Webhook-Id") != "p1" || harness.TimesRun(t, b, "p1") != 1 {
-		t.Errorf("it is %s, with the id %q, and the job ran %d times, want succeeded, p1 and 1", got.Status,
-			got.Header.Get("Webhook-Id"), harness.TimesRun(t, b, "p1"))
-	}
+	assert.Equal(t, "Status", got.Status, "succeeded")
+	assert.Equal(t, `got.Header.Get("Webhook-Id")`, got.Header.Get("Webhook-Id"), "p1")
+	assert.Equal(t, `harness.TimesRun(t, b, "p1")`, harness.TimesRun(t, b, "p1"), 1)
 }
 
 // TestFaults_JobThatKillsItsServers ends as failed, and is kept for an operator.
@@ -316,7 +315,5 @@ func TestFaults_JobWaitsBehindDyingWorkers(t *testing.T) {
 	harness.Enqueue(t, a, "behind", harness.Input{"token": "behind"})
 	b := harness.StartMember(t, nats.URL, harness.Options{Model: "dying.py", Dir: a.Dir})
 	harness.WaitStatus(t, b, "behind", "succeeded")
-	if n := harness.TimesRun(t, a, "behind"); n != 1 {
-		t.Errorf("the job ran %d times, want once", n)
-	}
+	assert.Equal(t, "runs of the job", harness.TimesRun(t, a, "behind"), 1)
 }

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "pinion/httpd/oip/grpc/inferencepb"
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -38,9 +39,7 @@ func TestGatewayGRPC_IsWholeFront(t *testing.T) {
 	startSeveral(t, at.URL, t.TempDir(), []string{"a", "b"})
 	line, _ := g.Log.Find("serving gRPC")
 	conn, err := grpc.NewClient(line.GRPCAddress, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer conn.Close()
 	client := pb.NewGRPCInferenceServiceClient(conn)
 	harness.Eventually(t, "the gateway knows the models", func() bool {
@@ -49,21 +48,15 @@ func TestGatewayGRPC_IsWholeFront(t *testing.T) {
 		return err == nil && ready.GetReady() && err2 == nil && len(model.GetInputs()) == 3
 	})
 	got, err := client.ModelInfer(t.Context(), inferText("b", "x"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if out := string(got.GetOutputs()[0].GetContents().GetBytesContents()[0]); !strings.HasPrefix(out, "b 3.") {
 		t.Errorf("got %q, want the answer of b", out)
 	}
 
 	stream, err := client.ModelStreamInfer(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, model := range []string{"a", "b"} {
-		if err := stream.Send(inferText(model, "x")); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, stream.Send(inferText(model, "x")))
 		answer, err := stream.Recv()
 		if err != nil || answer.GetErrorMessage() != "" || answer.GetInferResponse().GetModelName() != model {
 			t.Errorf("got %v, %v, want an answer of %s", answer, err, model)
@@ -72,18 +65,13 @@ func TestGatewayGRPC_IsWholeFront(t *testing.T) {
 
 	probe, err := grpc_health_v1.NewHealthClient(conn).Check(t.Context(),
 		&grpc_health_v1.HealthCheckRequest{Service: "inference.GRPCInferenceService"})
-	if err != nil || probe.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
-		t.Errorf("got health %v, %v, want SERVING", probe, err)
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, "probe.GetStatus()", probe.GetStatus(), grpc_health_v1.HealthCheckResponse_SERVING)
 	listed, err := grpc_reflection_v1.NewServerReflectionClient(conn).ServerReflectionInfo(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := listed.Send(&grpc_reflection_v1.ServerReflectionRequest{
+	assert.NoError(t, err)
+	assert.NoError(t, listed.Send(&grpc_reflection_v1.ServerReflectionRequest{
 		MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{ListServices: "*"},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	services, err := listed.Recv()
 	if err != nil || !slices.ContainsFunc(services.GetListServicesResponse().GetService(),
 		func(s *grpc_reflection_v1.ServiceResponse) bool {
@@ -144,9 +132,7 @@ func TestGatewayGRPC_AsksForToken(t *testing.T) {
 		harness.TokenFile(t, token))
 	line, _ := g.Log.Find("serving gRPC")
 	conn, err := grpc.NewClient(line.GRPCAddress, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer conn.Close()
 	client := pb.NewGRPCInferenceServiceClient(conn)
 	for sent, want := range map[string]codes.Code{
@@ -161,9 +147,7 @@ func TestGatewayGRPC_AsksForToken(t *testing.T) {
 			t.Errorf("ModelInfer with %q: got %v, want %v", sent, err, want)
 		}
 		stream, err := client.ModelStreamInfer(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		if err := stream.Send(inferText("b", "x")); err != nil && !errors.Is(err, io.EOF) {
 			t.Fatal(err)
 		}

@@ -29,9 +29,8 @@ func TestGateway_AcceptsWithoutServer(t *testing.T) {
 		harness.WaitStatus(t, gateway.Server, "early", "succeeded")
 		harness.WaitStatus(t, gateway.Server, "gone", "canceled")
 	}
-	if harness.TimesRun(t, a, "early") != 1 || harness.TimesRun(t, a, "gone") != 0 {
-		t.Errorf("ran %d and %d times, want 1 and 0", harness.TimesRun(t, a, "early"), harness.TimesRun(t, a, "gone"))
-	}
+	assert.Equal(t, `harness.TimesRun(t, a, "early")`, harness.TimesRun(t, a, "early"), 1)
+	assert.Equal(t, `harness.TimesRun(t, a, "gone")`, harness.TimesRun(t, a, "gone"), 0)
 	harness.WaitStatus(t, b, "early", "succeeded")
 
 	harness.WantAnswer(t, "a synchronous request", g.Create(`{"input":{"token":"sync"}}`), http.StatusOK,
@@ -151,9 +150,7 @@ func TestGateway_WithoutServersOrNATS(t *testing.T) {
 	harness.WantCode(t, "/livez without NATS", g.Do(http.MethodGet, "/livez", nil), http.StatusOK)
 	nats.Start()
 	harness.WaitModels(t, g.Server)
-	if err := g.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, g.Cmd.Process.Signal(syscall.SIGTERM))
 	if err := g.Cmd.Wait(); err != nil {
 		t.Errorf("it ended with %v", err)
 	}
@@ -176,17 +173,14 @@ func TestGateway_IsLost(t *testing.T) {
 	harness.WaitStatus(t, s, "waits", "starting")
 	harness.WantCode(t, "accept", g.Do(http.MethodPut, "/predictions/accepted", `{"input":{"gate":"gate"}}`, "Prefer",
 		"respond-async"), http.StatusAccepted)
-	if err := g.Cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, g.Cmd.Process.Kill())
 	harness.WaitStatus(t, s, "runs", "canceled")
 	harness.WaitStatus(t, s, "waits", "canceled")
 	harness.WaitStatus(t, s, "accepted", "processing")
 	open()
 	harness.WaitStatus(t, s, "accepted", "succeeded")
-	if harness.TimesRun(t, s, "runs") != 1 || harness.TimesRun(t, s, "waits") != 0 {
-		t.Errorf("they ran %d and %d times, want 1 and 0", harness.TimesRun(t, s, "runs"), harness.TimesRun(t, s, "waits"))
-	}
+	assert.Equal(t, `harness.TimesRun(t, s, "runs")`, harness.TimesRun(t, s, "runs"), 1)
+	assert.Equal(t, `harness.TimesRun(t, s, "waits")`, harness.TimesRun(t, s, "waits"), 0)
 }
 
 func TestGateway_SettingsOfGatewayThatAreRefused(t *testing.T) {

@@ -89,9 +89,8 @@ func TestHAProxy_AsksAnotherServer(t *testing.T) {
 			got.Header)
 	}
 	got = balancer.Create(`{"id":"known","input":{}}`, "Prefer", "respond-async")
-	if got.Code != http.StatusConflict || got.Header.Get("Pinion-Retry") != "" {
-		t.Errorf("an id that is known: %s %v, want Code 409 and Pinion-Retry empty", got, got.Header)
-	}
+	assert.Equal(t, "an id that is known: got.Code", got.Code, http.StatusConflict)
+	assert.Equal(t, `an id that is known: got.Header.Get("Pinion-Retry")`, got.Header.Get("Pinion-Retry"), "")
 	open()
 	both()
 	harness.WantCode(t, "the first request", <-busy, http.StatusOK)

@@ -71,14 +71,10 @@ func TestJobs_EndedEndAtTheEdgeOfTheTerminal(t *testing.T) {
 	for _, columns := range []int{20, 150} {
 		term := harness.NewTerminal(t)
 		size := &unix.Winsize{Col: uint16(columns), Row: 24}
-		if err := unix.IoctlSetWinsize(int(term.User.Fd()), unix.TIOCSWINSZ, size); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, unix.IoctlSetWinsize(int(term.User.Fd()), unix.TIOCSWINSZ, size))
 		cmd, _, _ := harness.CLI{}.Start(t, arguments...)
 		cmd.Stdout = term.Program
-		if err := cmd.Run(); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, cmd.Run())
 		harness.Eventually(t, "the line is cut", func() bool { return strings.HasSuffix(term.Shown(), "…\n") })
 		heading, row, _ := strings.Cut(term.Shown(), "\n")
 		want := max(columns, strings.Index(heading, "ERROR")+40)
@@ -90,9 +86,7 @@ func TestJobs_EndedEndAtTheEdgeOfTheTerminal(t *testing.T) {
 func publishLetter(t *testing.T, url, id string) {
 	t.Helper()
 	nc, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer nc.Close()
 	m := nats.NewMsg("pinion.dead.ocr." + id)
 	for name, value := range map[string]string{
@@ -106,9 +100,7 @@ func publishLetter(t *testing.T, url, id string) {
 	if err == nil {
 		_, err = js.PublishMsg(m)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 }
 
 // TestJobs_OfEmbeddedQueue: the command reaches the server by the socket in its folder.

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -45,9 +46,7 @@ func TestMetrics_FleetInHealthAndMetrics(t *testing.T) {
 		"pinion_jobs_waiting 1", "pinion_jobs_running 1", "pinion_jobs_redelivered_total 0",
 		"pinion_jobs_dead_total 0", "pinion_jobs_fenced_total 0", "pinion_job_wait_seconds_count 1",
 	} {
-		if text := metrics(b); !strings.Contains(text, "\n"+want+"\n") {
-			t.Errorf("the metrics lack %q: got %.300q, want it to contain %q", want, text, "\n"+want+"\n")
-		}
+		assert.Contains(t, "the metrics lack "+want, metrics(b), "\n"+want+"\n")
 	}
 	otherGate()
 	harness.WaitStatus(t, b, "waits", "succeeded")

@@ -24,9 +24,7 @@ func TestObjects_LargeJob(t *testing.T) {
 			"id": "large", "input": harness.Input{"text": text}, "webhook": hooks.URL,
 			"webhook_events_filter": []string{"completed"},
 		}, "Prefer", "respond-async")
-		if a.Code != http.StatusAccepted {
-			t.Fatalf("got %v, want Code 202", a)
-		}
+		assert.EqualNow(t, fmt.Sprintf("%v", a), a.Code, http.StatusAccepted)
 		got := harness.WaitStatus(t, s, "large", "succeeded")
 		assert.Equal(t, "the result", got.Text(t), text)
 		harness.Eventually(t, "its webhook came", func() bool { return len(hooks.Of("large")) == 1 })
@@ -48,17 +46,13 @@ func TestObjects_FormInQueue(t *testing.T) {
 		var body bytes.Buffer
 		form := multipart.NewWriter(&body)
 		part, err := form.CreateFormFile("file", "note.txt")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		fmt.Fprint(part, strings.Repeat("x", size))
 		form.Close()
 		id := fmt.Sprint("form", size)
 		got := a.Do(http.MethodPut, "/predictions/"+id, body.Bytes(), "Content-Type", form.FormDataContentType(), "Prefer",
 			"respond-async")
-		if got.Code != http.StatusAccepted {
-			t.Fatalf("got %v, want Code 202", got)
-		}
+		assert.EqualNow(t, fmt.Sprintf("%v", got), got.Code, http.StatusAccepted)
 		if got := harness.WaitStatus(t, a, id, "succeeded"); strings.Count(string(got.Output), "x") < size {
 			t.Errorf("it is %.500s: got %d, want at least %d", got.Body, strings.Count(string(got.Output), "x"), size)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -31,9 +32,7 @@ func olderBinary(t *testing.T) string {
 	build := exec.Command("sh", "-c",
 		`git -C "$0" archive "$1" | tar -x -C "$2" && cd "$2" && go build -tags grpcnotrace -buildvcs=false -o "$3.new" ./cmd/pinion && mv "$3.new" "$3"`,
 		filepath.Dir(filepath.Dir(filepath.Dir(file))), olderCommit, source, file)
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build %s: %v\n%s", olderCommit[:12], err, out)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -32,14 +33,10 @@ func TestPermissions_OfMember(t *testing.T) {
 		harness.AnyCode,
 		"NATS denies this user the job queue of the model other")
 	nc, err := nats.Connect(at.URL, nats.CustomInboxPrefix("_INBOX.pinion.m"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer nc.Close()
 	js, err := nc.JetStream(nats.MaxWait(2 * time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if err := js.DeleteStream("PINION_JOBS_m"); err == nil {
 		t.Error("a member removed its stream: got no error, want an error")
 	}

@@ -94,19 +94,16 @@ func TestQueue_WebhooksOfQueuedPrediction(t *testing.T) {
 	hooks := harness.NewHookReceiver(t)
 	a := s.Create(map[string]any{"id": "p1", "input": harness.Input{}, "webhook": hooks.URL}, "Prefer", "respond-async",
 		"X-Request-Id", "q1")
-	if a.Code != http.StatusAccepted {
-		t.Fatalf("got %v, want Code 202", a)
-	}
+	assert.EqualNow(t, fmt.Sprintf("%v", a), a.Code, http.StatusAccepted)
 	harness.Eventually(t, "completed came", func() bool {
 		posted := hooks.Of("p1")
 		return len(posted) > 0 && posted[len(posted)-1].Status == "succeeded"
 	})
 	posted := hooks.Of("p1")
 	first, last := posted[0], posted[len(posted)-1]
-	if first.Status != "processing" || first.Header.Get("Pinion-Attempt") != "1" || first.Header.Get("Webhook-Id") != "" {
-		t.Errorf("the first webhook is %s with %v, want Status processing, Pinion-Attempt 1 and Webhook-Id empty",
-			first.Status, first.Header)
-	}
+	assert.Equal(t, "first.Status", first.Status, "processing")
+	assert.Equal(t, `first.Header.Get("Pinion-Attempt")`, first.Header.Get("Pinion-Attempt"), "1")
+	assert.Equal(t, `first.Header.Get("Webhook-Id")`, first.Header.Get("Webhook-Id"), "")
 	if last.Header.Get("Webhook-Id") != "p1" || last.Header.Get("X-Request-Id") != "q1" || last.CompletedAt == "" {
 		t.Errorf("the last webhook is %+v with %v, want Webhook-Id p1, X-Request-Id q1 and CompletedAt non-empty",
 			last.Prediction, last.Header)
@@ -150,12 +147,8 @@ func TestQueue_PowerLossTakesWhatNoDiskHad(t *testing.T) {
 	s.Kill()
 	_ = os.Remove(filepath.Join(store, "socket")) // it is not a file to copy
 	synced := filepath.Join(t.TempDir(), "queue")
-	if err := os.CopyFS(synced, os.DirFS(store)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(synced, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.CopyFS(synced, os.DirFS(store)))
+	assert.NoError(t, os.Chmod(synced, 0o700))
 
 	s = harness.StartMember(t, "embed:"+store, harness.Options{Dir: s.Dir})
 	harness.Enqueue(t, s, "since", harness.Input{"token": "since"})
@@ -211,9 +204,8 @@ func TestQueue_ServerWithoutItsNATS(t *testing.T) {
 	if text := string(got.Body); !strings.Contains(text, "NATS cannot be reached") || strings.Contains(text, address) {
 		t.Errorf(`a client reads %s, want it with "NATS cannot be reached" and without %q`, text, address)
 	}
-	if !strings.Contains(s.Log.String(), "connect to NATS at nats://"+address) {
-		t.Errorf("the log does not name the URL: %s, want Log with %q", s.Log, "connect to NATS at nats://"+address)
-	}
+	assert.Contains(t, fmt.Sprintf("the log does not name the URL: %s", s.Log),
+		s.Log.String(), "connect to NATS at nats://"+address)
 	nats.Start()
 	harness.Eventually(t, "it is accepted", func() bool {
 		return s.Create(map[string]any{"id": "p1", "input": harness.Input{}}, "Prefer",

@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nkeys"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -83,31 +84,19 @@ func TestRefused_CredentialsOfQueueThatAreRefused(t *testing.T) {
 func credentials(t *testing.T, life time.Duration) string {
 	t.Helper()
 	account, err := nkeys.CreateAccount()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	user, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	public, err := user.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	claims := jwt.NewUserClaims(public)
 	claims.Expires = time.Now().Add(life).Unix()
 	token, err := claims.Encode(account)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	seed, err := user.Seed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	text, err := jwt.FormatUserConfig(token, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return string(text)
 }
 
@@ -144,26 +133,18 @@ func (a *authority) sign(c *x509.Certificate) (cert, key string) {
 	c.SerialNumber, c.NotBefore, c.NotAfter = big.NewInt(time.Now().UnixNano()), time.Now().Add(-time.Hour),
 		time.Now().Add(time.Hour)
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	assert.NoError(a.t, err)
 	if a.cert == nil {
 		a.cert, a.key = c, private
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, c, a.cert, private.Public(), a.key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	assert.NoError(a.t, err)
 	bytes, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	assert.NoError(a.t, err)
 	dir := a.t.TempDir()
 	write := func(name, kind string, data []byte) string {
 		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}), 0o600); err != nil {
-			a.t.Fatal(err)
-		}
+		assert.NoError(a.t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}), 0o600))
 		return file
 	}
 	return write("cert.pem", "CERTIFICATE", signed), write("key.pem", "PRIVATE KEY", bytes)

@@ -51,9 +51,8 @@ func TestQueue_TwoSchemas(t *testing.T) {
 	harness.WaitStatus(t, wide, "gate", "succeeded")
 	assert.Equal(t, "its state at the server that accepted it", string(harness.StateOf(wide, "seven").Body),
 		string(failed.Body))
-	if n := harness.TimesRun(t, wide, "seven") + harness.TimesRun(t, narrow, "seven"); n != 0 {
-		t.Errorf("the refused job ran %d times, want 0", n)
-	}
+	assert.Equal(t, "runs of the refused job",
+		harness.TimesRun(t, wide, "seven")+harness.TimesRun(t, narrow, "seven"), 0)
 	harness.WantCode(t, "the id is not free",
 		wide.Create(map[string]any{"id": "seven", "input": harness.Input{}}, "Prefer",
 			"respond-async"), http.StatusConflict)

@@ -44,9 +44,7 @@ func TestSealed_JobsKey(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	harness.WantRefused(t, harness.Options{
 		Model: "fleet.py",
 		Args:  []string{"--nats", "embed:" + t.TempDir(), "--model", "m", "--jobs-key", filepath.Join(dir, "none")},

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -76,9 +75,7 @@ func TestSeveral_EachModelHasItsQueue(t *testing.T) {
 	for _, want := range []string{
 		`pinion_jobs_waiting{model="a"} 5`, `pinion_jobs_running{model="a"} 1`, `pinion_jobs_waiting{model="` + odd + `"} 0`,
 	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("got no %s in the metrics, want it there", want)
-		}
+		assert.Contains(t, "the metrics", page, want)
 	}
 
 	// Another server has only one of the models, by the same name alone.

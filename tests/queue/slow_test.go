@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -24,8 +25,6 @@ func TestQueue_OverSlowLink(t *testing.T) {
 	harness.WaitStatus(t, a, "small", "succeeded")
 	harness.WaitStatus(t, a, "large", "succeeded")
 	for token, n := range map[string]int{"small": 1, large: 1} {
-		if got := harness.TimesRun(t, a, token); got != n {
-			t.Errorf("%.10s ran %d times, want %d", token, got, n)
-		}
+		assert.Equal(t, token+": its runs", harness.TimesRun(t, a, token), n)
 	}
 }

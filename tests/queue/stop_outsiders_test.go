@@ -67,9 +67,7 @@ func TestStop_WebhookDoesNotHoldIt(t *testing.T) {
 			_, named := s.Log.First(func(l harness.Line) bool {
 				return l.PredictionID == "told" && strings.Contains(l.Raw, `"event":"completed"`)
 			})
-			if !named {
-				t.Error("the log does not name the webhook that was given up: named = false, want true")
-			}
+			assert.True(t, named, "the log does not name the webhook that was given up: named = false, want true")
 		})
 	}
 }
@@ -187,9 +185,7 @@ func TestStop_GatewayLeavesQueueThatIsGone(t *testing.T) {
 	harness.WantCode(t, "the prediction", a, http.StatusAccepted)
 	harness.WantCode(t, "cancel", g.Cancel("told"), http.StatusOK) // its webhook is posted by the gateway
 	nats.Kill()
-	if err := g.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, g.Cmd.Process.Signal(syscall.SIGTERM))
 	ended := make(chan error, 1)
 	go func() { ended <- g.Cmd.Wait() }()
 	if err := harness.Receive(t, ended); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -54,9 +55,8 @@ func TestStore_DamagedStoreIsRefused(t *testing.T) {
 	harness.WaitStatus(t, s, "p1", "succeeded")
 	s.Kill()
 	files, err := filepath.Glob(streamFolder(store, "*"))
-	if err != nil || len(files) != 6 {
-		t.Fatalf("the store has %q, %v, want 6", files, err)
-	}
+	assert.NoError(t, err)
+	assert.EqualNow(t, "len(files)", len(files), 6)
 	refused := func(want string) {
 		t.Helper()
 		harness.WantRefused(t, harness.Options{
@@ -83,9 +83,7 @@ func TestStore_QueueThatLostStream(t *testing.T) {
 	harness.WaitStatus(t, s, "p1", "succeeded")
 	js := harness.JetStream(t, at)
 	for _, stream := range []string{"PINION_HOOKS_m", "PINION_JOBS_m"} {
-		if err := js.DeleteStream(t.Context(), stream); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, js.DeleteStream(t.Context(), stream))
 	}
 	code, text := harness.Refused(t,
 		harness.Options{Model: "fleet.py", Dir: s.Dir, Args: []string{"--nats", at.URL, "--model", "m", "--ack-wait", "15s"}})
@@ -93,9 +91,8 @@ func TestStore_QueueThatLostStream(t *testing.T) {
 		!strings.Contains(text, want) {
 		t.Errorf("exit code %d: %s; want %s", code, text, want)
 	}
-	if strings.Contains(text, "cannot be reached") {
-		t.Errorf(`NATS can be reached, but: %s, want no "cannot be reached" in it`, text)
-	}
+	assert.False(t, strings.Contains(text, "cannot be reached"),
+		`NATS can be reached, but: %s, want no "cannot be reached" in it`, text)
 	if _, err := js.Stream(t.Context(), "PINION_JOBS_m"); !errors.Is(err, jetstream.ErrStreamNotFound) {
 		t.Errorf("it was made anew: %v, want jetstream.ErrStreamNotFound", err)
 	}

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -19,9 +20,7 @@ func TestQueue_WithoutStream(t *testing.T) {
 		for range 2 {
 			got := a.Create(map[string]any{"id": name, "input": harness.Input{"token": name}}, "Prefer", "respond-async")
 			harness.WantAnswer(t, "without "+name, got, http.StatusServiceUnavailable, "NATS has no stream for them")
-			if got.Header.Get("Pinion-Retry") != "elsewhere" {
-				t.Errorf("got %v, want Pinion-Retry: elsewhere", got.Header)
-			}
+			assert.Equal(t, fmt.Sprintf("%v", got.Header), got.Header.Get("Pinion-Retry"), "elsewhere")
 		}
 		harness.WantCode(t, "a synchronous request", a.Input(harness.Input{}), http.StatusOK)
 		restore()

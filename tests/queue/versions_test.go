@@ -81,9 +81,7 @@ func TestVersions_JobsByShare(t *testing.T) {
 		`pinion_jobs_waiting{model="ocr"} 0`, `pinion_job_wait_seconds_count{model="ocr"} 102`,
 		`pinion_predictions_total{mode="async",model="ocr",model_version="2",reason="",status="succeeded"} 61`,
 	} {
-		if strings.Count(page, want) != 1 {
-			t.Errorf("got %d times %s in the metrics, want it once", strings.Count(page, want), want)
-		}
+		assert.Equal(t, " times "+want+" the metrics", strings.Count(page, want), 1)
 	}
 }
 

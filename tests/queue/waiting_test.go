@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -19,15 +20,11 @@ func watched(t testing.TB, at *harness.NATS, subject string) func() int {
 	if err == nil {
 		err = nc.Flush()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return func() int {
 		t.Helper()
 		n, _, err := sub.Pending()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		return n
 	}
 }
@@ -101,9 +98,7 @@ func TestWaiting_NoticesOfAnotherVersion(t *testing.T) {
 	if _, err := nc.ChanSubscribe("pinion.reply.m.>", told); err != nil {
 		t.Fatal(err)
 	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, nc.Flush())
 	answer := g.Begin("p1", harness.Input{"token": "p1", "gate": "gate"})
 	subject := harness.Receive(t, told).Subject
 	s.WaitLog("waiting p1")
@@ -111,13 +106,9 @@ func TestWaiting_NoticesOfAnotherVersion(t *testing.T) {
 		"", "x", "{", `{"v":1,"status":"succeeded"`, `{"v":99,"status":"succeeded","prediction":{}}`,
 		`{"v":1,"status":"processing","prediction":{"output":"wrong"}}`, "begun", strings.Repeat("{", 30_000),
 	} {
-		if err := nc.Publish(subject, []byte(notice)); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, nc.Publish(subject, []byte(notice)))
 	}
-	if err := nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, nc.Flush())
 	open()
 	a := harness.Receive(t, answer)
 	harness.WantStatus(t, "the job", a, "succeeded")

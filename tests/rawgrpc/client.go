@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"pinion/tests/assert"
 )
 
 // wait bounds a test that fails.
@@ -34,9 +36,7 @@ func Address() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)} }
 func Dial(t testing.TB, address string, settings ...http2.Setting) *Client {
 	t.Helper()
 	nc, err := (&net.Dialer{LocalAddr: Address()}).Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { nc.Close() })
 	c := &Client{Conn: nc, t: t, framer: http2.NewFramer(nc, nc)}
 	c.framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -19,9 +20,7 @@ func TestMain(m *testing.M) { os.Exit(harness.Main(m, ".")) }
 func ask(t *testing.T, address, body string) any {
 	t.Helper()
 	response, err := http.Post(address+"/predictions", "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer response.Body.Close()
 	var answer struct {
 		Status string
@@ -37,9 +36,7 @@ func ask(t *testing.T, address, body string) any {
 func section(t *testing.T, title string) []string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/how-to/install.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	_, text, ok := strings.Cut(string(page), title+"\n")
 	if !ok {
 		t.Fatalf("the page has no section %q: ok = false, want true", title)
@@ -70,9 +67,7 @@ func TestInstall_Sections(t *testing.T) {
 		t.Run(c.arch, func(t *testing.T) {
 			prepared := newSystem(t, c.arch)
 			prepared.prepare()
-			if got := prepared.run("uname -m"); got != c.machine {
-				t.Fatalf("the system's processor is %s, want %s", got, c.machine)
-			}
+			assert.EqualNow(t, "the system's processor", prepared.run("uname -m"), c.machine)
 			for _, line := range section(t, "# Install") {
 				prepared.run(line)
 			}
@@ -145,22 +140,16 @@ func TestInstall_WheelBesideCog(t *testing.T) {
 		t.Fatalf(`the environment's cog is %.200s, want it to start with "0.23.1 /srv/.venv/lib/"`, before)
 	}
 	s.run(s.name(lines[2]))
-	if after := s.run(facts); after != before {
-		t.Errorf("cog was\n%s\nand with the wheel it is\n%s\nwant the same", before, after)
-	}
+	assert.Equal(t, "what cog was, with the wheel", s.run(facts), before)
 
 	s.write("srv/where/cog.yaml", "run: run.py:run\n")
 	s.write("srv/where/run.py", "import sys\n\n\ndef run() -> str:\n    return sys.executable\n")
 	v := s.serve(".venv/bin/pinion serve where") // the environment is not active
-	if got := fmt.Sprint(ask(t, v.address, `{"input":{}}`)); got != "/srv/.venv/bin/python3" {
-		t.Errorf("the server's Python is %s, want that of the environment", got)
-	}
+	assert.Equal(t, "the server's Python", fmt.Sprint(ask(t, v.address, `{"input":{}}`)), "/srv/.venv/bin/python3")
 	v.stop()
 
 	s.run(".venv/bin/pip uninstall --yes pinion-server && ! ls .venv/bin/pinion && ! ls -d .venv/lib/*/site-packages/cog-stubs")
-	if after := s.run(facts); after != before {
-		t.Errorf("cog was\n%s\nand without the wheel it is\n%s\nwant the same", before, after)
-	}
+	assert.Equal(t, "what cog was, without the wheel", s.run(facts), before)
 }
 
 // TestInstall_OldSystem runs the binary with the oldest C library that can be had, of a system whose Python is too old.
@@ -171,9 +160,7 @@ func TestInstall_OldSystem(t *testing.T) {
 	s.run("cp -r /release/. /srv")
 	s.run(s.name("tar -xzf pinion_VERSION_linux_amd64.tar.gz"))
 	program := s.name("pinion_VERSION_linux_amd64/pinion")
-	if got := s.run("./" + program + " version"); !strings.Contains(got, "pinion") {
-		t.Errorf(`it prints %q, want it to contain "pinion"`, got)
-	}
+	assert.Contains(t, "prints", s.run("./"+program+" version"), "pinion")
 	cmd := s.command("timeout 60 ./" + program + " serve " + path.Dir(program) + "/examples/hello")
 	out, err := cmd.CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "has only Python 3.9: install a newer one with uv python install") {

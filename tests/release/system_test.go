@@ -69,9 +69,7 @@ func overlay(t *testing.T, arch, lower string) *system {
 	t.Helper()
 	s := &system{t: t, arch: arch, lower: lower, layer: harness.ShortTempDir(t)}
 	for _, name := range []string{"root", "upper", "work"} {
-		if err := os.Mkdir(filepath.Join(s.layer, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.Mkdir(filepath.Join(s.layer, name), 0o755))
 	}
 	return s
 }
@@ -107,9 +105,7 @@ func (s *system) run(line string) string {
 	s.t.Helper()
 	began := time.Now()
 	out, err := s.command(line).CombinedOutput()
-	if err != nil {
-		s.t.Fatalf("%s: %v\n%s", line, err, out)
-	}
+	assert.NoError(s.t, err, line, out)
 	s.t.Logf("%s: %s", time.Since(began).Round(time.Second), line)
 	return strings.TrimSpace(string(out))
 }
@@ -118,12 +114,8 @@ func (s *system) run(line string) string {
 func (s *system) write(name, text string) {
 	s.t.Helper()
 	path := filepath.Join(s.layer, "upper", name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		s.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		s.t.Fatal(err)
-	}
+	assert.NoError(s.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	assert.NoError(s.t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 // prepare reads the lists of packages, and has apt-get ask nothing.
@@ -133,9 +125,7 @@ func (s *system) prepare() {
 	s.run("apt-get update && cp -r /release/. /srv")
 	for _, name := range []string{"cog.yaml", "run.py"} {
 		text, err := os.ReadFile(filepath.Join("../../examples/hello", name))
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		assert.NoError(s.t, err)
 		s.write("srv/examples/hello/"+name, string(text))
 	}
 }
@@ -183,9 +173,7 @@ func (s *system) serve(line string) *server {
 	}
 	v := &server{s: s, cmd: s.command("exec " + line), log: &harness.Log{}, done: make(chan struct{})}
 	v.cmd.Stdout, v.cmd.Stderr = v.log, v.log
-	if err := v.cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	assert.NoError(s.t, v.cmd.Start())
 	go func() {
 		_ = v.cmd.Wait() // ProcessState says how it ended
 		close(v.done)
@@ -227,9 +215,7 @@ func (v *server) checkAndStop() {
 
 func (v *server) stop() {
 	v.s.t.Helper()
-	if err := v.cmd.Process.Signal(os.Interrupt); err != nil {
-		v.s.t.Fatal(err)
-	}
+	assert.NoError(v.s.t, v.cmd.Process.Signal(os.Interrupt))
 	<-v.done
 	if code := v.cmd.ProcessState.ExitCode(); code != 0 {
 		v.s.t.Errorf("the server ended with %d, want 0\n%s", code, v.log)

@@ -156,9 +156,8 @@ func checkBatch(t *testing.T, c *harness.Collector) {
 			}
 		case a["pinion.batch.size"] == int64(3) && span.Name == "cog.prediction.invoke":
 			items++
-			if len(span.Links) != 1 || string(span.Links[0].SpanId) != string(batch.SpanId) {
-				t.Errorf("the run of an item is %v, want len(Links) 1 and SpanId %q", span, string(batch.SpanId))
-			}
+			assert.EqualNow(t, "len(span.Links)", len(span.Links), 1)
+			assert.Equal(t, "string(span.Links[0].SpanId)", string(span.Links[0].SpanId), string(batch.SpanId))
 		}
 	}
 	if items != 5 { // the model's span, and two of each sampled item

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -179,13 +180,9 @@ func capture(t *testing.T, scene, address, dir string, actions map[string]func()
 	var complaints strings.Builder
 	command.Stderr = &complaints
 	answers, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	prints, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	harness.StartCommand(t, command)
 	var report []byte
 	lines := bufio.NewScanner(prints)
@@ -199,9 +196,7 @@ func capture(t *testing.T, scene, address, dir string, actions map[string]func()
 		}
 		report = append(append(report, lines.Bytes()...), '\n')
 	}
-	if err := errors.Join(lines.Err(), command.Wait()); err != nil {
-		t.Fatalf("%v\n%s%s", err, report, &complaints)
-	}
+	assert.NoError(t, errors.Join(lines.Err(), command.Wait()), report, &complaints)
 	return report
 }
 
@@ -209,9 +204,7 @@ func capture(t *testing.T, scene, address, dir string, actions map[string]func()
 func proxied(t *testing.T, address, prefix string) string {
 	t.Helper()
 	target, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	forward := http.StripPrefix(prefix, httputil.NewSingleHostReverseProxy(target))
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// Without it a stream breaks whose first byte comes before the proxy has seen the end of the request's body.
@@ -288,9 +281,7 @@ func codeWorks(t *testing.T, printed []byte) {
 		var complaints strings.Builder
 		c.Stderr = &complaints
 		out, err := c.Output()
-		if err != nil {
-			t.Fatalf("%s\n%v: %s%s", code, err, out, &complaints)
-		}
+		assert.NoError(t, err, code, out, &complaints)
 		return string(out)
 	}
 	streams := strings.Contains(shown.Curl, "event-stream")

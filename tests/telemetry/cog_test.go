@@ -328,9 +328,7 @@ func startCog(t *testing.T, python, dir, model string, env []string) (address st
 	t.Helper()
 	at := harness.FreeAddress(t)
 	_, port, err := net.SplitHostPort(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	args := []string{"-m", "cog.server.http"}
 	stub := "COG_PREDICT_TYPE_STUB=run.py:" + model
 	if model == "train" {

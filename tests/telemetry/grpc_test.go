@@ -47,13 +47,9 @@ func TestGRPC_CallsAreTraced(t *testing.T) {
 		t.Errorf("the model of an unsampled client has the context %q, want its trace, not sampled", unsampled)
 	}
 	stream, err := client.ModelStreamInfer(metadata.NewOutgoingContext(t.Context(), from(streamed, "01")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for range 2 {
-		if err := stream.Send(flag("fail", false)); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, stream.Send(flag("fail", false)))
 		if _, err := stream.Recv(); err != nil {
 			t.Fatal(err)
 		}
@@ -96,11 +92,9 @@ func TestGRPC_CallsAreTraced(t *testing.T) {
 			continue
 		}
 		call := calls[0]
-		if call.ParentID() != harness.ClientParent || call.TraceState != "vendor=1" ||
-			call.Kind.String() != "SPAN_KIND_SERVER" {
-			t.Errorf(`%s: the call is %v, want ParentID b7ad6b7169203331, TraceState "vendor=1" and Kind SPAN_KIND_SERVER`,
-				trace, call)
-		}
+		assert.Equal(t, trace+": call.ParentID()", call.ParentID(), harness.ClientParent)
+		assert.Equal(t, trace+": call.TraceState", call.TraceState, "vendor=1")
+		assert.Equal(t, trace+": call.Kind.String()", call.Kind.String(), "SPAN_KIND_SERVER")
 		a := call.Attrs()
 		_, hasType := a["error.type"]
 		if a["rpc.system.name"] != "grpc" || a["rpc.method"] != name || a["rpc.response.status_code"] != want.code ||

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -81,9 +82,7 @@ func TestLiveViewBrowser_LiveViewInBrowser(t *testing.T) {
 func again(t *testing.T, o harness.Options, s *harness.Server) harness.Options {
 	t.Helper()
 	address, err := url.Parse(s.Address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	o.Args = append(o.Args, "--port", address.Port())
 	return o
 }

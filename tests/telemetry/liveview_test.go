@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -143,9 +144,7 @@ func TestLiveView_ShowsServersLog(t *testing.T) {
 			t.Fatalf("got %.300s, want no record from before", events.Text())
 		}
 		if strings.HasPrefix(events.Text(), "data: ") && strings.Contains(events.Text(), `says watched`) {
-			if text := firstEvents(s); !strings.Contains(text, "says watched") {
-				t.Errorf("another reader gets %.300s, want the record too", text)
-			}
+			assert.Contains(t, "another reader", firstEvents(s), "says watched")
 			return
 		}
 	}
@@ -197,9 +196,7 @@ class Runner:
 			t.Fatalf("the figures are %.300q: %v", text, err)
 		}
 		places := make([]string, len(shown.Predictions.InFlight))
-		if len(places) != 6 {
-			t.Fatalf("got %d in flight, want 6", len(places))
-		}
+		assert.EqualNow(t, "flight", len(places), 6)
 		for i, r := range shown.Predictions.InFlight {
 			places[i] = place(r)
 			var details row

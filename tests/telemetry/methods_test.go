@@ -104,9 +104,8 @@ func checkMethodSpan(t *testing.T, c *harness.Collector) {
 			linked[span.SpanID()] = true
 		}
 	}
-	if len(batches) != 1 || len(works) != 1 {
-		t.Fatalf("got spans %v of batches and %v of the model, want one of each: one batch is sampled", batches, works)
-	}
+	assert.EqualNow(t, "len(batches)", len(batches), 1)
+	assert.EqualNow(t, "len(works)", len(works), 1)
 	batch := batches[0]
 	assert.Equal(t, "parent of the model's span", works[0].ParentID(), batch.SpanID())
 	assert.Equal(t, "attributes", fmt.Sprint(batch.Attrs()),

@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -26,9 +27,7 @@ func TestMetricsGpu_MetricsOfGPUs(t *testing.T) {
 		len(f["pinion_gpu_utilization_ratio"].GetMetric()) != 1 {
 		t.Errorf("the utilization is %v: got %v, want 0.75 and len(GetMetric) 1", f["pinion_gpu_utilization_ratio"], got)
 	}
-	if got := f.Value("pinion_gpu_memory_total_bytes", "gpu", "0"); got != 80<<30 {
-		t.Errorf("all memory is %v bytes, want %v", got, 80<<30)
-	}
+	assert.Equal(t, "bytes of all memory", f.Value("pinion_gpu_memory_total_bytes", "gpu", "0"), 80<<30)
 	s.Succeed(harness.Input{"text": "served all the same"})
 
 	without := harness.Ready(t, harness.Options{

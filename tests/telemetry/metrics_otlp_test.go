@@ -152,9 +152,7 @@ func TestMetricsOtlp_Exemplars(t *testing.T) {
 			found = found || strings.HasPrefix(line, name+"_bucket") &&
 				strings.Contains(line, `# {trace_id="`+aClientsTrace+`",span_id="`)
 		}
-		if !found {
-			t.Errorf("%s names no trace: found = false, want true", name)
-		}
+		assert.True(t, found, "%s names no trace: found = false, want true", name)
 	}
 	if plain := s.Do(http.MethodGet, "/metrics", nil); strings.Contains(string(plain.Body), "trace_id") {
 		t.Errorf(`the text format has an exemplar: got %.300q, want no "trace_id" in it`, string(plain.Body))

@@ -165,9 +165,8 @@ def run(items: int = 1, wait: float = 0) -> Iterator[str]:
 	harness.WantCode(t, "no items", s.Create(map[string]any{"id": "b", "input": harness.Input{"items": 0}}), http.StatusOK)
 	f := harness.Scrape(t, s)
 	first, next := f.Value("pinion_time_to_first_output_seconds"), f.Value("pinion_time_per_output_seconds")
-	if first != 2 || next != 3+1 {
-		t.Errorf("%v first items and %v others, want 2 and 4", first, next)
-	}
+	assert.Equal(t, "first", first, 2)
+	assert.Equal(t, "next", next, 3+1)
 	if took := f.Sum("pinion_time_to_first_output_seconds"); took < 0.02 {
 		t.Errorf("the first items came after %v s, and one took 0.02 s, want at least 0.02", took)
 	}
@@ -303,9 +302,8 @@ func TestMetrics_BeforeSetupAndInOpenMetrics(t *testing.T) {
 			a.Body[max(0, len(a.Body)-20):], "\n# EOF\n")
 	}
 	head := s.Do(http.MethodHead, "/metrics", nil)
-	if head.Code != http.StatusOK || len(head.Body) != 0 {
-		t.Errorf("HEAD: %s, want Code 200 and len(Body) empty", head)
-	}
+	assert.Equal(t, "HEAD: head.Code", head.Code, http.StatusOK)
+	assert.Equal(t, "HEAD: len(head.Body)", len(head.Body), 0)
 	harness.WantCode(t, "POST", s.Do(http.MethodPost, "/metrics", "{}"), http.StatusMethodNotAllowed)
 	s.WaitHealth("READY")
 	assert.Equal(t, "workers are ready", fmt.Sprint(harness.Scrape(t, s).Value("pinion_workers", "state", "ready")), "1")

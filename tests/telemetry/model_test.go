@@ -107,10 +107,8 @@ func TestModels_SpansAreChildren(t *testing.T) {
 			}
 			mine := slices.DeleteFunc(slices.Clone(model),
 				func(s *harness.Span) bool { return s.TraceID() != harness.ClientTrace })
-			if len(mine) != c.spans || len(model) != 2*c.spans {
-				t.Fatalf("the model has %d spans, %d of them in the client's trace, want len(mine) %d and len(model) %d",
-					len(model), len(mine), c.spans, 2*c.spans)
-			}
+			assert.EqualNow(t, "len(mine)", len(mine), c.spans)
+			assert.EqualNow(t, "len(model)", len(model), 2*c.spans)
 			for _, span := range mine {
 				if span.Name == "work" && (span.ParentID() != invoke || span.Resource["cog.process.role"] != "worker") {
 					t.Errorf("%s is below %s, want %s; resource %v", span.Name, span.ParentID(), invoke, span.Resource)

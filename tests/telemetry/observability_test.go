@@ -41,9 +41,7 @@ func readAlerts(t *testing.T) (alerts []alert) {
 	var file struct {
 		Groups []struct{ Rules []alert }
 	}
-	if err := yaml.Unmarshal([]byte(text), &file); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, yaml.Unmarshal([]byte(text), &file))
 	for _, g := range file.Groups {
 		alerts = append(alerts, g.Rules...)
 	}
@@ -90,14 +88,9 @@ func TestObservability_EachAlertIsTestedAndExplained(t *testing.T) {
 			"alertname: " + a.Alert + ", exp_alerts: []",
 			"alertname: " + a.Alert + "\n        exp_alerts:\n          - exp_labels",
 		} {
-			if !strings.Contains(tested, want) {
-				t.Errorf("alerts_test.yaml lacks %q, want it there", want)
-			}
+			assert.Contains(t, "alerts_test.yaml", tested, want)
 		}
-		if !strings.Contains(page, "| `"+a.Alert+"` |") {
-			t.Errorf("docs/how-to/monitoring.md does not say what to do about %s: got %.300q, want it to contain %q", a.Alert,
-				page, "| `"+a.Alert+"` |")
-		}
+		assert.Contains(t, "docs/how-to/monitoring.md does not say what to do about "+a.Alert, page, "| `"+a.Alert+"` |")
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	pb "pinion/httpd/oip/grpc/inferencepb"
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -97,9 +98,7 @@ func TestPrometheus_AnswersDashboard(t *testing.T) {
 		n := 0
 		for _, g := range rules.Data.Groups {
 			for _, r := range g.Rules {
-				if r.LastError != "" {
-					t.Fatalf("the alert %s: %s, want none", r.Name, r.LastError)
-				}
+				assert.EqualNow(t, "the alert "+r.Name, r.LastError, "")
 				if r.Health == "ok" {
 					n++
 				}
@@ -156,8 +155,6 @@ func asksPrometheus(t *testing.T, prometheus *harness.Server, expr string) bool 
 		}
 	}
 	harness.Decode(t, prometheus.Do(http.MethodGet, "/api/v1/query?query="+url.QueryEscape(query), nil), &answer)
-	if answer.Error != "" {
-		t.Fatalf("%s: %s, want none", query, answer.Error)
-	}
+	assert.EqualNow(t, query, answer.Error, "")
 	return slices.ContainsFunc(answer.Data.Result, func(r struct{ Value [2]any }) bool { return r.Value[1] != "NaN" })
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -27,9 +28,7 @@ func TestPictures_OfDocuments(t *testing.T) {
 		"dashboard-models.png": 1232, "dashboard-log.png": 1232,
 	} {
 		content, err := os.ReadFile(filepath.Join(pictures, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		size, err := png.DecodeConfig(bytes.NewReader(content))
 		if err != nil || size.Width != width || len(content) > maxPicture {
 			t.Errorf("%s: %d pixels wide, %d bytes, %v, want %d and at most %d bytes", name, size.Width, len(content), err,
@@ -42,13 +41,9 @@ func takePictures(t *testing.T) {
 	python := harness.Tool(t, "venvs/playwright/bin/python")
 	chromium := harness.Tool(t, "", "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable",
 		"google-chrome")
-	if err := os.MkdirAll(pictures, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.MkdirAll(pictures, 0o755))
 	dir := filepath.Join(t.TempDir(), "painter") // the pages' title
-	if err := os.CopyFS(dir, os.DirFS(harness.Models(t))); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.CopyFS(dir, os.DirFS(harness.Models(t))))
 	s := harness.Ready(t, harness.Options{
 		Dir: dir, Model: "live.py:Painter",
 		Args: []string{"--workers", "2", "--queue", "32"},
@@ -59,9 +54,7 @@ func takePictures(t *testing.T) {
 		several.Models = append(several.Models, name+"="+filepath.Join(pipeline, name))
 	}
 	writer := filepath.Join(t.TempDir(), "writer")
-	if err := os.CopyFS(writer, os.DirFS(harness.Models(t))); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.CopyFS(writer, os.DirFS(harness.Models(t))))
 	harness.WriteFile(t, filepath.Join(writer, "cog.yaml"), "run: live.py:Writer\n")
 	several.Models = append(several.Models, "writer="+writer)
 	second := harness.Start(t, several)

@@ -51,9 +51,7 @@ func telemetryFolders(t *testing.T, of map[string]map[string]string) (dir string
 			harness.WriteFile(t, filepath.Join(dir, name, file), text)
 		}
 		arguments = append(arguments, name+"="+name)
-		if err := os.Symlink(environment, filepath.Join(dir, name, ".venv")); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.Symlink(environment, filepath.Join(dir, name, ".venv")))
 	}
 	slices.Sort(arguments)
 	return dir, arguments
@@ -99,9 +97,7 @@ func TestSeveralTelemetry_TelemetryNamesModel(t *testing.T) {
 		exemplar = exemplar || strings.HasPrefix(line, "pinion_predict_seconds_bucket{") &&
 			strings.Contains(line, `model="b"`) && strings.Contains(line, otherTrace)
 	}
-	if !exemplar {
-		t.Errorf("no exemplar of b is in its trace: %s: exemplar = false, want true", page)
-	}
+	assert.True(t, exemplar, "no exemplar of b is in its trace: %s: exemplar = false, want true", page)
 	checkSpansOfModels(t, c, map[string]string{harness.ClientTrace: "a", otherTrace: "b"})
 	for _, l := range c.Logs() {
 		want := map[string]string{"a line of a": harness.ClientTrace, "a line of b": otherTrace}[l.Body.GetStringValue()]

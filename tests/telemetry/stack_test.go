@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -23,9 +24,7 @@ func wantStack(t *testing.T, s *harness.Server, id string, want ...string) (got 
 		return !slices.ContainsFunc(want, func(text string) bool { return !strings.Contains(got, text) })
 	})
 	for _, no := range []string{"/cog/_worker/", "s3cr3t"} {
-		if strings.Contains(got, no) {
-			t.Errorf("%s: got the stack\n%s\nwant no %q in it", id, got, no)
-		}
+		assert.False(t, strings.Contains(got, no), "%s: got the stack\n%s\nwant no %q in it", id, got, no)
 	}
 	return got
 }

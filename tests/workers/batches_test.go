@@ -96,9 +96,7 @@ func TestBatches_WaitingPredictionsAreBatch(t *testing.T) {
 				}
 				assert.Equal(t, text+": logs", received[text].Logs, "batch of 2\n")
 			}
-			if got := batches(t, s); !slices.Equal(got, []string{"1 gate", "1 a c", "2 b d"}) {
-				t.Errorf("%s: the model had %q, want %q", class, got, []string{"1 gate", "1 a c", "2 b d"})
-			}
+			assert.EqualSlices(t, class+": batches", batches(t, s), []string{"1 gate", "1 a c", "2 b d"})
 		}
 	})
 }
@@ -165,9 +163,7 @@ func TestBatches_WithoutIsolationAllFail(t *testing.T) {
 	for text, a := range receiveAll(t, answers) {
 		harness.WantFailed(t, text, a, "ValueError: no raise-1 here")
 	}
-	if got := batches(t, s); !slices.Equal(got, []string{"gate", "a raise-1 b"}) {
-		t.Errorf("the model had %q, want %q", got, []string{"gate", "a raise-1 b"})
-	}
+	assert.EqualSlices(t, "batches", batches(t, s), []string{"gate", "a raise-1 b"})
 }
 
 // TestBatches_ResultOfAnotherLengthFailsBatch and says both numbers.
@@ -197,9 +193,7 @@ func TestBatches_DeathInBatch(t *testing.T) {
 		harness.WantOutput(t, "a", received["a"], "A")
 		harness.WantOutput(t, "b", received["b"], "B")
 		harness.WantFailed(t, "die", received["die"], "exit")
-		if got := batches(t, s); !slices.Equal(got, []string{"1 gate", "1 a die b", "1 a", "1 die", "1 b"}) {
-			t.Errorf("the model had %q, want the item that kills its worker alone at last", got)
-		}
+		assert.EqualSlices(t, "batches", batches(t, s), []string{"1 gate", "1 a die b", "1 a", "1 die", "1 b"})
 	})
 }
 
@@ -245,12 +239,8 @@ func TestBatches_CancelInBatch(t *testing.T) {
 		open()
 		harness.Receive(t, gate)
 		harness.WantOutput(t, "b", harness.Receive(t, answers["b"]), "B")
-		if got := batches(t, s); !slices.Equal(got, []string{"1 gate", "1 b"}) {
-			t.Errorf("%s: the model had %q, want %q", class, got, []string{"1 gate", "1 b"})
-		}
-		if err := os.Remove(filepath.Join(s.Dir, "gate")); err != nil {
-			t.Fatal(err)
-		}
+		assert.EqualSlices(t, class+": batches", batches(t, s), []string{"1 gate", "1 b"})
+		assert.NoError(t, os.Remove(filepath.Join(s.Dir, "gate")))
 
 		// The last of a running batch.
 		single := s.Begin("lone", harness.Input{"text": "gate"})
@@ -258,9 +248,7 @@ func TestBatches_CancelInBatch(t *testing.T) {
 		s.Cancel("lone")
 		harness.WantStatus(t, class+": canceled while it ran", harness.Receive(t, single), "canceled")
 		harness.WantOutput(t, "next", s.Succeed(harness.Input{"text": "next"}), "NEXT")
-		if got := s.Health().Workers[0].Restarts; got != 0 {
-			t.Errorf("%s: the worker was replaced: got %d, want 0", class, got)
-		}
+		assert.Equal(t, class+": the worker was replaced", s.Health().Workers[0].Restarts, 0)
 	}
 }
 
@@ -276,9 +264,8 @@ func TestBatches_Stages(t *testing.T) {
 		answers["refuse"] = s.Begin("refuse", harness.Input{"text": "refuse"})
 		refused := harness.Receive(t, answers["refuse"])
 		harness.WantFailed(t, "refuse", refused, "ValueError: refuse is refused")
-		if strings.Contains(refused.Logs, "During handling of the above exception") {
-			t.Errorf("the traceback has an exception that the model did not raise, want the model's alone:\n%s", refused.Logs)
-		}
+		assert.False(t, strings.Contains(refused.Logs, "During handling of the above exception"),
+			"the traceback has an exception that the model did not raise, want the model's alone:\n%s", refused.Logs)
 		delete(answers, "refuse")
 		open()
 		harness.Receive(t, gate)
@@ -376,7 +363,5 @@ func TestBatches_EveryModeIsBatched(t *testing.T) {
 			`"A"`, "batch of 3\n")
 	}
 	harness.WantOutput(t, "asked for afterwards", s.Do(http.MethodGet, "/predictions/hooked", nil), "A")
-	if got := batches(t, s); !slices.Equal(got, []string{"1 gate", "1 a b c"}) {
-		t.Errorf("the model had %q, want %q", got, []string{"1 gate", "1 a b c"})
-	}
+	assert.EqualSlices(t, "batches", batches(t, s), []string{"1 gate", "1 a b c"})
 }

@@ -97,9 +97,8 @@ func TestChildren_DaemonEndsWithItsWorker(t *testing.T) {
 	}
 	harness.SendSignal(t, worker, syscall.SIGKILL)
 	harness.EqualJSON(t, "output", s.Succeed(harness.Input{"what": "threads"}).Output, `[0, 1, 4, 9, 16]`)
-	if harness.Alive(daemon) {
-		t.Error("got a daemon that outlives its worker: harness.Alive(daemon) = true, want false")
-	}
+	assert.False(t, harness.Alive(daemon),
+		"got a daemon that outlives its worker: harness.Alive(daemon) = true, want false")
 }
 
 func TestChildren_WhatModelLeavesBehindEndsWithItsWorker(t *testing.T) {
@@ -142,14 +141,10 @@ func TestChildren_WaitsOfFrontAreNot(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Python: harness.AnyPython(t).Path, Model: "children.py"})
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", s.PID))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, thread := range threads {
 		id, err := strconv.Atoi(thread.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		assert.Equal(t, fmt.Sprintf("how late those of its thread %d may end", id), timerSlack(t, id), "500000")
 	}
 }

@@ -1,11 +1,13 @@
 package workers
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -15,9 +17,7 @@ type workerInfo struct{ pid, generation, gpus string }
 func workerOf(t testing.TB, a harness.Answer) workerInfo {
 	t.Helper()
 	f := strings.Fields(a.Text(t))
-	if len(f) != 3 {
-		t.Fatalf("the model says %s: got %d, want 3", a, len(f))
-	}
+	assert.EqualNow(t, fmt.Sprintf("the model says %s", a), len(f), 3)
 	return workerInfo{f[0], f[1], f[2]}
 }
 

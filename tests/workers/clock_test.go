@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -26,9 +27,7 @@ func jump(t *testing.T, s *harness.Server, by time.Duration) {
 	if errors.Is(err, harness.ErrNoClock) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 }
 
 // TestClock_JumpOfClockIsSeen: what follows tests nothing if the server and its model see the true time all along.
@@ -139,9 +138,7 @@ func TestClock_JumpOfClockInQueue(t *testing.T) {
 			open()
 			harness.WaitStatus(t, b, "runs", "succeeded")
 			for _, token := range []string{"runs", "before", "after"} {
-				if n := harness.TimesRun(t, a, token); n != 1 {
-					t.Errorf("%s ran %d times, want once", token, n)
-				}
+				assert.Equal(t, token+": its runs", harness.TimesRun(t, a, token), 1)
 			}
 		})
 	}
@@ -158,13 +155,9 @@ func TestClock_JumpOfClockClosesNoConnection(t *testing.T) {
 	ask := func(conn net.Conn) {
 		t.Helper()
 		_, err := io.WriteString(conn, "GET /health-check HTTP/1.1\r\nHost: x\r\n\r\n")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		if _, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != http.StatusOK {
 			t.Fatalf("code %d, %v, want 200", answer.StatusCode, err)
 		}

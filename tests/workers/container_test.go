@@ -148,13 +148,9 @@ def run(name: str = Input(choices=["it's", "b"]), n: int = Input(ge=3), more: st
 			return line != ""
 		})
 		out, err := exec.Command("sh", "-c", strings.Replace(line, "curl", "curl -s", 1)).Output()
-		if err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
+		assert.NoError(t, err, line)
 		assert.Contains(t, line, string(out), `"output":"it's 3 given"`)
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("it ended with %v\n%s", err, term)
 		}

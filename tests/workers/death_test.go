@@ -45,15 +45,12 @@ func TestDeath_WorkersDeathFailsItsPredictionWithCause(t *testing.T) {
 			{"terminate", "worker killed by SIGTERM while running this prediction", []string{"dying terminate"}},
 		} {
 			a := s.Fail(harness.Input{"how": c.how})
-			if !strings.HasPrefix(a.Error, c.cause) {
-				t.Errorf("%s: error is %q, want %q", c.how, a.Error, c.cause)
-			}
+			assert.True(t, strings.HasPrefix(a.Error, c.cause), "%s: error is %q, want %q", c.how, a.Error, c.cause)
 			for _, text := range c.logs {
 				assert.Contains(t, c.how, a.Logs, text)
 			}
-			if strings.Contains(a.Logs, "goroutine ") {
-				t.Errorf("%s: Go's dump is in the logs, want no \"goroutine \" in it:\n%s", c.how, a.Logs)
-			}
+			assert.False(t, strings.Contains(a.Logs, "goroutine "),
+				"%s: Go's dump is in the logs, want no \"goroutine \" in it:\n%s", c.how, a.Logs)
 			if _, ok := a.Metrics["predict_time"]; !ok {
 				t.Errorf("%s: no predict_time in %s: ok = false, want true", c.how, a)
 			}
@@ -61,9 +58,8 @@ func TestDeath_WorkersDeathFailsItsPredictionWithCause(t *testing.T) {
 			assert.Equal(t, c.how+": logs of the next prediction", s.Succeed(harness.Input{"token": "after-" + c.how}).Logs, "")
 		}
 		h := s.WaitHealth("READY") // its first answer, to what had waited, comes a moment before
-		if h.Workers[0].Restarts != 8 || !strings.Contains(h.Workers[0].LastExit, "SIGTERM") {
-			t.Errorf(`health is %+v, want Restarts 8 and LastExit with "SIGTERM"`, h)
-		}
+		assert.Equal(t, "h.Workers[0].Restarts", h.Workers[0].Restarts, 8)
+		assert.Contains(t, "h.Workers[0].LastExit", h.Workers[0].LastExit, "SIGTERM")
 	})
 }
 
@@ -153,9 +149,7 @@ func TestDeath_NamesLimitBeforeFirstPrediction(t *testing.T) {
 		return exit != ""
 	})
 	assert.Contains(t, "the last exit", exit, "RLIMIT_AS is 1048576 (the server's: ")
-	if strings.Contains(exit, "code 0") {
-		t.Errorf("got %q, want an exit code that tells of a fault", exit)
-	}
+	assert.False(t, strings.Contains(exit, "code 0"), "got %q, want an exit code that tells of a fault", exit)
 }
 
 func TestDeath_WorkerThatClosesItsChannelsIsEnded(t *testing.T) {
@@ -224,9 +218,8 @@ func TestDeath_WithoutQueueRestartIsAnsweredByRefusal(t *testing.T) {
 	a := s.Input(harness.Input{})
 	if a.Code != http.StatusOK { // it may be back already
 		harness.WantCode(t, "during the restart", a, http.StatusServiceUnavailable)
-		if !strings.Contains(string(a.Body), "SIGABRT") || a.Header.Get("Pinion-Retry") != "elsewhere" {
-			t.Errorf(`got %s, want Body with "SIGABRT" and Pinion-Retry elsewhere`, a)
-		}
+		assert.Contains(t, "string(a.Body)", string(a.Body), "SIGABRT")
+		assert.Equal(t, `a.Header.Get("Pinion-Retry")`, a.Header.Get("Pinion-Retry"), "elsewhere")
 	}
 	s.WaitHealth("READY")
 	s.Succeed(harness.Input{})
@@ -248,9 +241,8 @@ func TestDeath_WithoutRestartsServerIsDefunct(t *testing.T) {
 	s.WaitHealth("DEFUNCT")
 	a := s.Input(harness.Input{})
 	harness.WantCode(t, "afterwards", a, http.StatusServiceUnavailable)
-	if !strings.Contains(string(a.Body), "SIGSEGV") || a.Header.Get("Pinion-Retry") != "elsewhere" {
-		t.Errorf(`got %s, want Body with "SIGSEGV" and Pinion-Retry elsewhere`, a)
-	}
+	assert.Contains(t, "string(a.Body)", string(a.Body), "SIGSEGV")
+	assert.Equal(t, `a.Header.Get("Pinion-Retry")`, a.Header.Get("Pinion-Retry"), "elsewhere")
 	assert.Equal(t, "the model ran", strings.Join(harness.ModelLines(t, s, "ran.txt"), " "), "first")
 	harness.WantCode(t, "schema", s.Do(http.MethodGet, "/openapi.json", nil), http.StatusOK)
 }
@@ -296,8 +288,6 @@ func TestDeath_WhatDyingWorkerStartedDiesWithIt(t *testing.T) {
 	a := s.Fail(harness.Input{"how": "with_children"})
 	_, after, _ := strings.Cut(a.Logs, "child ")
 	child, err := strconv.Atoi(strings.Fields(after)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	harness.Eventually(t, "the child ends", func() bool { return !harness.Alive(child) })
 }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -83,9 +82,7 @@ func TestFleet_GPUsAreSharedOut(t *testing.T) {
 		for _, w := range h.Workers {
 			devices = append(devices, w.Device)
 		}
-		if !slices.Equal(devices, c.devices) {
-			t.Errorf("%q: health tells of %q, want %q", c.args, devices, c.devices)
-		}
+		assert.EqualSlices(t, fmt.Sprintf("%q", c.args), devices, c.devices)
 		seen := map[string]string{}
 		harness.Eventually(t, "every worker has answered", func() bool {
 			clientLoad := startClients(s, 2*len(devices), plain)
@@ -269,9 +266,7 @@ func TestFleet_RemovedCacheDoesNotBreakRestarts(t *testing.T) {
 		func() error { return os.RemoveAll(cache) },
 	} {
 		before := workerOf(t, s.Succeed(harness.Input{})).pid
-		if err := spoil(); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, spoil())
 		harness.SendSignal(t, s.Worker(), syscall.SIGKILL)
 		harness.Eventually(t, "another worker is ready", func() bool {
 			h := s.Health()

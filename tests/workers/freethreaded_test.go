@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -29,9 +30,7 @@ func TestFreeThreaded_WorkerLeavesGILOff(t *testing.T) {
 			if a := s.Succeed(harness.Input{}); string(a.Output) != "false" {
 				t.Errorf("%q: the GIL is enabled: %s, want false", args, a)
 			}
-			if n := countTurnedOn(s); n != 0 {
-				t.Errorf("%q: the log says %d times that a module has turned the GIL on, want 0", args, n)
-			}
+			assert.Equal(t, fmt.Sprintf("%q", args), countTurnedOn(s), 0)
 		}
 	})
 }
@@ -65,9 +64,7 @@ func TestFreeThreaded_LogNamesModuleThatTurnsGILOn(t *testing.T) {
 			}
 		}
 		harness.Eventually(t, "the log names the module", func() bool { return countTurnedOn(s) > 0 })
-		if n := countTurnedOn(s); n != 1 {
-			t.Errorf("the log names the module %d times, want 1", n)
-		}
+		assert.Equal(t, "count of the module in the log", countTurnedOn(s), 1)
 	})
 }
 

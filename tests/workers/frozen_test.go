@@ -15,9 +15,7 @@ func freeze(t *testing.T, pid int) (thaw func()) {
 		t.Skip("no process can be frozen here")
 	}
 	letGo, err := harness.Freeze(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	thaw = func() {
 		if err := letGo(); err != nil {
 			t.Errorf("the frozen process is not gone: %v", err)

@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -71,9 +73,7 @@ func afterFrontKilled(t *testing.T, s *harness.Server, what string) []string {
 func alive(t *testing.T, pid string) bool {
 	t.Helper()
 	n, err := strconv.Atoi(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return harness.Alive(n)
 }
 
@@ -90,9 +90,7 @@ func TestDescendants_EndWithTheirWorker(t *testing.T) {
 					Args:  append(args, "--cancel-grace", "100ms", "--queue", "9"),
 				})
 				left := end(t, s, "sessions")
-				if len(left) != 7 {
-					t.Fatalf("got %q, want 7 processes", left)
-				}
+				assert.EqualNow(t, fmt.Sprintf("%q", left), len(left), 7)
 				for _, pid := range left {
 					harness.Eventually(t, "process "+pid+" ends", func() bool { return !alive(t, pid) })
 				}
@@ -118,9 +116,7 @@ func TestDescendants_OfOtherWorkersLive(t *testing.T) {
 	}
 	harness.WaitWorkers(t, s, 2, 1) // so that nothing is being ended any more
 	for _, pid := range other {
-		if !alive(t, pid) {
-			t.Errorf("process %s of the other worker has ended, want alive(t, pid) true", pid)
-		}
+		assert.True(t, alive(t, pid), "process %s of the other worker has ended, want alive(t, pid) true", pid)
 	}
 }
 
@@ -134,9 +130,7 @@ func TestDescendants_EndWithPredict(t *testing.T) {
 			t.Fatalf("got %v: %s, want %t", err, out, die == "")
 		}
 		for _, pid := range leftIn(t, string(out)) {
-			if alive(t, pid) {
-				t.Errorf("die %q: process %s has outlived the command, want alive(t, pid) false", die, pid)
-			}
+			assert.False(t, alive(t, pid), "die %q: process %s has outlived the command, want alive(t, pid) false", die, pid)
 		}
 	}
 }
@@ -158,14 +152,10 @@ func TestDescendants_EndWithTheirModel(t *testing.T) {
 	harness.PredictBy(s, "b", harness.Input{"what": "sessions"}).Decode(t, &b)
 	harness.WantCode(t, "unload", s.Do(http.MethodPost, "/models/a/unload", nil), http.StatusOK)
 	for _, pid := range a {
-		if alive(t, pid) {
-			t.Errorf("process %s has outlived its model, want alive(t, pid) false", pid)
-		}
+		assert.False(t, alive(t, pid), "process %s has outlived its model, want alive(t, pid) false", pid)
 	}
 	for _, pid := range b {
-		if !alive(t, pid) {
-			t.Errorf("process %s of the other model has ended, want alive(t, pid) true", pid)
-		}
+		assert.True(t, alive(t, pid), "process %s of the other model has ended, want alive(t, pid) true", pid)
 	}
 }
 

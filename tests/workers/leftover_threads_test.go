@@ -60,9 +60,7 @@ func TestLeftoverThreads_WhatOutlivesItsPredictionWritesIntoNoOther(t *testing.T
 				for i, kind := range c.kinds {
 					assert.Equal(t, kind+": the logs of the prediction that starts it", s.Succeed(harness.Input{"start": kind}).Logs,
 						"starts "+kind+c.begin)
-					if a := s.Succeed(harness.Input{}); a.Logs != c.logs {
-						t.Fatalf("%s: the next prediction's logs are %q, want %q", kind, a.Logs, c.logs)
-					}
+					assert.EqualNow(t, kind+": the next prediction's logs", s.Succeed(harness.Input{}).Logs, c.logs)
 					for _, text := range []string{"a leftover says", "a leftover complains"} {
 						harness.Eventually(t, kind+": the leftover's text in the server's log", func() bool {
 							n := 0

@@ -26,16 +26,10 @@ func TestLimits_CPULimitBoundsFrontsThreads(t *testing.T) {
 			group := newCPUGroup(t, c.millis)
 			s := harness.Ready(t, harness.Options{Dir: harness.NewFolder(t, "run.py", gated), Wrap: group.enter()})
 			threads := func() int { return int(harness.Scrape(t, s).Value("go_sched_gomaxprocs_threads")) }
-			if got := threads(); got != c.want {
-				t.Fatalf("the front uses %d threads, want %d", got, c.want)
-			}
-			if err := group.limit(0); err != nil {
-				t.Fatal(err)
-			}
+			assert.EqualNow(t, "threads of the front", threads(), c.want)
+			assert.NoError(t, group.limit(0))
 			harness.Eventually(t, "without a limit the front uses all CPUs", func() bool { return threads() == cpus })
-			if err := group.limit(c.millis); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, group.limit(c.millis))
 			harness.Eventually(t, "the front heeds a limit set while it runs", func() bool { return threads() == c.want })
 		})
 	}

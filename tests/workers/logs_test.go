@@ -14,9 +14,7 @@ func TestLogs_AreWhatWasWrittenInItsOrder(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "printing.py"})
-		if want := "setup out\nsetup raw\nsetup C\nsetup err\nsetup end\n"; s.Health().Setup.Logs != want {
-			t.Errorf("the setup's logs are %q, want %q", s.Health().Setup.Logs, want)
-		}
+		assert.Equal(t, "the setup's logs", s.Health().Setup.Logs, "setup out\nsetup raw\nsetup C\nsetup err\nsetup end\n")
 		var mixed strings.Builder
 		for i := range 200 {
 			fmt.Fprintf(&mixed, "out %d\nerr %d\n", i, i)
@@ -54,9 +52,7 @@ func TestLogs_RawWritesInTurns(t *testing.T) {
 	next := map[string]int{"out": 0, "err": 0}
 	for _, line := range lines[:2*n] {
 		stream := line[:3]
-		if want := fmt.Sprintf("%s %d\n", stream, next[stream]); line != want {
-			t.Fatalf("a line is %q, want %q", line, want)
-		}
+		assert.EqualNow(t, "a line", line, fmt.Sprintf("%s %d\n", stream, next[stream]))
 		next[stream]++
 	}
 }

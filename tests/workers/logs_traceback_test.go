@@ -68,16 +68,14 @@ class Broken:
 		if !ok || !strings.HasPrefix(printed.Text, "Traceback") || printed.PredictionID == "" || printed.Stream != "stderr" {
 			t.Errorf("got %+v of the one that was printed, want it of its prediction, on stderr", printed)
 		}
-		if s.Log.Count("before") != 2 || s.Log.Count("after") != 1 {
-			t.Errorf("the lines around it are not as they were, want before 2 and after 1")
-		}
+		assert.Equal(t, `s.Log.Count("before")`, s.Log.Count("before"), 2)
+		assert.Equal(t, `s.Log.Count("after")`, s.Log.Count("after"), 1)
 	}
 	for _, name := range []string{"run", "single", "several"} {
 		s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:" + name})
 		a := s.Fail(harness.Input{"how": "lines"})
-		if !strings.HasSuffix(a.Logs, "RuntimeError: three\nTraceback of another program\nfour\n") {
-			t.Errorf("got %s, want Logs ending in %q", a, "RuntimeError: three\nTraceback of another program\nfour\n")
-		}
+		assert.True(t, strings.HasSuffix(a.Logs, "RuntimeError: three\nTraceback of another program\nfour\n"),
+			"got %s, want Logs ending in %q", a, "RuntimeError: three\nTraceback of another program\nfour\n")
 		s.Stop()
 		var texts []string
 		for _, l := range s.Log.Lines() {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -73,9 +74,7 @@ func apart(t *testing.T, s *harness.Server) {
 		_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 		_, err := fmt.Fprintf(conn, "POST /predictions HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n"+
 			"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 	}
 	for _, conn := range conns {
 		_ = conn.SetReadDeadline(time.Now().Add(5 * time.Minute))
@@ -99,16 +98,12 @@ func unread(t *testing.T, s *harness.Server) {
 		_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 		_, err := fmt.Fprintf(conn, "PUT /predictions/%s HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n"+
 			"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", ids[i%len(ids)], len(body), body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 	}
 	for _, id := range ids {
 		harness.Eventually(t, "prediction "+id+" has ended", func() bool {
 			a := s.Do(http.MethodGet, "/predictions/"+id, nil)
-			if a.Err != nil {
-				t.Fatalf("the server is gone: %v", a.Err)
-			}
+			assert.NoError(t, a.Err, "the server is gone")
 			ended := a.Status == "succeeded" || a.Status == "failed" || a.Status == "canceled"
 			return ended || a.Code == http.StatusNotFound // refused, or forgotten already
 		})

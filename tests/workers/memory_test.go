@@ -69,10 +69,8 @@ func TestMemory_WhatEndedDoesNotFillMemory(t *testing.T) {
 	metrics := string(s.Do("GET", "/metrics", nil).Body)
 	assert.Contains(t, "the metrics", metrics, fmt.Sprintf("pinion_memory_budget_bytes %g", float64(limit)),
 		"pinion_memory_used_bytes ", "pinion_memory_evictions_total ")
-	if strings.Contains(metrics, "pinion_memory_evictions_total 0\n") {
-		t.Errorf("the metrics do not count evictions: got %.300q, want no %q in it", metrics,
-			"pinion_memory_evictions_total 0\n")
-	}
+	assert.False(t, strings.Contains(metrics, "pinion_memory_evictions_total 0\n"),
+		"the metrics do not count evictions: got %.300q, want no %q in it", metrics, "pinion_memory_evictions_total 0\n")
 	harness.WaitResident(t, s, before)
 }
 
@@ -211,9 +209,7 @@ func TestMemory_OnePredictionThatDoesNotFit(t *testing.T) {
 			a = s.Do("GET", "/predictions/"+id, nil)
 			return a.Status == "failed"
 		})
-		if !strings.Contains(a.Error, "--memory-budget") || !strings.Contains(a.Error, "16 MiB") {
-			t.Errorf(`its error is %q, want it with "--memory-budget" and with "16 MiB"`, a.Error)
-		}
+		assert.Contains(t, "error", a.Error, "--memory-budget", "16 MiB")
 		assert.Equal(t, "one after it", string(s.Succeed(harness.Input{"n": 3}).Output), `["x","x","x"]`)
 	}
 	assert.Contains(t, "the metrics", string(s.Do("GET", "/metrics", nil).Body), `reason="memory"`)

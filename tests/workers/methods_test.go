@@ -120,9 +120,7 @@ func testSizesOfBatches(t *testing.T, s *harness.Server) {
 func wantSizes(t *testing.T, what string, a harness.Answer, want string) {
 	t.Helper()
 	got, err := json.Marshal(a.Metrics["method_batches"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	harness.EqualJSON(t, what+": method_batches", got, want)
 }
 
@@ -143,9 +141,7 @@ func testMaxSizeAndCostBoundABatch(t *testing.T, s *harness.Server) {
 			sizes = append(sizes, len(strings.Fields(texts)))
 		}
 	}
-	if want := []int{1, 4, 1}; !slices.Equal(sizes, want) {
-		t.Errorf("sizes of batches: got %v, want %v", sizes, want)
-	}
+	assert.EqualSlices(t, "sizes of batches", sizes, []int{1, 4, 1})
 	harness.WantOutput(t, "an item above max_cost", s.Input(harness.Input{"text": "longer than ten", "how": "budget"}),
 		"LONGER THAN TEN")
 }
@@ -171,9 +167,7 @@ func testAnErrorIsOfItsItem(t *testing.T, s *harness.Server) {
 		if got["good"].Error == "" != (c.other == "") || !strings.Contains(got["good"].Error, c.other) {
 			t.Errorf("beside %s: got error %q, want %q", c.bad, got["good"].Error, c.other)
 		}
-		if err := os.Remove(s.Dir + "/gate"); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.Remove(s.Dir+"/gate"))
 	}
 	harness.WantOutput(t, "after errors", s.Input(harness.Input{"text": "x", "how": "halves"}), "X")
 	assert.Contains(t, "an async method", s.Fail(harness.Input{"text": "raises", "how": "halves"}).Error,
@@ -193,13 +187,9 @@ func testCanceledCallLeaves(t *testing.T, s *harness.Server) {
 		waitLeft(t, s, text)
 	}
 	open()
-	if got := harness.Receive(t, gate).Status; got != "canceled" {
-		t.Errorf("status of the call in the running step: got %s, want canceled", got)
-	}
+	assert.Equal(t, "status of the call in the running step", harness.Receive(t, gate).Status, "canceled")
 	for text, a := range receiveAll(t, others) {
-		if want := map[bool]string{true: "canceled", false: "succeeded"}[text == "b"]; a.Status != want {
-			t.Errorf("status of %s: got %s, want %s", text, a.Status, want)
-		}
+		assert.Equal(t, "status of "+text, a.Status, map[bool]string{true: "canceled", false: "succeeded"}[text == "b"])
 	}
 	waitCall(t, s, "step 0 a c")
 }

@@ -41,9 +41,7 @@ func TestMethods_TorchGeneratesAsAlone(t *testing.T) {
 		cases = append(cases, [2]any{prompt, 5 + n%20})
 	}
 	text, err := json.Marshal(cases)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var want [][]int
 	harness.FromJSON(t, harness.RunTool(t, o.Dir, o.Env, o.Python, "-c", generated, string(text)), &want)
 	o.Args = []string{"--queue", "32"}

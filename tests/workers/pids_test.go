@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -43,27 +44,21 @@ func enterPidsGroup(t *testing.T) (g pidsGroup, enter []string) {
 // limit sets how many threads the group may have; a group may have more already.
 func (g pidsGroup) limit(n string) {
 	g.t.Helper()
-	if err := os.WriteFile(filepath.Join(g.folder, "pids.max"), []byte(n), 0); err != nil {
-		g.t.Fatal(err)
-	}
+	assert.NoError(g.t, os.WriteFile(filepath.Join(g.folder, "pids.max"), []byte(n), 0))
 }
 
 // threadsOf returns how many threads a process has.
 func threadsOf(t *testing.T, pid int) int {
 	t.Helper()
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return len(tasks)
 }
 
 func (g pidsGroup) current() int {
 	g.t.Helper()
 	n, err := strconv.Atoi(strings.TrimSpace(harness.ReadFile(g.t, filepath.Join(g.folder, "pids.current"))))
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	assert.NoError(g.t, err)
 	return n
 }
 

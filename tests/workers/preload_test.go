@@ -48,9 +48,7 @@ func oomScore(t testing.TB, pid int) int {
 	t.Helper()
 	text := harness.ReadFile(t, fmt.Sprintf("/proc/%d/oom_score_adj", pid))
 	score, err := strconv.Atoi(strings.TrimSpace(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return score
 }
 
@@ -82,9 +80,8 @@ func TestPreload_ForkedWorkerSkipsImport(t *testing.T) {
 				t.Errorf("health says %+v of the preload process, want State ready and Forked 5", got)
 			}
 			assert.Contains(t, "setup's logs", h.Setup.Logs, "setting up\n")
-			if strings.Contains(h.Setup.Logs, "import") {
-				t.Errorf(`what the preload process wrote is in a worker's setup logs: %q, want no "import" in it`, h.Setup.Logs)
-			}
+			assert.False(t, strings.Contains(h.Setup.Logs, "import"),
+				`what the preload process wrote is in a worker's setup logs: %q, want no "import" in it`, h.Setup.Logs)
 			assert.Contains(t, "the server's log has not what the import wrote", s.WaitLog("importing").Raw, `"template":true`)
 			s.Stop()
 			assert.Equal(t, "processes in which atexit ran", len(harness.ModelLines(t, s, "left.txt")), 2)
@@ -131,9 +128,8 @@ func TestPreload_ForkedWorkerIsWorker(t *testing.T) {
 				t.Error("got no worker was set up, want at least one")
 			}
 			for _, pid := range setUp {
-				if slices.Contains(harness.ModelLines(t, s, "imported.txt"), pid) {
-					t.Errorf("worker %s has imported the model, want it forked", pid)
-				}
+				assert.False(t, slices.Contains(harness.ModelLines(t, s, "imported.txt"), pid),
+					"worker %s has imported the model, want it forked", pid)
 			}
 		}
 	})
@@ -218,9 +214,8 @@ func TestPreload_ProcessThatCannotForkIsRefused(t *testing.T) {
 					got, reason)
 			}
 			line, _ := s.Log.First(func(l harness.Line) bool { return strings.Contains(l.Text, "no preload process") })
-			if line.Level != "WARN" || !strings.Contains(line.Raw, reason) {
-				t.Errorf("%s: the log says %q, want Level WARN and Raw with %q", at, line.Raw, reason)
-			}
+			assert.Equal(t, at+": line.Level", line.Level, "WARN")
+			assert.Contains(t, at+": line.Raw", line.Raw, reason)
 			imports(t, s, 2)
 			assert.Equal(t, at+": processes of the server", len(s.Processes()), 2)
 		}

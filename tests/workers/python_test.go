@@ -97,9 +97,7 @@ func TestPython_VirtualEnvironmentInModelsFolderIsTaken(t *testing.T) {
 	t.Parallel()
 	dir := harness.Models(t)
 	venv := filepath.Dir(filepath.Dir(harness.Venv(t, harness.AnyPython(t))))
-	if err := os.Symlink(venv, filepath.Join(dir, ".venv")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Symlink(venv, filepath.Join(dir, ".venv")))
 	other := harness.Venv(t, harness.AnyPython(t))
 	for name, c := range map[string]struct {
 		env  []string
@@ -211,9 +209,8 @@ func TestPython_ServersOwnAffairsStayOutOfModelsEnvironment(t *testing.T) {
 			t.Error("the token of webhooks is visible to the model: ok = true, want false")
 		}
 		path := strings.Split(environment["PYTHONPATH"], ":")
-		if len(path) != 2 || path[1] != "/mine" {
-			t.Errorf("PYTHONPATH is %q, want the cog package's folder before the user's", path)
-		}
+		assert.EqualNow(t, "len(path)", len(path), 2)
+		assert.Equal(t, "path[1]", path[1], "/mine")
 	})
 }
 

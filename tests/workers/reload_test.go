@@ -79,9 +79,7 @@ func TestReload_OfThreadsUnderLoadLosesNothing(t *testing.T) {
 			t.Errorf("what ran in worker %s of generation %d was answered by %+v, want the same", old, generation-1, got)
 		}
 		harness.WaitWorkers(t, s, 1, generation-1)
-		if err := os.Remove(filepath.Join(s.Dir, "gate")); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.Remove(filepath.Join(s.Dir, "gate")))
 	}
 	for _, a := range clients.stopAll() {
 		t.Errorf("got %s, want every prediction answered", a)
@@ -121,9 +119,7 @@ func TestReload_ThatFailsChangesNothing(t *testing.T) {
 		return found
 	})
 	assert.Equal(t, "generation", workerOf(t, s.Succeed(harness.Input{})).generation, "1")
-	if err := os.Remove(broken); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Remove(broken))
 	harness.WaitWorkers(t, s, 1, 1)
 	assert.Equal(t, "generation", workerOf(t, s.Succeed(harness.Input{})).generation, "2")
 }
@@ -138,9 +134,7 @@ func TestReload_ModelThatWasRepairedIsServed(t *testing.T) {
 	h := s.WaitHealth("SETUP_FAILED")
 	assert.Contains(t, "setup's logs", h.Setup.Logs, "it cannot be set up today")
 	harness.WantCode(t, "meanwhile", s.Input(harness.Input{}), http.StatusServiceUnavailable)
-	if err := os.Remove(broken); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Remove(broken))
 	s.Signal(syscall.SIGHUP)
 	s.WaitHealth("READY")
 	s.Succeed(harness.Input{})

@@ -51,25 +51,19 @@ func TestReplaced_BinaryIsReplaced(t *testing.T) {
 			harness.CopyFile(t, harness.Binary(t), replacement)
 			rename(t, replacement, binary)
 			assert.Equal(t, "after the same was installed again", reload(), "{}")
-			if err := os.WriteFile(replacement, []byte("#!/bin/sh\nexit 99\n"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, os.WriteFile(replacement, []byte("#!/bin/sh\nexit 99\n"), 0o755))
 			rename(t, replacement, binary)
 			replaceWorker(t, s)
 			assert.Contains(t, "the answer does not tell", reload(),
 				`{"warning":"the binary `+binary+` was replaced by another build`)
-			if err := os.Remove(binary); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, os.Remove(binary))
 			replaceWorker(t, s)
 			assert.Contains(t, "the answer does not tell", reload(), `was removed`)
 			_, found := s.Log.First(func(l harness.Line) bool {
 				return l.Level == "WARN" &&
 					strings.Contains(l.Text, "was replaced by another build: workers are of this server's version")
 			})
-			if !found {
-				t.Error("the log does not tell: found = false, want true")
-			}
+			assert.True(t, found, "the log does not tell: found = false, want true")
 			harness.Eventually(t, "the worker, perhaps a new one, is named pinion", func() bool {
 				comm, err := os.ReadFile("/proc/" + strconv.Itoa(s.Worker()) + "/comm")
 				return err == nil && string(comm) == "pinion\n"
@@ -80,7 +74,5 @@ func TestReplaced_BinaryIsReplaced(t *testing.T) {
 
 func rename(t *testing.T, from, to string) {
 	t.Helper()
-	if err := os.Rename(from, to); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Rename(from, to))
 }

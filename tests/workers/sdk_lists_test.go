@@ -32,9 +32,8 @@ func TestSDKLists_CancelEndsMoreKindsOfWaiting(t *testing.T) {
 			if a.Code != http.StatusOK || a.Status != "canceled" || a.Prediction.Output != nil || a.Error != "" {
 				t.Errorf("%s: %s, want Code 200, Status canceled, Output nil and Error empty", how, a)
 			}
-			if !strings.HasSuffix(a.Logs, "canceled in "+how+"\nfinally "+how+"\n") {
-				t.Errorf("%s: logs are %q, want it to end in %q", how, a.Logs, "canceled in "+how+"\nfinally "+how+"\n")
-			}
+			assert.True(t, strings.HasSuffix(a.Logs, "canceled in "+how+"\nfinally "+how+"\n"),
+				"%s: logs are %q, want it to end in %q", how, a.Logs, "canceled in "+how+"\nfinally "+how+"\n")
 			if a := s.Succeed(harness.Input{}); a.Text(t) != "nothing" || a.Logs != "finally nothing\n" {
 				t.Errorf("after %s: %s, want Text nothing and Logs %q", how, a, "finally nothing\n")
 			}

@@ -53,9 +53,8 @@ func TestSetup_ThatFailsLeavesServerUpWithItsLogs(t *testing.T) {
 			}
 			a := s.Input(harness.Input{})
 			harness.WantCode(t, "prediction", a, http.StatusServiceUnavailable)
-			if !strings.Contains(string(a.Body), "etup") || a.Header.Get("Pinion-Retry") != "elsewhere" {
-				t.Errorf(`prediction: %s, want Body with "etup" and Pinion-Retry elsewhere`, a)
-			}
+			assert.Contains(t, "prediction: string(a.Body)", string(a.Body), "etup")
+			assert.Equal(t, `prediction: a.Header.Get("Pinion-Retry")`, a.Header.Get("Pinion-Retry"), "elsewhere")
 			harness.WantCode(t, "schema", s.Do(http.MethodGet, "/openapi.json", nil), http.StatusServiceUnavailable)
 			harness.WantCode(t, "discovery", s.Do(http.MethodGet, "/", nil), http.StatusOK)
 			harness.WantCode(t, "shutdown", s.Do(http.MethodPost, "/shutdown", nil), http.StatusOK)
@@ -97,9 +96,7 @@ func TestSetup_WhatImportAndSetupWriteIsInSetupsLogs(t *testing.T) {
 func TestSetup_GetsItsWeights(t *testing.T) {
 	t.Parallel()
 	with := harness.Models(t)
-	if err := os.Mkdir(filepath.Join(with, "weights"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Mkdir(filepath.Join(with, "weights"), 0o755))
 	for _, c := range []struct {
 		name, dir string
 		env       []string
@@ -148,9 +145,7 @@ func TestSetup_SchemaIsMadeFromSignature(t *testing.T) {
 			}
 		}
 	}
-	if err := harness.DecodeExact(a.Body, &doc); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, harness.DecodeExact(a.Body, &doc))
 	if doc.OpenAPI != "3.0.2" || doc.Info.Title != filepath.Base(s.Dir) {
 		t.Errorf("document is %.200s: got OpenAPI %q, want OpenAPI 3.0.2 and Title %q", a.Body, doc.OpenAPI,
 			filepath.Base(s.Dir))

@@ -59,9 +59,8 @@ func TestSmoke_ModelOfEachKindServes(t *testing.T) {
 				Env: []string{"COG_TRAIN_TYPE_STUB=smoke.py:train"},
 			})
 			a := s.Do(http.MethodPost, "/trainings", map[string]any{"input": harness.Input{"do": "train"}})
-			if a.Status != "succeeded" || string(a.Output) != `"train"` {
-				t.Errorf("got %s, want Status succeeded and Output %q", a, `"train"`)
-			}
+			assert.Equal(t, "a.Status", a.Status, "succeeded")
+			assert.Equal(t, "string(a.Output)", string(a.Output), `"train"`)
 		})
 		t.Run(python.Name()+" values", func(t *testing.T) {
 			t.Parallel()

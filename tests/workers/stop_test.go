@@ -18,9 +18,8 @@ func TestStop_SIGTERMAndShutdownLetWhatIsInFlightFinish(t *testing.T) {
 		"SIGINT":  func(s *harness.Server) { s.Signal(syscall.SIGINT) },
 		"shutdown": func(s *harness.Server) {
 			a := s.Do(http.MethodPost, "/shutdown", nil)
-			if a.Code != http.StatusOK || string(a.Body) != "{}" {
-				t.Errorf(`shutdown: %s, want Code 200 and Body "{}"`, a)
-			}
+			assert.Equal(t, "shutdown: a.Code", a.Code, http.StatusOK)
+			assert.Equal(t, "shutdown: string(a.Body)", string(a.Body), "{}")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -155,9 +154,7 @@ func TestStop_NothingIsLeftInTemporaryFolder(t *testing.T) {
 	s.Succeed(harness.Input{"file": "data:,x"})
 	s.Stop()
 	left, err := os.ReadDir(s.Tmp)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, entry := range left {
 		t.Errorf("%s is left, want nothing", entry.Name())
 	}

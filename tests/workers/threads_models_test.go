@@ -142,9 +142,7 @@ func picture(t *testing.T, n int) string {
 		img.Pix[i] = byte(i*(2*n+3)>>4) | 1
 	}
 	var encoded bytes.Buffer
-	if err := png.Encode(&encoded, img); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, png.Encode(&encoded, img))
 	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(encoded.Bytes())
 }
 

@@ -155,9 +155,7 @@ func TestThreads_IsolateRunsTheOthersOfACrashAgain(t *testing.T) {
 	}
 	worker := s.Worker()
 	gate := filepath.Join(s.Dir, "gate")
-	if err := os.Rename(gate, gate+".old"); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Rename(gate, gate+".old"))
 	harness.WriteFile(t, gate, "") // open for the next run
 	assert.Contains(t, "crash", s.Fail(harness.Input{"how": "segfault", "token": "crash"}).Error, "SIGSEGV")
 	for i, answer := range beside {
@@ -183,9 +181,8 @@ func TestThreads_StuckOneDoesNotHurtTheOthers(t *testing.T) {
 	stuck := harness.CancelRunning(t, s, "stuck", harness.Input{"how": "stuck"})
 	assert.Equal(t, "status", string(stuck.Status), "canceled")
 	after := s.Succeed(harness.Input{"token": "after"}).Text(t)
-	if strings.HasPrefix(after, fmt.Sprint(worker)) {
-		t.Errorf("got %q from the worker with a stuck thread, want it from its successor", after)
-	}
+	assert.False(t, strings.HasPrefix(after, fmt.Sprint(worker)),
+		"got %q from the worker with a stuck thread, want it from its successor", after)
 	open()
 	harness.WantOutput(t, "beside", harness.Receive(t, beside), fmt.Sprint(worker, " beside"))
 	harness.Eventually(t, "the end of the old worker", func() bool { return !harness.Alive(worker) })

@@ -41,9 +41,7 @@ func TestAnswers_AreChargedUntilTheyAreTaken(t *testing.T) {
 			t.Fatalf("got %+v, want nil", refused)
 		}
 		data, err := codec{encoding.GetCodecV2("proto")}.Marshal(a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		return data
 	}
 	taken := pass()
@@ -51,14 +49,10 @@ func TestAnswers_AreChargedUntilTheyAreTaken(t *testing.T) {
 		t.Errorf("got %d bytes charged, want the answer's too", got)
 	}
 	taken.Free()
-	if got := b.Stats().Used; got != connCost {
-		t.Errorf("got %d bytes charged after it was taken, want %d", got, connCost)
-	}
+	assert.Equal(t, "bytes charged after it was taken", b.Stats().Used, connCost)
 	pass() // gRPC never writes it
 	assert.Eventually(t, "the connection is closed and all is free", func() bool { return b.Stats().Used == 0 })
-	if got := client.Ended(1); got != "closed" {
-		t.Errorf("got %q, want the connection closed", got)
-	}
+	assert.Equal(t, "client.Ended(1)", client.Ended(1), "closed")
 }
 
 // TestAnswers_SmallOnesOfEndedCallsAreCharged: a client without a window takes no answer, and gRPC holds each with its
@@ -94,9 +88,7 @@ func TestAnswers_ClientWithoutWindowLosesItsConnection(t *testing.T) {
 	client := rawgrpc.Dial(t, s.address, http2.Setting{ID: http2.SettingInitialWindowSize})
 	stream := client.Call(checkMethod)
 	client.Message(stream, nil)
-	if got := client.Ended(stream); got != "closed" {
-		t.Errorf("got %q, want the connection closed", got)
-	}
+	assert.Equal(t, "client.Ended(stream)", client.Ended(stream), "closed")
 }
 
 // TestAnswers_ManySmallOnesOfOneCallAreCharged, beyond those that the call's own charge is for.
@@ -126,17 +118,13 @@ func TestAnswers_EndedCallIsChargedUntilItsEndIsWritten(t *testing.T) {
 	begin := func() (*call, context.CancelFunc) {
 		ctx, cancel := context.WithCancel(peer.NewContext(t.Context(), &peer.Peer{Addr: c.RemoteAddr()}))
 		ctx, err := s.enter(ctx, &tap.Info{FullMethodName: checkMethod})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		return callOf(ctx), cancel
 	}
 	canceled, cancel := begin()
 	cancel()
 	canceled.end()
-	if got := b.Stats().Used; got != connCost {
-		t.Errorf("got %d bytes charged after a call that its client canceled, want %d", got, connCost)
-	}
+	assert.Equal(t, "bytes charged after a call that its client canceled", b.Stats().Used, connCost)
 	ended, _ := begin()
 	ended.end()
 	written := make(chan error, 1)
@@ -151,18 +139,12 @@ func TestAnswers_EndedCallIsChargedUntilItsEndIsWritten(t *testing.T) {
 	})
 	late, _ := begin()
 	late.end() // this write does not have it
-	if got := b.Stats().Used; got != connCost+2*callCost {
-		t.Errorf("got %d bytes charged while the client does not read, want %d", got, connCost+2*callCost)
-	}
+	assert.Equal(t, "bytes charged while the client does not read", b.Stats().Used, connCost+2*callCost)
 	if _, err := io.ReadFull(far, make([]byte, 3)); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-written; err != nil {
-		t.Fatal(err)
-	}
-	if got := b.Stats().Used; got != connCost+callCost {
-		t.Errorf("got %d bytes charged after the first end was written, want %d", got, connCost+callCost)
-	}
+	assert.NoError(t, <-written)
+	assert.Equal(t, "bytes charged after the first end was written", b.Stats().Used, connCost+callCost)
 }
 
 // TestAnswers_OfCompressedCallsAreNotCompressed: gRPC would hold compressed bytes that nothing charges.
@@ -180,9 +162,7 @@ func TestAnswers_OfCompressedCallsAreNotCompressed(t *testing.T) {
 	}
 	stream, err := grpc_health_v1.NewHealthClient(connection).Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{},
 		options[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if _, err := stream.Recv(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 package grpc
 
 import (
-	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +9,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"pinion/runtime/memory"
+	"pinion/tests/assert"
 	"pinion/tests/rawgrpc"
 )
 
@@ -27,9 +28,8 @@ func TestHeaderBlocks_WhateverTheReads(t *testing.T) {
 				t.Fatalf("got %v in reads of %d bytes, want none", err, size)
 			}
 		}
-		if err := h.read(frame(continuation, 1)); !errors.Is(err, errContinuations) {
-			t.Errorf("got %v for one frame more after reads of %d bytes, want it refused", err, size)
-		}
+		assert.ErrorIs(t, fmt.Sprintf(" for one frame more after reads of %d bytes", size),
+			h.read(frame(continuation, 1)), errContinuations)
 	}
 }
 

@@ -41,9 +41,7 @@ type site struct {
 func serve(t *testing.T, o Options) *site {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	o.Models, o.Logger, o.MaxMessage = protocol.Several(func() []*protocol.Model { return nil }),
 		slog.New(slog.DiscardHandler), 100*mib
 	s := &site{New(o), ln.Addr().String()}
@@ -56,9 +54,7 @@ func serve(t *testing.T, o Options) *site {
 		if err := <-served; err != nil {
 			t.Error(err)
 		}
-		if o.Memory.Stats().Used != 0 {
-			t.Errorf("got %d bytes charged at the end, want none", o.Memory.Stats().Used)
-		}
+		assert.Equal(t, "bytes charged at the end", o.Memory.Stats().Used, 0)
 	})
 	return s
 }
@@ -66,9 +62,7 @@ func serve(t *testing.T, o Options) *site {
 func (s *site) client(t *testing.T) *grpc.ClientConn {
 	t.Helper()
 	c, err := grpc.NewClient(s.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -201,9 +195,7 @@ func TestConnections_IdleOnesMakeRoom(t *testing.T) {
 	watching := rawgrpc.Dial(t, s.address)
 	watching.Message(watching.Call(watchMethod), nil)
 	silent, err := net.Dial("tcp", s.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer silent.Close()
 	assert.Eventually(t, "three are open, for a while", func() bool {
 		idle := s.idle()
@@ -301,13 +293,9 @@ func TestWatch_IsBounded(t *testing.T) {
 	if got := c.Ended(last); !strings.HasPrefix(got, "8 ") {
 		t.Errorf("got %q, want RESOURCE_EXHAUSTED", got)
 	}
-	if got := s.watches.Load(); got != watchesEach {
-		t.Errorf("got %d Watch calls, want %d", got, watchesEach)
-	}
+	assert.Equal(t, "Watch calls", s.watches.Load(), watchesEach)
 	stream, err := grpc_health_v1.NewHealthClient(s.client(t)).Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if _, err := stream.Recv(); err != nil {
 		t.Errorf("a Watch of another connection: %v", err)
 	}

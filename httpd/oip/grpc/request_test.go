@@ -16,6 +16,7 @@ import (
 
 	"pinion/httpd/oip"
 	"pinion/httpd/protocol"
+	"pinion/tests/assert"
 )
 
 func tensor(datatype string, shape []int64, c *pb.InferTensorContents) *pb.ModelInferRequest_InferInputTensor {
@@ -97,9 +98,7 @@ func TestRequest_SmallFieldsDoNotFillMemory(t *testing.T) {
 	large, err := proto.Marshal(&pb.ModelInferRequest{Inputs: []*pb.ModelInferRequest_InferInputTensor{
 		tensor(oip.Bytes, []int64{maxFields + 1}, &pb.InferTensorContents{BytesContents: make([][]byte, maxFields+1)}),
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, c := range []struct {
 		data []byte
 		want codes.Code
@@ -167,9 +166,7 @@ func FuzzRequest(f *testing.F) {
 		{Parameters: map[string]*pb.InferParameter{"k": {ParameterChoice: &pb.InferParameter_DoubleParam{DoubleParam: 2}}}},
 	} {
 		seed, err := proto.Marshal(msg)
-		if err != nil {
-			f.Fatal(err)
-		}
+		assert.NoError(f, err)
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

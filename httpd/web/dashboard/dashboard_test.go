@@ -13,6 +13,7 @@ import (
 
 	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
+	"pinion/tests/assert"
 )
 
 func newView(t *testing.T, o Options) *View {
@@ -80,9 +81,8 @@ func TestHistory_RatesAndQuantiles(t *testing.T) {
 	h.add(sample{now.Add(3 * time.Second), set.Figures()}, metrics.Load{})
 	got, err := json.Marshal(recentOf(h.since(1)).Batches)
 	const want = `[{"method":"","count":1,"mean":2,"sizes":[[2,1]]},{"method":"decode","count":2,"mean":3.5,"sizes":[[4,2]]}]`
-	if err != nil || string(got) != want {
-		t.Errorf("sizes of batches: got %s (%v), want %s", got, err, want)
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, "sizes of batches: string(got)", string(got), want)
 	p, _ = h.add(sample{now.Add(20 * time.Second), set.Figures()}, metrics.Load{})
 	for range shortly {
 		now = now.Add(time.Second)
@@ -113,9 +113,7 @@ func TestHistory_QuantilesOfFew(t *testing.T) {
 func TestHistory_Usual(t *testing.T) {
 	set, h, now := metrics.New(metrics.Options{}), history{}, time.Unix(1000, 0)
 	h.add(sample{now, set.Figures()}, metrics.Load{})
-	if !math.IsNaN(h.usual) {
-		t.Errorf("before the first prediction it is %v, want NaN", h.usual)
-	}
+	assert.True(t, math.IsNaN(h.usual), "before the first prediction it is %v, want NaN", h.usual)
 	set.Ended(predict.End{
 		Status: predict.Succeeded,
 		Times:  predict.Times{Total: 30 * time.Second, Queue: 29 * time.Second, Predict: 15 * time.Millisecond},
@@ -181,9 +179,7 @@ func TestDashboard_TraceID(t *testing.T) {
 		"00-" + id + "-00f067aa0ba902b7-01": id, "": "", "00-" + strings.ToUpper(id) + "-1-01": "",
 		"00-" + strings.Repeat("0", 32) + "-1-01": "",
 	} {
-		if got := traceID(parent); got != want {
-			t.Errorf("%q: %q, want %q", parent, got, want)
-		}
+		assert.Equal(t, parent, traceID(parent), want)
 	}
 }
 
@@ -202,14 +198,10 @@ func TestDashboard_Page(t *testing.T) {
 		}
 	}
 	entries, err := scripts.ReadDir("scripts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var there []string
 	for _, e := range entries {
 		there = append(there, strings.TrimSuffix(e.Name(), ".js"))
 	}
-	if named := slices.Sorted(slices.Values(scriptNames())); !slices.Equal(there, named) {
-		t.Errorf("the folder has %q, the page takes %q, want the same", there, named)
-	}
+	assert.EqualSlices(t, "the folder", there, slices.Sorted(slices.Values(scriptNames())))
 }

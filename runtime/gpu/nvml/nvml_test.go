@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // fakeLibrary compiles testdata/fakenvml.c.
@@ -73,9 +75,7 @@ func TestNvml_HangingDriver(t *testing.T) {
 	if l == nil || !l.late {
 		t.Fatalf("the look that hangs is %+v, want late true", l)
 	}
-	if err := os.WriteFile(gate, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(gate, nil, 0o600))
 	<-l.done
 	s.o.Timeout = long
 	if got := s.Samples(); len(got) != 2 {

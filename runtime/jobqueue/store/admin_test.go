@@ -8,15 +8,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // admin opens the rig's queue for an operator.
 func (r *rig) admin() *Admin {
 	r.t.Helper()
 	a, err := OpenAdmin(r.t.Context(), r.nc, r.o.Model, 0, nil)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	return a
 }
 
@@ -94,26 +94,19 @@ func TestAdmin_RetryIsNewJob(t *testing.T) {
 		}
 		return starting("p2")
 	}
-	if err := a.Retry(t.Context(), "p1", "p2", object); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, a.Retry(t.Context(), "p1", "p2", object))
 	c := r.claims(r.Queue)
 	if c.Job.ID != "p2" || string(c.Job.Body) != `{"input":{}}` || !c.Job.Deadline.IsZero() || c.Job.Attempts != 1 ||
 		c.State.Hook == nil || c.State.Hook.URL != "http://hook.test/p1" {
 		t.Errorf(`the new job is %+v with %+v, want ID p2, Body %q, Deadline zero, Attempts 1 and URL "http://hook.test/p1"`,
 			c.Job, c.State, `{"input":{}}`)
 	}
-	if err := c.End(t.Context(), Succeeded, starting("p2")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, c.End(t.Context(), Succeeded, starting("p2")))
 	r.eventually("its message is gone", func() bool { return r.messages(r.names.jobs()) == 0 })
-	if r.state("p2").Status != Succeeded || r.state("p1").Status != Failed || r.messages(r.names.dead()) != 0 {
-		t.Errorf("states are %s, %s, with %d dead letters, want succeeded, failed and none", r.state("p2").Status,
-			r.state("p1").Status, r.messages(r.names.dead()))
-	}
-	if err := a.Retry(t.Context(), "p1", "p3", object); !errors.Is(err, ErrUnknown) {
-		t.Errorf("a second retry: %v, want ErrUnknown", err)
-	}
+	assert.Equal(t, `r.state("p2").Status`, r.state("p2").Status, Succeeded)
+	assert.Equal(t, `r.state("p1").Status`, r.state("p1").Status, Failed)
+	assert.Equal(t, "r.messages(r.names.dead())", r.messages(r.names.dead()), 0)
+	assert.ErrorIs(t, "a second retry", a.Retry(t.Context(), "p1", "p3", object), ErrUnknown)
 }
 
 func TestAdmin_RetryThatFullQueueRefusesKeepsItsLetter(t *testing.T) {
@@ -156,9 +149,8 @@ func TestAdmin_AppliedLimitsAreThoseOfNextMember(t *testing.T) {
 	capacity, bytes, tenant, lanes, wait := int64(50), int64(32<<20), int64(7), 2, 2*time.Second
 	changes, err := a.Apply(t.Context(),
 		Limits{Capacity: &capacity, Bytes: &bytes, TenantCapacity: &tenant, Lanes: &lanes, AckWait: &wait})
-	if err != nil || len(changes) != 3+6 {
-		t.Fatalf("changes are %+v, %v, want %d", changes, err, 3+6)
-	}
+	assert.NoError(t, err)
+	assert.EqualNow(t, "len(changes)", len(changes), 3+6)
 	next := r.o
 	next.Capacity, next.Bytes, next.TenantCapacity, next.Lanes, next.AckWait = capacity, bytes, tenant, lanes, wait
 	r.member(next)
@@ -193,9 +185,7 @@ func TestAdmin_AttendWantsQueue(t *testing.T) {
 	if !errors.As(err, &none) || len(none.Known) != 1 || none.Known[0] != "m" {
 		t.Errorf("got %v, want an error of type *NoQueueError, len(Known) 1 and Known[0] m", err)
 	}
-	if err := r.js.DeleteStream(t.Context(), r.names.dead()); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, r.js.DeleteStream(t.Context(), r.names.dead()))
 	var missing *MismatchError
 	if _, err := OpenAdmin(t.Context(), r.nc, "m", 0, nil); !errors.As(err, &missing) ||
 		missing.Stream != "the stream PINION_DEAD_m" {
@@ -214,22 +204,16 @@ func TestAdmin_SocketOfEmbeddedServer(t *testing.T) {
 		t.Errorf("without a server: %v, want an error and err with %q", err,
 			"no server runs with the job queue's folder "+dir)
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Mkdir(dir, 0o700))
 	if err := os.WriteFile(filepath.Join(dir, socketName), nil, 0o600); err != nil { // what a killed process left
 		t.Fatal(err)
 	}
 	embedded(t, EmbedOptions{Dir: dir})
 	nc, err := ConnectSocket(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer nc.Close()
 	a, err := OpenAdmin(t.Context(), nc, "m", 0, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if n, err := a.Count(t.Context()); err != nil || n.Capacity != 100_000 {
 		t.Errorf("counts are %+v, %v, want Capacity 100_000", n, err)
 	}

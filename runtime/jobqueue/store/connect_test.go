@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"pinion/tests/assert"
 )
 
 // TestConnect_Certificates: a NATS whose certificate is trusted is connected to; another one is refused at once, with a
@@ -24,28 +26,20 @@ func TestConnect_Certificates(t *testing.T) {
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, TLSTimeout: 10, TLS: true,
 		TLSConfig: &tls.Config{Certificates: own.TLS.Certificates},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	s.Start()
 	t.Cleanup(s.Shutdown)
 	if !s.ReadyForConnections(time.Minute) {
 		t.Fatal("NATS does not listen: s.ReadyForConnections(time.Minute) = false, want true")
 	}
 	ca := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: own.Certificate().Raw}),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: own.Certificate().Raw}),
+		0o600))
 	_, port, err := net.SplitHostPort(s.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	c := Connection{URLs: []string{"tls://127.0.0.1:" + port}, CA: ca, OnChange: func(error) {}}
 	nc, err := c.Connect()
-	if err != nil {
-		t.Fatalf("with its certificate: %v", err)
-	}
+	assert.NoError(t, err, "with its certificate")
 	nc.Close()
 	c.CA = ""
 	if nc, err := c.Connect(); err == nil {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"pinion/tests/assert"
 )
 
 // direct is a runner whose server has one direct prediction.
@@ -42,9 +44,7 @@ func TestDirect_AllServersAnswerThatItIsAbsent(t *testing.T) {
 	}
 	asker := member("asker")
 	stop, err := asker.Answer(func(string, Notice) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(stop)
 	known := func(n int) func() bool {
 		return func() bool { return len(asker.members.live(time.Now())) == n }
@@ -74,19 +74,13 @@ func TestDirect_AllServersAnswerThatItIsAbsent(t *testing.T) {
 			firstAbsent()
 		}
 	})
-	if err != nil || r.nc.Flush() != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
+	assert.NoError(t, r.nc.Flush())
 	t.Cleanup(func() { _ = inboxes.Unsubscribe() })
-	if got := ask("p1"); got != string(starting("p1")) {
-		t.Errorf("the answer is %s, want %q", got, string(starting("p1")))
-	}
-	if got := ask("unknown"); got != "" {
-		t.Errorf("of an unknown one: %s, want none", got)
-	}
-	if asker.CancelDirect(t.Context(), Lookup{Kind: Prediction, ID: "unknown"}, time.Hour) {
-		t.Error("an unknown one was canceled: CancelDirect = true, want false")
-	}
+	assert.Equal(t, "the answer", ask("p1"), string(starting("p1")))
+	assert.Equal(t, "an unknown one", ask("unknown"), "")
+	assert.False(t, asker.CancelDirect(t.Context(), Lookup{Kind: Prediction, ID: "unknown"}, time.Hour),
+		"an unknown one was canceled: CancelDirect = true, want false")
 	gone := member("gone")
 	gone.PublishStatus(ServerStatus{})
 	r.eventually("a server is known that does not answer", known(3))

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pinion/tests/assert"
 )
 
 // TestDisk_FullDisk: new jobs are refused, those that were accepted end, and nothing has to be started again by hand:
@@ -33,9 +35,7 @@ func TestDisk_FullDisk(t *testing.T) {
 		return err
 	}
 	for i := range 5 {
-		if err := accept(fmt.Sprint("p", i)); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, accept(fmt.Sprint("p", i)))
 	}
 	free := fill(t, dir, 4<<20)
 	if err := accept("refused"); !errors.Is(err, ErrUnavailable) ||
@@ -91,9 +91,7 @@ func fill(t *testing.T, dir string, left int64) (free func()) {
 	t.Helper()
 	path := filepath.Join(dir, "fill")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for size := 1 << 20; size >= 1<<10; size /= 2 {
 		for {
 			if d, err := diskOf(dir); err != nil || d.free-int64(size) < left {

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"pinion/runtime/natsserver"
+	"pinion/tests/assert"
 )
 
 // envNATS makes the test's program the process of a NATS server.
@@ -33,9 +34,7 @@ func TestMain(m *testing.M) {
 func embedOptions(t *testing.T, o EmbedOptions) EmbedOptions {
 	t.Helper()
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	o.Program, o.Version, o.Env = program, testVersion, append(o.Env, envNATS+"=1")
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
@@ -47,19 +46,13 @@ func embedOptions(t *testing.T, o EmbedOptions) EmbedOptions {
 func embedded(t *testing.T, o EmbedOptions) (*Embedded, *Queue) {
 	t.Helper()
 	s, err := Embed(embedOptions(t, o))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(s.Close)
 	nc, err := s.Connect(nats.MaxReconnects(-1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(nc.Close)
 	q, err := Open(t.Context(), nc, Options{Model: "m", Server: "a", Bytes: 16 << 20, AckWait: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return s, q
 }
 
@@ -94,9 +87,8 @@ func TestEmbedded_AcceptedJobsSurviveRestart(t *testing.T) {
 func waits(t *testing.T, q *Queue, id string) {
 	t.Helper()
 	s, err := q.Find(context.Background(), id, renderer{})
-	if err != nil || s.Status != Starting {
-		t.Errorf("after a restart: got %+v, %v; want a job that waits", s, err)
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, "after a restart: s.Status", s.Status, Starting)
 	if n, err := q.Waiting(t.Context()); n != 1 || err != nil {
 		t.Errorf("got %d waiting jobs, %v; want 1", n, err)
 	}
@@ -110,9 +102,7 @@ func TestEmbedded_ServerIsStartedAgain(t *testing.T) {
 	r := &rig{t: t, Queue: q}
 	r.accept("p1")
 	before := s.pid()
-	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, syscall.Kill(before, syscall.SIGKILL))
 	r.eventually("another process serves", func() bool { return s.pid() != before && q.nc.IsConnected() })
 	r.eventually("the job is known", func() bool { return r.known("p1") })
 	waits(t, q, "p1")
@@ -138,27 +128,19 @@ func TestEmbedded_SignalsOfTerminalReachNoServer(t *testing.T) {
 	s, q := embedded(t, EmbedOptions{Dir: t.TempDir()})
 	before := s.pid()
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		if err := syscall.Kill(before, sig); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, syscall.Kill(before, sig))
 	}
 	(&rig{t: t, Queue: q}).accept("p1")
-	if after := s.pid(); after != before {
-		t.Errorf("got process %d, want %d", after, before)
-	}
+	assert.Equal(t, "process", s.pid(), before)
 	s.Close()
-	if err := syscall.Kill(before, 0); !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("after Close: got %v for the server's process, want that there is none", err)
-	}
+	assert.ErrorIs(t, "Close: for the server's process", syscall.Kill(before, 0), syscall.ESRCH)
 }
 
 func TestEmbedded_StartIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	broken := filepath.Join(dir, "broken")
-	if err := os.WriteFile(broken, []byte("no program"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(broken, []byte("no program"), 0o700))
 	for name, c := range map[string]struct {
 		change func(*EmbedOptions)
 		want   string

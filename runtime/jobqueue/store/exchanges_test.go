@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // What a job costs is its exchanges with NATS.
@@ -15,18 +17,12 @@ import (
 func (r *rig) seen(subject string) func() int {
 	r.t.Helper()
 	sub, err := r.nc.SubscribeSync(subject)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	r.t.Cleanup(func() { _ = sub.Unsubscribe() })
 	return func() int {
-		if err := r.nc.Flush(); err != nil {
-			r.t.Fatal(err)
-		}
+		assert.NoError(r.t, r.nc.Flush())
 		n, _, err := sub.Pending()
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		assert.NoError(r.t, err)
 		return n
 	}
 }
@@ -39,12 +35,8 @@ func TestExchanges_FirstClaimReadsNoState(t *testing.T) {
 	reads := r.seen("$JS.API.STREAM.MSG.GET." + r.names.states())
 	r.accept("p1")
 	c := r.claims(r.Queue)
-	if err := c.End(t.Context(), Succeeded, starting("p1")); err != nil {
-		t.Fatal(err)
-	}
-	if n := reads(); n != 0 {
-		t.Errorf("the state was read %d times, want 0", n)
-	}
+	assert.NoError(t, c.End(t.Context(), Succeeded, starting("p1")))
+	assert.Equal(t, "reads of the state", reads(), 0)
 
 	j := Job{ID: "again", Kind: Prediction, Class: Normal, Attempts: 3}
 	r.accept("again")
@@ -85,9 +77,7 @@ func TestExchanges_StartOfShortJobIsNotTold(t *testing.T) {
 			}
 		}
 		stop()
-		if err := c.End(t.Context(), Succeeded, starting(c.Job.ID)); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, c.End(t.Context(), Succeeded, starting(c.Job.ID)))
 	}
 	if got := notices(); long == nil || got != 2+3 {
 		t.Errorf("got %d notices, want 2 starts and 3 ends", got)
@@ -144,9 +134,7 @@ func TestExchanges_UrgentJobThatWasGivenBackComesFirst(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.AckWait = 30 * time.Second })
 	p, err := newPuller(t.Context(), r.Queue, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer p.close()
 	next := func() string {
 		for {
@@ -154,17 +142,13 @@ func TestExchanges_UrgentJobThatWasGivenBackComesFirst(t *testing.T) {
 			if len(list) == 0 {
 				continue
 			}
-			if err := list[0].DoubleAck(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, list[0].DoubleAck(t.Context()))
 			return list[0].Headers().Get(headerID)
 		}
 	}
 	waits := func(class Class) int { return r.consumerInfo(consumer(class, 0)).NumWaiting }
 	naks, err := r.nc.SubscribeSync("$JS.EVENT.ADVISORY.CONSUMER.MSG_NAKED.>")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for i := range 5 {
 		first := make(chan string)
 		go func() { first <- next() }()
@@ -178,9 +162,7 @@ func TestExchanges_UrgentJobThatWasGivenBackComesFirst(t *testing.T) {
 		})
 		r.accept(fmt.Sprint("behind", i))
 		p.turn = 0 // some turns begin with another class
-		if got := next(); got != fmt.Sprint("hi", i) {
-			t.Fatalf("%s came first, want %q", got, fmt.Sprint("hi", i))
-		}
+		assert.EqualNow(t, "came first", next(), fmt.Sprint("hi", i))
 		next()
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pinion/runtime/trace"
+	"pinion/tests/assert"
 
 	"github.com/nats-io/nats.go"
 )
@@ -24,16 +25,10 @@ func overWire(t *testing.T, h nats.Header) nats.Header {
 	t.Helper()
 	nc := startServer(t).connect(t)
 	sub, err := nc.SubscribeSync("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := nc.PublishMsg(&nats.Msg{Subject: "test", Header: h}); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
+	assert.NoError(t, nc.PublishMsg(&nats.Msg{Subject: "test", Header: h}))
 	m, err := sub.NextMsg(20 * time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return m.Header
 }
 
@@ -47,9 +42,7 @@ func TestHeader_KeepsAnyText(t *testing.T) {
 	}
 	read := overWire(t, h)
 	for i, text := range odd {
-		if got := get(read, name(i)); got != text {
-			t.Errorf("got %q, want %q", got, text)
-		}
+		assert.Equal(t, "get(read, name(i))", get(read, name(i)), text)
 	}
 }
 
@@ -65,9 +58,7 @@ func TestHeader_OfOlderMembers(t *testing.T) {
 		if got := h.Get("H"); got != text && text != "UTF-8''%zz" {
 			t.Errorf("stored %q, want %q", got, text)
 		}
-		if got := get(nats.Header{"H": {text}}, "H"); got != text {
-			t.Errorf("read %q, want %q", got, text)
-		}
+		assert.Equal(t, "read", get(nats.Header{"H": {text}}, "H"), text)
 	}
 }
 
@@ -77,9 +68,7 @@ func TestJob_WithAnyText(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	a, err := OpenAdmin(t.Context(), r.nc, "m", 0, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, odd := range oddTexts {
 		job := func(j *Job) {
 			j.ContentType, j.TraceState, j.Attempts, j.Tenant = odd, odd, 1, odd
@@ -99,9 +88,7 @@ func TestJob_WithAnyText(t *testing.T) {
 		if c.Job.ID != odd || c.Job.ContentType != odd || c.Job.TraceState != odd {
 			t.Errorf("got %+v, want %q", c.Job, odd)
 		}
-		if err := c.End(t.Context(), Succeeded, starting(odd)); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, c.End(t.Context(), Succeeded, starting(odd)))
 		if got := r.state(odd); got.Status != Succeeded || got.Job != s.Job {
 			t.Errorf("%q is %s, want Status succeeded and Job %q", odd, got.Status, s.Job)
 		}
@@ -119,9 +106,7 @@ func TestJob_WithAnyText(t *testing.T) {
 		if _, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil); what != settled {
 			t.Errorf("%q: %s, want settled", lost, what)
 		}
-		if got := r.posting(); got.ID != lost {
-			t.Errorf("the webhook of %q is of %q, want the same", lost, got.ID)
-		}
+		assert.Equal(t, "r.posting().ID", r.posting().ID, lost)
 		letters, err := a.Letters(t.Context(), 0)
 		if err != nil || len(letters) != 1 || letters[0].ID != lost {
 			t.Errorf("the dead letter of %q is %+v, %v, want len(letters) 1 and ID %q", lost, letters, err, lost)
@@ -137,9 +122,7 @@ func TestJob_WithAnyText(t *testing.T) {
 		if c.Job.ID != odd+"again" || c.Job.ContentType != odd || c.State.Hook == nil || c.State.Hook.RequestID != odd {
 			t.Errorf("the retry of %q is %+v, want ID %q, ContentType %q and RequestID %q", lost, c.Job, odd+"again", odd, odd)
 		}
-		if err := c.End(t.Context(), Succeeded, starting(c.Job.ID)); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, c.End(t.Context(), Succeeded, starting(c.Job.ID)))
 		r.posting()
 	}
 }
@@ -151,9 +134,7 @@ func TestJob_WithTrimmedID(t *testing.T) {
 	const id = " p1 "
 	s := State{Job: "T", Status: Starting, Prediction: starting(id)}
 	revision, text, err := r.create(t.Context(), id, &s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	m := (&Job{ID: "p1", Kind: Prediction, Attempts: 1, token: "T"}).message(r.names.job(Normal, 1, ""))
 	attachState(m.Header, revision, text)
 	if _, err := r.js.PublishMsg(t.Context(), m); err != nil {
@@ -169,9 +150,7 @@ func TestJob_WithTrimmedID(t *testing.T) {
 func (r *rig) posting() (p Posting) {
 	r.t.Helper()
 	c, err := r.js.Consumer(r.t.Context(), r.names.hooks(), sender)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	m := pullOne(r.t.Context(), c)
 	if m == nil {
 		r.t.Fatal("got no webhook came, want non-nil")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // TestHooks_WebhookStaysWithMemberThatPostsIt for as long as it says so, and goes to another one AckWait after it was
@@ -34,9 +36,7 @@ func TestHooks_WebhookStaysWithMemberThatPostsIt(t *testing.T) {
 		return postings, stop
 	}
 	r.accept("p1")
-	if err := r.claims(r.Queue).End(t.Context(), Succeeded, starting("p1")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, r.claims(r.Queue).End(t.Context(), Succeeded, starting("p1")))
 	a := r.other("b")
 	first, _ := posted(a)
 	<-first
@@ -56,7 +56,5 @@ func TestHooks_WebhookStaysWithMemberThatPostsIt(t *testing.T) {
 	stop()
 	third, _ := posted(r.other("d"))
 	r.eventually("it left, and a third posts it at once", func() bool { return len(third) == 1 })
-	if got := (<-third).Tries; got != 3 {
-		t.Errorf("it is try %d, want 3", got)
-	}
+	assert.Equal(t, "try", (<-third).Tries, 3)
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"pinion/tests/assert"
 )
 
 // TestClaim_UnreadableStates of another client of NATS end as dead letters: else their jobs would be
@@ -39,9 +41,7 @@ func TestClaim_UnreadableStates(t *testing.T) {
 			if _, what := r.other("c").claim(t.Context(), m, noSlot{}, renderer{}, nil); what != orphaned {
 				t.Errorf("got %s, want a dead letter", what)
 			}
-			if got := r.messages(r.names.jobs()); got != 0 {
-				t.Errorf("got %d jobs, want none", got)
-			}
+			assert.Equal(t, "jobs", r.messages(r.names.jobs()), 0)
 			if letters, err := r.admin().Letters(t.Context(), 0); err != nil || len(letters) != 1 {
 				t.Errorf("got the dead letters %v, %v, want one", letters, err)
 			}
@@ -79,9 +79,7 @@ func TestClaim_HostileMessages(t *testing.T) {
 			t.Errorf("got %s for the message %d, want a dead letter", what, i)
 		}
 	}
-	if got := r.messages(r.names.jobs()); got != 0 {
-		t.Errorf("got %d jobs, want none", got)
-	}
+	assert.Equal(t, "jobs", r.messages(r.names.jobs()), 0)
 }
 
 // TestClaim_RepliesToMembersAlone though a job's message names another subject: what is published there would be
@@ -95,26 +93,21 @@ func TestClaim_RepliesToMembersAlone(t *testing.T) {
 	if err == nil {
 		err = watcher.Flush()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, subject := range []string{
 		"$JS.API.STREAM.PURGE." + r.names.states(), "pinion.reply.other.a.b", "pinion.reply.m.>", "a b", "other",
 	} {
 		c := &Claim{q: r.Queue, Job: Job{ID: "p1", Reply: subject}}
 		state, _ := json.Marshal(map[string]string{"status": "succeeded"})
 		c.notify(state)
-		if r.abandoned(t.Context(), &Job{Waiter: subject}) {
-			t.Errorf("got that the client at %q has left, want that nothing is known", subject)
-		}
+		assert.False(t, r.abandoned(t.Context(), &Job{Waiter: subject}),
+			"got that the client at %q has left, want that nothing is known", subject)
 	}
 	own := &Claim{q: r.Queue, Job: Job{ID: "p1", Reply: r.ReplySubject("p1")}, begun: make(chan struct{})}
 	own.NotifyStart()
 	for {
 		m, err := asked.NextMsg(20 * time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		if m.Subject == own.Job.Reply {
 			break
 		}
@@ -122,9 +115,7 @@ func TestClaim_RepliesToMembersAlone(t *testing.T) {
 			t.Errorf("got a message on %s, want none", m.Subject)
 		}
 	}
-	if s := r.state("victim"); s.Status != Starting {
-		t.Errorf("got the state %s, want that it is kept", s.Status)
-	}
+	assert.Equal(t, "the state", r.state("victim").Status, Starting)
 }
 
 // TestServer_AnswersInboxesAlone though a request names another subject, for the same reason.
@@ -133,18 +124,12 @@ func TestServer_AnswersInboxesAlone(t *testing.T) {
 	r := newRig(t, nil)
 	r.accept("victim")
 	stop, err := r.Answer(func(string, Notice) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer stop()
 	nc := r.server.connect(t)
-	if err := nc.PublishRequest(r.Waiter(), "$JS.API.STREAM.PURGE."+r.names.states(), nil); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, nc.PublishRequest(r.Waiter(), "$JS.API.STREAM.PURGE."+r.names.states(), nil))
 	if _, err := nc.Request(r.Waiter(), nil, 20*time.Second); err != nil { // answered after the other
 		t.Errorf("got %v for a request of a member, want an answer", err)
 	}
-	if s := r.state("victim"); s.Status != Starting {
-		t.Errorf("got the state %s, want that it is kept", s.Status)
-	}
+	assert.Equal(t, "the state", r.state("victim").Status, Starting)
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 func TestJobs_ServerThatIsLostLosesItsJob(t *testing.T) {
@@ -19,12 +21,8 @@ func TestJobs_ServerThatIsLostLosesItsJob(t *testing.T) {
 	if s := r.state("p1"); s.Attempt != 2 || s.Lost != 1 || s.Server != "b" {
 		t.Errorf("the state is %+v, want Attempt 2, Lost 1 and Server b", s)
 	}
-	if result := first.Beat(t.Context()); result != Lost {
-		t.Errorf("the first server's heartbeat says %d, want Lost", result)
-	}
-	if err := first.End(t.Context(), Succeeded, json.RawMessage(`"late"`)); !errors.Is(err, ErrLost) {
-		t.Errorf("its end: %v, want ErrLost", err)
-	}
+	assert.Equal(t, "the first server's heartbeat", first.Beat(t.Context()), Lost)
+	assert.ErrorIs(t, "end", first.End(t.Context(), Succeeded, json.RawMessage(`"late"`)), ErrLost)
 	if err := second.End(t.Context(), Succeeded, json.RawMessage(`"second"`)); err != nil {
 		t.Error(err)
 	}
@@ -83,9 +81,7 @@ func TestJobs_HolderThatAnswersKeepsItsJob(t *testing.T) {
 	}
 	close(release)
 	r.eventually("p1 succeeds", func() bool { return r.state("p1").Status == Succeeded })
-	if run.count("p1") != 1 {
-		t.Errorf("it ran %d times, want 1", run.count("p1"))
-	}
+	assert.Equal(t, "runs", run.count("p1"), 1)
 }
 
 func TestJob_ThatKillsServersIsDeadLetter(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 func TestJob_RunsOnceAndItsResultIsKnown(t *testing.T) {
@@ -24,12 +26,8 @@ func TestJob_RunsOnceAndItsResultIsKnown(t *testing.T) {
 			`{"id":"p1","status":"succeeded","error":""}`)
 	}
 	r.eventually("its message is gone", func() bool { return r.messages(r.names.jobs()) == 0 })
-	if n := r.messages(r.names.hooks()); n != 1 {
-		t.Errorf("%d webhooks are stored, want 1", n)
-	}
-	if run.count("p1") != 1 {
-		t.Errorf("it ran %d times, want 1", run.count("p1"))
-	}
+	assert.Equal(t, "webhooks stored", r.messages(r.names.hooks()), 1)
+	assert.Equal(t, "runs", run.count("p1"), 1)
 }
 
 func TestJobs_IDIsAcceptedOnce(t *testing.T) {
@@ -42,12 +40,9 @@ func TestJobs_IDIsAcceptedOnce(t *testing.T) {
 		t.Errorf("got %v, want an error of type *InUseError and Status starting", err)
 	}
 	again, err := r.Accept(t.Context(), Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3}, starting("p1"), true)
-	if err != nil || again.Job != first.Job {
-		t.Errorf("repeated: %+v, %v, want the token %s", again, err, first.Job)
-	}
-	if n := r.messages(r.names.jobs()); n != 1 {
-		t.Errorf("%d messages wait, want 1: the message's id is the token", n)
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, "repeated: Job", again.Job, first.Job)
+	assert.Equal(t, "waiting messages", r.messages(r.names.jobs()), 1)
 }
 
 // TestJobs_AdmissionCutShortIsRepeated: the state is there and the job is not. Code that takes the state for the job
@@ -59,9 +54,7 @@ func TestJobs_AdmissionCutShortIsRepeated(t *testing.T) {
 		&State{Job: "token", Status: Starting, Prediction: starting("p1")}); err != nil {
 		t.Fatal(err)
 	}
-	if n := r.messages(r.names.jobs()); n != 0 {
-		t.Fatalf("%d messages, want 0", n)
-	}
+	assert.EqualNow(t, "messages", r.messages(r.names.jobs()), 0)
 	s, err := r.Accept(t.Context(), Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3}, starting("p1"), true)
 	if err != nil || s.Job != "token" || r.messages(r.names.jobs()) != 1 {
 		t.Errorf("repeated: %+v, %v, %d messages, want Job token and messages 1", s, err, r.messages(r.names.jobs()))
@@ -82,9 +75,7 @@ func TestJobs_FullQueueRefusesAndForgets(t *testing.T) {
 		t.Errorf("the refused id is known: %v, want ErrUnknown", err)
 	}
 	c := r.claims(r.Queue)
-	if err := c.End(t.Context(), Succeeded, starting("p1")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, c.End(t.Context(), Succeeded, starting("p1")))
 	r.eventually("there is room, and the id is accepted", func() bool {
 		_, err := r.Accept(t.Context(), full, starting("p3"), false)
 		return err == nil
@@ -97,15 +88,11 @@ func TestJobs_PurgeSparesNewerState(t *testing.T) {
 	r := newRig(t, nil)
 	r.accept("p1")
 	first, err := r.read(t.Context(), "p1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if _, err := r.touch(t.Context(), "p1"); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.purge(t.Context(), "p1", first.revision); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, r.purge(t.Context(), "p1", first.revision))
 	if s, err := r.Find(t.Context(), "p1", renderer{}); err != nil || s.Status != Starting {
 		t.Errorf("it is %s, %v, want starting", s.Status, err)
 	}
@@ -118,9 +105,7 @@ func TestJobs_TenantHasItsOwnBound(t *testing.T) {
 	r.accept("p1", tenant("greedy"))
 	_, err := r.Accept(t.Context(), Job{ID: "p2", Tenant: "greedy", Kind: Prediction, Class: Normal, Attempts: 3},
 		starting("p2"), false)
-	if !errors.Is(err, ErrFull) {
-		t.Errorf("got %v, want ErrFull", err)
-	}
+	assert.ErrorIs(t, "err", err, ErrFull)
 	r.accept("p3", tenant("small"))
 }
 
@@ -130,9 +115,7 @@ func TestJobs_StateOfEndedJobExpires(t *testing.T) {
 	first := r.accept("p1")
 	r.accept("p2") // waits longer than the results are known
 	c := r.claims(r.Queue)
-	if err := c.End(t.Context(), Succeeded, starting("p1")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, c.End(t.Context(), Succeeded, starting("p1")))
 	r.eventually("p1 is forgotten",
 		func() bool { _, err := r.Find(t.Context(), "p1", renderer{}); return errors.Is(err, ErrUnknown) })
 	if s := r.state("p2"); s.Status != Starting {
@@ -141,9 +124,7 @@ func TestJobs_StateOfEndedJobExpires(t *testing.T) {
 	if again := r.accept("p1"); again.Job == first.Job {
 		t.Errorf("the id's next life has the token of the last: got %.300q, want anything but %q", again.Job, first.Job)
 	}
-	if n := r.messages(r.names.jobs()); n != 2 {
-		t.Errorf("%d messages, want 2: the new job must not count as a copy of the old", n)
-	}
+	assert.Equal(t, "messages", r.messages(r.names.jobs()), 2)
 }
 
 func TestJobs_DeadlineThatPassedInQueue(t *testing.T) {
@@ -180,17 +161,13 @@ func TestJobs_Cancel(t *testing.T) {
 	}
 	run := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
 		<-ctx.Done()
-		if !errors.Is(context.Cause(ctx), context.Canceled) {
-			t.Errorf("the cause is %v, want context.Canceled", context.Cause(ctx))
-		}
+		assert.ErrorIs(t, "the cause", context.Cause(ctx), context.Canceled)
 		return Canceled, renderer{}.RenderEnded(&c.Job, nil, Canceled, "")
 	})
 	r.serve(r.other("b"), run)
 	r.accept("runs")
 	r.eventually("it runs", func() bool { return run.count("runs") == 1 })
-	if !cancel("runs") {
-		t.Error(`a job that runs is not canceled: cancel("runs") = false, want true`)
-	}
+	assert.True(t, cancel("runs"), `a job that runs is not canceled: cancel("runs") = false, want true`)
 	r.eventually("it is canceled", func() bool { return r.state("runs").Status == Canceled })
 }
 
@@ -204,9 +181,7 @@ func TestJobs_CancelThatNoServerHeard(t *testing.T) {
 	if ok, err := r.other("b").Cancel(t.Context(), "p1", "", renderer{}); !ok || err != nil {
 		t.Fatalf("got %t %v, want true", ok, err)
 	}
-	if result := c.Beat(t.Context()); result != CancelAsked {
-		t.Errorf("the heartbeat says %d, want CancelAsked", result)
-	}
+	assert.Equal(t, "the heartbeat", c.Beat(t.Context()), CancelAsked)
 }
 
 func TestJobs_DrainGivesJobsBack(t *testing.T) {
@@ -250,20 +225,15 @@ func TestJobs_ClaimWhoseAnswerWasLost(t *testing.T) {
 	r := newRig(t, nil)
 	r.accept("p1")
 	now, err := r.read(t.Context(), "p1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	next := now.State
 	next.Status, next.Claim = Processing, "mine"
 	mine := func(s *State) bool { return s.Claim == "mine" }
 	first, _, err := r.swap(t.Context(), "p1", now, &next, mine)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	again, _, err := r.swap(t.Context(), "p1", now, &next, mine)
-	if err != nil || again != first {
-		t.Errorf("the repeated swap: %d, %v, want %d", again, err, first)
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, "again, of the repeated swap", again, first)
 	if _, _, err := r.swap(t.Context(), "p1", now, &next,
 		func(s *State) bool { return s.Claim == "another" }); !errors.Is(err, errConflict) {
 		t.Errorf("another's swap: %v, want errConflict", err)
@@ -279,9 +249,7 @@ func TestJobs_UrgentJobsComeFirst(t *testing.T) {
 	}
 	for _, class := range []Class{High, Low} { // JetStream tells its consumers of a message after it has stored it
 		c, err := r.js.Consumer(t.Context(), r.names.jobs(), consumer(class, 0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		r.eventually("the consumer knows of all",
 			func() bool { info, err := c.Info(t.Context()); return err == nil && info.NumPending == 4 })
 	}
@@ -294,9 +262,7 @@ func TestJobs_UrgentJobsComeFirst(t *testing.T) {
 	r.eventually("all ran", func() bool { return r.messages(r.names.jobs()) == 0 })
 	stop()
 	// The third turn of eight begins with the lowest class.
-	if got := strings.Join(order, " "); got != "hi hi lo hi hi lo lo lo" {
-		t.Errorf(`they ran in the order %s, want "hi hi lo hi hi lo lo lo"`, got)
-	}
+	assert.Equal(t, "the order", strings.Join(order, " "), "hi hi lo hi hi lo lo lo")
 }
 
 func TestJobs_ManyJobsOverManyServersEachEndOnce(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"pinion/tests/assert"
 )
 
 func TestLayout_MembersWithOtherSettingsAreRefused(t *testing.T) {
@@ -47,9 +49,7 @@ func TestLayout_MissingPartIsNotMadeAnew(t *testing.T) {
 			if strings.HasSuffix(part, "-0") {
 				remove = func(ctx context.Context, name string) error { return r.js.DeleteConsumer(ctx, n.jobs(), name) }
 			}
-			if err := remove(t.Context(), part); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, remove(t.Context(), part))
 			if _, err := Open(t.Context(), r.nc, r.o); err == nil ||
 				!strings.Contains(err.Error(), part+" of the job queue is missing") {
 				t.Errorf("got %v, want an error and err with %q", err, part+" of the job queue is missing")
@@ -63,13 +63,9 @@ func TestLayout_HalfMadeQueueIsFinished(t *testing.T) {
 	t.Parallel()
 	nc := startServer(t).connect(t)
 	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	streams := Options{}.withDefaults().streams()
-	if len(streams) != streamCount {
-		t.Errorf("there are %d streams, want %d", len(streams), streamCount)
-	}
+	assert.Equal(t, "streams", len(streams), streamCount)
 	for parts := 1; parts <= len(streams)+2; parts++ {
 		o := Options{Model: fmt.Sprint("m", parts), Server: "a", Bytes: 1 << 20}.withDefaults()
 		for _, c := range o.streams()[:min(parts, len(streams))] {

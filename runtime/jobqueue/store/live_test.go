@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"pinion/tests/assert"
 )
 
 // followable runs jobs until they are canceled. Each can be followed once begin is closed.
@@ -33,9 +35,7 @@ func followable(begin <-chan struct{}) *runner {
 // attach has a server get a stream's request. NATS must know the stream's inbox before: another connection writes to it.
 func attach(t *testing.T, s *Server, stream *Stream) {
 	t.Helper()
-	if err := stream.q.nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, stream.q.nc.Flush())
 	s.onAttach(&nats.Msg{Subject: stream.q.names.about("attach", stream.id), Reply: stream.sub.Subject})
 }
 
@@ -62,14 +62,10 @@ func TestStream_JobThatIsClaimedAndHasNotBegun(t *testing.T) {
 	r.accept("p1")
 	r.eventually("it is claimed", func() bool { return r.state("p1").Status == Processing })
 	stream, err := r.other("b").Follow("p1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer stream.Close()
 	attach(t, s, stream)
-	if !stream.Request(0, 0) {
-		t.Error("Request: got false, want true")
-	}
+	assert.True(t, stream.Request(0, 0), "Request: got false, want true")
 	close(begin)
 	wantStart(t, stream.C)
 	wantStart(t, stream.C) // of the second request
@@ -115,14 +111,10 @@ func (r *rig) serveHeld(run Runner) (s *Server, release func()) {
 	r.t.Helper()
 	h := heldServer{r.server, heldConn{reached: make(chan struct{}), release: make(chan struct{}), once: new(sync.Once)}}
 	nc, err := nats.Connect("", nats.InProcessServer(h))
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	r.t.Cleanup(nc.Close)
 	q, err := Open(r.t.Context(), nc, r.o)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	release = sync.OnceFunc(func() { close(h.conn.release) })
 	s, _, _ = r.serve(q, run)
 	r.t.Cleanup(func() {
@@ -149,9 +141,7 @@ func TestServer_ClaimThatIsBeingWritten(t *testing.T) {
 		r := newRig(t, nil)
 		s, release := r.serveHeld(followable(begin))
 		stream, err := r.other("b").Follow("p1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		defer stream.Close()
 		attach(t, s, stream)
 		release()
@@ -198,9 +188,7 @@ func TestServer_AnotherDeliveryOfAJobThatRuns(t *testing.T) {
 	}
 	ended, runs := registered(), registered()
 	s.unregister(ended)
-	if got := s.find(subject); got != runs {
-		t.Errorf("got %p once the earlier one has ended, want %p", got, runs)
-	}
+	assert.Equal(t, "once the earlier one", s.find(subject), runs)
 	s.unregister(runs)
 	if got := s.find(subject); got != nil {
 		t.Errorf("got %p once both have ended, want none", got)

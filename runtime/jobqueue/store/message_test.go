@@ -13,6 +13,7 @@ import (
 
 	"pinion/runtime/moves/movestest"
 	"pinion/runtime/trace"
+	"pinion/tests/assert"
 )
 
 // TestMessage_StoredBytes: servers of different versions share what is stored, so its bytes do not change by accident.
@@ -73,9 +74,7 @@ tracestate: k=v`
 	}
 	h := nats.Header{headerToken: {"T"}}
 	attachState(h, 7, []byte(state))
-	if got := h.Get(headerState); got != "7 "+state {
-		t.Errorf("a message carries %s, want %q", got, "7 "+state)
-	}
+	assert.Equal(t, "bytes of a message", h.Get(headerState), "7 "+state)
 	got, ok := (&Queue{}).attachedState(h)
 	if text, err := json.Marshal(&got.State); !ok || got.revision != 7 || string(text) != state {
 		t.Errorf("of a message was read %s, %v, revision %d, %v, want ok true, revision 7 and text %q", text, err,
@@ -83,9 +82,7 @@ tracestate: k=v`
 	}
 	newer := strings.TrimSuffix(state, "}") + `,"alpha":[1, 2],"zeta":"é"}`
 	var back State
-	if err := json.Unmarshal([]byte(newer), &back); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, json.Unmarshal([]byte(newer), &back))
 	if got, err := json.Marshal(&back); err != nil || string(got) != strings.Replace(newer, "[1, 2]", "[1,2]", 1) {
 		t.Errorf("unknown members: got %s, %v, want %s", got, err, newer)
 	}
@@ -141,9 +138,7 @@ func TestMessage_Tokens(t *testing.T) {
 		"abc-DEF_09": "abc-DEF_09",
 		"":           "=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU",
 	} {
-		if got := token(in); got != want {
-			t.Errorf("token(%q) = %s, want %s", in, got, want)
-		}
+		assert.Equal(t, "token("+in, token(in), want)
 	}
 	for _, odd := range []string{"a.b", "a*", ">", "é", strings.Repeat("a", 65), "a b", "=x"} {
 		if got := token(odd); !strings.HasPrefix(got, "=") || len(got) != 44 || strings.ContainsAny(got, ".*> ") {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"pinion/tests/assert"
 )
 
 // What a server of commit 425b18b stored and sent, byte by byte. Its messages did not carry the state.
@@ -39,9 +41,7 @@ func (r *rig) older(state string) {
 func (r *rig) olderMessage() *nats.Msg {
 	r.t.Helper()
 	h, err := nats.DecodeHeadersMsg([]byte(olderHeader))
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	return &nats.Msg{Subject: r.names.job(Normal, 1, ""), Header: h, Data: []byte(olderBody)}
 }
 
@@ -49,9 +49,7 @@ func (r *rig) olderMessage() *nats.Msg {
 func (r *rig) text(id string) string {
 	r.t.Helper()
 	m, err := r.states.GetLastMsgForSubject(r.t.Context(), r.names.stateKey(id))
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	return string(m.Data)
 }
 
@@ -65,9 +63,7 @@ func TestOlder_JobOfOlderMember(t *testing.T) {
 		c.Job.TraceParent == "" || c.State.Attempt != 1 {
 		t.Errorf("the job is %+v, its state %+v, want it as the older version wrote it", c.Job, c.State)
 	}
-	if err := c.End(t.Context(), Succeeded, starting("p1")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, c.End(t.Context(), Succeeded, starting("p1")))
 	r.eventually("its message is gone", func() bool { return r.messages(r.names.jobs()) == 0 })
 	if s := r.state("p1"); s.Status != Succeeded || r.messages(r.names.hooks()) != 1 || r.messages(r.names.dead()) != 0 {
 		t.Errorf("it is %s, with %d webhooks and %d dead letters, want succeeded, 1 and 0", s.Status,
@@ -117,18 +113,14 @@ func TestOlder_WhatNewerMemberAdds(t *testing.T) {
 	}
 	c := r.claims(r.Queue)
 	kept(Processing)
-	if err := c.Release(t.Context(), starting("p1")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, c.Release(t.Context(), starting("p1")))
 	kept(Starting)
 	c = r.claims(r.Queue)
 	if ok, err := r.Cancel(t.Context(), "p1", "", renderer{}); !ok || err != nil {
 		t.Fatalf("got %t %v, want true", ok, err)
 	}
 	kept(Processing)
-	if err := c.End(t.Context(), Canceled, starting("p1")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, c.End(t.Context(), Canceled, starting("p1")))
 	kept(Canceled)
 
 	m := r.olderMessage()
@@ -149,9 +141,7 @@ func TestOlder_WhatNewerMemberAdds(t *testing.T) {
 		}
 	}
 	h, err := nats.DecodeHeadersMsg([]byte(olderHook))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if hook, err := r.readHook(h); err != nil || hook.URL != "http://hook.test/p1" || hook.RequestID != "q1" {
 		t.Errorf(`a webhook is %+v, %v, want URL "http://hook.test/p1" and RequestID q1`, hook, err)
 	}
@@ -198,12 +188,8 @@ func TestOlder_DeadLetterOfOlderMember(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, err := OpenAdmin(t.Context(), r.nc, "m", 0, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Retry(t.Context(), "p1", "p2", func(*State) json.RawMessage { return starting("p2") }); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
+	assert.NoError(t, a.Retry(t.Context(), "p1", "p2", func(*State) json.RawMessage { return starting("p2") }))
 	c := r.claims(r.Queue)
 	if c.Job.ID != "p2" || c.State.Job == "TZQWXNJQ4RZPVZP2MO2T2VRQ6B" || string(c.Job.Body) != olderBody {
 		t.Errorf("the new job is %+v, %+v, want ID p2, Job not TZQWXNJQ4RZPVZP2MO2T2VRQ6B and Body %q", c.Job, c.State,

@@ -2,11 +2,14 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"pinion/tests/assert"
 )
 
 // TestLost_StateWithoutJobEnds is trap 3: the publish failed, no client repeated it, and the state would be "starting"
@@ -25,18 +28,14 @@ func TestLost_StateWithoutJobEnds(t *testing.T) {
 	r.eventually("the state ends", func() bool {
 		// The oldest job is not younger than the state by as much as it must be: take it away.
 		if c := r.state("waits"); c.Status == Starting {
-			if err := r.claims(r.Queue).End(t.Context(), Succeeded, starting("waits")); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, r.claims(r.Queue).End(t.Context(), Succeeded, starting("waits")))
 		}
 		return r.state("lost").Status == Failed
 	})
 	if s := r.state("lost"); !strings.Contains(string(s.Prediction), "lost by the queue") {
 		t.Errorf(`it is %s, want it to contain "lost by the queue"`, s.Prediction)
 	}
-	if n := r.messages(r.names.hooks()); n != 2 {
-		t.Errorf("%d webhooks are stored, want 2", n)
-	}
+	assert.Equal(t, "webhooks stored", r.messages(r.names.hooks()), 2)
 }
 
 // TestLost_JobThatWaitsIsNotLost: a queue that waits for long is not a loss.
@@ -48,9 +47,7 @@ func TestLost_JobThatWaitsIsNotLost(t *testing.T) {
 	if s := r.state("waits"); s.Status != Processing {
 		t.Errorf("a job that runs is %+v, want Status processing", s)
 	}
-	if err := c.Release(t.Context(), starting("waits")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, c.Release(t.Context(), starting("waits")))
 	if s := r.state("waits"); s.Status != Starting {
 		t.Errorf("a job that waits again is %+v, want Status starting", s)
 	}
@@ -66,9 +63,7 @@ func TestOrphans_OneMemberReapsThem(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := r.reapOnce(t.Context(), renderer{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, r.reapOnce(t.Context(), renderer{}))
 	for _, id := range []string{"a", "odd id"} {
 		if s, err := r.read(t.Context(), id); err != nil || s.Status != Failed {
 			t.Errorf("%s is %+v, %v, want Status failed", id, s, err)
@@ -78,9 +73,7 @@ func TestOrphans_OneMemberReapsThem(t *testing.T) {
 		&State{Job: "token", Status: Starting, Prediction: starting("b")}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.other("b").reapOnce(t.Context(), renderer{}); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, r.other("b").reapOnce(t.Context(), renderer{}))
 	if s, _ := r.read(t.Context(), "b"); s.Status != Starting {
 		t.Errorf("another member looked again at once: %+v, want Status starting", s)
 	}
@@ -110,9 +103,7 @@ func TestLost_ServerThatHasJustConnectedTakesNoJobFromItsHolder(t *testing.T) {
 	}
 	b.connected = time.Now().Add(-graceAfterConnect)
 	c := r.claims(b)
-	if c.State.Attempt != 2 {
-		t.Errorf("the state is %+v, want Attempt 2", c.State)
-	}
+	assert.Equal(t, fmt.Sprintf("the %+v", c.State), c.State.Attempt, 2)
 	if _, err := b.nc.Request("pinion.held.m.p1", nil, time.Second); err == nil {
 		t.Error("a job that no Server runs is held: got no error, want an error")
 	} else if !errors.Is(err, nats.ErrTimeout) && !errors.Is(err, nats.ErrNoResponders) {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"pinion/tests/assert"
 )
 
 // TestPromises_CancelThatWasAnsweredIsKept: the run did not hear of it and succeeded, because the message to it was
@@ -21,9 +23,7 @@ func TestPromises_CancelThatWasAnsweredIsKept(t *testing.T) {
 	if ok, err := r.other("b").Cancel(t.Context(), "p1", "", renderer{}); !ok || err != nil {
 		t.Fatalf("got %t %v, want true", ok, err)
 	}
-	if err := c.End(t.Context(), Succeeded, starting("p1")); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, c.End(t.Context(), Succeeded, starting("p1")))
 	if s := r.state("p1"); s.Status != Canceled || !strings.Contains(string(s.Prediction), "canceled") {
 		t.Errorf(`the state is %s, %s, want Status canceled and Prediction with "canceled"`, s.Status, s.Prediction)
 	}
@@ -43,15 +43,11 @@ func TestPromises_ServerKeepsMessageUntilItsWebhookIsStored(t *testing.T) {
 	r.eventually("it has ended", func() bool { return r.state("p1").Status == Succeeded })
 	b := r.other("b")
 	consumer, err := b.js.Consumer(t.Context(), b.names.jobs(), consumer(Normal, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if m, err := consumer.Next(jetstream.FetchMaxWait(3 * r.o.AckWait)); err == nil {
 		t.Errorf("it was delivered to another server: %v: got no error, want an error", m.Headers())
 	}
-	if n := r.messages(r.names.hooks()); n != 0 {
-		t.Errorf("%d webhooks are stored, want 0", n)
-	}
+	assert.Equal(t, "webhooks stored", r.messages(r.names.hooks()), 0)
 	close(before)
 	r.eventually("its webhook is stored and its message gone", func() bool {
 		return r.messages(r.names.hooks()) == 1 && r.messages(r.names.jobs()) == 0
@@ -89,16 +85,12 @@ func TestPull_OneOfEightTurnsIsForEachLowerClass(t *testing.T) {
 	}
 	for _, class := range Classes {
 		c, err := r.js.Consumer(t.Context(), r.names.jobs(), consumer(class, 0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		r.eventually("the consumer knows of all",
 			func() bool { info, err := c.Info(t.Context()); return err == nil && info.NumPending == 8 })
 	}
 	p, err := newPuller(t.Context(), r.Queue, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer p.close()
 	counts := map[string]int{}
 	for range 8 {
@@ -125,9 +117,7 @@ func TestPromises_ConsumersWithOtherSettingsAreRefused(t *testing.T) {
 			r := newRig(t, nil)
 			want := r.o.consumers()[0]
 			change(&want)
-			if err := r.jobs.DeleteConsumer(t.Context(), want.Durable); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, r.jobs.DeleteConsumer(t.Context(), want.Durable))
 			if _, err := r.jobs.CreateConsumer(t.Context(), want); err != nil {
 				t.Fatal(err)
 			}
@@ -146,9 +136,7 @@ func TestPromises_BodyGoesWithItsJob(t *testing.T) {
 	large := func(j *Job) { j.Body = []byte(strings.Repeat("x", 1<<20)) }
 	bodies := func() int {
 		store, err := r.js.ObjectStore(t.Context(), r.names.bodies())
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		objects, err := store.List(t.Context())
 		if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
 			t.Fatal(err)
@@ -157,9 +145,7 @@ func TestPromises_BodyGoesWithItsJob(t *testing.T) {
 	}
 	r.accept("late", large, func(j *Job) { j.Deadline = time.Now().Add(-time.Second) })
 	r.accept("canceled", large)
-	if bodies() != 2 {
-		t.Fatalf("%d bodies, want 2", bodies())
-	}
+	assert.EqualNow(t, "bodies", bodies(), 2)
 	if _, err := r.Cancel(t.Context(), "canceled", "", renderer{}); err != nil {
 		t.Fatal(err)
 	}
@@ -179,9 +165,8 @@ func TestPromises_NewerStateIsLeftAlone(t *testing.T) {
 		t.Errorf("a cancel: %v, want ErrUnavailable", err)
 	}
 	m, err := r.states.GetLastMsgForSubject(t.Context(), r.names.stateKey("p1"))
-	if err != nil || string(m.Data) != text {
-		t.Errorf("the state is %s, %v, want %q", m.Data, err, text)
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, "string(m.Data)", string(m.Data), text)
 }
 
 // TestPromises_RepeatedIDTellsItsResult: also one that is kept as an object.
@@ -190,9 +175,7 @@ func TestPromises_RepeatedIDTellsItsResult(t *testing.T) {
 	r := newRig(t, nil)
 	r.accept("p1")
 	large := []byte(`{"id":"p1","output":"` + strings.Repeat("x", 1<<20) + `"}`)
-	if err := r.claims(r.Queue).End(t.Context(), Succeeded, large); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, r.claims(r.Queue).End(t.Context(), Succeeded, large))
 	var used *InUseError
 	_, err := r.Accept(t.Context(), Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3}, starting("p1"), true)
 	if !errors.As(err, &used) || len(used.State.Prediction) != len(large) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // deliveries returns how often a claimed job was delivered.
@@ -49,9 +51,7 @@ func TestPull_NothingIsPulledForBusyPlace(t *testing.T) {
 	r := newRig(t, nil)
 	end := make(chan struct{})
 	r.serve(r.Queue, newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
-		if n := deliveries(t, c); n != 1 {
-			t.Errorf("%s was delivered %d times, want 1", c.Job.ID, n)
-		}
+		assert.Equal(t, c.Job.ID+" deliveries", deliveries(t, c), 1)
 		<-end
 		return succeed(ctx, c)
 	}))
@@ -71,9 +71,7 @@ func TestPull_WaitingJobIsPrefetched(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	p, err := newPuller(t.Context(), r.Queue, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer p.close()
 	for i := range 3 {
 		r.accept(fmt.Sprint("p", i))
@@ -81,14 +79,11 @@ func TestPull_WaitingJobIsPrefetched(t *testing.T) {
 	r.awaitPending(3)
 	for i := range 3 {
 		found := p.next(t.Context(), 1)
-		if len(found) != 1 || found[0].Headers().Get(headerID) != fmt.Sprint("p", i) {
-			t.Fatalf("job %d is %v, want len(found) 1 and Get %q", i, found, fmt.Sprint("p", i))
-		}
+		assert.EqualNow(t, "len(found)", len(found), 1)
+		assert.EqualNow(t, "found[0].Headers().Get(headerID)", found[0].Headers().Get(headerID), fmt.Sprint("p", i))
 		p.prefetch()
 		p.prefetch()
-		if n, want := r.consumerInfo(consumer(Normal, 0)).NumAckPending, min(3, i+2); n != want {
-			t.Errorf("%d were delivered, want %d", n, want)
-		}
+		assert.Equal(t, "delivered", r.consumerInfo(consumer(Normal, 0)).NumAckPending, min(3, i+2))
 	}
 }
 
@@ -97,9 +92,7 @@ func TestPull_PrefetchedJobIsReleased(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.AckWait = 30 * time.Second })
 	naks, err := r.nc.SubscribeSync("$JS.EVENT.ADVISORY.CONSUMER.MSG_NAKED.>")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	end := make(chan struct{})
 	defer close(end)
 	busy := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {

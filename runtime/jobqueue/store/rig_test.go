@@ -77,9 +77,7 @@ func (r *reopened) InProcessConn() (net.Conn, error) {
 func (r *reopened) connect(t *testing.T) *nats.Conn {
 	t.Helper()
 	nc, err := nats.Connect("", nats.InProcessServer(r))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(nc.Close)
 	return nc
 }
@@ -88,9 +86,7 @@ func (r *reopened) connect(t *testing.T) *nats.Conn {
 func (r *rig) member(o Options) *Queue {
 	r.t.Helper()
 	q, err := Open(r.t.Context(), r.server.connect(r.t), o)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	return q
 }
 
@@ -122,13 +118,9 @@ func (r *rig) accept(id string, change ...func(*Job)) State {
 func (r *rig) delivery(q *Queue) jetstream.Msg {
 	r.t.Helper()
 	c, err := q.js.Consumer(r.t.Context(), q.names.jobs(), consumer(Normal, 0))
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	m, err := c.Next(jetstream.FetchMaxWait(10 * time.Second))
-	if err != nil {
-		r.t.Fatalf("no job came: %v", err)
-	}
+	assert.NoError(r.t, err, "no job came")
 	return m
 }
 
@@ -136,9 +128,7 @@ func (r *rig) delivery(q *Queue) jetstream.Msg {
 func (r *rig) claims(q *Queue) *Claim {
 	r.t.Helper()
 	c, what := q.claim(r.t.Context(), r.delivery(q), noSlot{}, renderer{}, nil)
-	if what != claimed {
-		r.t.Fatalf("the job was not claimed: %s, want claimed", what)
-	}
+	assert.EqualNow(r.t, "state of the claim", what, claimed)
 	return c
 }
 
@@ -156,13 +146,9 @@ func (r *rig) state(id string) State {
 func (r *rig) messages(stream string) uint64 {
 	r.t.Helper()
 	s, err := r.js.Stream(r.t.Context(), stream)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	info, err := s.Info(r.t.Context())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	return info.State.Msgs
 }
 
@@ -295,9 +281,7 @@ func (r *rig) serve(q *Queue, run Runner) (s *Server, drain, stop func()) {
 // naive acknowledges a message as code that does not check its claim would.
 func naive(t *testing.T, m jetstream.Msg) {
 	t.Helper()
-	if err := m.Ack(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, m.Ack())
 }
 
 // redelivery returns a job's message, delivered to another server though its holder works on it.
@@ -305,21 +289,15 @@ func (r *rig) redelivery(q *Queue) jetstream.Msg {
 	r.t.Helper()
 	c, err := q.js.CreateOrUpdateConsumer(r.t.Context(), q.names.dead(),
 		jetstream.ConsumerConfig{Durable: "test", AckPolicy: jetstream.AckExplicitPolicy})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	raw, err := q.jobs.GetLastMsgForSubject(r.t.Context(), "pinion.job.m.>")
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	copied := nats.NewMsg("pinion.dead.m.test")
 	copied.Header, copied.Data = raw.Header, raw.Data
 	if _, err := q.js.PublishMsg(r.t.Context(), copied); err != nil {
 		r.t.Fatal(err)
 	}
 	m, err := c.Next()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	return m
 }

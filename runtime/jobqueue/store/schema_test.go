@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go"
+
+	"pinion/tests/assert"
 )
 
 // TestSchema_OfLastServer: it is written once for each revision, and members that cannot read it have none.
@@ -16,17 +18,13 @@ func TestSchema_OfLastServer(t *testing.T) {
 	written := func() uint64 {
 		t.Helper()
 		info, err := r.states.Info(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		return info.State.LastSeq
 	}
 	read := func() Schema {
 		t.Helper()
 		s, err := other.ReadSchema(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		return s
 	}
 	if s := read(); s.Revision != "" {
@@ -35,9 +33,7 @@ func TestSchema_OfLastServer(t *testing.T) {
 	write := func(s Schema) Schema {
 		t.Helper()
 		s = s.Revised()
-		if err := r.WriteSchema(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, r.WriteSchema(t.Context(), s))
 		return s
 	}
 	first := write(Schema{OpenAPI: json.RawMessage(`{"openapi":"1"}`)})

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // keysOf returns keys of 32 equal letters each.
@@ -20,13 +22,9 @@ func keysOf(t *testing.T, letters string) *Keys {
 		text.WriteString(base64.StdEncoding.EncodeToString([]byte(strings.Repeat(string(l), 32))) + "\n")
 	}
 	path := filepath.Join(t.TempDir(), "keys")
-	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
 	k, err := ReadKeys(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return k
 }
 
@@ -41,9 +39,7 @@ func (r *rig) storedHas(text string) (found bool) {
 		found = found || err == nil && bytes.Contains(data, []byte(text))
 		return nil
 	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	return found
 }
 
@@ -86,9 +82,8 @@ func TestSeal_SealedJobs(t *testing.T) {
 			}
 			return 0
 		})
-		if err != nil || len(posted) != 2 {
-			t.Fatalf("%d webhooks, %v, want 2", len(posted), err)
-		}
+		assert.NoError(t, err)
+		assert.EqualNow(t, "len(posted)", len(posted), 2)
 		for _, p := range posted {
 			if !strings.Contains(string(p.Body), word) || !strings.HasPrefix(p.Hook.URL, "http://hook.test/") {
 				t.Errorf("sealed %t: the webhook is %.100s to %s, want the word in clear, to its receiver", sealed, p.Body,
@@ -111,12 +106,8 @@ func TestSeal_SealedDeadLetter(t *testing.T) {
 		t.Fatalf("got %s, want settled", what)
 	}
 	a, err := OpenAdmin(t.Context(), r.nc, "m", 0, r.o.Keys)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Retry(t.Context(), "p1", "p2", func(*State) json.RawMessage { return starting("p2") }); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
+	assert.NoError(t, a.Retry(t.Context(), "p1", "p2", func(*State) json.RawMessage { return starting("p2") }))
 	c := r.claims(r.Queue)
 	if string(c.Job.Body) != "rumpelstilzchen" || c.State.Hook == nil || c.State.Hook.URL != "http://hook.test/p1" ||
 		r.storedHas("rumpelstilzchen") {
@@ -149,9 +140,7 @@ func TestSeal_KeysThatAreNone(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"": "has no key", "c2hvcnQ=\n": "line 1 of", "\nnot base64": "line 2 of"} {
 		path := filepath.Join(t.TempDir(), "keys")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		if _, err := ReadKeys(path); err == nil || !strings.Contains(err.Error(), want) ||
 			strings.Contains(err.Error(), "c2hv") {
 			t.Errorf(`%q: got %v, want an error and err with %q and without "c2hv"`, text, err, want)

@@ -8,6 +8,7 @@ import (
 
 	"pinion/runtime/rawjson"
 	"pinion/runtime/trace"
+	"pinion/tests/assert"
 )
 
 // fullState has every member.
@@ -28,17 +29,13 @@ func TestState_JSONIsThatOfPackageJSON(t *testing.T) {
 		"full": fullState(), "empty": {}, "first": {Version: 1, Job: "T", Status: Starting, Prediction: json.RawMessage(`{}`)},
 	} {
 		text, err := want.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		var byPackage plainState
 		if err := json.Unmarshal(text, &byPackage); err != nil || rawjson.Check(text) != nil {
 			t.Errorf("%s: got %s, %v, want JSON of a state", name, text, err)
 		}
 		plain, err := json.Marshal((*plainState)(&want))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		var got State
 		if err := json.Unmarshal(plain, &got); err != nil {
 			t.Errorf("%s: got %v, want that it is read", name, err)
@@ -87,9 +84,7 @@ func TestState_RefusesOtherTypes(t *testing.T) {
 func FuzzState_ReadAndWritten(f *testing.F) {
 	full := fullState()
 	text, err := full.MarshalJSON()
-	if err != nil {
-		f.Fatal(err)
-	}
+	assert.NoError(f, err)
 	f.Add(text)
 	f.Add([]byte(`{"\u0076":1,"new":[{}],"prediction":null}`))
 	f.Fuzz(func(t *testing.T, text []byte) {

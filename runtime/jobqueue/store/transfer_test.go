@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 func TestWithin_EndsAfterSilence(t *testing.T) {
@@ -20,9 +22,7 @@ func TestWithin_EndsAfterSilence(t *testing.T) {
 			noteProgress(below)
 		}
 		synctest.Wait()
-		if err := errors.Join(ctx.Err(), below.Err()); err != nil {
-			t.Fatalf("while something moved it ended: %v", err)
-		}
+		assert.NoError(t, errors.Join(ctx.Err(), below.Err()), "while something moved it ended")
 		if end, ok := below.Deadline(); !ok || time.Until(end) != 4*time.Second {
 			t.Errorf("got the deadline %v, want it 4 s after what moved last", end)
 		}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"pinion/tests/assert"
 )
 
 // Mistakes of code that uses JetStream with its defaults.
@@ -17,9 +19,7 @@ import (
 func (r *rig) consumerInfo(name string) *jetstream.ConsumerInfo {
 	r.t.Helper()
 	c, err := r.js.Consumer(r.t.Context(), r.names.jobs(), name)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	return c.CachedInfo()
 }
 
@@ -91,24 +91,18 @@ func TestTraps_StatesAreReadFromLeader(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	direct, err := r.nc.SubscribeSync("$JS.API.DIRECT.GET.>")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	r.serve(r.other("b"), newRunner(1, succeed))
 	r.accept("p1")
 	r.eventually("it ended", func() bool { return r.state("p1").Status == Succeeded })
-	if err := r.nc.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, r.nc.Flush())
 	if n, _, err := direct.Pending(); n != 0 || err != nil {
 		t.Errorf("%d reads from followers, %v, want 0", n, err)
 	}
 
 	bucket, err := r.js.CreateKeyValue(t.Context(),
 		jetstream.KeyValueConfig{Bucket: "pinion_state_other", History: 1, LimitMarkerTTL: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if _, err := bucket.Get(t.Context(), "id.p1"); !errors.Is(err, jetstream.ErrKeyNotFound) {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"log/slog"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestVersion_JobGoesToItsConsumer: only a server of the version gets a job that names it, by its class, and the
@@ -32,9 +34,7 @@ func TestVersion_JobGoesToItsConsumer(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx, "2") }()
-	if got := <-ran; got != "urgent 2 2" {
-		t.Errorf("got %q first, want the urgent one", got)
-	}
+	assert.Equal(t, "first", <-ran, "urgent 2 2")
 	got := map[string]bool{<-ran: true, <-ran: true}
 	if !got["a 2 2"] || !got["c 2 2"] {
 		t.Errorf("got %v, want a and c of version 2", got)
@@ -50,20 +50,15 @@ func TestVersion_JobGoesToItsConsumer(t *testing.T) {
 	s.Wait()
 
 	info, err := r.jobsInfo(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if lanes, err := lanesOf(t.Context(), r.jobs, info); err != nil || lanes != 1 {
 		t.Errorf("got %d lanes and %v with %d consumers, want 1", lanes, err, info.State.Consumers)
 	}
 	admin, err := OpenAdmin(t.Context(), r.nc, "m", 0, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	entries, err := admin.Jobs(t.Context(), Normal, "", 0)
-	if err != nil || len(entries) != 2 {
-		t.Fatalf("got %d jobs and %v, want 2", len(entries), err)
-	}
+	assert.NoError(t, err)
+	assert.EqualNow(t, "len(entries)", len(entries), 2)
 	for _, e := range entries {
 		if want := map[string]string{"b": "2.0-rc_1", "d": ""}[e.ID]; e.State.ModelVersion != want || e.Class != Normal {
 			t.Errorf("%s: got version %q and class %q, want %q and std", e.ID, e.State.ModelVersion, e.Class, want)
@@ -77,14 +72,11 @@ func TestVersion_SchemasAreListed(t *testing.T) {
 	r := newRig(t, nil)
 	for _, version := range []string{"", "1", "2.0"} {
 		s := Schema{Model: version, Predict: true, OpenAPI: json.RawMessage(`{"v":"` + version + `"}`)}.Revised()
-		if err := r.WriteSchema(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, r.WriteSchema(t.Context(), s))
 	}
 	schemas, err := r.ReadVersions(t.Context())
-	if err != nil || len(schemas) != 2 {
-		t.Fatalf("got %d schemas and %v, want 2", len(schemas), err)
-	}
+	assert.NoError(t, err)
+	assert.EqualNow(t, "len(schemas)", len(schemas), 2)
 	for _, s := range schemas {
 		if want := `{"v":"` + s.Model + `"}`; string(s.OpenAPI) != want {
 			t.Errorf("got %s of version %s, want %s", s.OpenAPI, s.Model, want)

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // batchJournal and its ledger have batches in which all promises hold: a and b succeed; c raises, and d and e do not; f
@@ -185,9 +187,8 @@ func TestBatches_EveryBrokenPromiseOfBatchIsFound(t *testing.T) {
 				}
 			}
 			code, said := tryOut(t, journal, ledger, "-batch", batch)
-			if code != 1 || !strings.Contains(said, c.want) {
-				t.Errorf("code %d, want 1 and %q:\n%s", code, c.want, said)
-			}
+			assert.Equal(t, "code", code, 1)
+			assert.Contains(t, "said", said, c.want)
 		})
 	}
 }

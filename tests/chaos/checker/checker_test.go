@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // The journal and the ledger in which all promises hold: one prediction by an async request with a webhook, one that
@@ -40,9 +42,7 @@ func tryOut(t *testing.T, journal, ledger string, flags ...string) (code int, sa
 	folder := t.TempDir()
 	names := []string{filepath.Join(folder, "journal"), filepath.Join(folder, "ledger")}
 	for i, text := range []string{journal, ledger} {
-		if err := os.WriteFile(names[i], []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(names[i], []byte(text), 0o600))
 	}
 	var out, complaints bytes.Buffer
 	code = command(append(flags, names...), &out, &complaints)
@@ -187,9 +187,8 @@ func TestChecker_EveryBrokenPromiseIsFound(t *testing.T) {
 				t.Fatalf("the case spoils nothing: got %q, want anything but %q", ledger, storyLedger)
 			}
 			code, said := tryOut(t, journal, ledger, "-overtaken", "0", "-late", "0")
-			if code != 1 || !strings.Contains(said, c.want) {
-				t.Errorf("code %d, want 1 and %q:\n%s", code, c.want, said)
-			}
+			assert.Equal(t, "code", code, 1)
+			assert.Contains(t, "said", said, c.want)
 		})
 	}
 }
@@ -211,9 +210,7 @@ func TestChecker_WhatCannotBeCheckedIsNoSuccess(t *testing.T) {
 			}
 		})
 	}
-	if code := command([]string{"-nonsense"}, &bytes.Buffer{}, &bytes.Buffer{}); code != 2 {
-		t.Errorf("code %d, want 2", code)
-	}
+	assert.Equal(t, "code", command([]string{"-nonsense"}, &bytes.Buffer{}, &bytes.Buffer{}), 2)
 	if code, _ := tryOut(t, storyJournal, storyLedger, "-slots"); code != 2 {
 		t.Errorf("code %d, want 2", code)
 	}

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // hardJournal and its ledger have many failures, each with an excuse: f raises, g and i find no room on the disk, h is
@@ -224,9 +226,8 @@ func TestExcuses_EveryExcuseIsNeeded(t *testing.T) {
 			}
 			code, said := tryOut(t, journal, ledger,
 				append([]string{"-overtaken", "0", "-late", "0", "-foreign-coroutines", "1"}, c.flags...)...)
-			if code != 1 || !strings.Contains(said, c.want) {
-				t.Errorf("code %d, want 1 and %q:\n%s", code, c.want, said)
-			}
+			assert.Equal(t, "code", code, 1)
+			assert.Contains(t, "said", said, c.want)
 		})
 	}
 }
@@ -237,7 +238,6 @@ func TestExcuses_LossWithoutCause(t *testing.T) {
 {"at":610,"what":"answer","id":"o","code":200,"status":"failed","error":"worker killed while running this prediction"}
 `
 	code, said := tryOut(t, journal, "")
-	if code != 1 || !strings.Contains(said, "o: it failed with a worker, and none was harmed") {
-		t.Errorf("code %d, want 1 and a text with \"o: it failed with a worker, and none was harmed\":\n%s", code, said)
-	}
+	assert.Equal(t, "code", code, 1)
+	assert.Contains(t, "said", said, "o: it failed with a worker, and none was harmed")
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestMain_CheckerFindsBrokenPromises: each journal breaks one.
@@ -46,14 +48,10 @@ func TestMain_CheckerFindsBrokenPromises(t *testing.T) {
 		dir := t.TempDir()
 		journal, ledger := filepath.Join(dir, "journal"), filepath.Join(dir, "ledger")
 		for path, text := range map[string][]string{journal: c.journal, ledger: c.ledger} {
-			if err := os.WriteFile(path, []byte(strings.Join(append(text, ""), "\n")), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, os.WriteFile(path, []byte(strings.Join(append(text, ""), "\n")), 0o600))
 		}
 		records, err := read(journal, ledger)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		broken, summary := check(records, 2)
 		if want == "" && len(broken) > 0 || want != "" && (len(broken) != 1 || !strings.Contains(broken[0], want)) {
 			t.Errorf("%q: %q, %s, want len(broken) empty and 1 and broken[0] with %q", want, broken, summary, want)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // events writes `go test -json` lines from "action package test output" shorthand.
@@ -164,15 +166,11 @@ func TestReport_Suite(t *testing.T) {
 			s := readSuite(dir, "s")
 			var got tally
 			got.add(s.results)
-			if got.String() != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
+			assert.Equal(t, fmt.Sprintf("%q", got), got.String(), c.want)
 			var out strings.Builder
 			printFailures(&out, s, true)
 			for _, part := range c.shows {
-				if !strings.Contains(out.String(), part) {
-					t.Errorf("failures lack %q, want it there:\n%s", part, out.String())
-				}
+				assert.Contains(t, "failures", out.String(), part)
 			}
 		})
 	}
@@ -185,9 +183,7 @@ func TestReport_EndsWithSummaryLine(t *testing.T) {
 	if ok || err != nil {
 		t.Errorf("report = %v, %v; want a failure and no error", ok, err)
 	}
-	if want := "FAILED 20-b: 20-b\n1 passed, 1 failed\n"; out.String() != want {
-		t.Errorf("got %q, want %q", out.String(), want)
-	}
+	assert.Equal(t, "out.String()", out.String(), "FAILED 20-b: 20-b\n1 passed, 1 failed\n")
 }
 
 func TestReport_NamesFlakes(t *testing.T) {
@@ -201,9 +197,8 @@ func TestReport_NamesFlakes(t *testing.T) {
 	if !ok || err != nil {
 		t.Errorf("report = %v, %v; want success", ok, err)
 	}
-	if want := "FLAKE a: p.TestA (failed, then passed when run once more)\n2 passed, 0 failed\n"; out.String() != want {
-		t.Errorf("got %q, want %q", out.String(), want)
-	}
+	assert.Equal(t, "out.String()",
+		out.String(), "FLAKE a: p.TestA (failed, then passed when run once more)\n2 passed, 0 failed\n")
 }
 
 func TestReport_ManyFlakesFail(t *testing.T) {
@@ -239,9 +234,7 @@ func TestReport_OfOneSuite(t *testing.T) {
 	if ok, err := report(&out, dir, []string{"a"}); !ok || err != nil {
 		t.Errorf("report = %v, %v; want success", ok, err)
 	}
-	if want := "1 passed, 0 failed (7 s)"; !strings.Contains(out.String(), want) {
-		t.Errorf("got %q, want it to hold %q", out.String(), want)
-	}
+	assert.Contains(t, "out.String()", out.String(), "1 passed, 0 failed (7 s)")
 }
 
 // write makes a results folder.
@@ -249,9 +242,7 @@ func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	return dir
 }

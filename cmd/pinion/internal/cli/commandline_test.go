@@ -11,6 +11,7 @@ import (
 	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/pyembed/locate"
+	"pinion/tests/assert"
 )
 
 // TestPageAbout_IsThere: errors that advise something lead to a page of the documents, and to a heading of it.
@@ -35,7 +36,5 @@ func TestPageAbout_IsThere(t *testing.T) {
 			t.Errorf("%T: got heading %q of %s, want one of %q", err, heading, page, headings)
 		}
 	}
-	if got := pageAbout(errors.New("another")); got != "" {
-		t.Errorf("another error: got page %q, want none", got)
-	}
+	assert.Equal(t, "another error: page", pageAbout(errors.New("another")), "")
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestDoctorReport_Settings: the keys of cog.yaml and the requirements that have another effect here.
@@ -26,9 +28,7 @@ func TestDoctorReport_Settings(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			for name, text := range map[string]string{"cog.yaml": c.config, "run.py": ""} {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				assert.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 			}
 			report, err := examine(dir, nil)
 			if err != nil || len(report.Problems) > 0 {

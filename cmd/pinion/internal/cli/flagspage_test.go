@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/config"
+	"pinion/tests/assert"
 )
 
 var update = goflag.Bool("update", false, "write docs/reference/flags.md anew")
@@ -27,9 +28,7 @@ const flagsPage = "../../../../docs/reference/flags.md"
 func TestFlagsPage_IsThatOfFlags(t *testing.T) {
 	page := []byte(makeFlagsPage(t))
 	if *update {
-		if err := os.WriteFile(flagsPage, page, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(flagsPage, page, 0o644))
 	}
 	if written, err := os.ReadFile(flagsPage); err != nil || string(written) != string(page) {
 		t.Errorf("docs/reference/flags.md differs (%v), want what -run TestFlagsPage_IsThatOfFlags -update writes", err)
@@ -39,9 +38,7 @@ func TestFlagsPage_IsThatOfFlags(t *testing.T) {
 // TestFlagsPage_HasEveryVariable looks for names of variables in the source of the server.
 func TestFlagsPage_HasEveryVariable(t *testing.T) {
 	page, err := os.ReadFile(flagsPage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	variable := regexp.MustCompile(`"((?:PINION|COG)_[A-Z_]+|SENTRY_[A-Z]+|WEBHOOK_AUTH_TOKEN|LOG_FORMAT)=?"`)
 	err = filepath.WalkDir("../../..", func(path string, _ os.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
@@ -56,9 +53,7 @@ func TestFlagsPage_HasEveryVariable(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 }
 
 // flagRow is a flag in a table of the page.
@@ -164,9 +159,7 @@ func variablesOfServe(t *testing.T) (names []string) {
 	s := &config.Serve{}
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	s.BindFlags(f)
-	if err := s.FromEnvironment(f, func(name string) string { names = append(names, name); return "" }); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, s.FromEnvironment(f, func(name string) string { names = append(names, name); return "" }))
 	return names
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pinion/cmd/internal/version"
+	"pinion/tests/assert"
 )
 
 // TestHelp_EachFlagOfServeIsInOneGroup, and so is each command.
@@ -27,9 +28,7 @@ func TestHelp_EachFlagOfServeIsInOneGroup(t *testing.T) {
 	serve.InitDefaultHelpFlag()
 	found := count(serveGroups())
 	serve.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if want := map[bool]int{false: 1}[f.Hidden]; found[f.Name] != want {
-			t.Errorf("--%s is in %d groups, want %d", f.Name, found[f.Name], want)
-		}
+		assert.Equal(t, "--"+f.Name+" groups", found[f.Name], map[bool]int{false: 1}[f.Hidden])
 		delete(found, f.Name)
 	})
 	if len(found) > 0 {

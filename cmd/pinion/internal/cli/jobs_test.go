@@ -13,6 +13,7 @@ import (
 
 	"pinion/runtime/jobqueue"
 	"pinion/runtime/jobqueue/store"
+	"pinion/tests/assert"
 )
 
 // jobsRig is a NATS server with the queue of the model "m".
@@ -33,9 +34,7 @@ func newJobsRig(t *testing.T) *jobsRig {
 		JetStreamMaxStore: 8 << 30,
 		Username:          "u", Password: natsPassword,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
 	if !s.ReadyForConnections(20 * time.Second) {
@@ -70,9 +69,7 @@ func (r *jobsRig) accept(id string) {
 	if err == nil {
 		_, err = r.q.Accept(r.t.Context(), j, object, false)
 	}
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 }
 
 // letter makes a dead letter.
@@ -91,9 +88,7 @@ func (r *jobsRig) letter(id, reason string) {
 	if err == nil {
 		_, err = js.PublishMsg(m)
 	}
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 }
 
 // run runs 'pinion jobs'.
@@ -137,9 +132,7 @@ func TestJobs_ListAndShow(t *testing.T) {
 		"jobs: 2 of at most 100000; dead letters: 1\n", "\np1 ", " waiting ", " std ", " t1 ",
 		`"p\x1b[2J"`, "\nd1 ", "gave up after 3 attempts",
 	} {
-		if !strings.Contains(table, want) {
-			t.Errorf("the table has no %q, want it there:\n%s", want, table)
-		}
+		assert.Contains(t, "table", table, want)
 	}
 	var list struct {
 		Stored int
@@ -157,13 +150,8 @@ func TestJobs_ListAndShow(t *testing.T) {
 		j.Webhook != "hook.test" {
 		t.Errorf("the first job is %+v, want ID p1, Status waiting, Class std, Tenant t1 and Webhook hook.test", j)
 	}
-	if out := r.good("list", "--json", "--status", "dead"); !strings.Contains(out, `"jobs":[]`) ||
-		!strings.Contains(out, `"id":"d1"`) {
-		t.Errorf("what is dead: %s, want it with %q and with %q", out, `"jobs":[]`, `"id":"d1"`)
-	}
-	if out := r.good("show", "p1"); !strings.Contains(out, `"key":"**********"`) || !strings.Contains(out, "waiting") {
-		t.Errorf(`one job: %s, want it with %q and with "waiting"`, out, `"key":"**********"`)
-	}
+	assert.Contains(t, "what is dead", r.good("list", "--json", "--status", "dead"), `"jobs":[]`, `"id":"d1"`)
+	assert.Contains(t, "one job", r.good("show", "p1"), "waiting", `"key":"**********"`)
 	if out := r.good("show", "d1", "--json"); out != `{"dead_letter":`+out[len(`{"dead_letter":`):] ||
 		!strings.Contains(out, `"reason":"gave up after 3 attempts"`) {
 		t.Errorf("one dead letter: %s, want %q and with %q", out, `{"dead_letter":`+out[len(`{"dead_letter":`):],
@@ -200,15 +188,12 @@ func TestJobs_PastDeadline(t *testing.T) {
 func TestJobs_CancelRetryPurge(t *testing.T) {
 	r := newJobsRig(t)
 	r.accept("p1")
-	if out := r.good("cancel", "p1"); out != "canceled p1\n" {
-		t.Errorf("cancel: %q, want %q", out, "canceled p1\n")
-	}
+	assert.Equal(t, "cancel", r.good("cancel", "p1"), "canceled p1\n")
 	s, err := r.q.Find(t.Context(), "p1", &jobqueue.Renderer{})
-	if err != nil || s.Status != store.Canceled || !strings.Contains(string(s.Prediction), `"status":"canceled"`) ||
-		!strings.Contains(string(s.Prediction), `"key":"**********"`) {
-		t.Errorf("the canceled job is %+v, %v, want Status canceled and Prediction with %q and with %q", s, err,
-			`"status":"canceled"`, `"key":"**********"`)
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, "s.Status", s.Status, store.Canceled)
+	assert.Contains(t, "string(s.Prediction)", string(s.Prediction), `"status":"canceled"`)
+	assert.Contains(t, "string(s.Prediction)", string(s.Prediction), `"key":"**********"`)
 	r.letter("d1", "gave up")
 	r.letter("d2", "gave up")
 	r.letter("d3", "gave up")
@@ -220,25 +205,17 @@ func TestJobs_CancelRetryPurge(t *testing.T) {
 	if out := r.good("list", "--class", "hi"); !strings.Contains(out, "\n"+id+" ") || strings.Contains(out, "\nd1 ") {
 		t.Errorf("after the retry: %s, want it with %q and without %q", out, "\n"+id+" ", "\nd1 ")
 	}
-	if out := r.good("purge", "d2"); out != "removed 1 dead letter\n" {
-		t.Errorf("purge: %q, want %q", out, "removed 1 dead letter\n")
-	}
-	if out := r.good("purge", "--all", "--json"); out != `{"purged":1}`+"\n" {
-		t.Errorf("purge --all: %q, want %q", out, `{"purged":1}`+"\n")
-	}
+	assert.Equal(t, "purge", r.good("purge", "d2"), "removed 1 dead letter\n")
+	assert.Equal(t, "purge --all", r.good("purge", "--all", "--json"), `{"purged":1}`+"\n")
 }
 
 func TestJobs_Apply(t *testing.T) {
 	r := newJobsRig(t)
 	out := r.good("apply", "--jobs-capacity", "5", "--ack-wait", "20s")
 	for _, want := range []string{"max_msgs  100000  5", "the consumer hi-0", "ack_wait  30s     20s"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("apply has no %q, want it there:\n%s", want, out)
-		}
+		assert.Contains(t, "out", out, want)
 	}
-	if out := r.good("apply", "--jobs-capacity", "5"); out != "nothing to change\n" {
-		t.Errorf("the same again: %q, want %q", out, "nothing to change\n")
-	}
+	assert.Equal(t, "the same again", r.good("apply", "--jobs-capacity", "5"), "nothing to change\n")
 	if _, err := store.Open(t.Context(), r.nc,
 		store.Options{Model: "m", Server: "b", Bytes: 64 << 20, Capacity: 5, AckWait: 20 * time.Second}); err != nil {
 		t.Error(err)
@@ -309,9 +286,7 @@ func TestJobs_ListOfAllModels(t *testing.T) {
 	other, err := store.Open(t.Context(), r.nc, store.Options{
 		Model: store.QueueName(odd), Title: odd, Server: "a", Bytes: 64 << 20, Lanes: 2,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for id, tenant := range map[string]string{"q1": "t1", "q2": "t2", "q3": "t3"} {
 		if _, err := other.Accept(t.Context(), store.Job{
 			ID: id, Kind: store.Prediction, Class: store.Low, Attempts: 3, Tenant: tenant, Body: []byte(`{}`),

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pinion/runtime/jobqueue/store"
+	"pinion/tests/assert"
 )
 
 // end writes the end of a job.
@@ -15,32 +16,22 @@ func (r *jobsRig) end(id string, status store.Status, failure string) {
 	object, err := json.Marshal(map[string]any{
 		"id": id, "input": map[string]string{"key": "**********"}, "status": status, "error": failure,
 	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	state := store.State{Version: 1, Job: "token", Status: status, Attempt: 1, Server: "a", Prediction: object}
 	text, err := state.MarshalJSON()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	js, err := r.nc.JetStream()
 	if err == nil {
 		_, err = js.Publish("$KV.pinion_state_m.id."+id, text)
 	}
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 }
 
 // TestJobsEnded_NewestFirst: what has ended is listed, the newest first, with its error; what waits is not.
 func TestJobsEnded_NewestFirst(t *testing.T) {
 	r := newJobsRig(t)
-	if out := r.good("list", "--ended", "--json"); out != `{"ended":[]}`+"\n" {
-		t.Errorf("without jobs: got %s, want %q", out, `{"ended":[]}`+"\n")
-	}
-	if out := r.good("list", "--ended"); out != "no ended jobs\n" {
-		t.Errorf("without jobs: got %q, want no ended jobs", out)
-	}
+	assert.Equal(t, "without jobs", r.good("list", "--ended", "--json"), `{"ended":[]}`+"\n")
+	assert.Equal(t, "without jobs", r.good("list", "--ended"), "no ended jobs\n")
 	r.accept("waits")
 	r.end("bad", store.Failed, "ValueError: no \x1b[2Jwords\nsecond line")
 	for i := range 600 { // more than one part of the stream
@@ -49,9 +40,7 @@ func TestJobsEnded_NewestFirst(t *testing.T) {
 	var list struct {
 		Ended []struct{ ID, Status, Error, Server string }
 	}
-	if err := json.Unmarshal([]byte(r.good("list", "--ended", "--json", "--limit", "0")), &list); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, json.Unmarshal([]byte(r.good("list", "--ended", "--json", "--limit", "0")), &list))
 	if n := len(list.Ended); n != 601 || list.Ended[0].ID != "ok599" || list.Ended[n-1].ID != "bad" {
 		t.Errorf("got %d jobs, want 601 from ok599 to bad: %+v", n, list.Ended[:min(n, 3)])
 	}

@@ -14,6 +14,7 @@ import (
 	"pinion/httpd/openai"
 	"pinion/httpd/openapi"
 	"pinion/httpd/protocol"
+	"pinion/tests/assert"
 )
 
 // TestProtocols_AreDocumented: each route of each protocol is in the OpenAPI document, and httpd/openapi/protocols.json
@@ -23,12 +24,8 @@ func TestProtocols_AreDocumented(t *testing.T) {
 		Paths map[string]map[string]json.RawMessage
 	}
 	text, err := os.ReadFile("../../../../httpd/openapi/protocols.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &known); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
+	assert.NoError(t, json.Unmarshal(text, &known))
 	s := config.Protocols{
 		Names: protocol.Names(), Vertex: instances.VertexPaths{Health: "/h", Predict: "/p"},
 		Repository: struct{ instances.Repository }{}, // SageMaker adds and removes models
@@ -37,15 +34,11 @@ func TestProtocols_AreDocumented(t *testing.T) {
 	for _, e := range openai.Endpoints() {
 		document := fmt.Appendf(nil, `{"paths":{"/predictions":{"post":{"x-cog-openai":%q}}}}`, e)
 		whole, err := openapi.Complete(document, openapi.Server{Routes: httpd.DocumentRoutes(list, document)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		var shown struct {
 			Paths map[string]map[string]json.RawMessage
 		}
-		if err := json.Unmarshal(whole, &shown); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, json.Unmarshal(whole, &shown))
 		for _, p := range list {
 			for _, r := range p.Routes {
 				_, ok := shown.Paths[r.Path][strings.ToLower(r.Method)]

@@ -6,17 +6,14 @@ import (
 	"time"
 
 	"pinion/cmd/pinion/internal/process"
+	"pinion/tests/assert"
 )
 
 // TestServers_GatewayHasNoFolder, with any number of models.
 func TestServers_GatewayHasNoFolder(t *testing.T) {
 	var out strings.Builder
 	rows := []serverRow{{ServerInfo: process.ServerInfo{Models: []process.ModelInfo{{Name: "a"}, {Name: "b"}}}}}
-	if err := printServers(&out, rows, time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, printServers(&out, rows, time.Now()))
 	line := strings.Split(strings.TrimSpace(out.String()), "\n")[1]
-	if !strings.HasSuffix(line, "  -") {
-		t.Errorf("got %q, want the models and no folder", line)
-	}
+	assert.True(t, strings.HasSuffix(line, "  -"), "got %q, want the models and no folder", line)
 }

@@ -1,8 +1,11 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestExposure_InContainer: any one sign of a container is enough.
@@ -24,9 +27,8 @@ func TestExposure_InContainer(t *testing.T) {
 			}
 			return ""
 		}
-		if got := inContainer(c.pid, env, func(path string) bool { return path == c.exists }); got != c.want {
-			t.Errorf("%+v: %v, want %t", c, got, c.want)
-		}
+		assert.Equal(t, fmt.Sprintf("%+v", c),
+			inContainer(c.pid, env, func(path string) bool { return path == c.exists }), c.want)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"pinion/cmd/pinion/internal/usertext"
+	"pinion/tests/assert"
 )
 
 // TestModelsSchema_HasEachKey: the keys that the reader knows, each with what it means.
@@ -24,9 +25,7 @@ func TestModelsSchema_HasEachKey(t *testing.T) {
 		{"of a model", slices.Sorted(maps.Keys(of(entry))), append(fileWords().Model, keyPath)},
 	} {
 		slices.Sort(c.want)
-		if !slices.Equal(c.got, c.want) {
-			t.Errorf("the keys %s: got %q, want %q", c.what, c.got, c.want)
-		}
+		assert.EqualSlices(t, "the keys "+c.what, c.got, c.want)
 	}
 	for key, value := range of(entry) {
 		if value.(map[string]any)["description"] == "" {
@@ -82,22 +81,16 @@ func TestModelsSchema_AgreesWithReader(t *testing.T) {
 func compileSchema(t *testing.T, schema map[string]any) *jsonschema.Schema {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("schema.json", throughJSON(t, schema)); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, compiler.AddResource("schema.json", throughJSON(t, schema)))
 	compiled, err := compiler.Compile("schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return compiled
 }
 
 func jsonOf(t *testing.T, text string) any {
 	t.Helper()
 	documents, err := usertext.ParseYAML([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return throughJSON(t, documents[0].Value())
 }
 
@@ -108,8 +101,6 @@ func throughJSON(t *testing.T, value any) (read any) {
 	if err == nil {
 		err = json.Unmarshal(text, &read)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return read
 }

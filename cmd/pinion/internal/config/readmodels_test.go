@@ -9,35 +9,29 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"pinion/tests/assert"
 )
 
 // modelFolders makes the folders a and b, each with a predictor, and a file of models beside them.
 func modelFolders(t *testing.T, file string) (path string) {
 	dir := t.TempDir()
 	for _, name := range []string{"a", "b", "empty"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 	}
 	for _, name := range []string{"a", "b"} {
-		if err := os.WriteFile(filepath.Join(dir, name, "run.py"), []byte("def run() -> int: return 1\n"),
-			0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(filepath.Join(dir, name, "run.py"), []byte("def run() -> int: return 1\n"),
+			0o644))
 	}
 	path = filepath.Join(dir, "pinion.yaml")
-	if err := os.WriteFile(path, []byte(file), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(path, []byte(file), 0o644))
 	return path
 }
 
 func givenFlags(t *testing.T, args ...string) *pflag.FlagSet {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	(&Serve{}).BindFlags(f)
-	if err := f.Parse(args); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, f.Parse(args))
 	return f
 }
 
@@ -57,12 +51,9 @@ models:
 	t.Setenv("PINION_QUEUE", "5")
 	t.Setenv("PINION_CANCEL_GRACE", "3s")
 	models, err := readFile(path, givenFlags(t, "--port", "0", "--queue-timeout", "9s", "--workers", "3"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if models.Memory != 20<<30 || len(models.List) != 2 {
-		t.Fatalf("memory %d, %d models, want %v and 2", models.Memory, len(models.List), 20<<30)
-	}
+	assert.NoError(t, err)
+	assert.EqualNow(t, "models.Memory", models.Memory, 20<<30)
+	assert.EqualNow(t, "len(models.List)", len(models.List), 2)
 	b, a := models.List[0], models.List[1] // the default comes first
 	if a.Name != "a" || a.Found.Dir != filepath.Join(filepath.Dir(path), "a") ||
 		b.Found.Dir != filepath.Join(filepath.Dir(path), "b") {
@@ -82,9 +73,8 @@ models:
 // TestReadmodels_ModelsFileFirst: without a default it is the first.
 func TestReadmodels_ModelsFileFirst(t *testing.T) {
 	models, err := readFile(modelFolders(t, "models: {b: {path: b}, a: {path: a}}"), givenFlags(t))
-	if err != nil || models.List[0].Name != "b" {
-		t.Errorf("%v, %v, want Name b", models, err)
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, "models.List[0].Name", models.List[0].Name, "b")
 }
 
 // TestReadmodels_ModelsFileMistakes: each is named with its line and what would be right.

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pinion/ipc"
+	"pinion/tests/assert"
 )
 
 // TestServe_OddValuesAreIgnored: no value of a variable of Cog's ends the server.
@@ -57,9 +58,7 @@ func parsed(t *testing.T, args []string) (*Serve, *pflag.FlagSet) {
 	var s Serve
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	s.BindFlags(f)
-	if err := f.Parse(args); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, f.Parse(args))
 	return &s, f
 }
 
@@ -69,10 +68,9 @@ func TestServe_MoreConcurrencyThanThereIs(t *testing.T) {
 	err := s.FromEnvironment(f, func(name string) string {
 		return map[string]string{"COG_MAX_CONCURRENCY": "5000"}[name]
 	})
-	if err != nil || s.Concurrency != ipc.MaxSlots || len(s.Model.Warnings) != 1 {
-		t.Errorf("concurrency %d, warnings %q, %v, want Concurrency %d and len(Warnings) 1", s.Concurrency, s.Model.Warnings,
-			err, ipc.MaxSlots)
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, "s.Concurrency", s.Concurrency, ipc.MaxSlots)
+	assert.Equal(t, "len(s.Model.Warnings)", len(s.Model.Warnings), 1)
 }
 
 // TestServe_PortPrecedence: the flag, SageMaker's port, Vertex AI's, PORT.

@@ -2,14 +2,13 @@ package image
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"pinion/cmd/pinion/internal/process"
+	"pinion/tests/assert"
 )
 
 // programs makes a folder with programs and puts it alone on the PATH.
@@ -17,9 +16,7 @@ func programs(t *testing.T, scripts map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, script := range scripts {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script), 0o700))
 	}
 	t.Setenv("PATH", dir)
 	return dir
@@ -84,39 +81,27 @@ func TestBuilder_BuildRunsProgram(t *testing.T) {
 	for _, name := range BuilderNames() {
 		dir := programs(t, map[string]string{name: `[ "$1" != build ] || printf '%s\n' "$@" >"${0%/*}/args"` + "\n"})
 		b, err := FindBuilder("")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := b.Build(context.Background(), o); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
+		assert.NoError(t, b.Build(context.Background(), o))
 		text, err := os.ReadFile(filepath.Join(dir, "args"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		want := []string{"build", "--file", "/d/Dockerfile"}
 		if name != "docker" {
 			want = append(want, "--format", "docker", "--layers", "--ignorefile", "/d/Dockerfile.dockerignore")
 		}
-		if got := strings.Split(strings.TrimSpace(string(text)), "\n"); !slices.Equal(got, append(want, common...)) {
-			t.Errorf("%s is run with %q, want %q", name, got, append(want, common...))
-		}
+		assert.EqualSlices(t, name, strings.Split(strings.TrimSpace(string(text)), "\n"), append(want, common...))
 	}
 }
 
 func TestBuilder_BuildSaysWhatFailed(t *testing.T) {
 	programs(t, map[string]string{"podman": `[ "$1" != build ]` + "\n"})
 	b, err := FindBuilder("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if err := b.Build(context.Background(), Build{}); err == nil ||
 		!strings.Contains(err.Error(), "podman build: exit status 1") {
 		t.Errorf(`it says %v, want an error and err with "podman build: exit status 1"`, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := b.Build(ctx, Build{}); !errors.Is(err, process.ErrInterrupted) {
-		t.Errorf("interrupted, it says %v, want process.ErrInterrupted", err)
-	}
+	assert.ErrorIs(t, "interrupted", b.Build(ctx, Build{}), process.ErrInterrupted)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"pinion/cmd/pinion/internal/model"
+	"pinion/tests/assert"
 )
 
 var update = flag.Bool("update", false, "write the Dockerfiles in testdata anew")
@@ -35,9 +36,7 @@ func TestDockerfile_Golden(t *testing.T) {
 	for _, file := range cases {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			archive, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			root := t.TempDir()
 			wanted := map[string]string{}
 			kept := archive.Files[:0:0]
@@ -49,9 +48,7 @@ func TestDockerfile_Golden(t *testing.T) {
 					kept = append(kept, f)
 				}
 			}
-			if err := txtar.Write(&txtar.Archive{Files: kept}, root); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, txtar.Write(&txtar.Archive{Files: kept}, root))
 			got := made(t, root, string(archive.Comment))
 			if *update {
 				archive.Files = kept
@@ -60,9 +57,7 @@ func TestDockerfile_Golden(t *testing.T) {
 						archive.Files = append(archive.Files, txtar.File{Name: name, Data: []byte(got[name])})
 					}
 				}
-				if err := os.WriteFile(file, txtar.Format(archive), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				assert.NoError(t, os.WriteFile(file, txtar.Format(archive), 0o600))
 				return
 			}
 			for _, name := range []string{wantedDockerfile, wantedIgnore, wantedProblems, wantedNotes} {
@@ -120,9 +115,7 @@ func TestDockerfile_LongLabels(t *testing.T) {
 	}
 	for _, value := range []any{values, strings.Repeat("# \\ x", 10_000)} {
 		text, err := json.Marshal(value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		quoted := quoteJSON(text)
 		for line := range strings.Lines(quoted) {
 			if len(line) > 2*longestLine || strings.HasPrefix(line, "#") || strings.HasPrefix(line, " ") {
@@ -135,8 +128,6 @@ func TestDockerfile_LongLabels(t *testing.T) {
 			!reflect.DeepEqual(got, other) {
 			t.Errorf("the label has another text: %v: got %v, want %v", err, got, other)
 		}
-		if strings.Contains(joined, "'") {
-			t.Errorf(`a quote ends the word: got %.300q, want no "'" in it`, joined)
-		}
+		assert.False(t, strings.Contains(joined, "'"), `a quote ends the word: got %.300q, want no "'" in it`, joined)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestPlan_NoTextAddsInstructions: a text of cog.yaml that would begin lines of its own is refused with its line, or
@@ -53,9 +55,7 @@ func TestPlan_NoTextAddsInstructions(t *testing.T) {
 		dir := t.TempDir()
 		text := strings.ReplaceAll(c.text, "%s", attack)
 		for name, content := range map[string]string{"cog.yaml": text, "run.py": ""} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 		}
 		plan, problems := New(dir, Options{Title: "a\nRUN touch /x"})
 		if c.refused != "" {
@@ -83,12 +83,8 @@ func TestPlan_NamesOfFilesAreQuoted(t *testing.T) {
 	root := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o700))
+		assert.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
 	}
 	write("a $HOME/cog.yaml", "weights:\n- {source: '!w', target: '/w/$HOME'}\n- {source: '#x', target: x}\n")
 	write("a $HOME/!w/b", "")
@@ -100,9 +96,7 @@ func TestPlan_NamesOfFilesAreQuoted(t *testing.T) {
 	for _, want := range []string{
 		`WORKDIR "/src/a \$HOME"` + "\n", `COPY --from=weights --chown=10001:10001 ["a \\$HOME/!w", "/w/\\$HOME"]` + "\n",
 	} {
-		if got := plan.Text(); !strings.Contains(got, want) {
-			t.Errorf("got %s\nwant in it %s", got, want)
-		}
+		assert.Contains(t, "plan.Text()", plan.Text(), want)
 	}
 	write("cog.yaml", "weights:\n- {source: '!w', target: w}\n- {source: '#x', target: x}\n")
 	write("!w/b", "")
@@ -110,9 +104,7 @@ func TestPlan_NamesOfFilesAreQuoted(t *testing.T) {
 	if plan, problems = New(root, Options{}); plan == nil {
 		t.Fatalf("got %q, nil, want non-nil", said(problems))
 	}
-	if got, want := plan.Ignore(), "\\!w\n\\#x\n"; !strings.Contains(got, want) {
-		t.Errorf("got %s\nwant in it %s", got, want)
-	}
+	assert.Contains(t, "plan.Ignore()", plan.Ignore(), "\\!w\n\\#x\n")
 	write("cog.yaml", "weights:\n- {source: {uri: ., include: ['*.bin']}, target: w}\n")
 	write("a.bin", "")
 	if plan, problems = New(root, Options{}); plan == nil {

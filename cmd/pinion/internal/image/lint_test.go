@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"pinion/tests/assert"
 )
 
 // ignored are rules of the linter for other cases: versions of Debian packages (DL3008, a base has one of each), a
@@ -19,9 +21,7 @@ var ignored = []string{
 // TestLint_DockerfilesAreLinted by hadolint, which ./build.sh test installs.
 func TestLint_DockerfilesAreLinted(t *testing.T) {
 	linter, err := filepath.Abs("../../../../.cache/images/bin/hadolint")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if _, err := os.Stat(linter); err != nil {
 		t.Skip("./build.sh test makes the linter where it can")
 	}
@@ -33,15 +33,11 @@ func TestLint_DockerfilesAreLinted(t *testing.T) {
 	files := []string{"../../../../Dockerfile.cuda"}
 	for _, file := range cases {
 		archive, err := txtar.ParseFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		for _, f := range archive.Files {
 			if f.Name == wantedDockerfile {
 				place := filepath.Join(dir, filepath.Base(file)+".Dockerfile")
-				if err := os.WriteFile(place, f.Data, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				assert.NoError(t, os.WriteFile(place, f.Data, 0o600))
 				files = append(files, place)
 			}
 		}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // TestLoad_BucketsHoldWhatTheySay: each time is at most the top of its bucket, and above that of the one before.
@@ -50,10 +52,9 @@ func TestLoad_Quantiles(t *testing.T) {
 	for _, bar := range h.Bars(8) {
 		n += bar.Count
 	}
-	if n != 1000 || h.Max() != time.Second || h.Sum() != 500500*time.Millisecond {
-		t.Errorf("%d in the bars, at most %s, %s in all, want 1000, %v and %v", n, h.Max(), h.Sum(), time.Second,
-			500500*time.Millisecond)
-	}
+	assert.Equal(t, "n", n, 1000)
+	assert.Equal(t, "h.Max()", h.Max(), time.Second)
+	assert.Equal(t, "h.Sum()", h.Sum(), 500500*time.Millisecond)
 }
 
 func TestLoad_AnswersAreRead(t *testing.T) {
@@ -68,9 +69,7 @@ func TestLoad_AnswersAreRead(t *testing.T) {
 		if failure != "" {
 			got += " " + failure
 		}
-		if got != want {
-			t.Errorf("%s is %q, want %q", body, got, want)
-		}
+		assert.Equal(t, body, got, want)
 	}
 }
 
@@ -115,16 +114,12 @@ func TestLoad_StopEnds(t *testing.T) {
 		fmt.Fprint(w, "{}")
 	}))
 	defer server.Close()
-	if r := Run(Options{URL: server.URL, Length: time.Hour, Stop: stop}); r.Times.Count() != 1 {
-		t.Errorf("%d were asked, want 1", r.Times.Count())
-	}
+	assert.Equal(t, "asked", Run(Options{URL: server.URL, Length: time.Hour, Stop: stop}).Times.Count(), 1)
 }
 
 func TestLoad_NoServerThere(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	ln.Close()
 	r := Run(Options{URL: "http://" + ln.Addr().String(), Length: 50 * time.Millisecond})
 	if r.Times.Count() != 0 || r.Failed() == 0 {

@@ -9,15 +9,15 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pinion/tests/assert"
 )
 
 // sinkOnPipe returns a sink that buffers limit bytes, and the end that reads it. The pipe holds one page.
 func sinkOnPipe(t *testing.T, limit int) (*Sink, *os.File) {
 	t.Helper()
 	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { read.Close(); write.Close() })
 	if _, err := unix.FcntlInt(write.Fd(), unix.F_SETPIPE_SZ, 4096); err != nil {
 		t.Fatal(err)
@@ -100,17 +100,13 @@ func TestLogsink_FlushWaitsForReaderThatGoesOn(t *testing.T) {
 		counted <- n
 	}()
 	s.Flush(time.Minute)
-	if n := <-counted; n != written {
-		t.Errorf("%d records were read, want %d", n, written)
-	}
+	assert.Equal(t, "records read", <-counted, written)
 }
 
 // TestLogsink_SinkOnNonBlockingDescriptor: another holder of the descriptor may have made it so.
 func TestLogsink_SinkOnNonBlockingDescriptor(t *testing.T) {
 	s, read := sinkOnPipe(t, 1<<20)
-	if err := unix.SetNonblock(s.fd, true); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, unix.SetNonblock(s.fd, true))
 	const written = 500
 	for i := range written {
 		_, _ = s.Write(fmt.Appendf(nil, "record %05d %s\n", i, bytes.Repeat([]byte("x"), 80)))

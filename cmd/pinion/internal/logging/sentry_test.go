@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"pinion/tests/assert"
 )
 
 func TestRead_DSN(t *testing.T) {
@@ -61,9 +63,7 @@ func collected(t *testing.T, environ []string,
 			"SENTRY_ENVIRONMENT": "test",
 		}[name]
 	}, environ)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	written = new(bytes.Buffer)
 	inner := slog.New(slog.NewTextHandler(written, nil))
 	r = StartSentry(c, "1.2.3", inner)
@@ -98,22 +98,17 @@ func TestReporter_SendsErrorsWithTheirWarnings(t *testing.T) {
 	log.Warn("worker restarts after a pause", "pause", "1s")
 	log.With("model", "ocr").Error("worker ended", "worker", 2, "cause", "worker killed by SIGSEGV")
 	sent := events()
-	if len(sent) != 1 {
-		t.Fatalf("got %d events, want 1", len(sent))
-	}
+	assert.EqualNow(t, "events", len(sent), 1)
 	text, _ := json.Marshal(sent[0])
 	for _, part := range []string{
 		`"type":"worker ended"`, `"value":"worker killed by SIGSEGV"`, `"model":"ocr"`, `"worker":"2"`,
 		`"release":"pinion@1.2.3"`,
 		`"environment":"test"`, `"level":"error"`, `"message":"worker restarts after a pause"`,
 	} {
-		if !strings.Contains(string(text), part) {
-			t.Errorf("got %s, want %s in it", text, part)
-		}
+		assert.Contains(t, "text", string(text), part)
 	}
-	if strings.Contains(string(text), "nothing") {
-		t.Errorf(`got a record of level INFO: %s, want no "nothing" in it`, text)
-	}
+	assert.False(t, strings.Contains(string(text), "nothing"),
+		`got a record of level INFO: %s, want no "nothing" in it`, text)
 	if got := strings.Count(written.String(), "\n"); got != 3 {
 		t.Errorf("got %d lines in the log, want 3: %s", got, written)
 	}
@@ -131,13 +126,9 @@ func TestReporter_LeavesSecretsOut(t *testing.T) {
 		"pass1word", "s1gned", "hf_abcdefgh", "abcdefghij", "k3y-value", "hunter22",
 		"AAAABBBB",
 	} {
-		if strings.Contains(string(text), secret) {
-			t.Errorf("got %q in %s, want it nowhere", secret, text)
-		}
+		assert.False(t, strings.Contains(string(text), secret), "got %q in %s, want it nowhere", secret, text)
 	}
-	if !strings.Contains(string(text), "in /usr/bin:/bin 1") {
-		t.Errorf("got %s, want the rest of it", text)
-	}
+	assert.Contains(t, "text", string(text), "in /usr/bin:/bin 1")
 	if len(text) > 4*maxText {
 		t.Errorf("got %d bytes, want a text that is cut", len(text))
 	}
@@ -160,9 +151,7 @@ func TestReporter_RepeatsNothingWithinMinute(t *testing.T) {
 		log.Error("worker ended", "cause", "the same")
 	}
 	log.Error("worker ended", "cause", "another")
-	if got := len(events()); got != 2 {
-		t.Errorf("got %d events, want 2", got)
-	}
+	assert.Equal(t, "events", len(events()), 2)
 }
 
 func TestReporter_NeverWaits(t *testing.T) {
@@ -185,9 +174,7 @@ func TestReporter_HeedsSentrysLimit(t *testing.T) {
 	for i := range 5 {
 		log.Error("worker ended", "cause", fmt.Sprint(i))
 	}
-	if got := len(events()); got != 1 {
-		t.Errorf("got %d requests, want 1", got)
-	}
+	assert.Equal(t, "requests", len(events()), 1)
 }
 
 func TestReporter_NilIsOff(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pinion/runtime/logtext"
+	"pinion/tests/assert"
 )
 
 // silent returns a sink that drops its records.
@@ -77,9 +78,7 @@ func TestSink_UnwatchedKeepsNothing(t *testing.T) {
 	s := silent()
 	record := []byte("a record\n")
 	s.waiting = make([]byte, 0, 1<<20)
-	if n := testing.AllocsPerRun(1000, func() { _, _ = s.Write(record) }); n != 0 {
-		t.Errorf("got %v allocations a record, want 0", n)
-	}
+	assert.Equal(t, "allocations a record", testing.AllocsPerRun(1000, func() { _, _ = s.Write(record) }), 0)
 	if s.tail.records != nil {
 		t.Errorf("got %d records, want none", len(s.tail.records))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"pinion/cmd/pinion/internal/usertext"
+	"pinion/tests/assert"
 )
 
 func TestCogSchema_DescribesEachKey(t *testing.T) {
@@ -38,9 +39,7 @@ func TestCogSchema_DescribesEachKey(t *testing.T) {
 	}
 	walk(CogSchema(), "")
 	for _, place := range slices.Sorted(maps.Keys(cogKeyHelp())) {
-		if !places[place] {
-			t.Errorf("%s is described, and is not a key, want places[place] true", place)
-		}
+		assert.True(t, places[place], "%s is described, and is not a key, want places[place] true", place)
 	}
 }
 
@@ -53,9 +52,7 @@ func TestCogSchema_AgreesWithCheck(t *testing.T) {
 	}
 	for _, path := range examples {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		if err := validateYAML(t, schema, string(text)); err != nil {
 			t.Errorf("%s: got %v, want none", path, err)
 		}
@@ -85,37 +82,23 @@ func TestCogSchema_AgreesWithCheck(t *testing.T) {
 func compileCogSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	text, err := json.Marshal(CogSchema())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var document any
-	if err := json.Unmarshal(text, &document); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, json.Unmarshal(text, &document))
 	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("cog.json", document); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, compiler.AddResource("cog.json", document))
 	schema, err := compiler.Compile("cog.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return schema
 }
 
 func validateYAML(t *testing.T, schema *jsonschema.Schema, text string) error {
 	t.Helper()
 	documents, err := usertext.ParseYAML([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	encoded, err := json.Marshal(documents[0].Value())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var value any
-	if err := json.Unmarshal(encoded, &value); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, json.Unmarshal(encoded, &value))
 	return schema.Validate(value)
 }

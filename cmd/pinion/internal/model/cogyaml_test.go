@@ -1,10 +1,13 @@
 package model
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // cogYAMLFindings returns what is found in a cog.yaml with this text: a line each, warnings with their word before
@@ -13,9 +16,7 @@ func cogYAMLFindings(t *testing.T, text string) []string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range map[string]string{CogFile: text, "run.py": "", "requirements.txt": ""} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	c := CheckCogYAML(dir)
 	var found []string
@@ -304,14 +305,10 @@ func TestCogyaml_ReadDebs(t *testing.T) {
 		"bash": true, "mawk": true, "awk": true, "other": true, "gone": false,
 		"gone-too": false, "not a line": false,
 	} {
-		if got[name] != want {
-			t.Errorf("%s: %v, want %t", name, got[name], want)
-		}
+		assert.Equal(t, name, got[name], want)
 	}
 	delete(got, "")
-	if len(got) != 4 {
-		t.Errorf("it holds %v, want 4", got)
-	}
+	assert.Equal(t, fmt.Sprintf("it holds %v", got), len(got), 4)
 }
 
 // FuzzCogYAML: no file makes the check panic, and one without findings can be used.
@@ -324,9 +321,7 @@ func FuzzCogYAML(f *testing.F) {
 	}
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text string) {
-		if err := os.WriteFile(filepath.Join(dir, CogFile), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(filepath.Join(dir, CogFile), []byte(text), 0o600))
 		c := CheckCogYAML(dir)
 		_, err := Find(dir, "run.py:a", func(string) string { return "" })
 		if err != nil && len(c.Problems) == 0 {

@@ -1,6 +1,11 @@
 package model
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"pinion/tests/assert"
+)
 
 func TestModel_TitleOfModel(t *testing.T) {
 	for _, c := range []struct{ dir, image, want string }{
@@ -12,8 +17,6 @@ func TestModel_TitleOfModel(t *testing.T) {
 		{"/app", "", "Model"},
 		{"/", "", "Model"},
 	} {
-		if got := (&Model{Dir: c.dir, Image: c.image}).Title(); got != c.want {
-			t.Errorf("%+v: %q, want %q", c, got, c.want)
-		}
+		assert.Equal(t, fmt.Sprintf("%+v", c), (&Model{Dir: c.dir, Image: c.image}).Title(), c.want)
 	}
 }

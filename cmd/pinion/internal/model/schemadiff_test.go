@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // schemasOf returns a document with these schemas.
@@ -106,7 +108,6 @@ func TestSchemadiff_CompareSchemas(t *testing.T) {
 		many = append(many, fmt.Sprintf(`"i%02d": {}`, i))
 	}
 	got := CompareSchemas(schemasOf(inputOf("", "")), schemasOf(inputOf(strings.Join(many, ","), "")))
-	if len(got) != 11 || got[10] != "and 5 more" {
-		t.Errorf(`of 15 differences it tells %q, want len(got) 11 and got[10] "and 5 more"`, got)
-	}
+	assert.EqualNow(t, "len(got)", len(got), 11)
+	assert.Equal(t, "got[10]", got[10], "and 5 more")
 }

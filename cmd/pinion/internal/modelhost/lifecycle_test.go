@@ -3,6 +3,7 @@ package modelhost
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -24,12 +25,9 @@ func TestModel_LoadedAtTheStart(t *testing.T) {
 		}
 	}
 	r.until(m, Ready)
-	if m.Lifecycle.FirstLoadPending() {
-		t.Error("got a first load pending of a model that is ready: FirstLoadPending = true, want false")
-	}
-	if got := r.ask(m, input); got != predict.Succeeded {
-		t.Errorf("got %s, want %s", got, predict.Succeeded)
-	}
+	assert.False(t, m.Lifecycle.FirstLoadPending(),
+		"got a first load pending of a model that is ready: FirstLoadPending = true, want false")
+	assert.Equal(t, "r.ask(m, input)", r.ask(m, input), predict.Succeeded)
 	if len(m.Workers()) != 1 || m.Workers()[0].Status().PID == 0 {
 		t.Errorf("got the workers %v, want one with a process", m.Workers())
 	}
@@ -42,19 +40,11 @@ func TestModel_RequestLoads(t *testing.T) {
 	if state, _ := m.Lifecycle.State(); state != Unloaded || !m.Lifecycle.AcceptsOnDemand() {
 		t.Fatalf("got %s, accepts %t; want %s, true", state, m.Lifecycle.AcceptsOnDemand(), Unloaded)
 	}
-	if got := r.ask(m, input); got != predict.Succeeded {
-		t.Errorf("got %s, want %s", got, predict.Succeeded)
-	}
+	assert.Equal(t, "r.ask(m, input)", r.ask(m, input), predict.Succeeded)
 	r.until(m, Ready)
-	if err := m.Lifecycle.Unload(t.Context(), false); err != nil {
-		t.Fatal(err)
-	}
-	if len(m.Workers()) != 0 {
-		t.Errorf("got %d workers of an unloaded model, want 0", len(m.Workers()))
-	}
-	if got := r.ask(m, input); got != predict.Succeeded {
-		t.Errorf("after an unload: got %s, want %s", got, predict.Succeeded)
-	}
+	assert.NoError(t, m.Lifecycle.Unload(t.Context(), false))
+	assert.Equal(t, "workers of an unloaded model", len(m.Workers()), 0)
+	assert.Equal(t, "an unload", r.ask(m, input), predict.Succeeded)
 }
 
 // refused returns the reason of a *predict.NotReadyError, or "".
@@ -74,12 +64,8 @@ func TestModel_ManualOneIsLoadedByAClient(t *testing.T) {
 	if _, err := r.begin(m, input); refused(err) != want {
 		t.Errorf("got %v, want %q", err, want)
 	}
-	if err := m.Lifecycle.Load(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
-	if got := r.ask(m, input); got != predict.Succeeded {
-		t.Errorf("got %s, want %s", got, predict.Succeeded)
-	}
+	assert.NoError(t, m.Lifecycle.Load(t.Context(), true))
+	assert.Equal(t, "r.ask(m, input)", r.ask(m, input), predict.Succeeded)
 }
 
 // TestModel_UnloadedByAClient: no request loads it again.
@@ -88,15 +74,11 @@ func TestModel_UnloadedByAClient(t *testing.T) {
 	m := r.add("a", "good", onDemand)
 	m.Begin()
 	r.ask(m, input)
-	if err := m.Lifecycle.Unload(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, m.Lifecycle.Unload(t.Context(), true))
 	if _, err := r.begin(m, input); refused(err) != "Model a is not loaded" || m.Lifecycle.AcceptsOnDemand() {
 		t.Errorf("got %v, accepts %t; want a refusal", err, m.Lifecycle.AcceptsOnDemand())
 	}
-	if err := m.Lifecycle.Load(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, m.Lifecycle.Load(t.Context(), true))
 	r.ask(m, input)
 }
 
@@ -129,9 +111,7 @@ func TestModel_RequestGivesUpWaitingForALoad(t *testing.T) {
 	m := r.add("a", "hangs", onDemand)
 	m.Begin()
 	err := m.Lifecycle.Enter(time.Now().Add(50*time.Millisecond), nil)
-	if want := "Model a is still being loaded"; refused(err) != want {
-		t.Errorf("got %v, want %q", err, want)
-	}
+	assert.Equal(t, fmt.Sprintf("%v", err), refused(err), "Model a is still being loaded")
 	r.until(m, Loading) // it goes on
 	if err := m.Lifecycle.Unload(t.Context(), false); err != nil {
 		t.Errorf("unload while it is loading: %v", err)
@@ -147,9 +127,7 @@ func TestModel_IdleOneIsUnloaded(t *testing.T) {
 	m.Begin()
 	r.ask(m, input)
 	r.until(m, Unloaded)
-	if got := r.ask(m, input); got != predict.Succeeded {
-		t.Errorf("after it was idle: got %s, want %s", got, predict.Succeeded)
-	}
+	assert.Equal(t, "idle", r.ask(m, input), predict.Succeeded)
 }
 
 // TestModel_UnloadWaitsForPredictions for the grace: then they are canceled.
@@ -159,18 +137,12 @@ func TestModel_UnloadWaitsForPredictions(t *testing.T) {
 	m.Begin()
 	r.until(m, Ready)
 	p, err := r.begin(m, `{"s":"forever"}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	p.Start()
 	defer p.Release()
 	assert.Eventually(t, "it runs", func() bool { return m.Workers()[0].Health().Busy == 1 })
-	if err := m.Lifecycle.Unload(t.Context(), false); err != nil {
-		t.Fatal(err)
-	}
-	if got := p.Record().Status; got != predict.Canceled {
-		t.Errorf("got %s, want %s", got, predict.Canceled)
-	}
+	assert.NoError(t, m.Lifecycle.Unload(t.Context(), false))
+	assert.Equal(t, "p.Record().Status", p.Record().Status, predict.Canceled)
 }
 
 func TestModel_ClosedOneIsNotLoaded(t *testing.T) {
@@ -178,15 +150,9 @@ func TestModel_ClosedOneIsNotLoaded(t *testing.T) {
 	m := r.add("a", "good", onDemand)
 	m.Begin()
 	m.Lifecycle.Close()
-	if err := m.Lifecycle.Load(t.Context(), true); !errors.Is(err, ErrClosed) {
-		t.Errorf("Load: got %v, want %v", err, ErrClosed)
-	}
-	if err := m.Lifecycle.Unload(t.Context(), true); !errors.Is(err, ErrClosed) {
-		t.Errorf("Unload: got %v, want %v", err, ErrClosed)
-	}
-	if len(m.Workers()) != 0 {
-		t.Errorf("got %d workers, want 0", len(m.Workers()))
-	}
+	assert.ErrorIs(t, "Load", m.Lifecycle.Load(t.Context(), true), ErrClosed)
+	assert.ErrorIs(t, "Unload", m.Lifecycle.Unload(t.Context(), true), ErrClosed)
+	assert.Equal(t, "workers", len(m.Workers()), 0)
 }
 
 func TestModel_ReloadReplacesItsWorkers(t *testing.T) {
@@ -214,15 +180,11 @@ func TestHost_MakesRoom(t *testing.T) {
 	load := func(m *Model) error { return m.Lifecycle.Load(t.Context(), true) }
 	for _, m := range []*Model{a, b} {
 		m.Begin()
-		if err := load(m); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, load(m))
 	}
 	r.until(a, Unloaded)
 	p, err := r.begin(b, `{"s":"forever"}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	p.Start()
 	defer p.Release()
 	assert.Eventually(t, "b works", func() bool { return b.Workers()[0].Health().Busy == 1 })
@@ -244,9 +206,7 @@ func TestHost_OneModelAtATime(t *testing.T) {
 	r.evicting <- struct{}{}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if err := m.Lifecycle.Load(ctx, true); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
-	}
+	assert.ErrorIs(t, "m.Lifecycle.Load(ctx, true)", m.Lifecycle.Load(ctx, true), context.DeadlineExceeded)
 	<-r.evicting
 	if err := m.Lifecycle.Load(t.Context(), true); err != nil {
 		t.Errorf("once there is room: %v", err)

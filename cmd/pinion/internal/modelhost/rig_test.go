@@ -45,14 +45,10 @@ func newRig(t *testing.T, set func(*Options)) *rig {
 	r := &rig{t: t}
 	var err error
 	dir, err := process.MakeRunDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { _ = dir.Remove() })
 	store, err := files.New(files.Options{Root: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { store.Close() })
 	if r.orphans, err = supervise.AdoptOrphans(); err != nil {
 		t.Fatal(err)
@@ -81,9 +77,7 @@ func newRig(t *testing.T, set func(*Options)) *rig {
 func (r *rig) add(name, word string, set func(*config.Model)) *Model {
 	r.t.Helper()
 	dir := r.t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "run.py"), nil, 0o600); err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, os.WriteFile(filepath.Join(dir, "run.py"), nil, 0o600))
 	var settings config.Model
 	settings.BindFlags(pflag.NewFlagSet("", pflag.ContinueOnError)) // which sets the defaults
 	settings.Predictor, settings.Queue = "run.py:"+word, 10
@@ -91,16 +85,12 @@ func (r *rig) add(name, word string, set func(*config.Model)) *Model {
 		set(&settings)
 	}
 	found, err := settings.FindModel(dir)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	of := config.Named{
 		Name: name, Settings: &settings, Found: found, Python: &locate.Python{}, GPUs: gpu.Plan{Workers: 1},
 	}
 	m, err := r.NewModel(of, metrics.New(metrics.Options{Scope: metrics.ScopeModel}), false)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	r.models = append(r.models, m)
 	return m
 }
@@ -136,13 +126,9 @@ func (r *rig) begin(m *Model, input string) (*predict.Prediction, error) {
 func (r *rig) ask(m *Model, input string) predict.Status {
 	r.t.Helper()
 	p, err := r.begin(m, input)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, err)
 	defer p.Release()
-	if err := p.Run(); err != nil {
-		r.t.Fatal(err)
-	}
+	assert.NoError(r.t, p.Run())
 	return p.Record().Status
 }
 

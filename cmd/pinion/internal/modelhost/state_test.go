@@ -1,9 +1,11 @@
 package modelhost
 
 import (
+	"fmt"
 	"testing"
 
 	"pinion/runtime/moves/movestest"
+	"pinion/tests/assert"
 )
 
 // TestState_Moves walks every pair of states.
@@ -22,9 +24,7 @@ func TestState_Moves(t *testing.T) {
 		l.state = from
 		return l.move(to, ""), l.state
 	})
-	if got := states.String(); got != "unknown" {
-		t.Errorf("a state that there is not: got %q, want unknown", got)
-	}
+	assert.Equal(t, "states.String()", states.String(), "unknown")
 }
 
 // TestState_Return: from every state a model can be unloaded, and loaded again.
@@ -36,8 +36,6 @@ func TestState_Return(t *testing.T) {
 				at = next
 			}
 		}
-		if at != Ready {
-			t.Errorf("%s does not come back: got %s, want %s", s, at, Ready)
-		}
+		assert.Equal(t, fmt.Sprintf("%s does not come back", s), at, Ready)
 	}
 }

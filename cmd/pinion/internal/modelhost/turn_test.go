@@ -47,18 +47,14 @@ func TestTurn_WaitInVain(t *testing.T) {
 	a.Begin()
 	b.Begin()
 	p, err := r.begin(b, `{"s":"forever"}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	p.Start()
 	defer p.Release()
 	ctx, cancel := context.WithCancel(t.Context())
 	refused := make(chan error, 1)
 	go func() { refused <- a.Lifecycle.LoadByRequest(ctx, nil) }()
 	assert.Eventually(t, "b yields", b.Lifecycle.yielding.Load)
-	if b.Lifecycle.TryEnter() {
-		t.Error("got a request that enters, want that it waits")
-	}
+	assert.False(t, b.Lifecycle.TryEnter(), "got a request that enters, want that it waits")
 	cancel()
 	var full *NoRoomError
 	if err := <-refused; !errors.As(err, &full) || len(full.Holders) != 1 || full.Holders[0].Name != "b" {
@@ -160,9 +156,7 @@ func TestTurn_IdleInIt(t *testing.T) {
 				r.ask(a, input)
 				endTurn(a, 0)
 			}
-			if err := <-loaded; err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, <-loaded)
 			r.until(a, Unloaded)
 			if a.Lifecycle.mu.Lock(); !c.waits && time.Until(a.Lifecycle.turnEnds) <= 0 {
 				t.Error("got a load at the end of the turn, want it at once")

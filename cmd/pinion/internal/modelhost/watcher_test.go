@@ -43,19 +43,13 @@ func watching(t *testing.T, files ...string) *watched {
 func (w *watched) write(name, text string) {
 	w.t.Helper()
 	path := filepath.Join(w.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		w.t.Fatal(err)
-	}
+	assert.NoError(w.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	assert.NoError(w.t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 func (w *watched) must(err error) {
 	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	assert.NoError(w.t, err)
 }
 
 // want waits until exactly these files were reported, in one list or several.

@@ -5,6 +5,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // TestInterrupts_WhatIsSecondInterrupt: an echo of the first does not count, a SIGINT after a SIGTERM does.
@@ -24,9 +26,7 @@ func TestInterrupts_WhatIsSecondInterrupt(t *testing.T) {
 		{key, stop, 2 * echo, true},
 	} {
 		var asked InterruptRequests
-		if asked.Again(c.first) {
-			t.Errorf("%v is a second one, want asked.Again(c.first) false", c.first)
-		}
+		assert.False(t, asked.Again(c.first), "%v is a second one, want asked.Again(c.first) false", c.first)
 		asked.first = asked.first.Add(-c.later)
 		if got := asked.Again(c.second); got != c.again {
 			t.Errorf("%v, then after %s %v: %t, want %t", c.first, c.later, c.second, got, c.again)

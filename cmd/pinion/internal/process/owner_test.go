@@ -5,14 +5,14 @@ import (
 	"net/netip"
 	"os"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestPortOwner_OtherAddress: a socket at one address has the port of that address, and of all, not of others.
 func TestPortOwner_OtherAddress(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.7.7.7:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer ln.Close()
 	port := netip.MustParseAddrPort(ln.Addr().String()).Port()
 	for _, at := range []netip.Addr{

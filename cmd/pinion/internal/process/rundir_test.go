@@ -5,15 +5,15 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 func newRunDir(t *testing.T) *RunDir {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
 	d, err := MakeRunDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() {
 		if err := d.Remove(); err != nil {
 			t.Error(err)
@@ -33,19 +33,12 @@ func TestRunDir_KeepMakesRunFolderAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newRunDir(t)
 			path := d.Path()
-			if err := damage(path); err != nil {
-				t.Fatal(err)
-			}
-			if err := d.Keep(); err != nil {
-				t.Fatal(err)
-			}
-			if d.Path() != path {
-				t.Errorf("it is %s now, and was %s, want the same", d.Path(), path)
-			}
+			assert.NoError(t, damage(path))
+			assert.NoError(t, d.Keep())
+			assert.Equal(t, "d.Path()", d.Path(), path)
 			info, err := os.Stat(path)
-			if err != nil || info.Mode().Perm() != 0o700 {
-				t.Errorf("%v, %v, want Perm 0o700", info, err)
-			}
+			assert.NoError(t, err)
+			assert.Equal(t, "info.Mode().Perm()", info.Mode().Perm(), 0o700)
 			if free, err := takeLock(filepath.Join(path, lockName), 0); err == nil {
 				free.Close()
 				t.Error("its lock is free: got no error, want an error")
@@ -62,16 +55,10 @@ func TestRunDir_KeepMakesRunFolderAgain(t *testing.T) {
 func TestRundir_KeepTrustsNoFolderOfItsName(t *testing.T) {
 	d := newRunDir(t)
 	path := d.Path()
-	if err := os.RemoveAll(path); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.RemoveAll(path))
 	other := t.TempDir()
-	if err := os.Symlink(other, path); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Keep(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Symlink(other, path))
+	assert.NoError(t, d.Keep())
 	if got := d.Path(); got == path {
 		t.Errorf("it uses a link that another program has put there: got %.300q, want anything but %q", got, path)
 	}
@@ -84,18 +71,12 @@ func TestRundir_KeepTrustsNoFolderOfItsName(t *testing.T) {
 func TestRunDir_Refresh(t *testing.T) {
 	d := newRunDir(t)
 	store := filepath.Join(d.Files(), "pinion-files-1")
-	if err := os.MkdirAll(store, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.MkdirAll(store, 0o700))
 	kept := []string{d.Path(), filepath.Join(d.Path(), lockName), d.Files(), store, filepath.Join(store, ".lock")}
-	if err := os.WriteFile(kept[4], nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(kept[4], nil, 0o600))
 	old := time.Now().Add(-30 * 24 * time.Hour)
 	for _, path := range kept {
-		if err := os.Chtimes(path, old, old); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.Chtimes(path, old, old))
 	}
 	now := time.Now().Truncate(time.Second)
 	d.Refresh(now)

@@ -12,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd"
+	"pinion/tests/assert"
 )
 
 // TestDrainHTTP_Ends: in order when what is in flight is answered, and when the grace is over; at once at a SIGINT, but
@@ -35,9 +36,7 @@ func TestDrainHTTP_Ends(t *testing.T) {
 				<-release
 			}})
 			ln, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			go func() { _ = s.Serve(ln) }()
 			answered := make(chan error, 1)
 			go func() {
@@ -55,9 +54,7 @@ func TestDrainHTTP_Ends(t *testing.T) {
 			if c.answers {
 				close(release)
 			}
-			if got := drainHTTP(s, c.grace, sent, slog.New(slog.DiscardHandler)); got != c.want {
-				t.Errorf("got an end in order: %v, want %v", got, c.want)
-			}
+			assert.Equal(t, "an end in order", drainHTTP(s, c.grace, sent, slog.New(slog.DiscardHandler)), c.want)
 			if !c.answers {
 				close(release)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
+	"pinion/tests/assert"
 )
 
 // onDisk are attached files by their numbers.
@@ -27,16 +28,12 @@ func (f onDisk) Close() {}
 func TestJobInput_IsChargedWhileItLives(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.txt")
-	if err := os.WriteFile(path, []byte(strings.Repeat("a", 3<<20)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(path, []byte(strings.Repeat("a", 3<<20)), 0o600))
 	input := append(predict.AppendPlaceholder([]byte(`{"a":`), 0, "a.txt"), '}')
 	req := &predict.Request{Input: input, Attachments: onDisk{path}}
 	budget := memory.New(16 << 20)
 	in, err := newJobInput(req, budget)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	want := `{"input":{"a":"data:text/plain;base64,` + strings.Repeat("YWFh", 1<<20) + `"}}`
 	if string(in.body) != want || string(in.input()) != want[len(beforeInput):len(want)-1] {
 		t.Errorf("got %.80s… of %d bytes, want %.80s… of %d", in.body, len(in.body), want, len(want))
@@ -45,16 +42,12 @@ func TestJobInput_IsChargedWhileItLives(t *testing.T) {
 		t.Errorf("got %d bytes charged, want 4 MiB", used)
 	}
 	in.release()
-	if used := budget.Stats().Used; used != 0 {
-		t.Errorf("got %d bytes charged at the end, want none", used)
-	}
+	assert.Equal(t, "bytes charged at the end", budget.Stats().Used, 0)
 	budget.Take(14<<20, 14<<20)
 	if _, err := newJobInput(req, budget); !errors.Is(err, memory.ErrFull) {
 		t.Errorf("got %v, want %v", err, memory.ErrFull)
 	}
-	if err := os.Truncate(path, 1<<30); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Truncate(path, 1<<30))
 	if _, err := newJobInput(req, budget); !errors.Is(err, memory.ErrTooLarge) {
 		t.Errorf("got %v, want %v", err, memory.ErrTooLarge)
 	}

@@ -3,6 +3,8 @@ package server
 import (
 	"slices"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // jobTurnsOf makes the turns of versions that are all ready, with these shares and free slots.
@@ -22,9 +24,7 @@ func TestJobTurns_Shares(t *testing.T) {
 		turns.give(next)
 		got[next]++
 	}
-	if want := []int{60, 30, 10, 0}; !slices.Equal(got, want) {
-		t.Errorf("got %v of 100 jobs, want %v", got, want)
-	}
+	assert.EqualSlices(t, "100 jobs", got, []int{60, 30, 10, 0})
 }
 
 // TestJobTurns_BusyVersion: jobs of a version without a free slot go to the one with the largest share. Later it gets

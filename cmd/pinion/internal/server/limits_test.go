@@ -1,6 +1,11 @@
 package server
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"pinion/tests/assert"
+)
 
 func TestLimits_BusyPolling(t *testing.T) {
 	for _, c := range []struct {
@@ -29,8 +34,6 @@ func TestConnections_LeaveDescriptors(t *testing.T) {
 		64: 32, 256: 64, 1024: 512, 4096: 2816, 20000: 14744,
 		1 << 20: maxConnections, 1 << 63: maxConnections,
 	} {
-		if got := connectionsFor(descriptors); got != want {
-			t.Errorf("%d descriptors: got %d connections, want %d", descriptors, got, want)
-		}
+		assert.Equal(t, fmt.Sprintf("%d descriptors: connections", descriptors), connectionsFor(descriptors), want)
 	}
 }

@@ -3,6 +3,8 @@ package server
 import (
 	"runtime/debug"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestApplyMemory_FollowsBudget also where no control group has a limit.
@@ -18,7 +20,5 @@ func TestApplyMemory_FollowsBudget(t *testing.T) {
 		}
 	}
 	t.Setenv("GOMEMLIMIT", "1GiB")
-	if got := applyMemoryLimit(64 << 20); got != 0 {
-		t.Errorf("with GOMEMLIMIT: got %d, want 0", got)
-	}
+	assert.Equal(t, "GOMEMLIMIT", applyMemoryLimit(64<<20), 0)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net"
-	"slices"
 	"sync"
 	"testing"
 
@@ -12,15 +11,14 @@ import (
 
 	"pinion/cmd/pinion/internal/config"
 	"pinion/runtime/jobqueue"
+	"pinion/tests/assert"
 )
 
 // loadedByJobs makes a queue, which no NATS answers, and models that share it and that jobs load.
 func loadedByJobs(t *testing.T, models int) (*modelQueue, []*servedModel) {
 	t.Helper()
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	closed.Close()
 	f := &Server{log: slog.New(slog.DiscardHandler), several: true}
 	q := newModelQueue(f, "m", 0)
@@ -30,9 +28,7 @@ func loadedByJobs(t *testing.T, models int) (*modelQueue, []*servedModel) {
 		},
 		Local: q, Logger: f.log,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { _ = q.member.Close(context.Background()) })
 	for range models {
 		settings := &config.Model{}
@@ -66,11 +62,7 @@ func TestModelQueue_DrainedIsNotRouted(t *testing.T) {
 	}
 	q.route(list)
 	models[0].drainQueue()
-	if got := q.routed(); !slices.Equal(got, list[1:]) {
-		t.Errorf("got %v after the first was drained, want the others: %v", got, list[1:])
-	}
+	assert.EqualSlices(t, "the first", q.routed(), list[1:])
 	q.route(list)
-	if got := q.routed(); !slices.Equal(got, list[1:]) {
-		t.Errorf("got %v by an old list, want the others: %v", got, list[1:])
-	}
+	assert.EqualSlices(t, "an old list", q.routed(), list[1:])
 }

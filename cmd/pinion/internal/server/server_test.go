@@ -39,16 +39,12 @@ type site struct {
 func namedModel(t *testing.T, name, word string) config.Named {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "run.py"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(filepath.Join(dir, "run.py"), nil, 0o600))
 	var settings config.Model
 	settings.BindFlags(pflag.NewFlagSet("", pflag.ContinueOnError)) // which sets the defaults
 	settings.Predictor, settings.Queue = "run.py:"+word, 10
 	found, err := settings.FindModel(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return config.Named{
 		Name: name, Settings: &settings, Found: found, Python: &locate.Python{},
 		GPUs: gpu.Plan{Workers: 1},
@@ -63,18 +59,12 @@ func serve(t *testing.T, models []config.Named, reread func() (*config.Models, e
 	given := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	s.BindFlags(given)
 	flags = append(flags, "--host", "127.0.0.1", "--port", "0", "--log-level", "error")
-	if err := given.Parse(flags); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Server.FromEnvironment(given, os.Getenv); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, given.Parse(flags))
+	assert.NoError(t, s.Server.FromEnvironment(given, os.Getenv))
 	s.Telemetry = &telemetry.Config{}
 	log, sink := s.Log.Open()
 	f, err := New(&s.Server, models, Reader{File: reread}, log, sink)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	site := &site{Server: f, t: t, address: f.endpoints.address, exit: make(chan int, 1)}
 	ended := make(chan struct{})
 	go func() {
@@ -92,21 +82,15 @@ func serve(t *testing.T, models []config.Named, reread func() (*config.Models, e
 func (s *site) ask(method, path, body string) (code int, answer string) {
 	s.t.Helper()
 	req, err := http.NewRequest(method, s.address+path, bytes.NewBufferString(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.NoError(s.t, err)
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.NoError(s.t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	assert.NoError(s.t, err)
 	return resp.StatusCode, string(text)
 }
 
@@ -136,9 +120,7 @@ func TestServer_OneModel(t *testing.T) {
 	s.want("GET", "/metrics", "", 200, "pinion_")
 	s.want("GET", "/health-check", "", 200, `"status":"READY"`)
 	s.want("POST", "/shutdown", "", 200, "{}")
-	if code := <-s.exit; code != process.ExitOK {
-		t.Errorf("got the exit code %d, want %d", code, process.ExitOK)
-	}
+	assert.Equal(t, "the exit code", <-s.exit, process.ExitOK)
 }
 
 func TestServer_SeveralModels(t *testing.T) {
@@ -159,9 +141,7 @@ func TestServer_SeveralModels(t *testing.T) {
 // TestServer_FirstSetupFails: the server ends where that is asked for.
 func TestServer_FirstSetupFails(t *testing.T) {
 	s := serve(t, []config.Named{namedModel(t, "m", "fails")}, nil, "--fail-fast")
-	if code := <-s.exit; code != process.ExitFailure {
-		t.Errorf("got the exit code %d, want %d", code, process.ExitFailure)
-	}
+	assert.Equal(t, "the exit code", <-s.exit, process.ExitFailure)
 }
 
 // TestServer_ReadsItsFileAgain: new models come, missing ones leave, and others stay as they are.
@@ -177,9 +157,7 @@ func TestServer_ReadsItsFileAgain(t *testing.T) {
 	s.until("/models/c/readyz", 200)
 	s.want("POST", "/models/c/predictions", prediction, 200, `"status":"succeeded"`)
 	s.want("POST", "/models/b/predictions", prediction, 404, "")
-	if got := s.first().Workers()[0].Status().PID; got != pid {
-		t.Errorf("got the process %d of a model that has not changed, want %d", got, pid)
-	}
+	assert.Equal(t, "the process of a model that has not changed", s.first().Workers()[0].Status().PID, pid)
 	assert.Eventually(t, "b has left", func() bool { return len(s.models.every()) == 2 })
 }
 
@@ -196,10 +174,6 @@ func TestServer_StopsWithinItsGrace(t *testing.T) {
 	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil { // New watches for it
 		t.Fatal(err)
 	}
-	if answer := <-answered; !strings.Contains(answer, `"status":"canceled"`) {
-		t.Errorf("got %s, want a prediction that is canceled", answer)
-	}
-	if code := <-s.exit; code != process.ExitOK {
-		t.Errorf("got the exit code %d, want %d", code, process.ExitOK)
-	}
+	assert.Contains(t, "answer", <-answered, `"status":"canceled"`)
+	assert.Equal(t, "the exit code", <-s.exit, process.ExitOK)
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestTokenfile_ParseTokens: comments and blanks count for nothing, and no error shows what may be a secret.
@@ -33,9 +35,7 @@ func TestTokenfile_Reload(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens")
 	write := func(text string, mode os.FileMode) {
 		t.Helper()
-		if err := errors.Join(os.WriteFile(path, []byte(text), mode), os.Chmod(path, mode)); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, errors.Join(os.WriteFile(path, []byte(text), mode), os.Chmod(path, mode)))
 	}
 	var said bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&said, nil))
@@ -44,9 +44,7 @@ func TestTokenfile_Reload(t *testing.T) {
 	}
 	write("short\n", 0o644)
 	f, err := openTokenFile(path, log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, want := range []string{"open to other users", "short enough to be guessed", "tokens=1"} {
 		if !strings.Contains(said.String(), want) || strings.Contains(said.String(), "=short") {
 			t.Errorf("got the log %s, want %q and no token", said.String(), want)

@@ -9,29 +9,23 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pinion/tests/assert"
 )
 
 // TestListen_BoundsWhatIsUnsent to a client that reads nothing, and does not slow one that reads.
 func TestListen_BoundsWhatIsUnsent(t *testing.T) {
 	ln, address, err := listen("127.0.0.1", 0, portSetting{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer ln.Close()
 	client, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer client.Close()
 	server, err := ln.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer server.Close()
 	raw, err := server.(*net.TCPConn).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	// Until a write waits: the kernel has all that it takes.
 	const size = 64 << 20
 	_ = server.SetWriteDeadline(time.Now().Add(2 * time.Second))
@@ -40,9 +34,7 @@ func TestListen_BoundsWhatIsUnsent(t *testing.T) {
 		t.Fatalf("got %v after %d bytes, want a write that waits for the client", err, written)
 	}
 	var unsent int
-	if err := raw.Control(func(fd uintptr) { unsent, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQNSD) }); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, raw.Control(func(fd uintptr) { unsent, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQNSD) }))
 	if err != nil {
 		t.Skipf("the kernel does not say what is unsent: %v", err)
 	}

@@ -59,9 +59,7 @@ func TestVersions_RequestsByShareAndName(t *testing.T) {
 	if got := s.answeredBy("/models/m@2/predictions", 2); got["2"] != 2 {
 		t.Errorf("by its name: got %v, want all by version 2", got)
 	}
-	if err := v.shift(map[string]int{"m@1": 25, "m@2": 75}); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, v.shift(map[string]int{"m@1": 25, "m@2": 75}))
 	if got := s.answeredBy("/models/m/predictions", 20); got["1"] != 5 || got["2"] != 15 {
 		t.Errorf("after the shift: got %v, want 5 by version 1 and 15 by version 2", got)
 	}

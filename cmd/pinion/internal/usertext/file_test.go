@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 func TestRead_EachEncoding(t *testing.T) {
@@ -16,9 +18,7 @@ func TestRead_EachEncoding(t *testing.T) {
 		"": "", "é": "é", "\ufeffé": "é", "\xff\xfee\x00\xe9\x00": "eé", "\xfe\xff\x00e\x00\xe9": "eé", "\xff\xfe": "",
 		"\xff\xfea": "", "\xff": "\xff",
 	} {
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(name, []byte(content), 0o600))
 		if got, err := ReadFile(name, 100); err != nil || string(got) != want {
 			t.Errorf("%q: got %q, %v, want %q", content, got, err, want)
 		}
@@ -30,16 +30,12 @@ func TestRead_EachEncoding(t *testing.T) {
 
 func TestRead_LargerFilesAreErrors(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(name, make([]byte, 2<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(name, make([]byte, 2<<20), 0o600))
 	if got, err := ReadFile(name, 2<<20); err != nil || len(got) != 2<<20 {
 		t.Errorf("got %d bytes, %v, want all", len(got), err)
 	}
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink("nowhere", link); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Symlink("nowhere", link))
 	for file, want := range map[string]string{
 		link: "is a link to nowhere, which does not exist",
 		name: "larger than 1 MiB", "/dev/zero": "larger than 1 MiB",
@@ -59,26 +55,19 @@ func TestRead_LargerFilesAreErrors(t *testing.T) {
 // TestReadFile_NamedPipe: one that a program writes to is read, and nothing waits for another one.
 func TestReadFile_NamedPipe(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(name, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, syscall.Mkfifo(name, 0o600))
 	if data, err := ReadFile(name, MaxText); !errors.Is(err, errNoWriter) {
 		t.Errorf("without a writer: got %q, %v, want %v", data, err, errNoWriter)
 	}
-	if !IsUTF8(name) {
-		t.Error("an empty pipe is not UTF-8, want it taken as empty")
-	}
+	assert.True(t, IsUTF8(name), "an empty pipe is not UTF-8, want it taken as empty")
 	from, to, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer from.Close()
 	go func() {
 		_, _ = to.WriteString("predict: run.py")
 		to.Close()
 	}()
 	data, err := ReadFile(fmt.Sprintf("/proc/self/fd/%d", from.Fd()), MaxText)
-	if err != nil || string(data) != "predict: run.py" {
-		t.Errorf("with a writer: got %q, %v, want its text", data, err)
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, "with a writer: string(data)", string(data), "predict: run.py")
 }

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestParse_HostileFilesAreBounded: files that took gigabytes or minutes end in an error, or in a small tree.
@@ -74,9 +76,8 @@ func indents(n int) string {
 func TestParse_KindsAreThoseOfCog(t *testing.T) {
 	documents, err := ParseYAML([]byte(
 		"a: 3.10\nb: 4e0\nc: 1_0\nd: 0x4\ne: yes\nf: true\ng: ~\nh: 2024-01-02\ni: '3'\nj: !own x\nk: [1]\nl: |\n  x\n  y\n"))
-	if err != nil || len(documents) != 1 {
-		t.Fatalf("got %d documents, %v, want 1", len(documents), err)
-	}
+	assert.NoError(t, err)
+	assert.EqualNow(t, "len(documents)", len(documents), 1)
 	root := documents[0]
 	for key, want := range map[string]Node{
 		"a": {Kind: Number, Line: 1, Text: "3.10", Number: 3.1}, "b": {Kind: Number, Line: 2, Text: "4e0", Number: 4},
@@ -96,14 +97,11 @@ func TestParse_KindsAreThoseOfCog(t *testing.T) {
 // TestParse_MergedKeysYield: a key of the mapping counts before those that << brings, wherever it stands.
 func TestParse_MergedKeysYield(t *testing.T) {
 	documents, err := ParseYAML([]byte("x: &x {a: 1, b: 1}\ny: &y {b: 2, c: 2}\nz:\n  <<: [*x, *y]\n  a: 3\n  a: 4\n"))
-	if err != nil || len(documents) != 1 {
-		t.Fatalf("got %d documents, %v, want 1", len(documents), err)
-	}
+	assert.NoError(t, err)
+	assert.EqualNow(t, "len(documents)", len(documents), 1)
 	z := documents[0].Get("z")
 	for key, want := range map[string]string{"a": "3", "b": "1", "c": "2"} {
-		if got := z.Get(key).Text; got != want {
-			t.Errorf("%s: got %s, want %s", key, got, want)
-		}
+		assert.Equal(t, key, z.Get(key).Text, want)
 	}
 	if again := z.Entries[1]; !again.Again || again.First != 5 {
 		t.Errorf("the second a: got %+v, want that it is given again after line 5", again)

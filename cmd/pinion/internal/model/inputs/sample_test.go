@@ -3,6 +3,8 @@ package inputs
 import (
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 func TestSample_ModelsOwnExampleIsItsSample(t *testing.T) {
@@ -10,9 +12,7 @@ func TestSample_ModelsOwnExampleIsItsSample(t *testing.T) {
 		"Input":{"type":"object","properties":{"file":{"type":"string","format":"uri"}},"required":["file"],
 			"example":{"file":"data:,text"}},
 		"Output":{"type":"string"}}}}`), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if input, err := f.Sample(); err != nil || string(input) != `{"file":"data:,text"}` {
 		t.Errorf("it is %s, %v, want %q", input, err, `{"file":"data:,text"}`)
 	}
@@ -46,9 +46,7 @@ func TestSamples_FitTheirSchema(t *testing.T) {
 				"Point":{"type":"object","properties":{"left":{"type":"integer"},"name":{"type":"string"}},"required":["left","name"]},
 				"Output":{"type":"string"}}}}`
 			f, err := ReadFields([]byte(document), false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			input, err := f.Sample()
 			got := string(input)
 			if err != nil {
