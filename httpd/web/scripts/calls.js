@@ -1,6 +1,5 @@
 // The predictions of other models that a prediction asked for, as a tree.
 
-const CALL_LOOKS = { succeeded: "good", failed: "bad", refused: "bad", canceled: "busy", processing: "blue" };
 const MAX_ALIKE = 5; // calls of one model in one state that are shown one by one
 
 // callsOf is the tree of {calls, calls_omitted}; null means there are none. open has the keys of the lines that are unfolded; those of
@@ -19,7 +18,7 @@ function callsOf({ calls = [], calls_omitted: omitted = 0 }, open, path) {
   return make("ul", { className: "calls" }, ...rows);
 }
 
-const callFacts = ({ model, status, id }) => [make("span", { className: `chip ${CALL_LOOKS[status] ?? ""}` }, status), " ", modelLink(model, id)];
+const callFacts = ({ model, status, id }) => [chipOf(status), " ", modelLink(model, id)];
 
 function callRow(call, open, path) {
   const facts = [...callFacts(call), ` ${timeText(call.seconds)} `];
@@ -33,8 +32,7 @@ function foldedRow(calls, open, path, key) {
   const [{ model, status }] = calls;
   const seconds = calls.map((call) => call.seconds);
   const words = ` ${plural(calls.length, "call")}, ${timeText(Math.min(...seconds))} to ${timeText(Math.max(...seconds))}`;
-  const chip = make("span", { className: `chip ${CALL_LOOKS[status] ?? ""}` }, status);
-  const summary = make("summary", { "data-key": key }, chip, " ", make("strong", {}, model), words);
+  const summary = make("summary", { "data-key": key }, chipOf(status), " ", make("strong", {}, model), words);
   const fold = make("details", { open: open.has(key) }, summary, make("ul", { className: "calls" }, ...calls.map((call) => callRow(call, open, path))));
   fold.addEventListener("toggle", () => open[fold.open ? "add" : "delete"](key));
   return make("li", {}, fold);

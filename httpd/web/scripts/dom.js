@@ -13,6 +13,24 @@ function make(tag, properties = {}, ...children) {
   return element;
 }
 
+// draw(tag, attributes, ...children) makes an element of SVG.
+function draw(tag, attributes, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...children);
+  return element;
+}
+
+// openDialog opens a dialog. When that is closed, it is removed, and the opener gets the focus back.
+function openDialog(dialog, opener) {
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    opener?.focus();
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
 // offerCopy makes a button copy a text and confirm it briefly.
 function offerCopy(button, text) {
   button.addEventListener("click", async () => {

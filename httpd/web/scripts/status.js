@@ -8,6 +8,14 @@ const STATES = {
   STOPPING: ["Stopping", "busy"], UNREACHABLE: ["Not reachable", "bad"],
 };
 
+// LOOKS are those of predictions and workers; other states have none.
+const LOOKS = {
+  succeeded: "good", failed: "bad", refused: "bad", canceled: "busy", processing: "blue",
+  ready: "good", starting: "busy", setup: "busy", draining: "busy", gone: "bad",
+};
+
+const chipOf = (state, text = state) => make("span", { className: `chip ${LOOKS[state] ?? ""}` }, text);
+
 function showServer(state, text) {
   const [word, look] = STATES[state] ?? [state, "bad"];
   $("status").className = `pill ${look}`;

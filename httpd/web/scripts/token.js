@@ -50,13 +50,11 @@ function askForToken(wasWrong) {
     leave.addEventListener("click", () => dialog.close());
     dialog.addEventListener("close", () => {
       const token = dialog.returnValue === "given" ? input.value.trim() : "";
-      dialog.remove();
       tokenAsked = null;
       if (token) keepToken(token);
       done(token);
     });
-    document.body.append(dialog);
-    dialog.showModal();
+    openDialog(dialog);
   });
   return tokenAsked;
 }

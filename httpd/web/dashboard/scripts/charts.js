@@ -1,13 +1,5 @@
 // Charts of the history, as SVG. The pointer and the arrow keys choose a moment, which all charts show.
 
-const SVG = "http://www.w3.org/2000/svg";
-
-function draw(tag, attributes = {}) {
-  const element = document.createElementNS(SVG, tag);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  return element;
-}
-
 const history = { columns: [], points: [] }; // a point is a list in the order of columns
 
 const column = (name) => history.columns.indexOf(name);

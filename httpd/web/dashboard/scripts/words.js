@@ -26,12 +26,6 @@ function agoText(then, now) {
 
 const clockText = (milliseconds) => new Date(milliseconds).toLocaleTimeString([], { hour12: false });
 
-// LOOKS are those of workers and predictions.
-const LOOKS = {
-  ready: "good", starting: "busy", setup: "busy", draining: "busy", gone: "bad",
-  succeeded: "good", failed: "bad", canceled: "busy", processing: "blue", waiting: "",
-};
-
 const REASONS = {
   model: "the model raised an exception", validation: "the input was wrong", files: "files could not be transferred",
   crash: "the worker died", timeout: "a time limit", memory: "no room in the memory budget", capacity: "no slot or place in the queue was free",

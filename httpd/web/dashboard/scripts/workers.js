@@ -24,7 +24,7 @@ const NAMED = ["Worker", "For", "Memory", "GPU", "Served", "Restarts", "Last exi
 function workerCells(w, i, slots, at) {
   return {
     Worker: [make("strong", {}, String(i)), ...(w.pid ? [make("span", { className: "help" }, ` pid ${w.pid}`)] : [])],
-    State: [make("span", { className: `chip ${LOOKS[w.state] ?? ""}` }, w.successor ? `${w.state}, successor ${w.successor}` : w.state)],
+    State: [chipOf(w.state, w.successor ? `${w.state}, successor ${w.successor}` : w.state)],
     Busy: ["ready", "draining"].includes(w.state) ? busyCell(w.busy, slots) : [],
     For: w.busy_since ? [timeText(Math.max(0, at - w.busy_since) / 1000)] : [],
     Memory: w.memory ? [bytesText(w.memory)] : [],

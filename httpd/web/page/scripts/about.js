@@ -21,10 +21,5 @@ function openReadme() {
   const close = make("button", { type: "button", className: "plain", autofocus: true }, "Close");
   const dialog = make("dialog", { className: "reader", "aria-label": "README" }, text, make("p", { className: "choices" }, close));
   close.addEventListener("click", () => dialog.close());
-  dialog.addEventListener("close", () => {
-    dialog.remove();
-    $("read").focus();
-  });
-  document.body.append(dialog);
-  dialog.showModal();
+  openDialog(dialog, $("read"));
 }

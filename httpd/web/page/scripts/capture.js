@@ -33,11 +33,8 @@ async function withDevice(wants, title, button, fill) {
   dialog.addEventListener("close", () => {
     open = false;
     stream?.getTracks().forEach((track) => track.stop());
-    dialog.remove();
-    button.focus();
   });
-  document.body.append(dialog);
-  dialog.showModal();
+  openDialog(dialog, button);
   try {
     stream = await navigator.mediaDevices.getUserMedia(wants);
     if (!open) return stream.getTracks().forEach((track) => track.stop());

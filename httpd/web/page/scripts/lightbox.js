@@ -31,10 +31,5 @@ function openLightbox(button) {
   dialog.addEventListener("keydown", (e) => {
     if (all.length > 1 && (e.key === "ArrowRight" || e.key === "ArrowLeft")) show((at + (e.key === "ArrowRight" ? 1 : -1) + all.length) % all.length);
   });
-  dialog.addEventListener("close", () => {
-    dialog.remove();
-    button.focus();
-  });
-  document.body.append(dialog);
-  dialog.showModal();
+  openDialog(dialog, button);
 }

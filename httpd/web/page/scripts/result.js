@@ -3,7 +3,6 @@
 let copyable = ""; // the output as text
 let answered = null; // the whole answer
 
-const ENDS = { succeeded: "good", failed: "bad", refused: "bad", canceled: "busy" };
 const CUT = 2000, CUT_FILE = 100; // characters of a text, and of a file's data URL, that the answer as JSON shows
 
 function clearResult() {
@@ -26,7 +25,7 @@ function forgetResult() {
 
 function showResult({ result, seconds, asText }) {
   clearResult();
-  $("state").replaceChildren(make("span", { className: `chip ${ENDS[result.status] ?? ""}` }, result.status), seconds === null ? "" : ` in ${timeText(seconds)}`);
+  $("state").replaceChildren(chipOf(result.status), seconds === null ? "" : ` in ${timeText(seconds)}`);
   $("announced").textContent = $("state").textContent;
   showOutput(result.output, asText);
   if (result.status === "succeeded" && result.output === null) $("output").append(make("p", { className: "help" }, "The output is null."));

@@ -66,12 +66,6 @@ function hasFile(value) {
 function vectorView(numbers, name) {
   const shown = numbers.slice(0, 10000);
   const low = Math.min(...shown), high = Math.max(...shown), span = high - low || 1;
-  const draw = (tag, attributes, ...children) => {
-    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    element.append(...children);
-    return element;
-  };
   const line = draw("path", { d: "M" + shown.map((y, x) => `${x},${1 - (y - low) / span}`).join("L") });
   const about = `${numbers.length} numbers from ${shortNumber(low)} to ${shortNumber(high)}`;
   const svg = draw(
