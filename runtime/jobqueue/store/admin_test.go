@@ -167,13 +167,16 @@ func TestAdmin_AppliedLimitsAreThoseOfNextMember(t *testing.T) {
 	small := int64(1)
 	for field, l := range map[string]Limits{
 		"max_msgs": {Capacity: &small}, "max_bytes": {Bytes: &small},
-		"lanes": {Lanes: &limit},
+		"lanes": {Lanes: &limit}, "max_msgs_per_subject": {TenantCapacity: &small},
 	} {
 		var refused *LimitError
 		if changes, err := a.Apply(t.Context(), l); !errors.As(err, &refused) || refused.Field != field || len(changes) != 0 {
 			t.Errorf("a %s that is too small: %+v, %v, want an error of type *LimitError, Field %q and len(changes) empty",
 				field, changes, err, field)
 		}
+	}
+	if n := r.messages(r.names.jobs()); n != 2 {
+		t.Errorf("got %d jobs after the refusals, want 2", n)
 	}
 }
 

@@ -87,7 +87,28 @@ func (a *Admin) checkLimits(ctx context.Context, l *Limits) (lanes int, err erro
 			fmt.Sprintf("there are %d, and the jobs of one that is taken away would wait for ever", lanes),
 		}
 	}
-	return lanes, nil
+	return lanes, a.checkTenants(ctx, l)
+}
+
+// checkTenants refuses a bound below what a tenant has stored: NATS would remove the tenant's oldest jobs.
+func (a *Admin) checkTenants(ctx context.Context, l *Limits) error {
+	if l.TenantCapacity == nil || *l.TenantCapacity == 0 {
+		return nil
+	}
+	info, err := a.q.jobs.Info(ctx, jetstream.WithSubjectFilter(">"))
+	if err != nil {
+		return fmt.Errorf("count the jobs of tenants: %w", err)
+	}
+	for subject, stored := range info.State.Subjects {
+		if stored > uint64(*l.TenantCapacity) {
+			at, _ := readSubject(subject)
+			return &LimitError{
+				"max_msgs_per_subject", strconv.FormatInt(*l.TenantCapacity, 10),
+				fmt.Sprintf("%d jobs of the tenant %q and the class %s are stored", stored, at.tenant, at.class),
+			}
+		}
+	}
+	return nil
 }
 
 // applyStream changes a stream. The bounds apply to the jobs' stream alone.

@@ -55,8 +55,14 @@ func (a *Admin) endedBetween(ctx context.Context, begin, end uint64, failed bool
 			return false, nil
 		}
 		job := EndedJob{Ended: m.Time}
-		if len(m.Data) == 0 || a.q.decode(m.Data, &job.State) != nil || !job.State.Status.Ended() ||
-			failed && job.State.Status != Failed {
+		if len(m.Data) == 0 {
+			return true, nil
+		}
+		err := a.q.decode(m.Data, &job.State)
+		switch {
+		case errors.Is(err, errSealed):
+			return false, err
+		case err != nil, !job.State.Status.Ended(), failed && job.State.Status != Failed:
 			return true, nil
 		}
 		return true, a.addEnded(ctx, &job, &ended)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,6 +94,18 @@ func TestSeal_SealedJobs(t *testing.T) {
 		if found := r.storedHas(word); found == sealed {
 			t.Errorf("sealed %t: the store has the word: %t, want another", sealed, found)
 		}
+	}
+}
+
+// TestSeal_EndedWithoutKey: an operator without the key must not take the queue for one whose jobs have not ended.
+func TestSeal_EndedWithoutKey(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *Options) { o.Keys = keysOf(t, "a") })
+	r.accept("p1")
+	r.serve(r.Queue, newRunner(1, succeed))
+	r.eventually("it has ended", func() bool { return r.state("p1").Status == Succeeded })
+	if jobs, err := r.admin().Ended(t.Context(), false, 0); !errors.Is(err, errSealed) {
+		t.Errorf("got %+v, %v, want %v", jobs, err, errSealed)
 	}
 }
 
