@@ -1,6 +1,6 @@
-// What the Go tests can't see of the C code: forks, exits, signal masks, buffers. The
-// test compiles this with the package's C files and a sanitizer and runs one case at a
-// time: ctest CASE LIBRARY. Exit code 0 is a pass.
+// Tests of the C code that Go cannot make: of forks, exits, signal masks and buffers. The Go
+// test compiles this with the package's C files and a sanitizer, and runs one case at a time:
+// ctest CASE LIBRARY. Exit code 0 is a pass.
 #define _GNU_SOURCE
 #include "../px_cuda.h"
 
@@ -59,7 +59,7 @@ static struct counts *fake_counts(const char *library) {
   return get();
 }
 
-// Every pair of states; the lines are compared by the Go test.
+// Prints each allowed pair of states; the Go test compares the lines.
 static void test_moves(const char *library) {
   (void)library;
   for (int from = -1; from <= PX_CUDA_STATES; from++)
@@ -174,7 +174,7 @@ static int signals_blocked(int task, unsigned long long *mask, char *name, size_
   return found;
 }
 
-// The side thread is held in cuInit (mode hang), and what it blocks is read from /proc.
+// The side thread hangs in cuInit (mode hang); /proc has the signals that it blocks.
 static void test_signals(const char *library) {
   CHECK(start(library, 200) == 0);
   CHECK(px_cuda_wait(-1, &report) == 0 && report.state == PX_CUDA_HANGING);
@@ -182,7 +182,7 @@ static void test_signals(const char *library) {
   char name[32];
   int seen = 0;
   CHECK(signals_blocked(getpid(), &mine, name, sizeof name));
-  CHECK(mine == 0);  // the caller's own mask is what it was
+  CHECK(mine == 0);  // the caller's own mask is unchanged
   DIR *dir = opendir("/proc/self/task");
   CHECK(dir);
   for (struct dirent *entry; (entry = readdir(dir));) {
@@ -196,7 +196,7 @@ static void test_signals(const char *library) {
   }
   closedir(dir);
   CHECK(seen == 1);
-  _exit(0);  // the sanitizers' exit handlers would wait for nothing, but be sure of it in test_exit
+  _exit(0);  // without exit handlers, which are test_exit's case
 }
 
 // The process ends although the driver hangs.
@@ -236,7 +236,7 @@ static void test_gate(const char *library) {
   CHECK(px_cuda_state() == PX_CUDA_READY);
 }
 
-// Late is better than never: hanging, then ready.
+// A start that hangs, and succeeds later.
 static void test_late(const char *library) {
   const char *fifo = strchr(getenv("FAKECUDA"), '=') + 1;
   CHECK(start(library, 50) == 0);
@@ -260,7 +260,7 @@ static int fork_and_look(void) {
     bad |= strcmp(report.fix, "fix for forked") != 0 || report.device_count != 0;
     size_t n = px_cuda_report_json(buf, sizeof buf, -1);
     bad |= n != strlen(buf) || strstr(buf, "{\"state\":\"forked\"") != buf;
-    void *lib = dlopen("libm.so.6", RTLD_NOW);  // the loader must be in order
+    void *lib = dlopen("libm.so.6", RTLD_NOW);  // the loader must work
     bad |= !lib;
     _exit(bad ? 3 : 0);
   }
@@ -306,7 +306,7 @@ static void test_fork_while_loading(const char *library) {
   while (sem_wait(&in_dlopen) != 0) CHECK(errno == EINTR);
   time_t before = time(NULL);
   CHECK(fork_and_look() == 0);
-  // It may give up after 2 s, which only a machine that stands still lets happen.
+  // The fork may stop waiting after 2 s, which happens on a stalled machine only.
   CHECK(atomic_load(&gate_opened) || time(NULL) - before >= 2);
   CHECK(px_cuda_wait(-1, &report) == 1 && report.state == PX_CUDA_READY);
 }
@@ -314,7 +314,7 @@ static void test_fork_while_loading(const char *library) {
 static void test_fork_before(const char *library) {
   pid_t child = fork();
   CHECK(child >= 0);
-  if (child == 0) {  // a child may start a driver that its parent has not
+  if (child == 0) {  // a child may start the driver if its parent has not
     int bad = start(library, 60000) != 0;
     bad |= px_cuda_wait(-1, &report) != 1 || report.state != PX_CUDA_READY;
     _exit(bad ? 3 : 0);

@@ -1,9 +1,9 @@
-// A CUDA driver without a GPU, for tests. The test compiles it as a shared library;
-// the variable FAKECUDA chooses how it behaves:
+// A fake CUDA driver for tests, which needs no GPU. The test compiles it as a shared library;
+// the variable FAKECUDA chooses its behaviour:
 //
 //   ok            two devices, driver 12.4
 //   mig           one device whose two UUIDs differ
-//   odd           one device with a name that is not plain text; no UUID functions' success
+//   odd           one device whose name is not plain text; the UUID functions fail
 //   zero          cuInit succeeds, no device
 //   init=N        cuInit fails with N
 //   count=N       cuDeviceGetCount fails with N
@@ -14,7 +14,7 @@
 //   gate=PATH     cuInit returns once a byte was read from the fifo PATH
 //   loadgate=PATH the same for dlopen, in a constructor
 //
-// fake_counts lets a test see what was retained, pushed and released.
+// fake_counts counts the calls that retain, push and release.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
