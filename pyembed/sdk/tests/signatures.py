@@ -368,6 +368,24 @@ DOUBTS: dict[str, tuple[Case, str]] = {
         case("n: Annotated[int, Input(default='a')]"),
         "the default 'a' is not of type int",
     ),
+    "bounds of a list": (
+        case("n: list[int] = Input(ge=1)"),
+        "ge has no effect on list[int]: only a number is checked by it, not the items of a list",
+    ),
+    "lengths of a list": (
+        case("n: Optional[list[str]] = Input(min_length=1, regex='a')"),
+        "min_length, regex have no effect on list[str]: only a text is checked by them, not the",
+    ),
+    "bounds of a dict": (
+        case("n: dict[str, int] = Input(le=1)"),
+        "le has no effect on dict[str, int]: only a number is checked by it",
+    ),
+    "bounds of a str": (case("s: str = Input(le=1)"), "le has no effect on str: only a number"),
+    "length of an int": (case("n: int = Input(max_length=1)"), "max_length has no effect on int"),
+    "pattern of a union": (
+        case("n: Union[int, bool] = Input(regex='a')"),
+        "regex has no effect on int | bool: only a text",
+    ),
     "Input in a list": (
         case("n: list[Annotated[int, Input(ge=1)]]"),
         "Input() inside of list[int] has no effect",

@@ -118,7 +118,37 @@ def warnings(field: Field) -> list[str]:
             f"the default {_shown(field)}{mismatch(field.kind, field.default)}; "
             "the function gets it as it is written, and requests are checked by the type"
         )
+    return faults + _idle_bounds(field)
+
+
+def _idle_bounds(field: Field) -> list[str]:
+    """Return warnings about bounds that hold for no value of the field's type."""
+    kind = strip(field.kind)
+    options = kind.options if isinstance(kind, OneOf) else [kind]
+    faults = []
+    for names, types, what in _BOUNDS:
+        given = [name for name in names if getattr(field.info, name) is not None]
+        if given and not any(_may_be(option, types) for option in options):
+            have, they = ("have", "them") if len(given) > 1 else ("has", "it")
+            items = ", not the items of a list" if isinstance(kind, Listing) else ""
+            faults.append(
+                f"{', '.join(given)} {have} no effect on {kind.name}: "
+                f"only {what} is checked by {they}{items}"
+            )
     return faults
+
+
+_BOUNDS = (
+    (("ge", "le"), ("int", "float"), "a number"),
+    (("min_length", "max_length", "regex"), ("str",), "a text"),
+)
+
+
+def _may_be(kind: Kind, types: tuple[str, ...]) -> bool:
+    """Report whether a kind may be one of some JSON types."""
+    if isinstance(kind, Scalar):
+        return kind.name in types
+    return not isinstance(kind, (Listing, Mapping, Array, Record))
 
 
 def _shown(field: Field) -> str:
