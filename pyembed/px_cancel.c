@@ -178,12 +178,13 @@ static PyObject *set_cancel_type(PX_SELF, PyObject *type) {
   Py_RETURN_NONE;
 }
 
-// unraisable(args): prints an exception that was dropped, as Python's own hook, but that of a cancel only once.
+// unraisable(args): prints an exception that was dropped, as Python's own hook, but that of a cancel only once on main,
+// and not if a slot's thread gets it again: that would be in the code that prints.
 static PyObject *unraisable(PX_SELF, PyObject *args) {
   PyObject *value = px_attribute(args, "exc_value");
   bool again = value && value == px_w.raised && cancel.printed;
   if (value && value == px_w.raised) cancel.printed = true;
-  if (value) px_interrupt_again(value);
+  if (value && px_interrupt_again(value)) again = true;
   Py_XDECREF(value);
   if (again) Py_RETURN_NONE;
   return PyObject_CallFunctionObjArgs(cancel.print, args, NULL);

@@ -31,6 +31,7 @@ struct px_channel {
   bool thread_ended;
   uint64_t inside;  // the prediction that may be interrupted, or 0
   _Atomic bool interrupted;  // its exception is to be raised with the next bytecode
+  PyObject *raises;  // its type, borrowed; NULL: the usual one
   PyObject *raised;  // that exception, once it was raised, or NULL
   uint64_t raised_at;  // when, by px_now
 

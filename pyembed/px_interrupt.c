@@ -25,6 +25,7 @@ __thread struct px_channel *px_own_slot;
 static struct {
   int fd;  // an eventfd
   PyObject *type;  // of the exception; making one calls raised()
+  PyObject *diverter;  // has a loop end the prediction: serve/diverter.py; NULL: not imported yet
   _Atomic int threads;  // that serve slots
 } interrupts = {.fd = -1};
 
@@ -59,12 +60,15 @@ void px_thread_ended(struct px_channel *ch) {
   px_interrupt_wake();
 }
 
-// forget takes back an exception that was not raised. The thread's own.
-static void forget(struct px_channel *ch) {
+// forget takes back an exception that was not raised, and returns its type. The thread's own.
+static PyObject *forget(struct px_channel *ch) {
   pthread_mutex_lock(&ch->interrupt_mu);
+  PyObject *type = ch->raises ? ch->raises : interrupts.type;
+  ch->raises = NULL;
   PyThreadState_SetAsyncExc((unsigned long)ch->thread, NULL);
   atomic_store(&ch->interrupted, false);
   pthread_mutex_unlock(&ch->interrupt_mu);
+  return type;
 }
 
 int px_interrupt_allow(struct px_channel *ch, uint64_t id) {
@@ -99,9 +103,8 @@ bool px_interrupt_forbid(struct px_channel *ch) {
 }
 
 void px_interrupt_raise(void) {
-  forget(px_own_slot);
-  PyObject *raised = PyObject_CallFunctionObjArgs(interrupts.type, NULL);
-  if (raised) PyErr_SetObject(interrupts.type, raised);
+  PyObject *type = forget(px_own_slot), *raised = PyObject_CallFunctionObjArgs(type, NULL);
+  if (raised) PyErr_SetObject(type, raised);
   Py_XDECREF(raised);
 }
 
@@ -111,15 +114,20 @@ int px_interrupt_check(void) {
   return -1;
 }
 
+// raise_soon makes Python raise an exception in a slot's thread. Its type lives as long as the process. interrupt_mu is
+// locked.
+static void raise_soon(struct px_channel *ch, PyObject *type) {
+  ch->raises = type;
+  PyThreadState_SetAsyncExc((unsigned long)ch->thread, type);
+  atomic_store(&ch->interrupted, true);
+}
+
 bool px_interrupt_again(PyObject *dropped) {
   struct px_channel *ch = px_own_slot;
-  if (!ch || !dropped || Py_TYPE(dropped) != (PyTypeObject *)interrupts.type) return false;
+  if (!ch || !dropped || !PyType_IsSubtype(Py_TYPE(dropped), (PyTypeObject *)interrupts.type)) return false;
   pthread_mutex_lock(&ch->interrupt_mu);
   bool again = ch->inside != 0;
-  if (again) {
-    atomic_store(&ch->interrupted, true);
-    PyThreadState_SetAsyncExc((unsigned long)ch->thread, interrupts.type);
-  }
+  if (again) raise_soon(ch, (PyObject *)Py_TYPE(dropped));
   pthread_mutex_unlock(&ch->interrupt_mu);
   return again;
 }
@@ -157,6 +165,22 @@ static bool was_swallowed(struct px_channel *ch, uint64_t id, PyObject *frame) {
   return swallowed;
 }
 
+// divert makes the event loop that runs a frame end the prediction of its thread. It returns the type of exception to
+// raise there, borrowed; NULL: the usual one. GIL held.
+static PyObject *divert(PyObject *frame, uint64_t id) {
+  if (!interrupts.diverter) {
+    PyObject *module = PyImport_ImportModule("cog._worker.serve.diverter");
+    interrupts.diverter = module ? PyObject_CallMethod(module, "Diverter", "O", interrupts.type) : NULL;
+    Py_XDECREF(module);
+  }
+  PyObject *type = interrupts.diverter
+                       ? PyObject_CallMethod(interrupts.diverter, "divert_thread", "OK", frame, (unsigned long long)id)
+                       : NULL;
+  PyErr_Clear();
+  Py_XDECREF(type);  // the diverter has one
+  return type == Py_None ? NULL : type;
+}
+
 // interrupt interrupts the prediction of a slot, if the front asked for its end. true: main is to look again soon. Many
 // libraries cannot be imported again after an import that failed, so that is waited for. GIL held.
 static bool interrupt(struct px_channel *ch) {
@@ -169,13 +193,13 @@ static bool interrupt(struct px_channel *ch) {
   pthread_mutex_unlock(&ch->interrupt_mu);
   PyObject *frame = look ? frame_of(ch->thread) : NULL;
   bool importing = frame && px_in_import(frame), again = look && !due && !importing && was_swallowed(ch, id, frame);
+  PyObject *type = frame && !importing && (due || again) ? divert(frame, id) : NULL;
   Py_XDECREF(frame);
   if (importing && due) return true;
   pthread_mutex_lock(&ch->interrupt_mu);
   if (ch->inside == id && (ch->cancel_taken != word || again)) {
     ch->cancel_taken = word;
-    PyThreadState_SetAsyncExc((unsigned long)ch->thread, interrupts.type);
-    atomic_store(&ch->interrupted, true);
+    raise_soon(ch, type ? type : interrupts.type);
   }
   bool pending = ch->inside == id && atomic_load(&ch->interrupted);
   if (pending) pthread_kill(ch->thread, PX_WAKE);
@@ -234,6 +258,11 @@ static PyObject *note_raised(PX_SELF, PyObject *args) {
   Py_RETURN_NONE;
 }
 
+// running() -> int: the prediction that this thread serves, or 0.
+static PyObject *running(PX_SELF, PX_NO_ARGS) {
+  return PyLong_FromUnsignedLongLong(px_own_slot ? atomic_load(&px_own_slot->page->running) : 0);
+}
+
 // set_interrupt_type(type): the exception, of a type that calls raised().
 static PyObject *set_type(PX_SELF, PyObject *type) {
   interrupts.type = Py_NewRef(type);
@@ -244,6 +273,7 @@ static PyObject *set_type(PX_SELF, PyObject *type) {
 PyMethodDef px_interrupt_methods[] = {
     {"interrupts", run, METH_O, NULL},
     {"raised", note_raised, METH_VARARGS, NULL},
+    {"running", running, METH_NOARGS, NULL},
     {"set_interrupt_type", set_type, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -79,8 +79,18 @@ class Ways:
 
         async def main() -> None:
             task = asyncio.create_task(block())
-            await asyncio.sleep(1000)
-            await task
+            while True:
+                await asyncio.sleep(0.5)
+                if task.done():
+                    print("late")
+
+        self.run(main())
+
+    def grouping(self) -> None:
+        async def main() -> None:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(block())
+                tasks.create_task(asyncio.sleep(1000))
 
         self.run(main())
 

@@ -40,6 +40,11 @@ func TestFreeThreaded_CancelEndsEveryKindOfWaiting(t *testing.T) {
 	eachFreeThreaded(t, cancelEveryWait)
 }
 
+func TestFreeThreaded_CancelEndsEventLoops(t *testing.T) {
+	t.Parallel()
+	eachFreeThreaded(t, cancelLoops)
+}
+
 func TestFreeThreaded_CancelRunsTheCleanUpOfALoop(t *testing.T) {
 	t.Parallel()
 	eachFreeThreaded(t, cancelTurns)

@@ -1,4 +1,4 @@
-"""Canceling synchronous predictions that run an event loop or greenlets on the main thread.
+"""Canceling synchronous predictions that run an event loop or greenlets.
 
 A loop drops exceptions that are raised in its own code and in its callbacks, and a greenlet ends by
 one alone. So the tasks of the loop, also of trio's, are canceled, and the exception is raised in
@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import sys
 from errno import EINTR
+
+import _px
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,6 +58,42 @@ class Diverter:
         if main is current:
             return None
         return self._throw(main, again)
+
+    def divert_thread(self, frame: FrameType, id: int) -> type[BaseException] | None:
+        """Return what to raise in the thread of a slot whose frame is given; None: the usual one.
+
+        If a callback or task of asyncio's loop runs there, the loop then ends the others.
+        """
+        loop = _loop_of(frame)
+        if loop is None:
+            return None
+        import asyncio
+
+        running = asyncio.current_task(loop)
+        loop.call_soon_threadsafe(self._end_loop, loop, running, id)
+        return self._both()
+
+    def _end_loop(self, loop: Any, first: asyncio.Task[Any] | None, id: int) -> None:
+        """Cancel the tasks of this thread's loop, after the one that was interrupted."""
+        import asyncio
+
+        if _px.running() != id:
+            return  # the loop is used again, by another prediction
+
+        def cancel(tasks: set[asyncio.Task[Any]]) -> None:
+            for task in tasks - {first}:
+                task.add_done_callback(self._pass_on)
+                task.cancel()
+
+        tasks = asyncio.all_tasks(loop)
+        if first is None:
+            cancel(tasks)
+        elif first.done():
+            self._pass_on(first)
+            cancel(tasks)
+        else:  # it cleans up
+            first.add_done_callback(self._pass_on)
+            first.add_done_callback(lambda _: cancel(tasks))
 
     def _cancel_tasks(self, loop: asyncio.AbstractEventLoop, again: bool) -> Any:
         import asyncio
@@ -136,6 +174,16 @@ def _cancel_trio(trio: Any) -> bool | None:
 
     token.run_sync_soon(cancel, idempotent=True)
     return True
+
+
+def _loop_of(frame: FrameType | None) -> Any:
+    """Return asyncio's loop that runs a callback in a frame or one of its callers, or None."""
+    events: Any = sys.modules.get("asyncio.events")
+    while events is not None and frame is not None:
+        if frame.f_code is events.Handle._run.__code__:
+            return frame.f_locals["self"]._loop
+        frame = frame.f_back
+    return None
 
 
 def _is_of(frame: FrameType | None, package: str) -> bool:
