@@ -2,7 +2,6 @@
 
 const MAX_LINK = 30_000; // characters: longer links break in other programs
 
-// sharedLink is null if the inputs are too long for a link.
 function sharedLink() {
   const shared = {};
   for (const field of fields) {
@@ -11,12 +10,12 @@ function sharedLink() {
     if (text !== undefined) shared[field.name] = text;
   }
   const all = JSON.stringify({ ...(isTraining() ? { kind: "trainings" } : {}), input: shared });
-  return all.length > MAX_LINK ? null : new URL("#" + encodeBase64(all), location.href).href;
+  return new URL("#" + encodeBase64(all), location.href).href;
 }
 
 const hasLocalFile = (value) => value instanceof LocalFile || (typeof value === "string" && isDataURL(value)) || (Array.isArray(value) && value.some(hasLocalFile));
 
-const encodeBase64 = (text) => btoa(String.fromCodePoint(...new TextEncoder().encode(text))).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+const encodeBase64 = (text) => btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCodePoint(byte)).join("")).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 
 const decodeBase64 = (text) => new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0)));
 
@@ -27,7 +26,7 @@ async function share() {
     button.textContent = $("announced").textContent = word;
     setTimeout(() => (button.textContent = "Share"), 2500);
   };
-  if (!link || link.length > MAX_LINK) return say("Too long for a link");
+  if (link.length > MAX_LINK) return say("Too long for a link");
   window.history.replaceState(null, "", link);
   try {
     await navigator.clipboard.writeText(link);
