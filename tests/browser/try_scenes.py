@@ -388,6 +388,9 @@ def told(look: Look) -> None:
     look.page.reload()
     look.page.get_by_role("button", name="saved one").first.click()
     expect(look.input("prompt")).to_have_value("a fox")
+    look.page.route("**/docs/about", lambda route: route.fulfill(body="<html>"))  # as a proxy may answer
+    look.page.reload()
+    expect(look.input("prompt")).to_be_visible()
 
 
 def led(look: Look) -> None:

@@ -4,9 +4,9 @@ const about = { readme: "", examples: [] };
 
 async function loadAbout() {
   if ($("read").dataset.asked !== "true") return; // a gateway has no folder
-  const response = await request("/docs/about").catch(() => null);
-  if (!response?.ok) return;
-  Object.assign(about, await response.json());
+  const found = await request("/docs/about").then((response) => (response.ok ? response.json() : null)).catch(() => null);
+  if (!found) return; // the form works without it
+  Object.assign(about, found);
   $("read").hidden = !about.readme;
   if (about.logo) {
     $("logo").src = about.logo;
