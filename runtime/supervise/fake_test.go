@@ -54,6 +54,7 @@ func fakeWorker(mode string) int {
 	case "lacks":
 		fmt.Fprintln(os.Stderr, "runtime/cgo: pthread_create failed: Resource temporarily unavailable")
 		_ = unix.Kill(os.Getpid(), unix.SIGABRT)
+		_ = unix.Pause() // the signal ends the process in another thread, at any time
 	case "garbage":
 		_, _ = unix.Write(ControlFD, []byte(strings.Repeat("rubbish ", 10)))
 		return untilClosed(control)
