@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"pinion/runtime/files"
+
 	"github.com/valyala/fasthttp"
 )
 
@@ -23,20 +25,11 @@ const (
 
 // logoType returns the media type of a picture that browsers show as a logo, by its extension, or "" if it is none.
 func logoType(name string) string {
-	switch strings.ToLower(filepath.Ext(name)) {
-	case ".png":
-		return "image/png"
-	case ".jpg", ".jpeg":
-		return "image/jpeg"
-	case ".svg":
-		return "image/svg+xml"
-	case ".webp":
-		return "image/webp"
-	case ".gif":
-		return "image/gif"
-	default:
-		return ""
+	kind := files.MediaType(filepath.Ext(name))
+	if slices.Contains([]string{"image/png", "image/jpeg", "image/svg+xml", "image/webp", "image/gif"}, kind) {
+		return kind
 	}
+	return ""
 }
 
 // about is what the model's folder tells of the model beside its code. It is read at each request: an edited README

@@ -158,10 +158,6 @@ var (
 	modes = [...]string{predict.Sync: "sync", predict.Async: "async", predict.Stream: "stream"}
 )
 
-func overviewOf(o predict.Overview) overview {
-	return overview{rows(o.InFlight), rows(o.Ended), rows(o.Failed)}
-}
-
 func rows(of []predict.Summary) []prediction {
 	out := make([]prediction, len(of))
 	for i := range of {

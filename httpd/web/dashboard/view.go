@@ -94,7 +94,8 @@ func (v *View) sample(now time.Time) {
 // read reads what is not in the history. Called with the lock held, which no other package knows of.
 func (v *View) read() (state, predictions []byte) {
 	state, _ = json.Marshal(v.o.State())
-	predictions, _ = json.Marshal(overviewOf(v.o.Overview(shownPredictions)))
+	o := v.o.Overview(shownPredictions)
+	predictions, _ = json.Marshal(overview{rows(o.InFlight), rows(o.Ended), rows(o.Failed)})
 	return state, predictions
 }
 
