@@ -69,7 +69,7 @@ func child(text string) int {
 		err := Start(Options{Library: c.Library})
 		a.Again, a.IsStarted = say(err), errors.Is(err, ErrStarted)
 	}
-	report, err := ReadReport()
+	report, err := readJSON()
 	a.Report, a.Wait = report, say(err)
 	a.HasFunc = ReportFunc() != nil
 	if err := json.NewEncoder(os.Stdout).Encode(a); err != nil {
@@ -190,7 +190,7 @@ func TestCuda_BadOptions(t *testing.T) {
 	} {
 		assert.ErrorIs(t, name, Start(o), ErrOptions)
 	}
-	if report, err := ReadReport(); err != nil || report.State != Off {
+	if report, err := readJSON(); err != nil || report.State != Off {
 		t.Errorf("got %+v, %v, want State off", report, err)
 	}
 }
