@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"net/http"
@@ -79,4 +80,15 @@ func (b Backoff) After(tries int, err error) time.Duration {
 		wait = max(wait, status.RetryAfter)
 	}
 	return min(wait, b.Most)
+}
+
+// Sleep returns after d, at a token of wake, or when ctx ends.
+func Sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-wake:
+	case <-ctx.Done():
+	}
 }

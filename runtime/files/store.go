@@ -81,7 +81,7 @@ type Store struct {
 	backoff egress.Backoff  // of uploads
 	ctx     context.Context // ends with Close
 	cancel  context.CancelCauseFunc
-	sleep   func(ctx context.Context, d time.Duration) // tests replace it
+	sleep   func(ctx context.Context, d time.Duration, wake <-chan struct{}) // tests replace it
 
 	folderMu sync.Mutex // guards folder, and is held while one is made
 	folder   *folder
@@ -108,7 +108,7 @@ func New(o Options) (*Store, error) {
 	}
 	s := &Store{
 		options: o, folder: f, client: newClient(o, o.DenyPrivate), uploads: newClient(o, o.DenyPrivateUploads),
-		backoff: egress.Backoff{First: o.Backoff, Most: o.MaxBackoff}, sleep: sleep,
+		backoff: egress.Backoff{First: o.Backoff, Most: o.MaxBackoff}, sleep: egress.Sleep,
 	}
 	if s.trusted = s.uploads; o.DenyPrivateUploads {
 		s.trusted = newClient(o, false)

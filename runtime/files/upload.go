@@ -85,7 +85,7 @@ func (s *Store) upload(ctx context.Context, to Destination, name string,
 		}
 		if ctx.Err() == nil && tries <= s.options.Retries && temporary(err) {
 			s.options.Logger.Debug("upload will be tried again", "file", name, "to", redact(to.Prefix), "error", err)
-			s.sleep(ctx, s.backoff.After(tries, err))
+			s.sleep(ctx, s.backoff.After(tries, err), nil)
 			continue
 		}
 		if ctx.Err() != nil {
@@ -194,16 +194,6 @@ func foundAt(target *url.URL, location string) string {
 // temporary reports whether a retry may succeed after err.
 func temporary(err error) bool {
 	return egress.Temporary(err) && !errors.Is(err, ErrTimeout) && !errors.Is(err, ErrRedirects)
-}
-
-// sleep returns after d, or when ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 func endSpan(t *trace.Trace, span *trace.Span, err error) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/runtime/egress"
 	"pinion/tests/assert"
 )
 
@@ -77,9 +78,9 @@ func TestUpload_Canceled(t *testing.T) {
 		"/f.txt": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
 	})
 	ctx, cancel = context.WithCancelCause(t.Context())
-	s.sleep = func(ctx context.Context, _ time.Duration) {
+	s.sleep = func(ctx context.Context, _ time.Duration, _ <-chan struct{}) {
 		cancel(reason)
-		sleep(ctx, time.Hour)
+		egress.Sleep(ctx, time.Hour, nil)
 	}
 	if _, err := s.Upload(ctx, Destination{Prefix: broken.URL}, writeFile(t, "f.txt", "c")); !errors.Is(err, reason) ||
 		len(broken.received()) != 1 {

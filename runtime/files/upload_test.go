@@ -74,7 +74,7 @@ func instant(s *Store) *[]time.Duration {
 	var mu sync.Mutex
 	var slept []time.Duration
 	s.backoff.Random = func() float64 { return 0 }
-	s.sleep = func(_ context.Context, d time.Duration) {
+	s.sleep = func(_ context.Context, d time.Duration, _ <-chan struct{}) {
 		mu.Lock()
 		slept = append(slept, d)
 		mu.Unlock()

@@ -117,7 +117,7 @@ type Sender struct {
 // New returns a sender.
 func New(o Options) *Sender {
 	o = o.withDefaults()
-	s := &Sender{o: o, backoff: egress.Backoff{First: o.Backoff, Most: o.MaxBackoff}, now: time.Now, sleep: sleep}
+	s := &Sender{o: o, backoff: egress.Backoff{First: o.Backoff, Most: o.MaxBackoff}, now: time.Now, sleep: egress.Sleep}
 	s.client = egress.New(egress.Options{
 		UserAgent: o.UserAgent, MaxRedirects: o.MaxRedirects, DenyPrivate: o.DenyPrivate, ConnectTimeout: 10 * time.Second,
 		// Most events are tried once, so they must not meet a connection that the receiver is about to close. Servers keep
@@ -259,15 +259,4 @@ func (s *Sender) unreserveRetry(size int64) {
 	s.retries--
 	s.retryBytes -= size
 	s.mu.Unlock()
-}
-
-// sleep returns after d, at a token of wake, or when ctx ends.
-func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-wake:
-	case <-ctx.Done():
-	}
 }
