@@ -12,6 +12,7 @@ import (
 	"pinion/httpd/transport"
 	"pinion/runtime/connlimit"
 	"pinion/runtime/memory"
+	"pinion/runtime/metrics"
 	"pinion/runtime/trace"
 )
 
@@ -90,7 +91,7 @@ type Options struct {
 
 	// OnGeneration receives each ended request of another protocol to a generative model. It must not block. Default:
 	// none.
-	OnGeneration func(protocol.Generation)
+	OnGeneration func(metrics.Generation)
 
 	// Tracer traces predictions, trainings and cancels; nil means nothing is traced.
 	Tracer *trace.Tracer

@@ -10,6 +10,7 @@ import (
 	"pinion/httpd/protocol"
 	"pinion/httpd/transport"
 	"pinion/runtime/memory"
+	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
 	"pinion/runtime/trace"
@@ -27,7 +28,7 @@ func (p *protocols) Charge(ctx *fasthttp.RequestCtx, bytes int64) *protocol.Erro
 }
 
 // OnGeneration implements protocol.Host.
-func (p *protocols) OnGeneration() func(protocol.Generation) { return p.opt.OnGeneration }
+func (p *protocols) OnGeneration() func(metrics.Generation) { return p.opt.OnGeneration }
 
 // Trace implements protocol.Host.
 func (p *protocols) Trace(ctx *fasthttp.RequestCtx) (*trace.Trace, bool) {

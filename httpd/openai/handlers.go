@@ -9,6 +9,7 @@ import (
 
 	"pinion/httpd/instances"
 	"pinion/httpd/protocol"
+	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
 )
 
@@ -89,7 +90,7 @@ type request struct {
 	head     Head
 	dialog   Dialog // of a dialect; nil means it is a request of its endpoint
 	began    time.Time
-	observe  func(protocol.Generation) // nil means not wanted
+	observe  func(metrics.Generation) // nil means not wanted
 }
 
 // respond answers a request. An error means that nothing is written yet.
@@ -315,7 +316,7 @@ func (q *request) reportStream(status int, items int64, first time.Time, tokens 
 		return
 	}
 	now := time.Now()
-	g := protocol.Generation{
+	g := metrics.Generation{
 		Operation: q.Endpoint.Operation(), Model: q.model.Name, Status: status,
 		Took: now.Sub(q.began),
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/transport"
+	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 	"pinion/runtime/trace"
@@ -98,7 +99,7 @@ type Host interface {
 	// MayControl reports whether the client may load and unload models.
 	MayControl(ctx *fasthttp.RequestCtx) bool
 	// OnGeneration returns what Exchange.OnGeneration does.
-	OnGeneration() func(Generation)
+	OnGeneration() func(metrics.Generation)
 }
 
 // Renderer writes a stream in a protocol's form. Its methods append to dst.
@@ -323,3 +324,7 @@ func (e *Error) RetryAfterSeconds() int {
 	}
 	return int((e.RetryAfter + 999_999_999) / 1_000_000_000)
 }
+
+// OnGeneration returns the function that a protocol calls at the end of a generation, or nil if it is not wanted. It is
+// called once, by any goroutine, also after the exchange.
+func (x *Exchange) OnGeneration() func(metrics.Generation) { return x.host.OnGeneration() }

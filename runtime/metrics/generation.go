@@ -11,7 +11,7 @@ import (
 type Generation struct {
 	Operation string // gen_ai.operation.name
 	Model     string // gen_ai.request.model
-	Status    int    // HTTP status
+	Status    int    // HTTP status; of a stream that failed after its beginning, that of its error
 	Took      time.Duration
 	// FirstToken is the time to the first token, and PerToken that between two; 0 means not known.
 	FirstToken, PerToken time.Duration

@@ -42,7 +42,7 @@ func (f *Server) makeHTTP() error {
 		MaxBody: s.MaxBody, Logger: f.log, CogVersion: version.Cog, ModelName: f.title(),
 		CORSOrigins: s.Exposure.CORSOrigins, AllowedHosts: s.Exposure.AllowedHosts,
 		Docs: f.rootPage(), DocsData: f.rootPageData(), Dashboard: f.rootDashboard(false),
-		Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, OnGeneration: f.recordGeneration,
+		Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, OnGeneration: f.metrics.Generation,
 		Tracer: f.telemetry.Tracer(), Reload: f.reloader(f.first),
 		Tokens: f.auth.Tokens(), Public: public, Help: helpPages(),
 		AccessLines: lines, AccessProbes: probes, AccessText: s.Log.Console(), Memory: f.budget,

@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	"pinion/cmd/internal/version"
-	"pinion/httpd/protocol"
 	"pinion/runtime/gpu/nvml"
 	"pinion/runtime/metrics"
 	"pinion/runtime/supervise"
@@ -134,12 +133,4 @@ func exitCauses() (causes []string) {
 		causes = append(causes, string(c))
 	}
 	return causes
-}
-
-// recordGeneration records a request to a generative model.
-func (f *Server) recordGeneration(g protocol.Generation) {
-	f.metrics.Generation(metrics.Generation{
-		Operation: g.Operation, Model: g.Model, Status: g.Status, Took: g.Took, FirstToken: g.FirstToken,
-		PerToken: g.PerToken,
-	})
 }
