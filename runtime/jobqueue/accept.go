@@ -76,8 +76,7 @@ func (m *Member) accept(s request.Submission, to replyTo) (request.Accepted, err
 	ctx, cancel := store.WithIdleTimeout(natsTimeout, len(s.Body))
 	defer cancel()
 	_, err = q.Accept(ctx, m.job(&s, class, to), m.encode(&rec), req.Idempotent)
-	var used *store.InUseError
-	if errors.As(err, &used) && req.Idempotent {
+	if used, ok := errors.AsType[*store.InUseError](err); ok && req.Idempotent {
 		switch {
 		case predictKind(used.State.Kind) != req.Kind:
 			used.State.Release()

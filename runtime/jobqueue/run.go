@@ -97,8 +97,7 @@ func (m *Member) create(c *store.Claim, slot Slot) (*predict.Prediction, error) 
 
 // refused returns what becomes of a job that this server did not begin.
 func (m *Member) refused(c *store.Claim, err error) (store.Status, []byte) {
-	var invalid *predict.ValidationError
-	if errors.As(err, &invalid) {
+	if _, ok := errors.AsType[*predict.ValidationError](err); ok {
 		return store.Failed, m.RenderEnded(&c.Job, &c.State, store.Failed, err.Error())
 	}
 	var notReady *predict.NotReadyError

@@ -94,8 +94,7 @@ func refusal(err error) string {
 }
 
 func unavailable(err error) string {
-	var none *predict.NotReadyError
-	if errors.As(err, &none) {
+	if _, ok := errors.AsType[*predict.NotReadyError](err); ok {
 		return predict.ReasonUnavailable
 	}
 	return ""

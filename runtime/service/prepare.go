@@ -59,8 +59,7 @@ func (x *execution) warnUnknownKeys(id string, input *schema.Schema, req *predic
 	x.service.o.Logger.Warn("unknown keys beside input are ignored", attrs...)
 	warnings := input.UnknownKeys(req.UnknownKeys)
 	x.prepared.Warnings = append(x.prepared.Warnings, warnings...)
-	var invalid *predict.ValidationError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*predict.ValidationError](err); ok {
 		invalid.Warnings = append(invalid.Warnings, warnings...)
 	}
 	return err

@@ -31,18 +31,12 @@ func (a *asker) read(document []byte) ([]byte, error) {
 	return a.Input.Read(f, os.Stdin)
 }
 
-func (a *asker) verb() string {
+// words are the noun and the verb for what is made.
+func (a *asker) words() (noun, verb string) {
 	if a.Train {
-		return "training"
+		return "Training", "training"
 	}
-	return "predicting"
-}
-
-func (a *asker) noun() string {
-	if a.Train {
-		return "Training"
-	}
-	return "Prediction"
+	return "Prediction", "predicting"
 }
 
 // isLive reports whether tokens are to appear as they come.
@@ -67,13 +61,14 @@ func (a *asker) report(got oneshot.Answer, live *terminal.Tokens) error {
 	if err != nil {
 		return err
 	}
+	noun, _ := a.words()
 	switch {
 	case got.Status == predict.Succeeded.String():
 		return nil
 	case got.Interrupted:
-		fmt.Fprintln(os.Stderr, a.noun()+" canceled")
+		fmt.Fprintln(os.Stderr, noun+" canceled")
 		return process.ExitWith(process.ExitInterrupted)
 	}
-	fmt.Fprintf(os.Stderr, "%s failed with status %q: %s\n", a.noun(), got.Status, got.Error)
+	fmt.Fprintf(os.Stderr, "%s failed with status %q: %s\n", noun, got.Status, got.Error)
 	return process.ExitWith(process.ExitFailure)
 }

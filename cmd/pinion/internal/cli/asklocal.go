@@ -55,7 +55,8 @@ func (a *asker) with(r *oneshot.Runner, input []byte) error {
 		r.Close(true)
 		return err
 	}
-	a.Screen.Show(a.verb())
+	_, verb := a.words()
+	a.Screen.Show(verb)
 	req := predict.Request{Input: input}
 	if a.Train {
 		req.Kind = predict.KindTraining

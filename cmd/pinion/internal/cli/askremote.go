@@ -25,7 +25,8 @@ func (a *asker) Remotely(client *oneshot.Client) error {
 	}
 	logs := terminal.NewLines(a.Screen)
 	live := terminal.NewTokens(a.Screen, os.Stdout)
-	a.Screen.Show(a.verb())
+	_, verb := a.words()
+	a.Screen.Show(verb)
 	got, err := client.Predict(oneshot.Prediction{
 		Path: plural + predict.NewID(time.Now()), Input: input,
 		Stream: a.isLive() && !a.Train && streams(document), Item: live.Add,

@@ -119,8 +119,7 @@ func (c *jobsCommand) run(f func(ctx context.Context, cmd *cobra.Command, args [
 
 // withNearest adds the nearest known name to the error of a model without a queue.
 func withNearest(err error) error {
-	var none *store.NoQueueError
-	if errors.As(err, &none) {
+	if none, ok := errors.AsType[*store.NoQueueError](err); ok {
 		return fmt.Errorf("%w%s", err, nearest.Hint(none.Model, none.Known))
 	}
 	return err

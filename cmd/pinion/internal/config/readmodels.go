@@ -249,8 +249,7 @@ func readModel(given *pflag.FlagSet, m FileModel, value func(FileKey) string) (N
 		}
 	}
 	err = n.find(f, m.Dir)
-	var place *locate.Error
-	if errors.As(err, &place) && lines["python"] > 0 {
+	if _, ok := errors.AsType[*locate.Error](err); ok && lines["python"] > 0 {
 		return n, at(lines["python"], err)
 	}
 	return n, at(m.Line, err)

@@ -61,19 +61,16 @@ func isOldBool(text string) bool {
 	return slices.Contains([]string{"y", "yes", "on", "n", "no", "off"}, strings.ToLower(text))
 }
 
-// wanted names the kinds for a message.
+// wanted names the kinds for a message. Where a text may stand, numbers and booleans of YAML are texts too.
 func (f *valueForm) wanted() string {
 	var words []string
 	for _, kind := range f.kinds {
-		if !f.isText() || kind != usertext.Number && kind != usertext.Bool {
+		if f.kinds[0] != usertext.Text || kind != usertext.Number && kind != usertext.Bool {
 			words = append(words, kind.String())
 		}
 	}
 	return strings.Join(words, " or ")
 }
-
-// isText reports whether a text may stand there; words that are numbers or booleans in YAML count as texts too.
-func (f *valueForm) isText() bool { return f.kinds[0] == usertext.Text }
 
 // cogForm returns what a cog.yaml may hold: what Cog knows, in this version or an older one, and what we know.
 func cogForm() *valueForm {

@@ -155,7 +155,7 @@ func (c *comparison) schema(what, path string, stored, made any, depth int) {
 				stored = other
 			}
 			c.only(fmt.Sprintf("%s of %s (%s)", key, what, shown(stored)), inStored)
-		case !sameValue(stored, other):
+		case !reflect.DeepEqual(withFloats(stored), withFloats(other)):
 			c.found = append(c.found, fmt.Sprintf("%s of %s is %s in the file and %s in the source", key, what, shown(stored),
 				shown(other)))
 		}
@@ -171,12 +171,7 @@ func sameLength(a, b any) bool {
 	return ok && is && len(before) == len(other)
 }
 
-// sameValue compares JSON values, numbers by their value: 1 is 1.0.
-func sameValue(a, b any) bool {
-	return reflect.DeepEqual(withFloats(a), withFloats(b))
-}
-
-// withFloats returns a JSON value whose numbers can be compared.
+// withFloats returns a JSON value whose numbers can be compared: 1 is 1.0.
 func withFloats(value any) any {
 	switch v := value.(type) {
 	case json.Number:

@@ -74,8 +74,7 @@ func Output(program *exec.Cmd, limit time.Duration) ([]byte, error) {
 
 // exitReason names the signal that killed a contained program.
 func exitReason(err error) error {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() > signalCode {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() > signalCode {
 		return fmt.Errorf("it died of a signal: %s", unix.SignalName(syscall.Signal(exit.ExitCode()-signalCode)))
 	}
 	return err

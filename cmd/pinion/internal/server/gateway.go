@@ -71,8 +71,7 @@ func RunGateway(s *config.Gateway) error {
 	if err == nil {
 		err = g.run()
 	}
-	var other *store.MismatchError
-	if errors.As(err, &other) {
+	if _, ok := errors.AsType[*store.MismatchError](err); ok {
 		return process.Misused(err)
 	}
 	return process.Failed(err)

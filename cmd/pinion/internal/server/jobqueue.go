@@ -63,8 +63,7 @@ func (m *servedModel) joinQueue() error {
 		if f.several {
 			err = fmt.Errorf("model %s: %w", m.Name, err)
 		}
-		var other *store.MismatchError
-		if errors.As(err, &other) {
+		if _, ok := errors.AsType[*store.MismatchError](err); ok {
 			return process.Misused(err)
 		}
 		return err

@@ -127,8 +127,7 @@ func (s *shadow) run(p *predict.Prediction) {
 // compareRefusal counts an input that the mirror refuses and the other version does not.
 func (s *shadow) compareRefusal(p *predict.Prediction, err error) {
 	<-p.Done()
-	var invalid *predict.ValidationError
-	if errors.As(err, &invalid) {
+	if _, ok := errors.AsType[*predict.ValidationError](err); ok {
 		s.to.mirrored.different.Add(1)
 		s.to.Log.Warn("the mirror refused a request that was served", "error", err)
 		return

@@ -63,8 +63,7 @@ func IsUTF8(name string) bool {
 
 // Reason returns an error of Read without the name of the file, for messages that have it.
 func Reason(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err
 	}
 	return err
