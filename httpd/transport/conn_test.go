@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"pinion/runtime/connlimit"
-	"pinion/runtime/moves/movestest"
 	"pinion/tests/assert"
 
 	"github.com/valyala/fasthttp"
@@ -24,7 +23,7 @@ func TestConn_Moves(t *testing.T) {
 		{connActive, connIdle}: true, {connActive, connLingering}: true, {connActive, connClosed}: true,
 		{connLingering, connClosed}: true,
 	}
-	movestest.Walk(t, connPhases, legal, func(from, to connPhase) (bool, connPhase) {
+	assert.Moves(t, connPhases, legal, func(from, to connPhase) (bool, connPhase) {
 		c := &Conn{}
 		c.phase.Store(uint32(from))
 		return c.move(to), connPhase(c.phase.Load())

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"pinion/runtime/memory"
-	"pinion/runtime/moves/movestest"
 	"pinion/tests/assert"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +22,7 @@ func TestWatch_Moves(t *testing.T) {
 		{watchArmed, watchIdle}: true, {watchArmed, watchFiring}: true, {watchFiring, watchFired}: true,
 		{watchFired, watchIdle}: true,
 	}
-	movestest.Walk(t, watchPhases, legal, func(from, to watchPhase) (bool, watchPhase) {
+	assert.Moves(t, watchPhases, legal, func(from, to watchPhase) (bool, watchPhase) {
 		w := Watch{phase: from}
 		return w.move(to), w.phase
 	})

@@ -3,7 +3,6 @@ package predict
 import (
 	"testing"
 
-	"pinion/runtime/moves/movestest"
 	"pinion/tests/assert"
 )
 
@@ -15,11 +14,11 @@ func TestStatus_Moves(t *testing.T) {
 		{Starting, Succeeded}:  true, {Starting, Failed}: true, {Starting, Canceled}: true,
 		{Processing, Succeeded}: true, {Processing, Failed}: true, {Processing, Canceled}: true,
 	}
-	movestest.Walk(t, statuses, legal, func(from, to Status) (bool, Status) {
+	assert.Moves(t, statuses, legal, func(from, to Status) (bool, Status) {
 		at := from
 		return at.move(to), at
 	})
-	movestest.Walk(t, statuses, legal, func(from, to Status) (moved bool, now Status) {
+	assert.Moves(t, statuses, legal, func(from, to Status) (moved bool, now Status) {
 		p := New("a", &Request{}, epoch, nil, Options{})
 		p.record.Status = from
 		switch to {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"pinion/runtime/moves/movestest"
 	"pinion/tests/assert"
 )
 
@@ -21,7 +20,7 @@ func TestState_Moves(t *testing.T) {
 		{Ready, Draining}: true, {Ready, Exited}: true,
 		{Draining, Exited}: true,
 	}
-	movestest.Walk(t, states, legal, func(from, to State) (changed bool, now State) {
+	assert.Moves(t, states, legal, func(from, to State) (changed bool, now State) {
 		log := &journal{}
 		w := newWorker(New(Options{Logger: slog.New(log), Hooks: Hooks{OnChange: func() {}}}), false)
 		w.status.State = from

@@ -3,7 +3,7 @@ package ventu
 import (
 	"testing"
 
-	"pinion/runtime/moves/movestest"
+	"pinion/tests/assert"
 )
 
 // TestStates_JobMoves walks every pair of phases.
@@ -11,7 +11,7 @@ func TestStates_JobMoves(t *testing.T) {
 	legal := map[[2]jobPhase]bool{
 		{jobWaiting, jobSent}: true, {jobWaiting, jobEnded}: true, {jobSent, jobWaiting}: true, {jobSent, jobEnded}: true,
 	}
-	movestest.Walk(t, jobPhases, legal, func(from, to jobPhase) (bool, jobPhase) {
+	assert.Moves(t, jobPhases, legal, func(from, to jobPhase) (bool, jobPhase) {
 		j := Job{phase: from}
 		return j.move(to), j.phase
 	})
@@ -25,7 +25,7 @@ func TestStates_WorkerMoves(t *testing.T) {
 		{workerFresh, workerSuspended}: true, {workerBusy, workerSuspended}: true, {workerSuspended, workerIdle}: true,
 		{workerSuspended, workerDisconnected}: true,
 	}
-	movestest.Walk(t, workerPhases, legal, func(from, to workerPhase) (bool, workerPhase) {
+	assert.Moves(t, workerPhases, legal, func(from, to workerPhase) (bool, workerPhase) {
 		w := worker{phase: from}
 		return w.move(to), w.phase
 	})

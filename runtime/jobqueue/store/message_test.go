@@ -11,7 +11,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"pinion/runtime/moves/movestest"
 	"pinion/runtime/trace"
 	"pinion/tests/assert"
 )
@@ -160,7 +159,7 @@ func TestMessage_MovesOfState(t *testing.T) {
 		{Processing, Failed}: true, {Processing, Canceled}: true,
 	}
 	all := []Status{Starting, Processing, Succeeded, Failed, Canceled, "paused"}
-	movestest.WalkAll(t, all, legal, func(from, to Status) (bool, Status) {
+	assert.AllMoves(t, all, legal, func(from, to Status) (bool, Status) {
 		if statusMoves.Allows(from, to) {
 			return true, to
 		}

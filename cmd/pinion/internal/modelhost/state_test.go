@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"pinion/runtime/moves/movestest"
 	"pinion/tests/assert"
 )
 
@@ -19,7 +18,7 @@ func TestState_Moves(t *testing.T) {
 		{Defunct, Ready}: true, {Defunct, Failed}: true, {Defunct, Unloading}: true,
 	}
 	m := newRig(t, nil).add("m", "echo", nil)
-	movestest.Walk(t, states, legal, func(from, to State) (bool, State) {
+	assert.Moves(t, states, legal, func(from, to State) (bool, State) {
 		l := newLifecycle(m)
 		l.state = from
 		return l.move(to, ""), l.state

@@ -1,20 +1,20 @@
-package movestest
+package assert
 
 import "testing"
 
-// Walk tries every pair of states, with one beyond the last, which has no moves. move brings a machine to from, moves
+// Moves tries every pair of states, with one beyond the last, which has no moves. move brings a machine to from, moves
 // it to to, and returns what came of that.
-func Walk[S ~uint8 | ~uint32](t *testing.T, states S, legal map[[2]S]bool, move func(from, to S) (moved bool, now S)) {
+func Moves[S ~uint8 | ~uint32](t testing.TB, states S, legal map[[2]S]bool, move func(from, to S) (moved bool, now S)) {
 	t.Helper()
 	var all []S
 	for s := S(0); s <= states; s++ {
 		all = append(all, s)
 	}
-	WalkAll(t, all, legal, move)
+	AllMoves(t, all, legal, move)
 }
 
-// WalkAll is Walk for states that are not numbered.
-func WalkAll[S comparable](t *testing.T, states []S, legal map[[2]S]bool, move func(from, to S) (moved bool, now S)) {
+// AllMoves is Moves for states that are not numbered.
+func AllMoves[S comparable](t testing.TB, states []S, legal map[[2]S]bool, move func(from, to S) (moved bool, now S)) {
 	t.Helper()
 	for _, from := range states {
 		for _, to := range states {
