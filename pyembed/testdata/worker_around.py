@@ -229,11 +229,11 @@ def test_metrics(worker):
     assert [m.get("after") for m in result.metrics] == [1, None]
     assert [m.get("run") for m in result.metrics] == [2, 2]
     id = worker.hold({"n": 5, "how": "pre metric"}, flags=EVENTS)
-    found = [worker.slots[0].frame() for _ in range(2)]
-    assert [(f.kind, f.id) for f in found] == [(METRIC, id), (PREPARED, id)]
-    assert found[0].value == {"name": "before", "value": 5, "mode": "replace"}
+    found = [worker.slots[0].frame() for _ in range(3)]
+    assert [(f.kind, f.id) for f in found] == [(STARTED, id), (METRIC, id), (PREPARED, id)]
+    assert found[1].value == {"name": "before", "value": 5, "mode": "replace"}
     result = Result(worker, [id], worker.send_batch([id]))
-    assert [f.kind for f in result.frames] == [STARTED, BATCH_DONE, SUCCEEDED]
+    assert [f.kind for f in result.frames] == [BATCH_DONE, SUCCEEDED]
     assert list(result.metrics[0]) == ["predict_time", "batch_size", "before"]
 
 

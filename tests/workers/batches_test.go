@@ -267,6 +267,10 @@ func TestBatches_Stages(t *testing.T) {
 		assert.False(t, strings.Contains(refused.Logs, "During handling of the above exception"),
 			"the traceback has an exception that the model did not raise, want the model's alone:\n%s", refused.Logs)
 		delete(answers, "refuse")
+		harness.Eventually(t, "a to be processing while its batch waits", func() bool {
+			a := s.Do("GET", "/predictions/item-0", nil)
+			return a.Status == "processing" && a.Logs == "before a\n"
+		})
 		open()
 		harness.Receive(t, gate)
 		received := receiveAll(t, answers)

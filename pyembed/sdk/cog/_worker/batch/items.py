@@ -111,7 +111,8 @@ class Batch:
             return
         _px.watch(self.id)
         for item in observers:
-            _px.emit_item(item.slot, item.id, STARTED, None)
+            if item.scope is None:  # else it started with its preprocess
+                _px.emit_item(item.slot, item.id, STARTED, None)
 
         def hook(name: str, value: Any, mode: str) -> None:
             for item in observers:

@@ -11,6 +11,7 @@ import _px
 from .. import primitives
 from ..logs.router import Router
 from ..scope import Scope, within
+from ..serve.wire import STARTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ class Stages:
         if not item.dropped:
             self._function.read(item)
             if item.error is None:
+                if item.observed and self._preprocess is not None:
+                    _px.emit_item(item.slot, item.id, STARTED, None)
                 item.inputs = self._call(item, self._preprocess, **item.inputs)
         if pending.prepared(item):
             item.answer(perf_counter_ns() - began, None)
