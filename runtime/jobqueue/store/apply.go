@@ -41,10 +41,9 @@ func (a *Admin) Apply(ctx context.Context, l Limits) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := a.q.names
 	var changes []Change
-	for _, name := range []string{n.jobs(), n.hooks(), n.dead(), n.states()} {
-		if err := a.applyStream(ctx, name, &l, &changes); err != nil {
+	for _, stream := range a.q.o.streams() {
+		if err := a.applyStream(ctx, stream.Name, &l, &changes); err != nil {
 			return changes, err
 		}
 	}
