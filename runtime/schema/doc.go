@@ -8,8 +8,9 @@
 // The error of an invalid input is a *predict.ValidationError in the words of the HTTP contract. Value problems come
 // first, sorted by field, then missing fields in the order of declaration. No message shows the value of a secret.
 //
-// It supports the keywords of OpenAPI and JSON Schema 2020-12 that the SDK or pydantic writes. Compile refuses the
-// others (not, if, contains, dependentRequired, unevaluatedItems, dynamic references). Numbers of any size compare
+// It supports the keywords of OpenAPI and JSON Schema 2020-12 that the SDK or pydantic writes. Compile leaves
+// out the others (not, if, contains, dependentRequired, unevaluatedItems, dynamic references) and what is invalid, and
+// names each part that is left out. All else is still checked: without a part a schema only accepts more. Numbers of any size compare
 // exactly, lengths count code points, and only the format uri is checked. Tests compare results and messages with a JSON Schema library. The library itself would
 // cost 7 ms at each start of the front and of every worker (it compiles its meta-schemas in init). It also builds
 // values, and its messages show secrets and not the client's spelling.

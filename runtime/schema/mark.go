@@ -2,8 +2,8 @@ package schema
 
 import "slices"
 
-// mark finishes the nodes that roots reach, and returns them: it sets hasURI and hasSecret of each. endless: a schema
-// contains itself without a member or item between, so no value could be checked.
+// mark finishes the nodes that roots reach, and returns them: it sets hasURI, hasSecret and hasLoose of each. endless: a
+// schema contains itself without a member or item between, so no value could be checked.
 func mark(roots []*node) (nodes []*node, endless bool) {
 	seen := map[*node]bool{}
 	var gather func(n *node)
@@ -27,13 +27,14 @@ func mark(roots []*node) (nodes []*node, endless bool) {
 	for changed := true; changed; {
 		changed = false
 		for _, n := range nodes {
-			uri, secret := n.hasURI || n.uri, n.hasSecret || n.secret
+			uri, secret, loose := n.hasURI || n.uri, n.hasSecret || n.secret, n.hasLoose || n.loose
 			for _, child := range n.children() {
 				uri = uri || child.hasURI
 				secret = secret || child.hasSecret
+				loose = loose || child.hasLoose
 			}
-			if uri != n.hasURI || secret != n.hasSecret {
-				n.hasURI, n.hasSecret = uri, secret
+			if uri != n.hasURI || secret != n.hasSecret || loose != n.hasLoose {
+				n.hasURI, n.hasSecret, n.hasLoose = uri, secret, loose
 				changed = true
 			}
 		}

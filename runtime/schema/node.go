@@ -32,7 +32,9 @@ type node struct {
 
 	rare *rare // keywords that the SDK never writes, or nil
 
-	hasURI, hasSecret bool // uri or secret, here or below
+	loose bool // a part of the schema was left out; see document.leaveOut
+
+	hasURI, hasSecret, hasLoose bool // uri, secret or loose, here or below
 }
 
 // property is a member that an object's schema names. Required ones come first: bit i of node.required is for
@@ -53,6 +55,16 @@ func (c compound) MarshalJSON() ([]byte, error) { return json.Marshal(c.value) }
 
 func newNode() *node {
 	return &node{minLength: -1, maxLength: -1, minItems: -1, maxItems: -1}
+}
+
+// clone returns a copy that a keyword compiled into n does not change.
+func (n *node) clone() node {
+	c := *n
+	if n.rare != nil {
+		r := *n.rare
+		c.rare = &r
+	}
+	return c
 }
 
 // types is a type keyword.

@@ -14,25 +14,33 @@ func (d *document) compileNamed(v any) ([]property, error) {
 	}
 	var list []property
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		n, err := d.compile(m[name])
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		list = append(list, property{name, n})
+		list = append(list, property{name, d.compileAt(name, m[name])})
 	}
 	return list, nil
 }
 
-// object compiles properties, required and additionalProperties, which belong together.
-func (d *document) object(n *node, m map[string]any) error {
-	required, err := stringList(m["required"])
+// required returns the names that m requires.
+func (d *document) required(n *node, m map[string]any) []string {
+	names, err := stringList(m["required"])
 	if err != nil {
-		return fmt.Errorf("required: %w", err)
+		d.enter("required")
+		d.leaveOut(n, err)
+		d.leave()
 	}
+	return names
+}
+
+// object compiles properties, required and, if closed, additionalProperties, which belong together.
+func (d *document) object(n *node, m map[string]any, closed bool) {
+	required := d.required(n, m)
 	if v, ok := m["properties"]; ok {
+		d.enter("properties")
+		var err error
 		if n.properties, err = d.compileNamed(v); err != nil {
-			return fmt.Errorf("properties/%w", err)
+			d.leaveOut(n, err)
+			closed = false
 		}
+		d.leave()
 	}
 	slices.SortStableFunc(n.properties, func(a, b property) int {
 		return place(required, a.name) - place(required, b.name)
@@ -46,16 +54,16 @@ func (d *document) object(n *node, m map[string]any) error {
 		k := n.makeRare()
 		k.required = append(k.required, name)
 	}
+	if !closed {
+		return
+	}
 	switch additional := m["additionalProperties"].(type) {
 	case nil:
 	case bool:
 		n.closed = !additional
 	default:
-		if n.additional, err = d.compile(additional); err != nil {
-			return fmt.Errorf("additionalProperties: %w", err)
-		}
+		n.additional = d.compileAt("additionalProperties", additional)
 	}
-	return nil
 }
 
 // place returns the index of s in list, or the length of list.

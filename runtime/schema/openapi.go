@@ -17,7 +17,13 @@ type document struct {
 	// modern means that the document is of OpenAPI 3.1, where keywords beside a $ref count. In 3.0 they are ignored.
 	modern bool
 	nodes  map[string]*node // compiled components
+
+	place     []string // of what is being compiled: a component and keywords below it
+	unchecked []string // what was left out, and why; at most maxUnchecked
 }
+
+// maxUnchecked bounds how many parts are named that are not checked.
+const maxUnchecked = 16
 
 const refPrefix = "#/components/schemas/"
 
@@ -56,59 +62,88 @@ func (d *document) reference(ref any) (*node, error) {
 	}
 	n := newNode()
 	d.nodes[name] = n
-	if err := d.fill(n, schema); err != nil {
-		return nil, fmt.Errorf("component %q: %w", name, err)
-	}
+	around := d.place
+	d.place = []string{name}
+	d.fill(n, schema)
+	d.place = around
 	return n, nil
 }
 
-func (d *document) compile(schema any) (*node, error) {
+func (d *document) compile(schema any) *node {
 	n := newNode()
-	return n, d.fill(n, schema)
+	d.fill(n, schema)
+	return n
 }
 
-func (d *document) compileAll(keyword string, v any) ([]*node, error) {
+// compileAt compiles the schema of that name or index below the place that is being compiled.
+func (d *document) compileAt(name string, schema any) *node {
+	d.enter(name)
+	defer d.leave()
+	return d.compile(schema)
+}
+
+func (d *document) enter(name string) { d.place = append(d.place, name) }
+
+func (d *document) leave() { d.place = d.place[:len(d.place)-1] }
+
+// leaveOut notes that a part of n's schema is not checked. Such a node accepts more than the schema says.
+func (d *document) leaveOut(n *node, err error) {
+	n.loose = true
+	if len(d.unchecked) < maxUnchecked {
+		d.unchecked = append(d.unchecked, strings.Join(d.place, "/")+": "+err.Error())
+	}
+}
+
+func (d *document) compileAll(v any) ([]*node, error) {
 	list, ok := v.([]any)
 	if !ok || len(list) == 0 {
-		return nil, fmt.Errorf("%s: not a list of schemas", keyword)
+		return nil, fmt.Errorf("%s is not a list of schemas", jsonText(v))
 	}
 	nodes := make([]*node, len(list))
 	for i, schema := range list {
-		var err error
-		if nodes[i], err = d.compile(schema); err != nil {
-			return nil, fmt.Errorf("%s/%d: %w", keyword, i, err)
-		}
+		nodes[i] = d.compileAt(strconv.Itoa(i), schema)
 	}
 	return nodes, nil
 }
 
-// fill compiles schema into n.
-func (d *document) fill(n *node, schema any) error {
+// fill compiles schema into n, without the keywords that cannot be used.
+func (d *document) fill(n *node, schema any) {
 	m, ok := schema.(map[string]any)
 	if !ok {
-		if schema == true {
-			return nil
+		if schema != true {
+			d.leaveOut(n, fmt.Errorf("%s is not a schema", jsonText(schema)))
 		}
-		return fmt.Errorf("%s is not a schema", jsonText(schema))
+		return
 	}
 	n.nullable = m["nullable"] == true
 	if ref, ok := m["$ref"]; ok {
 		target, err := d.reference(ref)
 		if err != nil {
-			return err
+			d.leaveOut(n, err)
+		} else {
+			n.allOf = append(n.allOf, target)
 		}
-		n.allOf = append(n.allOf, target)
 		if !d.modern {
-			return nil
+			return
 		}
 	}
-	// In a fixed order, so that a document with several errors always reports the same one.
-	for _, keyword := range slices.Sorted(maps.Keys(m)) {
+	closed := true
+	for _, keyword := range slices.Sorted(maps.Keys(m)) { // in a fixed order, for messages
+		before := n.clone()
+		d.enter(keyword)
 		if err := d.keyword(n, m, keyword); err != nil {
-			return fmt.Errorf("%s: %w", keyword, err)
+			*n = before
+			d.leaveOut(n, err)
+			switch keyword { // others are for what this one does not name, and would refuse what it allows
+			case "patternProperties":
+				closed = false
+			case "prefixItems":
+				n.items = nil
+			}
 		}
+		d.leave()
 	}
-	return d.object(n, m)
+	d.object(n, m, closed)
 }
 
 // keyword compiles one keyword of m into n.
@@ -151,16 +186,16 @@ func (d *document) keyword(n *node, m map[string]any, keyword string) (err error
 			return d.rareKeyword(n, "prefixItems", v)
 		}
 		if anything, ok := v.(map[string]any); !ok || len(anything) > 0 {
-			n.items, err = d.compile(v)
+			n.items = d.compile(v)
 		}
 	case "allOf":
 		var parts []*node
-		parts, err = d.compileAll(keyword, v)
+		parts, err = d.compileAll(v)
 		n.allOf = append(n.allOf, parts...)
 	case "anyOf":
 		branches, nullable := withoutNull(v)
 		n.nullable = n.nullable || nullable
-		n.anyOf, err = d.compileAll(keyword, branches)
+		n.anyOf, err = d.compileAll(branches)
 		if nullable && len(n.anyOf) == 1 { // a single branch: its messages are more specific
 			n.allOf, n.anyOf = append(n.allOf, n.anyOf...), nil
 		}

@@ -10,6 +10,8 @@ import (
 type Output struct {
 	whole *node
 	item  *node // an iterator's items; nil means not an iterator, or any items
+
+	unchecked []string
 }
 
 // outputField names the output in messages; its parts follow after a slash.
@@ -35,9 +37,8 @@ func (d *document) compileOutput(component string) (*Output, error) {
 		return nil, err
 	}
 	o := &Output{}
-	if o.whole, err = d.compile(m); err != nil {
-		return nil, err
-	}
+	o.whole = d.compileAt(component, m)
+	o.unchecked = d.unchecked
 	nodes, endless := mark([]*node{o.whole})
 	if endless {
 		return nil, fmt.Errorf("a schema contains itself")
@@ -50,6 +51,9 @@ func (d *document) compileOutput(component string) (*Output, error) {
 	}
 	return o, nil
 }
+
+// Unchecked is as of a Schema.
+func (o *Output) Unchecked() []string { return o.unchecked }
 
 // Check returns the first problem of an output, or "".
 func (o *Output) Check(output []byte) string {

@@ -102,10 +102,6 @@ func TestPattern_Refused(t *testing.T) {
 			t.Errorf("compilePattern(%s) = %v: got no error, want an error", text, p)
 		}
 	}
-	if _, err := Compile(openapi(`{"properties":{"x":{"type":"string","pattern":"("}}}`), "Input"); err == nil ||
-		!strings.Contains(err.Error(), `property "x": pattern: compile pattern "("`) {
-		t.Errorf("Compile = %v, want an error and err with %q", err, `property "x": pattern: compile pattern "("`)
-	}
 }
 
 // TestPattern_Endless checks that a pattern that backtracks forever is given up, with an error.

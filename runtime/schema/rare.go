@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"slices"
 
 	"pinion/runtime/rawjson"
 )
@@ -39,7 +40,7 @@ func (n *node) makeRare() *rare {
 }
 
 // rareKeyword compiles a keyword of rare. By JSON Schema, unknown words are ignored. A known but unsupported keyword is
-// an error, because a model must not get a value that its schema forbids.
+// an error, so that a warning names it: without it the model may get a value that its schema forbids.
 func (d *document) rareKeyword(n *node, keyword string, v any) (err error) {
 	switch keyword {
 	case "multipleOf":
@@ -47,7 +48,7 @@ func (d *document) rareKeyword(n *node, keyword string, v any) (err error) {
 	case "uniqueItems":
 		n.makeRare().unique = v == true
 	case "prefixItems":
-		n.makeRare().prefix, err = d.compileAll(keyword, v)
+		n.makeRare().prefix, err = d.compileAll(v)
 	case "minProperties":
 		n.makeRare().minProperties, err = compileSize(v)
 	case "maxProperties":
@@ -55,9 +56,9 @@ func (d *document) rareKeyword(n *node, keyword string, v any) (err error) {
 	case "patternProperties":
 		n.makeRare().patterns, err = d.compilePatterns(v)
 	case "propertyNames":
-		n.makeRare().names, err = d.compile(v)
+		n.makeRare().names = d.compile(v)
 	case "oneOf":
-		n.makeRare().oneOf, err = d.compileAll(keyword, v)
+		n.makeRare().oneOf, err = d.compileAll(v)
 	case "not", "if", "then", "else", "contains", "minContains", "maxContains", "dependentRequired", "dependentSchemas",
 		"additionalItems", "dependencies", "unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef":
 		err = fmt.Errorf("the keyword is not supported")
@@ -165,6 +166,8 @@ func (k *rare) explainOneOf(r *report, field string, raw []byte) {
 	case 0:
 		r.add(field, raw, msgOneOf)
 	case 2:
-		r.add(field, raw, msgOneOfMany)
+		if !slices.ContainsFunc(k.oneOf, func(n *node) bool { return n.hasLoose }) { // a loose branch accepts too much
+			r.add(field, raw, msgOneOfMany)
+		}
 	}
 }

@@ -20,6 +20,8 @@ type Schema struct {
 	files   bool    // a field may name files
 	secrets bool    // a field may have secrets
 	open    bool    // to members that are not fields, which pass unchecked
+
+	unchecked []string
 }
 
 // field is one property of the input.
@@ -31,6 +33,10 @@ type field struct {
 
 	mayBeAbsent bool // and has no default in the schema
 }
+
+// Unchecked says which parts of the component are not checked, and why: each by its place. Compile leaves out what it
+// cannot use, and names the first 16.
+func (s *Schema) Unchecked() []string { return s.unchecked }
 
 // Compile compiles the named component ("Input", "TrainingInput") of a model's OpenAPI document.
 func Compile(openapi []byte, component string) (*Schema, error) {
@@ -50,19 +56,16 @@ func compile(d *document, component string) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.place = []string{component}
 	properties, _ := m["properties"].(map[string]any)
-	required, err := stringList(m["required"])
-	if err != nil {
-		return nil, fmt.Errorf("required: %w", err)
-	}
+	required := d.required(newNode(), m)
 	s := &Schema{}
+	d.enter("properties")
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		n, err := d.compile(properties[name])
-		if err != nil {
-			return nil, fmt.Errorf("property %q: %w", name, err)
-		}
+		n := d.compileAt(name, properties[name])
 		s.fields = append(s.fields, field{name: name, node: n, required: slices.Contains(required, name)})
 	}
+	d.leave()
 	for _, name := range required {
 		if _, ok := properties[name]; !ok {
 			s.fields = append(s.fields, field{name: name, node: newNode(), required: true})
@@ -73,9 +76,8 @@ func compile(d *document, component string) (*Schema, error) {
 			cmp.Compare(place(required, a.name), place(required, b.name)))
 	})
 	s.open = m["additionalProperties"] == true
-	if s.root, err = d.compileRoot(m); err != nil {
-		return nil, err
-	}
+	s.root = d.compileRoot(m)
+	s.unchecked = d.unchecked
 	var nodes []*node
 	if s.root != nil {
 		nodes = append(nodes, s.root)
@@ -123,7 +125,7 @@ func (d *document) inputComponent(component string) (map[string]any, error) {
 }
 
 // compileRoot compiles the component's keywords besides its fields, or nil.
-func (d *document) compileRoot(m map[string]any) (*node, error) {
+func (d *document) compileRoot(m map[string]any) *node {
 	rest := map[string]any{}
 	for keyword, v := range m {
 		switch keyword {
@@ -135,7 +137,7 @@ func (d *document) compileRoot(m map[string]any) (*node, error) {
 		}
 	}
 	if len(rest) == 0 {
-		return nil, nil
+		return nil
 	}
 	return d.compile(rest)
 }

@@ -1,8 +1,11 @@
 package service
 
 import (
+	"bytes"
 	"cmp"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -143,7 +146,9 @@ func (s *Service) Loaded(l ipc.Loaded) {
 	if l.Batch != nil {
 		m.batched, m.keys = true, keysOf(l.Schema, l.Batch.Keys)
 	}
-	s.model.Store(m)
+	if before := s.model.Swap(m); before == nil || !bytes.Equal(before.openapi, l.Schema) {
+		s.warnOfUnchecked(m) // once for all workers that load the same document
+	}
 }
 
 // compile returns the schema of that name, or nil if it cannot be used.
@@ -155,6 +160,24 @@ func (s *Service) compile(openapi []byte, name string) *schema.Schema {
 		return nil
 	}
 	return compiled
+}
+
+// warnOfUnchecked names the parts of the model's schema that are not checked.
+func (s *Service) warnOfUnchecked(m *model) {
+	var parts []string
+	for kind, in := range m.inputs {
+		if in != nil {
+			parts = append(parts, in.Unchecked()...)
+		}
+		if out := m.outputs.schemas[kind]; out != nil {
+			parts = append(parts, out.Unchecked()...)
+		}
+	}
+	if len(parts) > 0 {
+		slices.Sort(parts)
+		s.o.Logger.Warn("parts of the model's schema cannot be used, and values are checked without them", "parts",
+			strings.Join(slices.Compact(parts), "; "))
+	}
 }
 
 func (s *Service) Changed() {

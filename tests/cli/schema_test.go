@@ -123,6 +123,25 @@ func TestSchema_StoredSchemaIsSchema(t *testing.T) {
 	harness.EqualJSON(t, "within", s.Succeed(harness.Input{"n": 5}).Output, "5")
 }
 
+// A part of a stored document that cannot be used is named. The rest is checked, and secrets stay secret.
+func TestSchema_StoredPartThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	source := "from cog import Secret\n\ndef run(key: Secret, n: int = 1) -> int:\n    return n\n"
+	plain := harness.CLI{Dir: harness.NewFolder(t, "run.py", source)}.Good(t, "schema")
+	stored := strings.ReplaceAll(plain, `"default": 1`, `"default": 1, "maximum": 5, "not": {"const": 3}`)
+	assert.Contains(t, "the stored document", stored, `"not"`)
+	dir := harness.NewFolder(t, "run.py", source, ".cog/openapi_schema.json", stored)
+	const part = "Input/properties/n/not: the keyword is not supported"
+	assert.Contains(t, "the check", harness.CLI{Dir: dir}.Good(t, "check"), part)
+	s := harness.Ready(t, harness.Options{Dir: dir, Args: []string{"--workers", "2"}})
+	refused := s.Input(harness.Input{"key": "k", "n": 6})
+	harness.WantCode(t, "above the bound", refused, http.StatusUnprocessableEntity)
+	answer := s.Input(harness.Input{"key": "hidden", "n": 3})
+	harness.WantCode(t, "what the part forbids", answer, http.StatusOK)
+	assert.False(t, strings.Contains(string(answer.Body), "hidden"), "the answer shows the secret: %s", answer.Body)
+	assert.Equal(t, "warnings for two workers", strings.Count(s.Log.String(), part), 1)
+}
+
 // The document's title is the model's name: its image's, else its folder's, and its description the docstring.
 func TestCLISchema_NamesModel(t *testing.T) {
 	t.Parallel()

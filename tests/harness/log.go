@@ -115,7 +115,7 @@ func (l *Log) defect(interrupted, garbled bool) string {
 		}
 		for _, text := range []string{
 			"illegal worker state change", "panic in a request", "cannot take a prediction", "cannot encode an answer",
-			lastMessages, "files not removed", "run folder not removed", "the model's schema cannot be used", unfinished,
+			lastMessages, "files not removed", "run folder not removed", "the model's schema cannot be used: ", unfinished,
 		} {
 			if interrupted && text == unfinished || garbled && text == lastMessages {
 				continue

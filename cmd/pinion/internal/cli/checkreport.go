@@ -182,6 +182,12 @@ func (c *checkReport) source(m *model.Model, python *locate.Python) (good bool, 
 		})
 		return false, nil
 	}
+	for _, part := range f.Unchecked() {
+		c.warn(model.Problem{
+			File: model.StoredSchema, What: part,
+			Fix: "inputs are checked without this part; change it, or remove the file to have the schema made from the source",
+		})
+	}
 	c.Inputs = f.Order
 	return true, nil
 }

@@ -70,6 +70,9 @@ func ReadFields(document []byte, train bool) (*Fields, error) {
 	return f, nil
 }
 
+// Unchecked says which parts of the schema inputs are not checked by, and why.
+func (f *Fields) Unchecked() []string { return f.compiled.Unchecked() }
+
 // resolve follows references; a shape that is not a reference is returned as it is.
 func (f *Fields) resolve(s *shape) *shape {
 	for range 20 { // a document may refer to itself
