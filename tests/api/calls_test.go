@@ -179,7 +179,7 @@ func TestCalls_OneModelCallsNone(t *testing.T) {
 // process dies.
 func TestCall_EndsWithItsCaller(t *testing.T) {
 	t.Parallel()
-	s, dir := callingPair(t)
+	s, dir := callingPair(t, "--queue", "4") // for what comes while a canceled call ends
 	harness.MakeFIFO(t, filepath.Join(dir, "b"), "gate")
 	open := harness.MakeFIFO(t, filepath.Join(dir, "a"), "gate")
 	ended := 0

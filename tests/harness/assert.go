@@ -99,7 +99,7 @@ func NeedMemoryGroup(t testing.TB, limit int64) (enter []string) {
 	t.Helper()
 	_, enter, ok := MemoryGroup(t, limit)
 	if !ok {
-		t.Skip("no control group can be made here")
+		t.Skip("no control group can be made here, or the binary is sanitized")
 	}
 	return enter
 }
