@@ -31,7 +31,9 @@ func (g *gateway) fleetState() dashboard.Fleet {
 }
 
 func (m *gatewayModel) fleetModel() dashboard.FleetModel {
-	out := dashboard.FleetModel{Name: m.name, Docs: "models/" + url.PathEscape(m.name) + "/docs", Servers: []dashboard.FleetServer{}}
+	out := dashboard.FleetModel{
+		Name: m.name, Docs: "models/" + url.PathEscape(m.name) + "/docs", Servers: []dashboard.FleetServer{},
+	}
 	summary, servers, err := m.member.Overview()
 	if err != nil {
 		out.Error = err.Error()

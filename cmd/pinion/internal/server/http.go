@@ -175,7 +175,9 @@ func (f *Server) rootPageData() map[string]fasthttp.RequestHandler {
 	}
 	data := web.PageData(web.PageOptions{}) // every page has the same paths
 	for path := range data {
-		data[path] = f.byFirst(func(m *servedModel) fasthttp.RequestHandler { return web.PageData(m.pageOptions(true))[path] })
+		data[path] = f.byFirst(func(m *servedModel) fasthttp.RequestHandler {
+			return web.PageData(m.pageOptions(true))[path]
+		})
 	}
 	return data
 }
