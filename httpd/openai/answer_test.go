@@ -183,6 +183,10 @@ func TestAnswer_Transcriptions(t *testing.T) {
 			"WEBVTT\n\n00:00:00.000 --> 00:00:01.500\nHello.\n\n01:01:01.250 --> 01:01:02.000\nWorld.\nx\n\n",
 		},
 		{
+			"vtt", `{"segments":[{"start":0,"end":1,"text":"a --> b"}]}`, "text/vtt; charset=utf-8",
+			"WEBVTT\n\n00:00:00.000 --> 00:00:01.000\na -> b\n\n",
+		},
+		{
 			"verbose_json", segments, ContentJSON,
 			`{"task":"transcribe","duration":3662,"language":"en","text":" Hello. World.","segments":[{"id":0,"start":0,"end":1.5,"text":" Hello."},{"id":1,"start":3661.25,"end":3662,"text":" World.\n\nx","tokens":[1]}]}`,
 		},

@@ -183,8 +183,9 @@ func subtitles(segments []segment, head string, point byte) []byte {
 			fmt.Fprintln(&out, i+1)
 		}
 		fmt.Fprintf(&out, "%s --> %s\n", timestamp(s.start, point), timestamp(s.end, point))
-		// A blank line would end the cue.
-		lines := strings.FieldsFunc(rawjson.Text(s.text), func(r rune) bool { return r == '\n' || r == '\r' })
+		// A blank line would end the cue, and an arrow begin one.
+		text := strings.ReplaceAll(rawjson.Text(s.text), "-->", "->")
+		lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
 		out.WriteString(strings.TrimSpace(strings.Join(lines, "\n")) + "\n\n")
 	}
 	return []byte(out.String())
