@@ -87,7 +87,7 @@ func TestCLIBench_MeasuresFolder(t *testing.T) {
 func TestCLIBench_MeasuresServer(t *testing.T) {
 	t.Parallel()
 	c := harness.CLI{Dir: harness.NewFolder(t, "run.py", benchModel)}
-	s := harness.Ready(t, harness.Options{Dir: c.Dir, Model: "run.py:now_and_then", Args: []string{"--queue", "8"}})
+	s := harness.Ready(t, harness.Options{Dir: c.Dir, Model: "run.py:now_and_then", Args: []string{"--queue", "64"}})
 	// All of a run by the clock are made: 60 a second for half a second.
 	b := readBenched(t, c.Good(t, "bench", s.Address, "--rate", "60", "-d", "500ms", "--warmup", "0", "-o", "-"))
 	if total := b.Succeeded + b.Failed; total != 30 || b.AskedRate != 60 ||
