@@ -74,6 +74,14 @@ func True(t testing.TB, got bool, format string, args ...any) {
 	}
 }
 
+// TrueNow ends the test, with a message as of Fatalf, unless got is true.
+func TrueNow(t testing.TB, got bool, format string, args ...any) {
+	t.Helper()
+	if !got {
+		t.Fatalf(format, args...)
+	}
+}
+
 // False fails the test, with a message as of Errorf, if got is true.
 func False(t testing.TB, got bool, format string, args ...any) {
 	t.Helper()
@@ -84,7 +92,8 @@ func False(t testing.TB, got bool, format string, args ...any) {
 
 // show writes a value as a failure shows it.
 func show(v any) string {
-	if _, ok := v.(error); ok || v == nil {
+	switch v.(type) {
+	case nil, error, fmt.Stringer:
 		return fmt.Sprint(v)
 	}
 	return fmt.Sprintf("%#v", v)

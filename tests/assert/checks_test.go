@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"testing"
+	"time"
 )
 
 // failures records what a check says instead of failing.
@@ -36,6 +37,7 @@ func TestAssert_SaysGotAndWant(t *testing.T) {
 		{func(t testing.TB) { Equal(t, "x", 1, 1) }, ""},
 		{func(t testing.TB) { Equal(t, "x", "a\n", "b") }, `error x: got "a\n", want "b"`},
 		{func(t testing.TB) { Equal(t, "x", errors.New("a"), nil) }, "error x: got a, want <nil>"},
+		{func(t testing.TB) { Equal(t, "x", time.Second, 0) }, "error x: got 1s, want 0s"},
 		{func(t testing.TB) { EqualNow(t, "x", 1, 2) }, "fatal x: got 1, want 2"},
 		{func(t testing.TB) { EqualSlices(t, "x", nil, []int{}) }, ""},
 		{func(t testing.TB) { EqualSlices(t, "x", []int{1, 2}, []int{2, 1}) }, "error x: got []int{1, 2}, want []int{2, 1}"},
@@ -43,6 +45,8 @@ func TestAssert_SaysGotAndWant(t *testing.T) {
 		{func(t testing.TB) { Contains(t, "x", "abc", "c", "a") }, "error x: got no \"a\", or not in this place, want it in:\nabc"},
 		{func(t testing.TB) { True(t, true, "x") }, ""},
 		{func(t testing.TB) { True(t, false, "x %d", 1) }, "error x 1"},
+		{func(t testing.TB) { TrueNow(t, true, "x") }, ""},
+		{func(t testing.TB) { TrueNow(t, false, "x %d", 1) }, "fatal x 1"},
 		{func(t testing.TB) { False(t, false, "x") }, ""},
 		{func(t testing.TB) { False(t, true, "x %d", 1) }, "error x 1"},
 	} {
