@@ -18,9 +18,7 @@ func TestAdmission_WithoutQueue(t *testing.T) {
 	first := newTestCall(t, p, "first")
 	newTestCall(t, p, "second")
 	assert.ErrorIs(t, "a full pool", p.Admit(nil), predict.ErrBusy)
-	if l := p.Load(); l != (Load{Slots: 2, Capacity: 2, InFlight: 2}) {
-		t.Errorf("the load is %+v, want %+v", l, Load{Slots: 2, Capacity: 2, InFlight: 2})
-	}
+	assert.Equal(t, "the load", p.Load(), (Load{Slots: 2, Capacity: 2, InFlight: 2}))
 	p.Withdraw(nil) // one is not submitted
 	second := newTestCall(t, p, "third")
 	for _, f := range []*testCall{first, second} {
@@ -58,9 +56,8 @@ func TestAdmission_WithQueue(t *testing.T) {
 	flights := startNumbered(t, p, 4) // one in the slot, one more in its window, two in the queue
 	assert.Equal(t, "the load", p.Load(), Load{Slots: 1, Capacity: 1, InFlight: 4, Queued: 2})
 	var full *predict.QueueFullError
-	if err := p.Admit(nil); !errors.As(err, &full) {
-		t.Fatalf("got %v, want a full queue", err)
-	}
+	err := p.Admit(nil)
+	assert.TrueNow(t, errors.As(err, &full), "got %v, want a full queue", err)
 	assert.Equal(t, "Retry-After while two wait for a slot that takes 10 s", full.RetryAfter, 30*time.Second)
 	for _, f := range flights {
 		l.succeed(l.begin())

@@ -56,23 +56,19 @@ func TestBatchFaults_CancelOfAllInterrupts(t *testing.T) {
 	p.Cancel(fs[0].Call)
 	p.Cancel(fs[1].Call)
 	fs[0].failed(ErrCanceled)
-	if r.interrupts.Load() == 0 || !r.end.canceled(tr.id) {
-		t.Errorf("got %d interrupts, want some, and the batch %#x in the cancel word", r.interrupts.Load(), tr.id)
-	}
+	assert.True(t, r.interrupts.Load() != 0 && r.end.canceled(tr.id),
+		"got %d interrupts, want some, and the batch %#x in the cancel word", r.interrupts.Load(), tr.id)
 	r.dropped(tr.items[0])
 	before := locked(p, func() time.Duration { return p.batches.queue.Cost().Of(2) })
 	r.doneAfter(tr, time.Hour, 1, false)
 	r.answer(ipc.KindCanceled, tr.items[0])
 	r.answer(ipc.KindCanceled, tr.items[1])
-	if res := fs[1].result(); res.Kind != ipc.KindCanceled || res.Err != nil {
-		t.Errorf("kind %d, error %v, want %v", res.Kind, res.Err, ipc.KindCanceled)
-	}
+	res := fs[1].result()
+	assert.True(t, res.Kind == ipc.KindCanceled && res.Err == nil, "kind %d, error %v, want %v", res.Kind, res.Err, ipc.KindCanceled)
 	assert.Equal(t, "cost of two after an interrupted batch",
 		locked(p, func() time.Duration { return p.batches.queue.Cost().Of(2) }), before)
 	r.noneLeft()
-	if k := r.kills(); len(k) != 0 {
-		t.Errorf("killed: %q, want none", k)
-	}
+	assert.Equal(t, "kills", len(r.kills()), 0)
 }
 
 func TestBatchFaults_CancelTimeoutOfBatch(t *testing.T) {
@@ -142,9 +138,7 @@ func TestBatchFaults_WorkerExitWithoutIsolation(t *testing.T) {
 	fs[0].failed(ErrCanceled)
 	fs[1].failedWithExit("died")
 	fs[2].failedWithExit("died")
-	if string(fs[1].Result.Logs) != "dying words" {
-		t.Errorf(`its log is %q, want "dying words"`, fs[1].Result.Logs)
-	}
+	assert.Equal(t, "its log", string(fs[1].Result.Logs), "dying words")
 	r = newBatchWorker(t, p, b)
 	r.answerAll(r.begin("4"))
 	fs[3].succeeded()

@@ -59,9 +59,7 @@ func TestBatchMore_LogsOfBatch(t *testing.T) {
 	}
 	succeeded(fs...)
 	for i, want := range []string{"ours\nmine\n", "ours\n", ""} {
-		if got := string(fs[i].Result.Logs); got != want {
-			t.Errorf("%s logged %q, want %q", fs[i].Name, got, want)
-		}
+		assert.Equal(t, fmt.Sprintf("%s logged", fs[i].Name), string(fs[i].Result.Logs), want)
 	}
 	assert.EqualSlices(t, "the events", events.list, []string{"started", `metric {"name":"m"}`, "stdout ours\n"})
 	r.noneLeft()
@@ -79,9 +77,8 @@ func TestBatchMore_TrainingAmongBatches(t *testing.T) {
 	assert.Equal(t, "position of the training", p.QueuePosition(training.Call), 1)
 	r.answerAll(tr)
 	q := r.read()
-	if q.kind != ipc.KindPredict || q.flags != ipc.FlagTrain || nameOf(q) != "train" || !r.end.claim(q.id) {
-		t.Fatalf("got kind %d, flags %d, %s, want the training, which the worker may claim", q.kind, q.flags, q.body)
-	}
+	assert.TrueNow(t, q.kind == ipc.KindPredict && q.flags == ipc.FlagTrain && nameOf(q) == "train" && r.end.claim(q.id),
+		"got kind %d, flags %d, %s, want the training, which the worker may claim", q.kind, q.flags, q.body)
 	inSlot(t, r, 0, 6)
 	r.end.succeed(q)
 	training.succeeded()
@@ -115,9 +112,7 @@ func TestBatchMore_TrainingWithPreparation(t *testing.T) {
 	r.end.answer(ipc.KindCanceled, q.id, time.Second, "{}")
 	r.answerAll(r.begin("2"))
 	succeeded(fs...)
-	if res := training.result(); res.Kind != ipc.KindCanceled {
-		t.Errorf("kind %d, error %v, want %v", res.Kind, res.Err, ipc.KindCanceled)
-	}
+	assert.Equal(t, "the kind", training.result().Kind, ipc.KindCanceled)
 	r.noneLeft()
 }
 
@@ -139,9 +134,8 @@ func TestBatchMore_TrainingWaitsForPreparedItems(t *testing.T) {
 	r.prepared(third)
 	r.answerAll(r.begin("3"))
 	q := r.read()
-	if q.kind != ipc.KindPredict || q.flags != ipc.FlagTrain || !r.end.claim(q.id) {
-		t.Fatalf("got kind %v, flags %d, %s, want a training", q.kind, q.flags, q.body)
-	}
+	assert.TrueNow(t, q.kind == ipc.KindPredict && q.flags == ipc.FlagTrain && r.end.claim(q.id),
+		"got kind %v, flags %d, %s, want a training", q.kind, q.flags, q.body)
 	r.end.answer(ipc.KindSucceeded, q.id, time.Second, string(body("train")))
 	training.succeeded()
 	r.prepared(r.item("4"))
@@ -162,9 +156,7 @@ func TestBatchMore_CanceledTrainingMakesWay(t *testing.T) {
 	training.failed(ErrCanceled)
 	next := r.batch() // ahead
 	r.answerAll(tr)
-	if !r.end.claim(next.id) {
-		t.Fatal("it was taken back: r.end.claim(next.id) = false, want true")
-	}
+	assert.TrueNow(t, r.end.claim(next.id), "it was taken back: r.end.claim(next.id) = false, want true")
 	r.answerAll(next)
 	succeeded(fs...)
 	r.noneLeft()
@@ -193,16 +185,14 @@ func TestBatchMore_WorkerLoadWithBatches(t *testing.T) {
 	fs := r.startTogether("1", "2")
 	tr := r.begin("1", "2")
 	assert.Equal(t, "r.slots[0].Running()", r.slots[0].Running(), "1,2")
-	if v := p.WorkerLoad(r.slots); v.Answered != 1 || v.Busy != 2 || v.Since.IsZero() {
-		t.Errorf("load %+v, want Answered 1, Busy 2 and Since non-zero", v)
-	}
+	v := p.WorkerLoad(r.slots)
+	assert.True(t, v.Answered == 1 && v.Busy == 2 && !v.Since.IsZero(), "load %+v, want Answered 1, Busy 2 and Since non-zero", v)
 	p.Cancel(fs[0].Call)
 	assert.Equal(t, "r.slots[0].Running()", r.slots[0].Running(), "2")
 	r.dropped(tr.items[0])
 	r.answerAll(tr)
 	fs[1].succeeded()
-	if v := p.WorkerLoad(r.slots); v.Busy != 0 || !v.Since.IsZero() {
-		t.Errorf("load %+v, want Busy 0 and Since zero", v)
-	}
+	v = p.WorkerLoad(r.slots)
+	assert.True(t, v.Busy == 0 && v.Since.IsZero(), "load %+v, want Busy 0 and Since zero", v)
 	r.noneLeft()
 }

@@ -186,9 +186,8 @@ func TestBatchPrepare_RetiringWorkerFinishesItems(t *testing.T) {
 	r.answerAll(r.begin("4"))
 	<-drained
 	succeeded(fs...)
-	if n := p.Load(); n.InFlight != 1 || n.Queued != 1 || n.Slots != 0 {
-		t.Errorf("the load is %+v, want InFlight 1, Queued 1 and Slots 0", n)
-	}
+	n := p.Load()
+	assert.True(t, n.InFlight == 1 && n.Queued == 1 && n.Slots == 0, "the load is %+v, want InFlight 1, Queued 1 and Slots 0", n)
 	fresh := newBatchWorker(t, p, preparing())
 	fresh.prepared(fresh.item("5"))
 	fresh.answerAll(fresh.begin("5"))

@@ -76,9 +76,8 @@ func TestBatchStress_EndsOnce(t *testing.T) {
 			for _, x := range s.records {
 				died += x.died
 			}
-			if ends["succeeded"] == 0 || ends["canceled"] == 0 || died == 0 {
-				t.Errorf(`too little went wrong: %v, want ends["succeeded"] not 0, ends["canceled"] not 0 and died not 0`, ends)
-			}
+			assert.True(t, ends["succeeded"] != 0 && ends["canceled"] != 0 && died != 0,
+				`too little went wrong: %v, want ends["succeeded"] not 0, ends["canceled"] not 0 and died not 0`, ends)
 		})
 	}
 }
@@ -113,10 +112,8 @@ func (s *batchStress) client(name string, r *rand.Rand) (end string) {
 	}
 	switch err := c.Result.Err; {
 	case err == nil && c.Result.Kind == ipc.KindSucceeded:
-		if string(c.Result.Body) != string(body(name)) || n == 0 {
-			s.t.Errorf("%s: batches of %v, and answered with %.100s, want Body %q and n not 0", name, had.sizes, c.Result.Body,
-				string(body(name)))
-		}
+		assert.True(s.t, string(c.Result.Body) == string(body(name)) && n != 0,
+			"%s: batches of %v, and answered with %.100s, want Body %q and n not 0", name, had.sizes, c.Result.Body, string(body(name)))
 		return "succeeded"
 	case err == nil && c.Result.Kind == ipc.KindCanceled, errors.Is(err, ErrCanceled):
 		assert.True(s.t, canceling, "%s was canceled without a request: canceling = false, want true", name)
@@ -129,10 +126,8 @@ func (s *batchStress) client(name string, r *rand.Rand) (end string) {
 		}
 		return "worker exit"
 	case errors.Is(err, predict.ErrQueueTimeout):
-		if n > had.died {
-			s.t.Errorf("%s: %v, after batches of %v, of which %d died: got %d, want at most %d", name, err, had.sizes, had.died,
-				n, had.died)
-		}
+		assert.True(s.t, n <= had.died,
+			"%s: %v, after batches of %v, of which %d died: got %d, want at most %d", name, err, had.sizes, had.died, n, had.died)
 		return "late"
 	}
 	s.t.Errorf("%s ended with kind %d, %v, want an end that this test knows", name, c.Result.Kind, c.Result.Err)
@@ -242,9 +237,8 @@ func (h *faultyBatchWorker) run(f request) {
 		if first == "" {
 			first = name
 		}
-		if len(ids) > h.b.MaxSize || name[:2] != first[:2] {
-			h.t.Errorf("%s and %s in a batch of %d, want at most %d of one kind", first, name, len(ids), h.b.MaxSize)
-		}
+		assert.True(h.t, len(ids) <= h.b.MaxSize && name[:2] == first[:2],
+			"%s and %s in a batch of %d, want at most %d of one kind", first, name, len(ids), h.b.MaxSize)
 		h.record(name, func(x *batchRecord) { x.sizes = append(x.sizes, len(ids)) })
 	}
 	defer func() { // what was not answered has died with the worker, which may be killed at any time

@@ -2,6 +2,7 @@ package slot
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -69,14 +70,10 @@ func TestBatch_FullBatchLiesAhead(t *testing.T) {
 	assert.EqualSlices(t, "ahead", next.names(), []string{"2", "3", "4"})
 	inSlot(t, r, 2, 4)
 	r.answerAll(tr)
-	if !r.end.claim(next.id) {
-		t.Fatal("the batch was taken back: r.end.claim(next.id) = false, want true")
-	}
+	assert.TrueNow(t, r.end.claim(next.id), "the batch was taken back: r.end.claim(next.id) = false, want true")
 	last := r.batch()
 	r.answerAll(next)
-	if !r.end.claim(last.id) {
-		t.Fatal("the batch was taken back: r.end.claim(last.id) = false, want true")
-	}
+	assert.TrueNow(t, r.end.claim(last.id), "the batch was taken back: r.end.claim(last.id) = false, want true")
 	r.answerAll(last)
 	r.answerAll(r.begin("8"))
 	succeeded(fs...)
@@ -228,26 +225,21 @@ func TestBatch_CapacityWithBatches(t *testing.T) {
 	r := newBatchWorker(t, p, batchesOfThree())
 	fs := startAll(t, p, "1", "2", "3", "4", "5", "6", "7", "8")
 	assert.Equal(t, "the load", p.Load(), Load{Slots: 1, Capacity: 6, InFlight: 8, Queued: 4})
-	if err, ok := errors.AsType[*predict.QueueFullError](p.Admit(nil)); !ok {
-		t.Errorf("a full pool says %v: ok = false, want true", err)
-	}
+	err, ok := errors.AsType[*predict.QueueFullError](p.Admit(nil))
+	assert.True(t, ok, "a full pool says %v: ok = false, want true", err)
 	tr := r.begin("1")
 	for i, want := range []int{0, 1, 2, 3, 4, 5, 6, 7} {
 		if i < 4 && i > 0 {
 			want = 1 + i - 1
 		}
-		if got := p.QueuePosition(fs[i].Call); got != want {
-			t.Errorf("%s has position %d, want %d", fs[i].Name, got, want)
-		}
+		assert.Equal(t, fmt.Sprintf("%s has position", fs[i].Name), p.QueuePosition(fs[i].Call), want)
 	}
 	for len(fs) > 0 {
 		r.answerAll(tr)
 		succeeded(fs[:len(tr.items)]...)
 		if fs = fs[len(tr.items):]; len(fs) > 0 {
 			tr = r.batch()
-			if !r.end.claim(tr.id) {
-				t.Fatal("the batch was taken back: r.end.claim(tr.id) = false, want true")
-			}
+			assert.TrueNow(t, r.end.claim(tr.id), "the batch was taken back: r.end.claim(tr.id) = false, want true")
 		}
 	}
 	r.noneLeft()
@@ -278,8 +270,7 @@ func TestBatch_HoldEnds(t *testing.T) {
 	inSlot(t, r, 0, 1)
 	r.answerAll(r.begin("a"))
 	f.succeeded()
-	if d := <-holds; d <= 0 {
-		t.Errorf("it was held back for %s, want more than 0", d)
-	}
+	d := <-holds
+	assert.True(t, d > 0, "it was held back for %s, want more than 0", d)
 	r.noneLeft()
 }

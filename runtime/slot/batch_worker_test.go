@@ -69,9 +69,8 @@ func (r *batchWorker) read() request {
 func (r *batchWorker) item(name string) request {
 	r.t.Helper()
 	f := r.read()
-	if f.kind != ipc.KindPredict || f.flags&ipc.FlagBatchItem == 0 || nameOf(f) != name {
-		r.t.Fatalf("got kind %d, flags %d, %s; want the item %s", f.kind, f.flags, f.body, name)
-	}
+	assert.TrueNow(r.t, f.kind == ipc.KindPredict && f.flags&ipc.FlagBatchItem != 0 && nameOf(f) == name,
+		"got kind %d, flags %d, %s; want the item %s", f.kind, f.flags, f.body, name)
 	return f
 }
 
@@ -100,9 +99,7 @@ func (r *batchWorker) receive(f request) receivedBatch {
 	tr := receivedBatch{id: f.id}
 	for _, id := range idsOf(f) {
 		it, ok := r.items[id]
-		if !ok {
-			r.t.Fatalf("the batch %s names %d, which the worker does not have: ok = false, want true", f.body, id)
-		}
+		assert.TrueNow(r.t, ok, "the batch %s names %d, which the worker does not have: ok = false, want true", f.body, id)
 		tr.items = append(tr.items, it)
 	}
 	return tr
@@ -112,12 +109,9 @@ func (r *batchWorker) receive(f request) receivedBatch {
 func (r *batchWorker) begin(names ...string) receivedBatch {
 	r.t.Helper()
 	tr := r.batch()
-	if got := tr.names(); !slices.Equal(got, names) {
-		r.t.Fatalf("a batch of %q, want %q", got, names)
-	}
-	if !r.end.claim(tr.id) {
-		r.t.Fatalf("the batch of %q was taken back: r.end.claim(tr.id) = false, want true", names)
-	}
+	got := tr.names()
+	assert.TrueNow(r.t, slices.Equal(got, names), "a batch of %q, want %q", got, names)
+	assert.TrueNow(r.t, r.end.claim(tr.id), "the batch of %q was taken back: r.end.claim(tr.id) = false, want true", names)
 	return tr
 }
 
@@ -136,12 +130,9 @@ func (r *batchWorker) startTogether(names ...string) []*testCall {
 func (r *batchWorker) revoked(names ...string) {
 	r.t.Helper()
 	tr := r.batch()
-	if got := tr.names(); !slices.Equal(got, names) {
-		r.t.Fatalf("a batch of %q, want %q", got, names)
-	}
-	if r.end.claim(tr.id) {
-		r.t.Fatalf("the batch of %q was not taken back: r.end.claim(tr.id) = true, want false", names)
-	}
+	got := tr.names()
+	assert.TrueNow(r.t, slices.Equal(got, names), "a batch of %q, want %q", got, names)
+	assert.TrueNow(r.t, !r.end.claim(tr.id), "the batch of %q was not taken back: r.end.claim(tr.id) = true, want false", names)
 	for _, it := range tr.items {
 		r.answer(ipc.KindCanceled, it)
 	}
@@ -168,9 +159,8 @@ func (r *batchWorker) doneAfter(tr receivedBatch, took time.Duration, runs int, 
 // answer ends an item.
 func (r *batchWorker) answer(kind ipc.Kind, it request) {
 	r.t.Helper()
-	if _, owed := r.items[it.id]; !owed {
-		r.t.Fatalf("a second answer to %s: owed = false, want true", it.body)
-	}
+	_, owed := r.items[it.id]
+	assert.TrueNow(r.t, owed, "a second answer to %s: owed = false, want true", it.body)
 	delete(r.items, it.id)
 	assert.NoError(r.t, r.end.send(kind, it.id, time.Millisecond, it.body))
 }
@@ -196,9 +186,7 @@ func (r *batchWorker) prepared(items ...request) {
 func (r *batchWorker) noneLeft() {
 	r.t.Helper()
 	empty(r.t, r.pool)
-	if len(r.items) > 0 {
-		r.t.Errorf("the worker owes %d answers, want none", len(r.items))
-	}
+	assert.True(r.t, len(r.items) == 0, "the worker owes %d answers, want none", len(r.items))
 	s := r.slots[0]
 	locked(r.pool, func() bool {
 		for id, c := range s.batches.items {
@@ -253,10 +241,9 @@ func succeeded(fs ...*testCall) {
 func inSlot(t testing.TB, r *batchWorker, batches, queued int) {
 	t.Helper()
 	locked(r.pool, func() bool {
-		if n := len(r.slots[0].batches.runs); n != batches || r.pool.admission.queue.len != queued {
-			t.Errorf("%d batches in the slot and %d in the queue, want %d and %d", n, r.pool.admission.queue.len, batches,
-				queued)
-		}
+		n := len(r.slots[0].batches.runs)
+		assert.True(t, n == batches && r.pool.admission.queue.len == queued,
+			"%d batches in the slot and %d in the queue, want %d and %d", n, r.pool.admission.queue.len, batches, queued)
 		return true
 	})
 }

@@ -21,14 +21,13 @@ type timerTest struct {
 func newTimerTest(t *testing.T) *timerTest {
 	b := &timerTest{origin: time.Now(), fired: make(chan time.Duration, 100)}
 	var err error
-	if b.batchTimer, err = newBatchTimer(func() {
+	b.batchTimer, err = newBatchTimer(func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.firesAt = 0
 		b.fired <- b.now()
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
+	assert.NoError(t, err)
 	t.Cleanup(b.stop)
 	return b
 }
@@ -64,9 +63,8 @@ func (b *timerTest) fires(t *testing.T, after time.Duration) {
 	t.Helper()
 	want, set := b.at(after)
 	assert.Equal(t, "set", set, want)
-	if at := b.wait(t); at < want {
-		t.Errorf("it fired at %s, want %s", at, want)
-	}
+	at := b.wait(t)
+	assert.True(t, at >= want, "it fired at %s, want %s", at, want)
 }
 
 // TestBatchtimer_TimerFires in time, and not before.
@@ -83,12 +81,10 @@ func TestBatchtimer_TimerIsLeftAlone(t *testing.T) {
 	assert.NoLeak(t)
 	b := newTimerTest(t)
 	first, _ := b.at(time.Hour)
-	if later, set := b.at(2 * time.Hour); set != first {
-		t.Errorf("it fires at %s, and is wanted at %s: set for %s", first, later, set)
-	}
-	if sooner, set := b.at(time.Minute); set != sooner {
-		t.Errorf("it is wanted at %s: set for %s", sooner, set)
-	}
+	later, set := b.at(2 * time.Hour)
+	assert.True(t, set == first, "it fires at %s, and is wanted at %s: set for %s", first, later, set)
+	sooner, set := b.at(time.Minute)
+	assert.True(t, set == sooner, "it is wanted at %s: set for %s", sooner, set)
 	b.fires(t, time.Microsecond)
 	b.fires(t, time.Millisecond)
 }

@@ -120,9 +120,8 @@ func TestBusypoll_CPUPressure(t *testing.T) {
 		got := last.next(now, last.waited+c.waited, c.known)
 		assert.Equal(t, c.name, got, cpuPressure{sampled: now, waited: last.waited + c.waited, high: c.high})
 	}
-	if got := (cpuPressure{}).next(at, time.Hour, true); got.high {
-		t.Error("the first sample is high: high = true, want false")
-	}
+	got := (cpuPressure{}).next(at, time.Hour, true)
+	assert.False(t, got.high, "the first sample is high: high = true, want false")
 }
 
 // TestBusypoll_NoPollingUnderCPUPressure: neither a worker nor the front polls under CPU pressure; both do again when

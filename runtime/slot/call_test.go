@@ -45,9 +45,8 @@ func TestCall_Moves(t *testing.T) {
 			if !legal {
 				move = func(*Pool, *Slot, *Call) { c.moveTo(to) }
 			}
-			if c.state != from || p.illegalMoves != 0 {
-				t.Fatalf("on the way to %d: state %d, %d illegal moves, want %d and 0", from, c.state, p.illegalMoves, from)
-			}
+			assert.TrueNow(t, c.state == from && p.illegalMoves == 0,
+				"on the way to %d: state %d, %d illegal moves, want %d and 0", from, c.state, p.illegalMoves, from)
 			move(p, s, c)
 			switch {
 			case legal && (c.state != to || p.illegalMoves != 0):
@@ -76,9 +75,7 @@ func TestCall_List(t *testing.T) {
 			got = append(got, slices.Index(calls, c))
 			assert.Equal(t, c.Name+" has the wrong neighbour", c.prev, before)
 		}
-		if !slices.Equal(got, want) || l.tail != before || l.len != len(want) {
-			t.Errorf("got %v of %d, want %v", got, l.len, want)
-		}
+		assert.True(t, slices.Equal(got, want) && l.tail == before && l.len == len(want), "got %v of %d, want %v", got, l.len, want)
 	}
 	check()
 	for i, c := range calls {

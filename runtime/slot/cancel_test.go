@@ -30,9 +30,7 @@ func TestCancel_InQueue(t *testing.T) {
 	flights[3].failed(ErrCanceled)
 	for _, i := range []int{0, 1, 2, 4} {
 		r := l.begin()
-		if !isFor(r, flights[i].Name) {
-			t.Errorf("%s came for %s, want isFor(r, flights[i].Name) true", r.body, flights[i].Name)
-		}
+		assert.True(t, isFor(r, flights[i].Name), "%s came for %s, want isFor(r, flights[i].Name) true", r.body, flights[i].Name)
 		l.succeed(r)
 		flights[i].succeeded()
 	}
@@ -107,9 +105,8 @@ func TestCancel_OfRunningCall(t *testing.T) {
 			f := start(t, p, "running")
 			r := l.begin()
 			p.Cancel(f.Call)
-			if !l.canceled(r.id) || w.interrupts.Load() == 0 {
-				t.Errorf("the cancel word names it: %v; signals: %d, want true and not 0", l.canceled(r.id), w.interrupts.Load())
-			}
+			assert.True(t, l.canceled(r.id) && w.interrupts.Load() != 0,
+				"the cancel word names it: %v; signals: %d, want true and not 0", l.canceled(r.id), w.interrupts.Load())
 			l.answer(c.kind, r.id, time.Second, c.body)
 			if got := f.result(); got.Err != nil || got.Kind != c.kind || !got.Canceled || string(got.Body) != c.body ||
 				got.Elapsed != time.Second {
@@ -117,9 +114,7 @@ func TestCancel_OfRunningCall(t *testing.T) {
 			}
 			p.Cancel(f.Call) // it has ended: this does nothing
 			empty(t, p)
-			if k := w.kills(); len(k) != 0 {
-				t.Errorf("the worker was killed: %q, want none", k)
-			}
+			assert.Equal(t, "kills of the worker", len(w.kills()), 0)
 			// The word still names an id that is over: the next call has another.
 			next := start(t, p, "next")
 			r = l.begin()
@@ -140,9 +135,7 @@ func TestCancel_IsRepeated(t *testing.T) {
 	p.Cancel(f.Call)
 	assert.Eventually(t, "it is signalled again", func() bool { return w.interrupts.Load() >= 3 })
 	l.answer(ipc.KindCanceled, r.id, time.Second, `{"metrics":{}}`)
-	if got := f.result(); got.Kind != ipc.KindCanceled {
-		t.Errorf("got %+v, want Kind %v", got, ipc.KindCanceled)
-	}
+	assert.Equal(t, "the kind", f.result().Kind, ipc.KindCanceled)
 	empty(t, p)
 }
 
@@ -171,9 +164,7 @@ func TestCancel_Timeout(t *testing.T) {
 		t.Errorf("logs %q, %s, want Logs %q and Elapsed more than 0", r.Logs, r.Elapsed, "the last words\n")
 	}
 	neighbour.failed(ErrWorkerExit)
-	if err := neighbour.result().Err; err.Error() != "it was killed" {
-		t.Errorf(`the cause is %q, want "it was killed"`, err)
-	}
+	assert.Equal(t, "the cause", neighbour.result().Err.Error(), "it was killed")
 	second := newWorker(t, p, 1).ends[0]
 	second.succeed(second.begin())
 	waits.succeeded()

@@ -46,9 +46,8 @@ func TestDeadline_OfOneAtIdleSlot(t *testing.T) {
 	l := newWorker(t, p, 1).ends[0]
 	f := startDue(t, p, "late", time.Now().Add(short))
 	f.failed(predict.ErrQueueTimeout)
-	if r := l.expect(); l.claim(r.id) {
-		t.Error("it could be begun after its time: l.claim(r.id) = true, want false")
-	}
+	r := l.expect()
+	assert.False(t, l.claim(r.id), "it could be begun after its time: l.claim(r.id) = true, want false")
 	empty(t, p)
 }
 
@@ -60,9 +59,7 @@ func TestDeadline_QueuePosition(t *testing.T) {
 	r := l.begin()
 	for begun := range 5 {
 		for i, f := range flights {
-			if got := p.QueuePosition(f.Call); got != max(0, i-begun) {
-				t.Errorf("while %d runs, %d has position %d, want %d", begun, i, got, max(0, i-begun))
-			}
+			assert.Equal(t, fmt.Sprintf("while %d runs, %d has position", begun, i), p.QueuePosition(f.Call), max(0, i-begun))
 		}
 		l.succeed(r)
 		flights[begun].succeeded()
@@ -96,9 +93,8 @@ func TestDeadline_Throughput(t *testing.T) {
 		now = now.Add(time.Millisecond)
 		m.callEnded(now)
 	}
-	if got := m.perCall(); got > 2*time.Millisecond {
-		t.Errorf("one every %s, want about 1 ms", got)
-	}
+	got := m.perCall()
+	assert.True(t, got <= 2*time.Millisecond, "one every %s, want about 1 ms", got)
 }
 
 // TestDeadline_RetryAfter is the time in which the queue will have begun, by the measured rate.

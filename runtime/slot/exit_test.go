@@ -28,20 +28,15 @@ func TestExit_Detach(t *testing.T) {
 		t.Errorf(`got %v, logs %q, took %s, want Err "worker killed by SIGSEGV", Logs %q and Elapsed more than 0`, r.Err,
 			r.Logs, r.Elapsed, "what it wrote before it died\n")
 	}
-	if got := p.Load(); got != (Load{InFlight: 6, Queued: 6}) {
-		t.Errorf("the load is %+v, want %+v", got, Load{InFlight: 6, Queued: 6})
-	}
+	assert.Equal(t, "the load", p.Load(), (Load{InFlight: 6, Queued: 6}))
 	second := newWorker(t, p, 1).ends[0]
 	for i, f := range flights[1:] {
 		r := second.begin()
-		if want := fmt.Sprint(i + 1); !isFor(r, want) {
-			t.Errorf("got %s, want %s", r.body, want)
-		}
+		want := fmt.Sprint(i + 1)
+		assert.True(t, isFor(r, want), "got %s, want %s", r.body, want)
 		second.succeed(r)
 		f.succeeded()
-		if len(f.Result.Logs) > 0 {
-			t.Errorf("%s has the logs of the dead worker: %q, want none", f.Name, f.Result.Logs)
-		}
+		assert.True(t, len(f.Result.Logs) == 0, "%s has the logs of the dead worker: %q, want none", f.Name, f.Result.Logs)
 	}
 	empty(t, p)
 }
@@ -62,9 +57,8 @@ func TestExit_DetachRequeues(t *testing.T) {
 		if n > 2 && string(r.body) < last { // the first two were in its window before
 			t.Errorf("%s came after %s, want at least %q", r.body, last, last)
 		}
-		if last = string(r.body); seen[last] {
-			t.Errorf("%s came twice, want seen[last] false", last)
-		}
+		last = string(r.body)
+		assert.False(t, seen[last], "%s came twice, want seen[last] false", last)
 		seen[last] = true
 		lives.succeed(r)
 	}
@@ -166,17 +160,15 @@ func TestExit_RunningAndServed(t *testing.T) {
 	p := NewPool(Options{Queue: 20})
 	w := newWorker(t, p, 1)
 	l, s := w.ends[0], w.slots[0]
-	if s.Running() != "" || s.Served() {
-		t.Errorf("a new slot runs %q and has served: %v, want none and false", s.Running(), s.Served())
-	}
+	assert.True(t, s.Running() == "" && !s.Served(),
+		"a new slot runs %q and has served: %v, want none and false", s.Running(), s.Served())
 	f := start(t, p, "first")
 	r := l.begin()
 	assert.Equal(t, "s.Running()", s.Running(), "first")
 	l.answer(ipc.KindFailed, r.id, time.Millisecond, `{"metrics":{},"error":"x"}`)
 	f.result()
-	if s.Running() != "" || s.Served() {
-		t.Errorf("after a failure it runs %q and has served: %v, want none and false", s.Running(), s.Served())
-	}
+	assert.True(t, s.Running() == "" && !s.Served(),
+		"after a failure it runs %q and has served: %v, want none and false", s.Running(), s.Served())
 	start(t, p, "second").serveOne(l)
 	assert.True(t, s.Served(), "after a success it has not served: Served = false, want true")
 	w.terminate("died")

@@ -123,9 +123,8 @@ func TestFrames_LargeBodies(t *testing.T) {
 		p.Submit(f.Call)
 		f.wait()
 		r := l.begin()
-		if want := slices.Concat([]byte(`{"input":`), input, []byte(`}`)); !bytes.Equal(r.body, want) {
-			t.Errorf("%d bytes came as %d, want %q", len(want), len(r.body), want)
-		}
+		want := slices.Concat([]byte(`{"input":`), input, []byte(`}`))
+		assert.True(t, bytes.Equal(r.body, want), "%d bytes came as %d, want %q", len(want), len(r.body), want)
 		sent := make(chan struct{})
 		go func() {
 			l.succeed(r)
@@ -133,12 +132,10 @@ func TestFrames_LargeBodies(t *testing.T) {
 		}()
 		got := f.result()
 		<-sent
-		if got.Err != nil || !bytes.Equal(got.Body, r.body) {
-			t.Errorf("%d bytes came back as %d, %v, want %q", len(r.body), len(got.Body), got.Err, r.body)
-		}
-		if (got.Release != nil) != (len(got.Body) >= 64<<10) {
-			t.Errorf("%d bytes: something to give back: %v, want %t", len(r.body), got.Release != nil, len(got.Body) >= 64<<10)
-		}
+		assert.True(t, got.Err == nil && bytes.Equal(got.Body, r.body),
+			"%d bytes came back as %d, %v, want %q", len(r.body), len(got.Body), got.Err, r.body)
+		assert.True(t, (got.Release != nil) == (len(got.Body) >= 64<<10),
+			"%d bytes: something to give back: %v, want %t", len(r.body), got.Release != nil, len(got.Body) >= 64<<10)
 		if got.Release != nil {
 			got.Release()
 		}

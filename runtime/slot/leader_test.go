@@ -72,9 +72,8 @@ func TestLeader_NextLeaderHasEnded(t *testing.T) {
 			leader.succeeded()
 			end(p, deep)
 			awake(deep)
-			if r := deep.result(); r.Err == nil {
-				t.Errorf("it was to end without an answer, and ended with %d: got no error, want an error", r.Kind)
-			}
+			r := deep.result()
+			assert.True(t, r.Err != nil, "it was to end without an answer, and ended with %d: got no error, want an error", r.Kind)
 			l.succeed(l.begin())
 			other.succeeded()
 			empty(t, p)
@@ -90,9 +89,7 @@ func TestLeader_NextLeaderIsStolen(t *testing.T) {
 	leader.succeeded()
 	idle := newWorker(t, p, 1).ends[0]
 	r := idle.begin()
-	if !isFor(r, "deep") {
-		t.Fatalf(`the idle slot got %s: isFor(r, "deep") = false, want true`, r.body)
-	}
+	assert.TrueNow(t, isFor(r, "deep"), `the idle slot got %s: isFor(r, "deep") = false, want true`, r.body)
 	l.succeed(l.begin())
 	other.succeeded()
 	idle.succeed(r)
@@ -128,13 +125,10 @@ func TestLeader_IsStolen(t *testing.T) {
 	leading(t, second)
 	b := newWorker(t, p, 1).ends[0]
 	r := b.begin()
-	if !isFor(r, "second") {
-		t.Fatalf(`the idle slot got %s: isFor(r, "second") = false, want true`, r.body)
-	}
-	if skipped := a.expect(); !isFor(skipped, "second") || a.claim(skipped.id) {
-		t.Errorf(`the other slot could claim %s, want isFor(skipped, "second") true and a.claim(skipped.id) false`,
-			skipped.body)
-	}
+	assert.TrueNow(t, isFor(r, "second"), `the idle slot got %s: isFor(r, "second") = false, want true`, r.body)
+	skipped := a.expect()
+	assert.True(t, isFor(skipped, "second") && !a.claim(skipped.id),
+		`the other slot could claim %s, want isFor(skipped, "second") true and a.claim(skipped.id) false`, skipped.body)
 	b.succeed(r)
 	second.succeeded()
 	first.wait()
@@ -152,9 +146,8 @@ func TestLeader_Ends(t *testing.T) {
 			f := start(t, p, "first")
 			leading(t, f)
 			end(p, f)
-			if r := f.result(); r.Err == nil {
-				t.Errorf("it was to end without an answer, and ended with %d: got no error, want an error", r.Kind)
-			}
+			r := f.result()
+			assert.True(t, r.Err != nil, "it was to end without an answer, and ended with %d: got no error, want an error", r.Kind)
 			second := start(t, p, "second")
 			l.succeed(l.begin())
 			second.succeeded()

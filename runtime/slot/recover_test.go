@@ -65,8 +65,6 @@ func TestRecover_InvalidRestOfDeadWorker(t *testing.T) {
 	l.leaveUnsent(append(frame(ipc.KindSucceeded, 4711, nil), 1, 2, 3))
 	w.terminate("worker killed by SIGKILL")
 	f.failed(ErrWorkerExit)
-	if kills := w.kills(); len(kills) != 0 {
-		t.Errorf("it was killed once more: %q, want none", kills)
-	}
+	assert.Equal(t, "kills once more", len(w.kills()), 0)
 	empty(t, p)
 }

@@ -20,9 +20,8 @@ func TestResent_OwnerIsTold(t *testing.T) {
 			slow, fast = fast, slow
 		}
 		running := slow.begin()
-		if locked(p, func() bool { return behind.slot == other.slot }) {
-			t.Fatal("the call waits at another slot, want it behind the running one")
-		}
+		assert.TrueNow(t, !locked(p, func() bool { return behind.slot == other.slot }),
+			"the call waits at another slot, want it behind the running one")
 		fast.succeed(fast.begin())
 		fast.succeed(fast.begin()) // which waited behind running
 		slow.expect()

@@ -13,10 +13,9 @@ import (
 func (f *testCall) tookTooLong() {
 	f.t.Helper()
 	var timeout *TimeoutError
-	if r := f.result(); !errors.As(r.Err, &timeout) || timeout.After != f.pool.o.PredictTimeout || r.Kind != 0 {
-		f.t.Errorf("%s: kind %d, error %v, want an error of type *TimeoutError, After %v and Kind 0", f.Name, r.Kind, r.Err,
-			f.pool.o.PredictTimeout)
-	}
+	r := f.result()
+	assert.True(f.t, errors.As(r.Err, &timeout) && timeout.After == f.pool.o.PredictTimeout && r.Kind == 0,
+		"%s: kind %d, error %v, want an error of type *TimeoutError, After %v and Kind 0", f.Name, r.Kind, r.Err, f.pool.o.PredictTimeout)
 }
 
 // cancelAsked waits until the front asks for the end of a call.
@@ -40,9 +39,7 @@ func TestRuntimelimit_PredictTimeout(t *testing.T) {
 		l.cancelAsked(r.id)
 		l.answer(kind, r.id, time.Second, "{}")
 		end(f)
-		if kind == ipc.KindSucceeded && f.Result.Err != nil {
-			t.Errorf("it got done, and ended with %v, want no error", f.Result.Err)
-		}
+		assert.False(t, kind == ipc.KindSucceeded && f.Result.Err != nil, "it got done, and ended with %v, want no error", f.Result.Err)
 		assert.Equal(t, "f.Result.Elapsed", f.Result.Elapsed, time.Second)
 		r = l.begin() // waiting does not count
 		assert.False(t, l.canceled(r.id), "the next was canceled as well: l.canceled(r.id) = true, want false")

@@ -73,9 +73,8 @@ func TestStress_EndsOnce(t *testing.T) {
 	for name, n := range s.begun {
 		assert.Equal(t, name+" begins", n, 1)
 	}
-	if total.succeeded == 0 || total.canceled == 0 || total.workerExits == 0 {
-		t.Errorf("too little went wrong: %+v, want succeeded not 0, canceled not 0 and workerExits not 0", total)
-	}
+	assert.True(t, total.succeeded != 0 && total.canceled != 0 && total.workerExits != 0,
+		"too little went wrong: %+v, want succeeded not 0, canceled not 0 and workerExits not 0", total)
 }
 
 // tally is how calls ended.
@@ -157,23 +156,18 @@ func (s *stressTest) check(c *Call, input string, canceled bool, n *tally) {
 	switch {
 	case err == nil && c.Result.Kind == ipc.KindSucceeded:
 		n.succeeded++
-		if want := `{"input":` + input + `}`; string(c.Result.Body) != want || begun != 1 {
-			s.t.Errorf("%s: begun %d times, and answered with %.100s, want Body %q and begun 1", c.Name, begun, c.Result.Body,
-				want)
-		}
+		want := `{"input":` + input + `}`
+		assert.True(s.t, string(c.Result.Body) == want && begun == 1,
+			"%s: begun %d times, and answered with %.100s, want Body %q and begun 1", c.Name, begun, c.Result.Body, want)
 	case err == nil && c.Result.Kind == ipc.KindCanceled, errors.Is(err, ErrCanceled):
 		n.canceled++
 		assert.True(s.t, canceled, "%s was canceled without a request: canceled = false, want true", c.Name)
 	case errors.Is(err, ErrWorkerExit):
 		n.workerExits++
-		if begun != 1 {
-			s.t.Errorf("%s: %v, and it was begun %d times, want 1", c.Name, err, begun)
-		}
+		assert.True(s.t, begun == 1, "%s: %v, and it was begun %d times, want 1", c.Name, err, begun)
 	case errors.Is(err, predict.ErrQueueTimeout):
 		n.late++
-		if begun != 0 {
-			s.t.Errorf("%s: %v, and it was begun: got %d, want 0", c.Name, err, begun)
-		}
+		assert.Equal(s.t, fmt.Sprintf("%s: %v, and it was begun", c.Name, err), begun, 0)
 	default:
 		s.t.Errorf("%s ended with kind %d, %v, want an end that this test knows", c.Name, c.Result.Kind, err)
 	}

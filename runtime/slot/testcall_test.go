@@ -73,9 +73,8 @@ func (f *testCall) succeeded() {
 // failed checks that the call ended with an error.
 func (f *testCall) failed(want error) {
 	f.t.Helper()
-	if r := f.result(); !errors.Is(r.Err, want) || r.Kind != 0 {
-		f.t.Errorf("%s: kind %d, error %v; want %v", f.Name, r.Kind, r.Err, want)
-	}
+	r := f.result()
+	assert.True(f.t, errors.Is(r.Err, want) && r.Kind == 0, "%s: kind %d, error %v; want %v", f.Name, r.Kind, r.Err, want)
 }
 
 // body returns what a worker gets for the call of that name.

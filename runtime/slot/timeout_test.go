@@ -56,12 +56,10 @@ func TestTimeout_QueueTimeoutAtFreeSlot(t *testing.T) {
 	l := newWorker(t, p, 1).ends[0]
 	began := time.Now()
 	start(t, p, "handed over").failed(predict.ErrQueueTimeout)
-	if took := time.Since(began); took < freeSlotWait {
-		t.Errorf("it ended after %s: its worker may have been waking up, want at least %v", took, freeSlotWait)
-	}
-	if r := l.expect(); l.claim(r.id) {
-		t.Error("it could be claimed after its time: l.claim(r.id) = true, want false")
-	}
+	took := time.Since(began)
+	assert.True(t, took >= freeSlotWait, "it ended after %s: its worker may have been waking up, want at least %v", took, freeSlotWait)
+	r := l.expect()
+	assert.False(t, l.claim(r.id), "it could be claimed after its time: l.claim(r.id) = true, want false")
 	p.queueTimeout(0)
 	f := start(t, p, "next") // the slot is as free as before
 	l.succeed(l.begin())

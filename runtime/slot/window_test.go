@@ -20,28 +20,20 @@ func TestWindow_FollowsModel(t *testing.T) {
 	} {
 		w := window{size: minWindow}
 		w.learn(took, 1)
-		if w.size != want {
-			t.Errorf("%s a call: a window of %d, want %d", took, w.size, want)
-		}
+		assert.Equal(t, fmt.Sprintf("%s a call: a window of", took), w.size, want)
 		if w.learn(took, 2); took >= slowCall {
 			want = 1
 		}
-		if w.size != want {
-			t.Errorf("%s a call of two slots: a window of %d, want %d", took, w.size, want)
-		}
+		assert.Equal(t, fmt.Sprintf("%s a call of two slots: a window of", took), w.size, want)
 	}
 	w := window{size: minWindow}
 	for range 100 {
 		w.learn(time.Microsecond, 1)
 	}
-	if w.size != maxWindow {
-		t.Errorf("fast for long: %d, want %d", w.size, maxWindow)
-	}
+	assert.Equal(t, "fast for long", w.size, maxWindow)
 	for n := 0; w.size > minWindow; n++ {
 		w.learn(time.Second, 1)
-		if n > 2 {
-			t.Fatalf("slow %d times, and the window is still %d, want at most 2", n, w.size)
-		}
+		assert.TrueNow(t, n <= 2, "slow %d times, and the window is still %d, want at most 2", n, w.size)
 	}
 }
 
@@ -61,9 +53,7 @@ func TestWindow_SlowCallsWaitInQueue(t *testing.T) {
 	long, other := w.ends[busy].begin(), w.ends[1-busy]
 	for _, f := range flights[1:] {
 		r := other.begin()
-		if !isFor(r, f.Name) {
-			t.Fatalf("the free slot got %s, want %s", r.body, f.Name)
-		}
+		assert.TrueNow(t, isFor(r, f.Name), "the free slot got %s, want %s", r.body, f.Name)
 		other.answer(ipc.KindSucceeded, r.id, time.Second, string(r.body))
 		f.succeeded()
 	}
@@ -79,21 +69,15 @@ func TestWindow_IsFilled(t *testing.T) {
 	l := w.ends[0]
 	flights := startNumbered(t, p, 50)
 	outstanding := func() int { return locked(p, func() int { return w.slots[0].outstanding }) }
-	if got := outstanding(); got != minWindow {
-		t.Errorf("%d lie in the slot that has not learnt yet, want %d", got, minWindow)
-	}
+	assert.Equal(t, "calls in the slot that has not learnt yet", outstanding(), minWindow)
 	first := l.begin()
 	l.answer(ipc.KindSucceeded, first.id, time.Microsecond, string(first.body))
 	flights[0].succeeded()
 	assert.Eventually(t, "the window is filled", func() bool { return outstanding() == maxWindow })
-	if got := p.Load().Queued; got != 50-1-maxWindow {
-		t.Errorf("%d wait in the queue, want %d", got, 50-1-maxWindow)
-	}
+	assert.Equal(t, "calls in the queue", p.Load().Queued, 50-1-maxWindow)
 	for i, f := range flights[1:] {
 		r := l.begin()
-		if !isFor(r, fmt.Sprint(i+1)) {
-			t.Fatalf("number %d got %s: isFor(r, fmt.Sprint(i+1)) = false, want true", i+1, r.body)
-		}
+		assert.TrueNow(t, isFor(r, fmt.Sprint(i+1)), "number %d got %s: isFor(r, fmt.Sprint(i+1)) = false, want true", i+1, r.body)
 		l.succeed(r)
 		f.succeeded()
 	}
@@ -107,9 +91,7 @@ func TestWindow_FirstComeFirstServed(t *testing.T) {
 	flights := startNumbered(t, p, 12)
 	for i, f := range flights {
 		r := l.begin()
-		if !isFor(r, fmt.Sprint(i)) {
-			t.Errorf("number %d got %s, want isFor(r, fmt.Sprint(i)) true", i, r.body)
-		}
+		assert.True(t, isFor(r, fmt.Sprint(i)), "number %d got %s, want isFor(r, fmt.Sprint(i)) true", i, r.body)
 		l.succeed(r)
 		f.succeeded()
 	}
@@ -140,9 +122,7 @@ func TestWindow_IdleSlotFirst(t *testing.T) {
 	b.succeeded()
 	for i := range 5 {
 		f := start(t, p, fmt.Sprint("again", i))
-		if got := used(f); got != warm {
-			t.Errorf("slot %d was taken, want the last used, %d", got, warm)
-		}
+		assert.Equal(t, "the slot that was taken, of which the last used is wanted", used(f), warm)
 		w.ends[warm].succeed(w.ends[warm].begin())
 		f.succeeded()
 	}
@@ -159,10 +139,9 @@ func TestWindow_IdleSlotSteals(t *testing.T) {
 		fast.succeed(fast.begin())
 	}
 	stolen := fast.begin() // its own are done: this one waited behind running
-	if skipped := slow.expect(); string(skipped.body) != string(stolen.body) || slow.claim(skipped.id) {
-		t.Errorf("the slow slot could still claim %s, want body %q and slow.claim(skipped.id) false", skipped.body,
-			string(stolen.body))
-	}
+	skipped := slow.expect()
+	assert.True(t, string(skipped.body) == string(stolen.body) && !slow.claim(skipped.id),
+		"the slow slot could still claim %s, want body %q and slow.claim(skipped.id) false", skipped.body, string(stolen.body))
 	fast.succeed(stolen)
 	slow.succeed(running)
 	succeeded(flights...)
@@ -208,14 +187,11 @@ func TestWindow_HalfIsStolen(t *testing.T) {
 	second := newWorker(t, p, 1)
 	fast := second.ends[0]
 	counts := locked(p, func() [2]int { return [2]int{w.slots[0].outstanding, second.slots[0].outstanding} })
-	if counts != [2]int{4, 4} {
-		t.Errorf("the slots hold %v, want four each", counts)
-	}
+	assert.Equal(t, "calls of the slots", counts, [2]int{4, 4})
 	for i := range 7 {
 		r := fast.begin()
-		if want := fmt.Sprint(i + 1); !isFor(r, want) {
-			t.Errorf("got %s, want %s: the oldest first", r.body, want)
-		}
+		want := fmt.Sprint(i + 1)
+		assert.True(t, isFor(r, want), "got %s, want %s: the oldest first", r.body, want)
 		fast.succeed(r)
 	}
 	slow.succeed(running)
@@ -227,9 +203,7 @@ func TestWindow_HalfIsStolen(t *testing.T) {
 func inSocket(t *testing.T, l *slotEnd) int {
 	t.Helper()
 	n, err := unix.IoctlGetInt(l.fd, unix.TIOCINQ)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return n
 }
 
@@ -281,16 +255,13 @@ func TestWindow_DelayedRequests(t *testing.T) {
 			l, s := w.ends[0], w.slots[0]
 			before := inSocket(t, l)
 			delayed := start(t, p, "delayed")
-			if n := locked(p, func() int { return s.ch.unflushed }); n != 1 || inSocket(t, l) != before {
-				t.Fatalf("%d are delayed, and %d bytes more in the socket, want n 1 and inSocket %d", n, inSocket(t, l)-before,
-					before)
-			}
+			n := locked(p, func() int { return s.ch.unflushed })
+			assert.TrueNow(t, n == 1 && inSocket(t, l) == before,
+				"%d are delayed, and %d bytes more in the socket, want n 1 and inSocket %d", n, inSocket(t, l)-before, before)
 			flights = append(flights, delayed)
 			parked(t, delayed)
 			c.next(t, p, l, flights)
-			if n := locked(p, func() int { return s.ch.unflushed }); n != 0 {
-				t.Errorf("%d are still delayed, want 0", n)
-			}
+			assert.Equal(t, "calls that are still delayed", locked(p, func() int { return s.ch.unflushed }), 0)
 			served := w.serve(echo) // the delayed one was sent, or it never ends
 			for _, f := range flights {
 				if f.result().Err == nil {
@@ -310,23 +281,19 @@ func TestWindow_NotDelayed(t *testing.T) {
 	l := w.ends[0]
 	before := inSocket(t, l)
 	flights = append(flights, start(t, p, "next"))
-	if got := inSocket(t, l); got == before {
-		t.Errorf("the fourth was delayed: got %d, want anything but %d", got, before)
-	}
+	got := inSocket(t, l)
+	assert.True(t, got != before, "the fourth was delayed: got %d, want anything but %d", got, before)
 	parked(t, flights...)
 	large := &testCall{
 		NewCall("large", append(append([]byte(`"`), make([]byte, delaySize)...), '"'), nil), t,
 		make(chan struct{}),
 	}
-	if err := p.Admit(nil); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, p.Admit(nil))
 	before = inSocket(t, l)
 	p.Submit(large.Call)
 	large.wait()
-	if got := inSocket(t, l); got == before {
-		t.Errorf("a large one was delayed: got %d, want anything but %d", got, before)
-	}
+	got = inSocket(t, l)
+	assert.True(t, got != before, "a large one was delayed: got %d, want anything but %d", got, before)
 	for range flights {
 		l.succeed(l.begin())
 	}
@@ -337,9 +304,7 @@ func TestWindow_NotDelayed(t *testing.T) {
 func TestWindow_CallTime(t *testing.T) {
 	p := testPool(t, Options{})
 	w := newWorker(t, p, 2)
-	if got := p.MeanDuration(); got != 0 {
-		t.Errorf("before the first call: %s, want 0", got)
-	}
+	assert.Equal(t, "before the first call", p.MeanDuration(), 0)
 	for range 2 { // a call at each slot
 		calls := []*testCall{start(t, p, "a"), start(t, p, "b")}
 		for i, l := range w.ends {
@@ -350,8 +315,6 @@ func TestWindow_CallTime(t *testing.T) {
 			c.succeeded()
 		}
 	}
-	if got := p.MeanDuration(); got != 2*time.Millisecond {
-		t.Errorf("the slower slot takes %s, want 2ms", got)
-	}
+	assert.Equal(t, "a call of the slower slot", p.MeanDuration(), 2*time.Millisecond)
 	empty(t, p)
 }

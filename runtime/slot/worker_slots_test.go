@@ -31,27 +31,21 @@ func TestWorkerSlots_Retire(t *testing.T) {
 	begun := old.ends[0].begin()
 	fresh := newWorker(t, p, 1)
 	empty0 := p.Retire(old.slots)
-	if isClosed(empty0) {
-		t.Fatal("it is said to have nothing to do: isClosed(empty0) = true, want false")
-	}
+	assert.TrueNow(t, !isClosed(empty0), "it is said to have nothing to do: isClosed(empty0) = true, want false")
 	for i, f := range flights[1:] {
 		r := fresh.ends[0].begin()
-		if want := fmt.Sprint(i + 1); !isFor(r, want) {
-			t.Errorf("got %s, want %s", r.body, want)
-		}
+		want := fmt.Sprint(i + 1)
+		assert.True(t, isFor(r, want), "got %s, want %s", r.body, want)
 		fresh.ends[0].succeed(r)
 		f.succeeded()
 	}
 	// a slot for what still runs, or other calls would be refused
-	if got := p.Load(); got.Slots != 2 || got.InFlight != 1 {
-		t.Errorf("the load is %+v, want Slots 2 and InFlight 1", got)
-	}
+	got := p.Load()
+	assert.True(t, got.Slots == 2 && got.InFlight == 1, "the load is %+v, want Slots 2 and InFlight 1", got)
 	old.ends[0].succeed(begun)
 	flights[0].succeeded()
 	assert.Eventually(t, "nothing is outstanding", func() bool { return isClosed(empty0) })
-	if got := p.Load(); got.Slots != 1 {
-		t.Errorf("the load is %+v, want Slots 1", got)
-	}
+	assert.Equal(t, "slots", p.Load().Slots, 1)
 	assert.Equal(t, "calls", old.terminate("it has left"), 0)
 	again := start(t, p, "again")
 	fresh.ends[0].succeed(fresh.ends[0].begin())
@@ -68,9 +62,7 @@ func TestWorkerSlots_RetireIdleOrDeadWorker(t *testing.T) {
 		assert.True(t, isClosed(p.Retire(slots)),
 			"it is said to have something to do: isClosed(p.Retire(slots)) = false, want true")
 	}
-	if got := p.Load(); got.Slots != 0 {
-		t.Errorf("the load is %+v, want Slots 0", got)
-	}
+	assert.Equal(t, "slots", p.Load().Slots, 0)
 }
 
 // TestWorkerSlots_RetireAndExit: the worker dies while it finishes its calls.
@@ -152,9 +144,8 @@ func TestWorkerSlots_Hooks(t *testing.T) {
 	first, second := start(t, p, "first"), start(t, p, "second")
 	parked(t, second)
 	l.answer(ipc.KindFailed, l.begin().id, time.Millisecond, "the context is lost")
-	if r := first.result(); string(r.Body) != "the context is lost" || r.Err != nil {
-		t.Errorf(`got %+v, want "the context is lost"`, r)
-	}
+	r := first.result()
+	assert.True(t, string(r.Body) == "the context is lost" && r.Err == nil, `got %+v, want "the context is lost"`, r)
 	assert.Equal(t, "the hook", <-unusable, "the context is lost")
 	if r := l.expect(); l.claim(r.id) {
 		t.Error("the unusable worker could begin another call: l.claim(r.id) = true, want false")
@@ -162,9 +153,8 @@ func TestWorkerSlots_Hooks(t *testing.T) {
 	other := newWorker(t, p, 1).ends[0]
 	other.succeed(other.begin())
 	second.succeeded()
-	if v := p.WorkerLoad(w.slots); v.Answered != 4 || v.Busy != 0 || !v.Since.IsZero() {
-		t.Errorf("its vitals are %+v, want Answered 4, Busy 0 and Since zero", v)
-	}
+	v := p.WorkerLoad(w.slots)
+	assert.True(t, v.Answered == 4 && v.Busy == 0 && v.Since.IsZero(), "its vitals are %+v, want Answered 4, Busy 0 and Since zero", v)
 	empty(t, p)
 }
 
@@ -174,20 +164,16 @@ func TestWorkerSlots_WorkerLoad(t *testing.T) {
 	before := time.Now()
 	a, b := start(t, p, "a"), start(t, p, "b")
 	v := p.WorkerLoad(w.slots)
-	if v.Busy != 2 || v.Answered != 0 || v.Since.Before(before) || v.Since.After(time.Now()) {
-		t.Errorf("got %+v, want Busy 2, Answered 0, v.Since.Before(before) false and v.Since.After(time.Now()) false", v)
-	}
+	assert.True(t, v.Busy == 2 && v.Answered == 0 && !v.Since.Before(before) && !v.Since.After(time.Now()),
+		"got %+v, want Busy 2, Answered 0, v.Since.Before(before) false and v.Since.After(time.Now()) false", v)
 	for _, l := range w.ends {
 		l.succeed(l.begin())
 	}
 	a.succeeded()
 	b.succeeded()
-	if v := p.WorkerLoad(w.slots); v.Busy != 0 || v.Answered != 2 || !v.Since.IsZero() {
-		t.Errorf("got %+v, want Busy 0, Answered 2 and Since zero", v)
-	}
-	if v := p.WorkerLoad(nil); v != (WorkerLoad{}) {
-		t.Errorf("got %+v of no slots, want %+v", v, WorkerLoad{})
-	}
+	v = p.WorkerLoad(w.slots)
+	assert.True(t, v.Busy == 0 && v.Answered == 2 && v.Since.IsZero(), "got %+v, want Busy 0, Answered 2 and Since zero", v)
+	assert.Equal(t, "the load of no slots", p.WorkerLoad(nil), (WorkerLoad{}))
 }
 
 // TestWorkerSlots_LeastLoadedWorker: the next call gets an idle slot of the worker with the fewest calls.

@@ -106,9 +106,8 @@ func (w *fakeWorker) attach() {
 		conn, theirs, err := ipc.Pair("slot", 1)
 		assert.NoError(w.t, err)
 		conns[i] = conn
-		if l.fd, err = unix.FcntlInt(theirs.Fd(), unix.F_DUPFD_CLOEXEC, 3); err != nil {
-			w.t.Fatal(err)
-		}
+		l.fd, err = unix.FcntlInt(theirs.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+		assert.NoError(w.t, err)
 		theirs.Close()
 		// A test that waits for a frame which never comes is to fail, not to hang.
 		late := unix.NsecToTimeval(int64(assert.Timeout))
@@ -293,9 +292,7 @@ func (l *slotEnd) attach(r *request) error {
 func (l *slotEnd) expect() request {
 	l.w.t.Helper()
 	r, err := l.next()
-	if err != nil || r.kind != ipc.KindPredict {
-		l.w.t.Fatalf("slot %d: got kind %d, %v; want a request", l.index, r.kind, err)
-	}
+	assert.TrueNow(l.w.t, err == nil && r.kind == ipc.KindPredict, "slot %d: got kind %d, %v; want a request", l.index, r.kind, err)
 	return r
 }
 
@@ -348,9 +345,8 @@ func (l *slotEnd) send(kind ipc.Kind, id uint64, took time.Duration, body []byte
 func (l *slotEnd) answer(kind ipc.Kind, id uint64, took time.Duration, body string) {
 	l.w.t.Helper()
 	l.word(atRunning).Store(0)
-	if err := l.send(kind, id, took, []byte(body)); err != nil {
-		l.w.t.Fatalf("slot %d: answer: %v", l.index, err)
-	}
+	err := l.send(kind, id, took, []byte(body))
+	assert.TrueNow(l.w.t, err == nil, "slot %d: answer: %v", l.index, err)
 }
 
 // succeed answers as an echo: with what it was asked.
