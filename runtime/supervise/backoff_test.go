@@ -3,6 +3,8 @@ package supervise
 import (
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // TestBackoff_Pauses walks the rule for workers that die.
@@ -42,9 +44,7 @@ func TestBackoff_Pauses(t *testing.T) {
 			for i, d := range deaths {
 				now = now.Add(d.after)
 				delay, again := b.died(now, d.served)
-				if delay != d.delay || again != d.again {
-					t.Fatalf("death %d: %v, %v, want %v, %v", i+1, delay, again, d.delay, d.again)
-				}
+				assert.TrueNow(t, delay == d.delay && again == d.again, "death %d: %v, %v, want %v, %v", i+1, delay, again, d.delay, d.again)
 			}
 		})
 	}

@@ -61,9 +61,8 @@ func TestCgroup_MemoryGroup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := findMemoryGroup(tree(t, c.files))
 			assert.Equal(t, "the limit", g.limit(), c.limit)
-			if n, ok := g.kills(); n != c.kills || ok != c.known {
-				t.Errorf("%d kills, %v; want %d, %v", n, ok, c.kills, c.known)
-			}
+			n, ok := g.kills()
+			assert.True(t, n == c.kills && ok == c.known, "%d kills, %v; want %d, %v", n, ok, c.kills, c.known)
 		})
 	}
 }

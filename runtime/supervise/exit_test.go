@@ -45,9 +45,8 @@ func TestExit_DeathInSetup(t *testing.T) {
 					Exited)
 			}
 			assert.Equal(t, "the setup's logs", st.Setup.Logs, "loading\nFatal Python error: in setup\n"+st.LastExit+"\n")
-			if want := []State{Starting, Setup, Exited}; fmt.Sprint(s.states) != fmt.Sprint(want) {
-				t.Errorf("it was %v, want %v", s.states, want)
-			}
+			want := []State{Starting, Setup, Exited}
+			assert.True(t, fmt.Sprint(s.states) == fmt.Sprint(want), "it was %v, want %v", s.states, want)
 		})
 	}
 }
@@ -62,9 +61,7 @@ func TestExit_DeathInPrediction(t *testing.T) {
 			s.end()
 			r := c.result()
 			lost, ok := errors.AsType[*slot.WorkerExitError](r.Err)
-			if !ok {
-				t.Fatalf("it ended with %+v: ok = false, want true", r)
-			}
+			assert.TrueNow(t, ok, "it ended with %+v: ok = false, want true", r)
 			says(t, "the cause", lost.Cause, append(words, "while running this prediction")...)
 			assert.Equal(t, "logs", string(r.Logs), "Fatal Python error: in predict\n")
 			if st := s.Status(); st.LastExit != lost.Cause || !st.Defunct || st.SetupFailed || st.Setup.Failed {
@@ -81,12 +78,10 @@ func TestExit_DeathBetweenPredictions(t *testing.T) {
 			s := act(t, "dies-idle "+how, func(o *Options) { o.Policy.Restart = Never })
 			st := s.end()
 			says(t, "the exit", st.LastExit, append(words, "between predictions")...)
-			if !st.Defunct || st.SetupFailed || st.Setup.Failed {
-				t.Errorf("got %+v, want Defunct true, SetupFailed false and Failed false", st)
-			}
-			if want := []State{Starting, Setup, Ready, Exited}; fmt.Sprint(s.states) != fmt.Sprint(want) {
-				t.Errorf("it was %v, want %v", s.states, want)
-			}
+			assert.True(t, st.Defunct && !st.SetupFailed && !st.Setup.Failed,
+				"got %+v, want Defunct true, SetupFailed false and Failed false", st)
+			want := []State{Starting, Setup, Ready, Exited}
+			assert.True(t, fmt.Sprint(s.states) == fmt.Sprint(want), "it was %v, want %v", s.states, want)
 		})
 	}
 }
@@ -97,9 +92,8 @@ func TestExit_SetupTimeout(t *testing.T) {
 		t.Run(ref, func(t *testing.T) {
 			s := act(t, ref, func(o *Options) { o.Timeouts.Setup = 300 * time.Millisecond })
 			st := s.end()
-			if st.LastExit != "Setup timed out after 300ms" || !st.SetupFailed || st.Setup.Logs != st.LastExit+"\n" {
-				t.Errorf(`got %+v, want LastExit "Setup timed out after 300ms", SetupFailed true and Logs %q`, st, st.LastExit+"\n")
-			}
+			assert.True(t, st.LastExit == "Setup timed out after 300ms" && st.SetupFailed && st.Setup.Logs == st.LastExit+"\n",
+				`got %+v, want LastExit "Setup timed out after 300ms", SetupFailed true and Logs %q`, st, st.LastExit+"\n")
 			// On a busy machine it may not come as far as state.
 			if got := fmt.Sprint(unique(s.states)); got != fmt.Sprint(unique([]State{Starting, state, Exited})) &&
 				got != fmt.Sprint([]State{Starting, Exited}) {
@@ -154,9 +148,8 @@ func TestExit_FramesOutOfTurn(t *testing.T) {
 	t.Run("ready after a failure", func(t *testing.T) {
 		s := act(t, "fails-and-lies lies", nil)
 		st := s.end()
-		if !st.SetupFailed || st.LastExit != "ValueError: no weights" || st.Setup.Completed.IsZero() {
-			t.Errorf(`got %+v, want SetupFailed true, LastExit "ValueError: no weights" and Completed non-zero`, st)
-		}
+		assert.True(t, st.SetupFailed && st.LastExit == "ValueError: no weights" && !st.Setup.Completed.IsZero(),
+			`got %+v, want SetupFailed true, LastExit "ValueError: no weights" and Completed non-zero`, st)
 	})
 }
 
@@ -164,9 +157,8 @@ func TestExit_FramesOutOfTurn(t *testing.T) {
 func TestExit_FailedSetupThatStays(t *testing.T) {
 	s := act(t, "fails-and-lies", func(o *Options) { o.Timeouts.Stop = 20 * time.Millisecond })
 	st := s.end()
-	if !st.SetupFailed || !st.Defunct || st.LastExit != "ValueError: no weights" {
-		t.Errorf(`got %+v, want SetupFailed true, Defunct true and LastExit "ValueError: no weights"`, st)
-	}
+	assert.True(t, st.SetupFailed && st.Defunct && st.LastExit == "ValueError: no weights",
+		`got %+v, want SetupFailed true, Defunct true and LastExit "ValueError: no weights"`, st)
 }
 
 // TestExit_ClosedChannels: a worker that lives on behind a closed channel cannot be used, nor does it say anything.
@@ -176,9 +168,7 @@ func TestExit_ClosedChannels(t *testing.T) {
 			s := act(t, "closes-control "+when, func(o *Options) { o.Policy.Restart = Never })
 			st := s.end()
 			says(t, "the exit", st.LastExit, "worker killed by the server", "closed its channel to the server and kept running")
-			if st.SetupFailed != (when != "ready") {
-				t.Errorf("got %+v, want SetupFailed %t", st, when != "ready")
-			}
+			assert.True(t, st.SetupFailed == (when != "ready"), "got %+v, want SetupFailed %t", st, when != "ready")
 		})
 	}
 	t.Run("a slot's", func(t *testing.T) {
@@ -189,9 +179,8 @@ func TestExit_ClosedChannels(t *testing.T) {
 		says(t, "the exit", st.LastExit, "worker killed by the server", "closed its channel to the server and kept running")
 		// It had not begun it: the call waits for the next worker, of which there is none.
 		s.pool.Cancel(c.Call)
-		if r := c.result(); !errors.Is(r.Err, slot.ErrCanceled) {
-			t.Errorf("it ended with %+v, want slot.ErrCanceled", r)
-		}
+		r := c.result()
+		assert.True(t, errors.Is(r.Err, slot.ErrCanceled), "it ended with %+v, want slot.ErrCanceled", r)
 	})
 }
 
@@ -213,9 +202,8 @@ func TestExit_Dying(t *testing.T) {
 	assert.NoError(t, cmd.Start())
 	c := child{pid: cmd.Process.Pid}
 	assert.Eventually(t, "it has ended, and is not reaped", c.dying)
-	if err := cmd.Wait(); err == nil {
-		t.Error("it ended well: got no error, want an error")
-	}
+	err := cmd.Wait()
+	assert.True(t, err != nil, "it ended well: got no error, want an error")
 	assert.False(t, c.dying(), "a process that has ended is dying: dying = true, want false")
 }
 
@@ -239,9 +227,7 @@ func TestExit_ClosedBeforeItDied(t *testing.T) {
 					return p.closed
 				})
 			}
-			if err := unix.Kill(p.child.pid, unix.SIGKILL); err != nil {
-				t.Error(err)
-			}
+			assert.ErrorIs(t, "unix.Kill", unix.Kill(p.child.pid, unix.SIGKILL), nil)
 			assert.Eventually(t, "it is dying", p.child.dying)
 			if !first {
 				p.Closed()

@@ -16,9 +16,8 @@ func TestFleet_SetupThatFailsSometimes(t *testing.T) {
 	good := act(t, "lives", func(o *Options) { o.Fleet = fleet })
 	good.until("ready", ready)
 	st = bad.until("ready after all", ready)
-	if st.Defunct || st.SetupFailed || st.Restarts != 1 {
-		t.Errorf("got %+v, want Defunct false, SetupFailed false and Restarts 1", st)
-	}
+	assert.True(t, !st.Defunct && !st.SetupFailed && st.Restarts == 1,
+		"got %+v, want Defunct false, SetupFailed false and Restarts 1", st)
 	// One that comes later does not even wait.
 	late := act(t, "lives fails=1", func(o *Options) { o.Fleet = fleet })
 	late.until("ready", ready)
@@ -32,16 +31,13 @@ func TestFleet_SetupThatFailsSometimes(t *testing.T) {
 func TestFleet_SetupRetries(t *testing.T) {
 	s := act(t, "lives fails=1 fails=2", func(o *Options) { o.Policy.SetupRetries = 2 })
 	st := s.until("ready", ready)
-	if st.Restarts != 2 || st.Defunct {
-		t.Errorf("got %+v, want Restarts 2 and Defunct false", st)
-	}
+	assert.True(t, st.Restarts == 2 && !st.Defunct, "got %+v, want Restarts 2 and Defunct false", st)
 	s.Stop()
 	s.end()
 
 	s = act(t, "lives fails=1 fails=2 fails=3", func(o *Options) { o.Policy.SetupRetries = 2 })
-	if st := s.end(); !st.SetupFailed || st.Restarts != 2 {
-		t.Errorf("got %+v, want SetupFailed true and Restarts 2", st)
-	}
+	st = s.end()
+	assert.True(t, st.SetupFailed && st.Restarts == 2, "got %+v, want SetupFailed true and Restarts 2", st)
 }
 
 // TestFleet_Linger: a server whose model could not be set up serves once that is repaired.
@@ -51,9 +47,8 @@ func TestFleet_Linger(t *testing.T) {
 		s.until("defunct", defunct)
 		s.Renew("it is repaired")
 		st := s.until("ready", ready)
-		if st.Defunct || st.SetupFailed || st.Setup.Failed {
-			t.Errorf("got %+v, want Defunct false, SetupFailed false and Failed false", st)
-		}
+		assert.True(t, !st.Defunct && !st.SetupFailed && !st.Setup.Failed,
+			"got %+v, want Defunct false, SetupFailed false and Failed false", st)
 		s.Stop()
 		s.end()
 	}

@@ -54,17 +54,14 @@ func TestGPU_Signs(t *testing.T) {
 		assert.False(t, j.fatal(failure(t, text)),
 			"taken for a lost context: %s, want j.fatal(failure(t, text)) false", text)
 	}
-	if j.fatal([]byte("no JSON, CUDA")) || j.fatal(nil) {
-		t.Error("got a lost context of what is not an answer, want none")
-	}
+	assert.True(t, !j.fatal([]byte("no JSON, CUDA")) && !j.fatal(nil), "got a lost context of what is not an answer, want none")
 }
 
 // TestGPU_SignList: each row is whole, and no row is without a source.
 func TestGPU_SignList(t *testing.T) {
 	j := newGPUErrors()
-	if len(j.errors) < 10 || len(j.libraries) < 5 {
-		t.Fatalf("%d errors, %d libraries, want at least 10 and at least 5", len(j.errors), len(j.libraries))
-	}
+	assert.TrueNow(t, len(j.errors) >= 10 && len(j.libraries) >= 5,
+		"%d errors, %d libraries, want at least 10 and at least 5", len(j.errors), len(j.libraries))
 	for _, e := range j.errors {
 		if !strings.HasPrefix(e.names[0], "cudaError") || !strings.HasPrefix(e.names[1], "CUDA_ERROR_") || e.text == "" {
 			t.Errorf(`got %+v, want names[0] starting with "cudaError", names[1] starting with "CUDA_ERROR_" and text non-empty`,

@@ -18,9 +18,8 @@ func TestHang_StoppedWorkerIsReplaced(t *testing.T) {
 	assert.Equal(t, "generation", s.generation("a"), "1")
 	assert.NoError(t, unix.Kill(st.PID, unix.SIGSTOP))
 	waits := s.ask("waits", `"which"`) // lies in its socket, unbegun
-	if r := waits.result(); r.Err != nil {
-		t.Errorf("what it had not begun ended with %+v, want no error", r)
-	}
+	r := waits.result()
+	assert.True(t, r.Err == nil, "what it had not begun ended with %+v, want no error", r)
 	st = s.until("another", func(st Status) bool { return ready(st) && st.Restarts == 1 })
 	says(t, "the last exit", st.LastExit, "killed by the server", "it has not answered on its control channel for 1s")
 }
@@ -39,9 +38,8 @@ func TestHang_NoPingsWithoutTimeout(t *testing.T) {
 	for range 20 {
 		s.generation("a")
 	}
-	if st := s.Status(); st.Restarts != 0 || !ready(st) {
-		t.Errorf("got %+v, want Restarts 0 and ready(st) true", st)
-	}
+	st := s.Status()
+	assert.True(t, st.Restarts == 0 && ready(st), "got %+v, want Restarts 0 and ready(st) true", st)
 }
 
 // TestHang_StuckLoop: a worker whose control thread answers, but whose loop takes no call, is replaced, and the next
@@ -50,9 +48,8 @@ func TestHang_StuckLoop(t *testing.T) {
 	s := act(t, "lives blind=1", func(o *Options) { o.Timeouts.Hang = hangSoon })
 	s.until("ready", ready)
 	waits := s.ask("waits", `"which"`)
-	if r := waits.result(); r.Err != nil {
-		t.Errorf("what it had not begun ended with %+v, want no error", r)
-	}
+	r := waits.result()
+	assert.True(t, r.Err == nil, "what it had not begun ended with %+v, want no error", r)
 	st := s.until("another", func(st Status) bool { return ready(st) && st.Restarts == 1 })
 	says(t, "the last exit", st.LastExit, "killed by the server", "has not taken a prediction for 1s")
 }

@@ -36,26 +36,19 @@ func TestLifecycle_Replacement(t *testing.T) {
 	}
 	st := s.Status()
 	says(t, "the last exit", st.LastExit, "while running this prediction")
-	if st.Restarts != 1 || st.State != Ready || st.PID == 0 {
-		t.Errorf("got %+v, want Restarts 1, State %v and PID not 0", st, Ready)
-	}
+	assert.True(t, st.Restarts == 1 && st.State == Ready && st.PID != 0, "got %+v, want Restarts 1, State %v and PID not 0", st, Ready)
 	s.Stop()
 	s.end()
-	if want := []State{
-		Starting, Setup, Ready, Exited, Starting, Setup, Ready, Draining,
-		Exited,
-	}; !slices.Equal(s.states, want) {
-		t.Errorf("it was %v, want %v", s.states, want)
-	}
+	want := []State{Starting, Setup, Ready, Exited, Starting, Setup, Ready, Draining, Exited}
+	assert.True(t, slices.Equal(s.states, want), "it was %v, want %v", s.states, want)
 }
 
 // TestLife_FiveDeaths within a minute and without a success: no more are started.
 func TestLife_FiveDeaths(t *testing.T) {
 	s := act(t, "dies-idle SEGV", nil)
 	st := s.end()
-	if st.Restarts != 4 || !st.Defunct || st.SetupFailed {
-		t.Errorf("got %+v, want Restarts 4, Defunct true and SetupFailed false", st)
-	}
+	assert.True(t, st.Restarts == 4 && st.Defunct && !st.SetupFailed,
+		"got %+v, want Restarts 4, Defunct true and SetupFailed false", st)
 	assert.EqualSlices(t, "the pauses", s.pauses, []time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second})
 }
 
@@ -64,9 +57,8 @@ func TestLife_SuccessInBetween(t *testing.T) {
 	s := act(t, "echoes deadly", nil)
 	for i := range 8 {
 		s.until("ready", func(st Status) bool { return st.Restarts == i && ready(st) })
-		if r := s.ask("good", `"good"`).result(); r.Err != nil {
-			t.Fatalf("round %d: %v", i, r.Err)
-		}
+		r := s.ask("good", `"good"`).result()
+		assert.TrueNow(t, r.Err == nil, "round %d: %v", i, r.Err)
 		s.ask("deadly", `"deadly"`).result()
 	}
 	s.until("ready", func(st Status) bool { return st.Restarts == 8 && ready(st) })
@@ -80,9 +72,8 @@ func TestLife_SuccessInBetween(t *testing.T) {
 func TestLifecycle_SetupThatFailsLater(t *testing.T) {
 	s := act(t, "good-once 3", nil)
 	st := s.end()
-	if !st.Defunct || st.SetupFailed || !st.Setup.Failed || st.Restarts != 4 {
-		t.Errorf("got %+v, want Defunct true, SetupFailed false, Failed true and Restarts 4", st)
-	}
+	assert.True(t, st.Defunct && !st.SetupFailed && st.Setup.Failed && st.Restarts == 4,
+		"got %+v, want Defunct true, SetupFailed false, Failed true and Restarts 4", st)
 	says(t, "the last exit", st.LastExit, "worker exited with code 3 during setup")
 }
 
@@ -100,9 +91,7 @@ func TestLife_LogOfLongPrediction(t *testing.T) {
 	}
 	s.Kill()
 	s.end()
-	if r := c.result(); string(r.Logs) != "still at it\n" {
-		t.Errorf("its logs are %q, want %q", r.Logs, "still at it\n")
-	}
+	assert.Equal(t, "its logs", string(c.result().Logs), "still at it\n")
 	assert.Equal(t, "count in the server's log", count(s.journal.lines(), "stdout long still at it"), 1)
 }
 
@@ -148,9 +137,8 @@ func TestLife_StopAndKill(t *testing.T) {
 			before := s.Status().LastExit
 			c.stop(s)
 			st := s.end()
-			if st.State != Exited || st.Defunct || st.PID != 0 || st.LastExit != before {
-				t.Errorf("got %+v, want State %v, Defunct false, PID 0 and LastExit %q", st, Exited, before)
-			}
+			assert.True(t, st.State == Exited && !st.Defunct && st.PID == 0 && st.LastExit == before,
+				"got %+v, want State %v, Defunct false, PID 0 and LastExit %q", st, Exited, before)
 			assert.Equal(t, "slots", s.pool.Load().Slots, 0)
 		})
 	}
@@ -162,9 +150,7 @@ func TestLife_WorkerThatIgnoresShutdown(t *testing.T) {
 	s.until("ready", ready)
 	s.Stop()
 	st := s.end()
-	if st.LastExit != "" || st.Defunct {
-		t.Errorf("got %+v, want LastExit empty and Defunct false", st)
-	}
+	assert.True(t, st.LastExit == "" && !st.Defunct, "got %+v, want LastExit empty and Defunct false", st)
 }
 
 // TestLife_WorkerThatCannotStart: there is no such binary.
@@ -172,9 +158,8 @@ func TestLife_WorkerThatCannotStart(t *testing.T) {
 	s := act(t, "", func(o *Options) { o.Exe = "/nonexistent/pinion" })
 	st := s.end()
 	says(t, "the last exit", st.LastExit, "start worker process", "no such file")
-	if !st.Defunct || !st.SetupFailed || !st.Setup.Failed || st.Setup.Logs != st.LastExit || st.State != Exited {
-		t.Errorf("got %+v, want Defunct true, SetupFailed true, Failed true, Logs %q and State %v", st, st.LastExit, Exited)
-	}
+	assert.True(t, st.Defunct && st.SetupFailed && st.Setup.Failed && st.Setup.Logs == st.LastExit && st.State == Exited,
+		"got %+v, want Defunct true, SetupFailed true, Failed true, Logs %q and State %v", st, st.LastExit, Exited)
 }
 
 // TestLifecycle_Grandchild: the worker dies, and a process that it started lives on with all that it had: the pipes,

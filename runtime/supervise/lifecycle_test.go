@@ -15,9 +15,7 @@ import (
 func (s *stage) generation(name string) string {
 	s.t.Helper()
 	r := s.ask(name, `"which"`).result()
-	if r.Err != nil || r.Kind != ipc.KindSucceeded {
-		s.t.Fatalf("%s ended with %+v, want Kind %v", name, r, ipc.KindSucceeded)
-	}
+	assert.TrueNow(s.t, r.Err == nil && r.Kind == ipc.KindSucceeded, "%s ended with %+v, want Kind %v", name, r, ipc.KindSucceeded)
 	_, rest, _ := bytes.Cut(r.Body, []byte(`"output":"`))
 	return string(bytes.TrimSuffix(rest, []byte(`"}`)))
 }
@@ -54,9 +52,8 @@ func TestLifecycle_Renew(t *testing.T) {
 		<-done
 	}
 	assert.Equal(t, "generation", s.generation("last"), "4")
-	if st := s.Status(); st.LastExit != "" || st.Defunct {
-		t.Errorf("got %+v, want LastExit empty and Defunct false", st)
-	}
+	st := s.Status()
+	assert.True(t, st.LastExit == "" && !st.Defunct, "got %+v, want LastExit empty and Defunct false", st)
 	s.Stop()
 	s.end()
 	assert.Equal(t, fmt.Sprintf("there were pauses: %v", s.pauses), len(s.pauses), 0)
@@ -92,9 +89,7 @@ func TestLifecycle_RenewStopFirst(t *testing.T) {
 	s.Stop()
 	s.end()
 	want := []State{Starting, Setup, Ready, Draining, Exited, Starting, Setup, Ready, Draining, Exited}
-	if fmt.Sprint(s.states) != fmt.Sprint(want) {
-		t.Errorf("it was %v, want %v", s.states, want)
-	}
+	assert.Equal(t, "its states", fmt.Sprint(s.states), fmt.Sprint(want))
 }
 
 // TestLifecycle_SuccessorThatFails: the old process stays, and another is tried.
@@ -168,9 +163,7 @@ func TestLifecycle_Reset(t *testing.T) {
 	s.Reset(spec, WorkerEnv(nil))
 	s.Renew("it has changed")
 	s.until("renewed", settled(1))
-	if r := s.ask("a", `"a"`).result(); string(r.Body) != `{"input":"a"}` {
-		t.Errorf("got %s, want %q", r.Body, `{"input":"a"}`)
-	}
+	assert.Equal(t, "the answer", string(s.ask("a", `"a"`).result().Body), `{"input":"a"}`)
 }
 
 // TestLifecycle_Prepare is asked before each start, and may say no.
@@ -202,9 +195,8 @@ func TestLifecycle_DeathBesideSuccessor(t *testing.T) {
 	s.Renew("the test wants it")
 	s.until("its successor comes up", func(st Status) bool { return st.Successor != nil })
 	c := s.ask("deadly", `"deadly"`)
-	if r := c.result(); r.Err == nil {
-		t.Errorf("it ended with %+v, want an error", r)
-	}
+	r := c.result()
+	assert.True(t, r.Err != nil, "it ended with %+v, want an error", r)
 	s.until("the successor is the worker",
 		func(st Status) bool { return st.Restarts == 1 && st.Successor == nil && st.State == Starting })
 	s.Kill()
@@ -216,9 +208,8 @@ func TestLifecycle_LostGPU(t *testing.T) {
 	s := act(t, "lives", nil)
 	s.until("ready", ready)
 	s.generation("good")
-	if r := s.ask("bad", `"illegal"`).result(); r.Kind != ipc.KindFailed || r.Err != nil {
-		t.Errorf("it ended with %+v, want Kind %v", r, ipc.KindFailed)
-	}
+	r := s.ask("bad", `"illegal"`).result()
+	assert.True(t, r.Kind == ipc.KindFailed && r.Err == nil, "it ended with %+v, want Kind %v", r, ipc.KindFailed)
 	st := s.until("another", settled(1))
 	says(t, "the last exit", st.LastExit, "GPU context is lost", "an illegal memory access was encountered")
 	assert.Equal(t, "generation", s.generation("next"), "2")

@@ -103,9 +103,8 @@ func TestLineBuffer_MemoryOfALongLine(t *testing.T) {
 					b.add(&r, recordKey{}, []byte(piece))
 				}
 			}
-			if got := max(cap(b.text), cap(b.bar)); got > reusedLine {
-				t.Errorf("got a buffer of %d bytes, want %d at most", got, reusedLine)
-			}
+			got := max(cap(b.text), cap(b.bar))
+			assert.True(t, got <= reusedLine, "got a buffer of %d bytes, want %d at most", got, reusedLine)
 		})
 	}
 }

@@ -35,9 +35,8 @@ func newPiped(t *testing.T) *piped {
 	p := &piped{t: t, page: page}
 	var ours [inherited]*os.File
 	for i := range ours {
-		if ours[i], p.ends[i], err = logPipe(sourceNames[i]); err != nil {
-			t.Fatal(err)
-		}
+		ours[i], p.ends[i], err = logPipe(sourceNames[i])
+		assert.NoError(t, err)
 	}
 	p.logs, err = newLogs(ours, page, recorder{note: p.note}, p.running)
 	assert.NoError(t, err)
@@ -76,9 +75,8 @@ func (p *piped) logged() []string {
 // write writes text; it returns how much was ever written to that stream.
 func (p *piped) write(s source, text string) uint64 {
 	p.t.Helper()
-	if _, err := p.ends[s].WriteString(text); err != nil {
-		p.t.Fatal(err)
-	}
+	_, err := p.ends[s].WriteString(text)
+	assert.NoError(p.t, err)
 	p.written[s] += uint64(len(text))
 	return p.written[s]
 }
@@ -104,9 +102,7 @@ func TestLogs_PositionsAreExact(t *testing.T) {
 			}
 		}
 	}
-	if got := p.take(""); got != "" {
-		t.Errorf("%q was left, want none", got)
-	}
+	assert.Equal(t, "the text that was left", p.take(""), "")
 	assert.Equal(t, "counted bytes", p.page.Stdout().Bytes(), p.written[stdout])
 }
 
@@ -121,9 +117,7 @@ func TestLogs_StreamsKeepTheirOrder(t *testing.T) {
 		want += text
 		got += p.take("")
 	}
-	if got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Equal(t, "the logs", got, want)
 }
 
 func TestLogs_ClaimsDoNotMix(t *testing.T) {
@@ -136,18 +130,12 @@ func TestLogs_ClaimsDoNotMix(t *testing.T) {
 	assert.Eventually(t, "all is read", func() bool {
 		return p.page.Stdout().Bytes() == p.written[stdout] && p.page.Stderr().Bytes() == p.written[stderr]
 	})
-	if got := string(joined(p.Take("a", at, false))); got != "out of a\n" {
-		t.Errorf("a got %q, want %q", got, "out of a\n")
-	}
+	assert.Equal(t, "a", string(joined(p.Take("a", at, false))), "out of a\n")
 	if got := p.take("b"); got != "out of b\nerr of b\n" && got != "err of b\nout of b\n" {
 		t.Errorf("b got %q, want %q or %q", got, "out of b\nerr of b\n", "err of b\nout of b\n")
 	}
-	if want := []string{
-		"stderr b err of b", "stdout a out of a",
-		"stdout b out of b",
-	}; !slices.Equal(slices.Sorted(slices.Values(p.logged())), want) {
-		t.Errorf("the server's log has %q, want %q", p.logged(), want)
-	}
+	want := []string{"stderr b err of b", "stdout a out of a", "stdout b out of b"}
+	assert.True(t, slices.Equal(slices.Sorted(slices.Values(p.logged())), want), "the server's log has %q, want %q", p.logged(), want)
 }
 
 // TestLogs_LinesOfServersLog: halves are joined where they are of one prediction, and of one alone.
@@ -178,12 +166,8 @@ func TestLogs_UnclaimedText(t *testing.T) {
 	assert.Eventually(t, "it is logged", func() bool { return slices.Equal(p.logged(), []string{"stdout long first"}) })
 	p.write(stdout, ", the other\nlast\n")
 	assert.Equal(t, "the claim", p.take("long"), "first\nhalf, the other\nlast\n")
-	if want := []string{
-		"stdout long first", "stdout long half, the other",
-		"stdout long last",
-	}; !slices.Equal(p.logged(), want) {
-		t.Errorf("the server's log has %q, want %q", p.logged(), want)
-	}
+	want := []string{"stdout long first", "stdout long half, the other", "stdout long last"}
+	assert.True(t, slices.Equal(p.logged(), want), "the server's log has %q, want %q", p.logged(), want)
 }
 
 // TestLogs_LongLine is cut.
@@ -199,9 +183,8 @@ func TestLogs_LongLine(t *testing.T) {
 	}
 	p.write(stdout, "the end\n")
 	got += p.take("a")
-	if want := strings.Repeat("x", 9<<20) + "the end\n"; got != want {
-		t.Errorf("%d bytes were claimed, want %d: a prediction's logs have the line whole", len(got), len(want))
-	}
+	want := strings.Repeat("x", 9<<20) + "the end\n"
+	assert.True(t, got == want, "%d bytes were claimed, want %d: a prediction's logs have the line whole", len(got), len(want))
 	notice := logtext.LineNotice
 	total := 0
 	for _, line := range p.logged() { // where the test is slow, parts are logged before they are too long
@@ -251,9 +234,7 @@ func TestLogs_MoreThanIsKept(t *testing.T) {
 	}
 	// There is room again.
 	p.write(stdout, "and more\n")
-	if got := p.take("c"); got != "and more\n" {
-		t.Errorf("the one after has %q, want %q", got, "and more\n")
-	}
+	assert.Equal(t, "the one after has", p.take("c"), "and more\n")
 }
 
 // TestLogs_TakeAll takes what lies there, and ends though a grandchild writes on.
@@ -314,9 +295,8 @@ func TestLogs_AfterClose(t *testing.T) {
 	p := newPiped(t)
 	p.write(stdout, "text\n")
 	p.logs.Close()
-	if got := p.take("a"); got != "" && got != "text\n" {
-		t.Errorf("got %q, want empty or %q", got, "text\n")
-	}
+	got := p.take("a")
+	assert.False(t, got != "" && got != "text\n", "got %q, want empty or %q", got, "text\n")
 	p.TakeAll()
 	p.logs.Close()
 }

@@ -49,13 +49,10 @@ func TestOrphans_Reap(t *testing.T) {
 		reaped += n
 		return !slices.ContainsFunc(left, func(pid int) bool { return unix.Kill(pid, 0) != unix.ESRCH })
 	})
-	if reaped < len(left) {
-		t.Errorf("%d are reaped, it says, of %d, want at least %d", reaped, len(left), len(left))
-	}
+	assert.True(t, reaped >= len(left), "%d are reaped, it says, of %d, want at least %d", reaped, len(left), len(left))
 	assert.Eventually(t, "our own has ended", func() bool { return statOf(own.Process.Pid)[0] == "Z" })
-	if n, _ := o.Reap(); n != 0 {
-		t.Errorf("%d of our own were reaped, want 0", n)
-	}
+	n, _ := o.Reap()
+	assert.True(t, n == 0, "%d of our own were reaped, want 0", n)
 	if err := own.Wait(); own.ProcessState == nil || own.ProcessState.ExitCode() != 7 {
 		t.Errorf("the exit status is %v, %v, want 7", own.ProcessState, err)
 	}
@@ -89,9 +86,8 @@ func TestOrphans_ReapWhileWorkersComeAndGo(t *testing.T) {
 					return
 				}
 				_ = c.Wait() // how it ended is in ProcessState
-				if c.ProcessState == nil || c.ProcessState.ExitCode() != code {
-					t.Errorf("exit code %d came as %v, want the same", code, c.ProcessState)
-				}
+				assert.True(t, c.ProcessState != nil && c.ProcessState.ExitCode() == code,
+					"exit code %d came as %v, want the same", code, c.ProcessState)
 				o.Waited(c.Process.Pid)
 			}
 		})
@@ -125,8 +121,7 @@ func TestOrphans_ExitBesideReaper(t *testing.T) {
 }
 
 func TestOrphans_Resident(t *testing.T) {
-	if n := resident(os.Getpid()); n < 1<<20 || n > 1<<40 {
-		t.Errorf("this process has %d bytes, want %d to %d", n, 1<<20, 1<<40)
-	}
+	n := resident(os.Getpid())
+	assert.True(t, n >= 1<<20 && n <= 1<<40, "this process has %d bytes, want %d to %d", n, 1<<20, 1<<40)
 	assert.Equal(t, "bytes of no process", resident(1<<30), 0)
 }

@@ -52,14 +52,12 @@ func TestPreloader_LinesAreLoggedWhole(t *testing.T) {
 	var got []string
 	l := newLines(stdout, recorder{note: func(_ source, _ string, line []byte) { got = append(got, string(line)) }})
 	for _, text := range []string{"one\ntw", "o\n\nth", "ree"} {
-		if n, err := l.Write([]byte(text)); n != len(text) || err != nil {
-			t.Errorf("wrote %d of %d bytes: %v, want %d", n, len(text), err, len(text))
-		}
+		n, err := l.Write([]byte(text))
+		assert.True(t, n == len(text) && err == nil, "wrote %d of %d bytes: %v, want %d", n, len(text), err, len(text))
 	}
 	l.end()
-	if want := []string{"one", "two", "", "three"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	want := []string{"one", "two", "", "three"}
+	assert.True(t, slices.Equal(got, want), "got %q, want %q", got, want)
 }
 
 // TestPreloader_NoPreloader: a nil one has no process and blocks no start.
@@ -85,11 +83,8 @@ func TestPreloader_AdoptedProcessIsNoOrphan(t *testing.T) {
 	pid := adopted.pid
 	for statOf(pid)[0] != "Z" {
 	}
-	if n, _ := o.Reap(); n != 0 {
-		t.Errorf("%d orphans were reaped, want 0", n)
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Error(err)
-	}
+	n, _ := o.Reap()
+	assert.True(t, n == 0, "%d orphans were reaped, want 0", n)
+	assert.ErrorIs(t, "cmd.Wait", cmd.Wait(), nil)
 	o.Waited(pid)
 }

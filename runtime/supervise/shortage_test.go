@@ -33,9 +33,8 @@ func TestStart_ShortageIsNoDeath(t *testing.T) {
 		t.Run(err.Error(), func(t *testing.T) {
 			s := act(t, "lives", short(20, err))
 			st := s.until("ready", ready)
-			if st.Defunct || st.Blocked || st.Restarts != 0 || !st.NextStart.IsZero() || st.Setup.Failed {
-				t.Errorf("got %+v, want a worker like any other", st)
-			}
+			assert.True(t, !st.Defunct && !st.Blocked && st.Restarts == 0 && st.NextStart.IsZero() && !st.Setup.Failed,
+				"got %+v, want a worker like any other", st)
 			s.Stop()
 			s.end()
 			pauses := fmt.Sprint(s.pauses[:5], len(s.pauses))
@@ -56,9 +55,7 @@ func TestStart_ShortageOfLaterWorker(t *testing.T) {
 		}
 	})
 	st := s.until("ready again", func(st Status) bool { return ready(st) && st.Restarts == 1 })
-	if st.Defunct || st.Blocked {
-		t.Errorf("got %+v, want neither defunct nor blocked", st)
-	}
+	assert.True(t, !st.Defunct && !st.Blocked, "got %+v, want neither defunct nor blocked", st)
 	s.Stop()
 	s.end()
 }
@@ -75,9 +72,8 @@ func TestStart_ShortageIsShown(t *testing.T) {
 		}
 	})
 	st := s.until("blocked", func(st Status) bool { return st.Blocked && st.State == Exited })
-	if st.Defunct || st.Setup.Failed || st.NextStart.IsZero() {
-		t.Errorf("got %+v, want a time of the next start, and no failed setup", st)
-	}
+	assert.True(t, !st.Defunct && !st.Setup.Failed && !st.NextStart.IsZero(),
+		"got %+v, want a time of the next start, and no failed setup", st)
 	says(t, "the last exit", st.LastExit, syscall.EMFILE.Error())
 	free.Store(true)
 	s.until("ready", ready)
@@ -90,15 +86,11 @@ func TestStart_ShortageInWorker(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "over")
 	s := act(t, "lacks until "+marker, func(o *Options) { o.Policy.Linger = true })
 	st := s.until("blocked", func(st Status) bool { return st.Blocked })
-	if st.Defunct || st.Setup.Failed {
-		t.Errorf("got %+v, want neither defunct nor a failed setup", st)
-	}
+	assert.True(t, !st.Defunct && !st.Setup.Failed, "got %+v, want neither defunct nor a failed setup", st)
 	says(t, "the last exit", st.LastExit, syscall.EAGAIN.Error())
 	assert.NoError(t, os.WriteFile(marker, nil, 0o600))
 	st = s.until("ready", ready)
-	if st.Restarts != 0 || st.Blocked {
-		t.Errorf("got %+v, want a worker like any other", st)
-	}
+	assert.True(t, st.Restarts == 0 && !st.Blocked, "got %+v, want a worker like any other", st)
 	s.Stop()
 	s.end()
 }
@@ -108,9 +100,8 @@ func TestStart_ShortageEndsWithNever(t *testing.T) {
 		short(1, syscall.EAGAIN)(o)
 		o.Policy.Restart, o.Policy.Linger = Never, false
 	})
-	if st := s.end(); !st.Defunct || !st.Hopeless {
-		t.Errorf("got %+v, want defunct", st)
-	}
+	st := s.end()
+	assert.True(t, st.Defunct && st.Hopeless, "got %+v, want defunct", st)
 }
 
 func TestStart_SuccessorWaitsForEndOfShortage(t *testing.T) {
@@ -165,9 +156,7 @@ func TestBreaker_TriesOneWorkerAgain(t *testing.T) {
 	s := act(t, "lives crashes=1 crashes=2 crashes=3 crashes=4 crashes=5 crashes=6",
 		func(o *Options) { o.Policy.Linger = true })
 	st := s.until("ready for good", func(st Status) bool { return ready(st) && st.Restarts == 6 })
-	if st.Defunct || st.Hopeless || !st.NextStart.IsZero() {
-		t.Errorf("got %+v, want a worker that serves", st)
-	}
+	assert.True(t, !st.Defunct && !st.Hopeless && st.NextStart.IsZero(), "got %+v, want a worker that serves", st)
 	assert.Equal(t, "an answer of generation", s.generation("after all"), "7")
 	s.Stop()
 	s.end()
@@ -187,14 +176,10 @@ func TestBreaker_IsDefunctWhileOneIsTried(t *testing.T) {
 	}
 	go s.Run()
 	st := s.until("defunct", defunct)
-	if st.Hopeless || st.SetupFailed || st.NextStart.IsZero() {
-		t.Errorf("got %+v, want defunct until the next start", st)
-	}
+	assert.True(t, !st.Hopeless && !st.SetupFailed && !st.NextStart.IsZero(), "got %+v, want defunct until the next start", st)
 	wait <- time.Now()
 	s.until("ready", func(st Status) bool {
-		if st.State != Ready && !st.Defunct {
-			t.Errorf("got %+v, want defunct until it is ready", st)
-		}
+		assert.False(t, st.State != Ready && !st.Defunct, "got %+v, want defunct until it is ready", st)
 		return ready(st) && !st.Defunct
 	})
 	s.Stop()
@@ -204,9 +189,7 @@ func TestBreaker_IsDefunctWhileOneIsTried(t *testing.T) {
 func TestBreaker_NeverStaysDefunct(t *testing.T) {
 	s := act(t, "lives crashes=1", func(o *Options) { o.Policy.Linger, o.Policy.Restart = true, Never })
 	st := s.until("defunct", defunct)
-	if !st.Hopeless || !st.NextStart.IsZero() {
-		t.Errorf("got %+v, want no other start", st)
-	}
+	assert.True(t, st.Hopeless && st.NextStart.IsZero(), "got %+v, want no other start", st)
 	s.Stop()
 	s.end()
 }
@@ -215,22 +198,18 @@ func TestBreaker_PausesDouble(t *testing.T) {
 	b, s, now := newBreaker(), &Supervisor{}, time.Unix(1e9, 0)
 	for i, want := range []time.Duration{30, 60, 120, 240, 300, 300} {
 		b.trip(s, now)
-		if yes, wait, _ := b.mayStart(s, now); yes || wait != want*time.Second {
-			t.Errorf("pause %d: got %v, %v, want %v", i, yes, wait, want*time.Second)
-		}
-		if _, hope := b.state(); hope != (i < hopelessPauses-1) {
-			t.Errorf("pause %d: got hope %v, want %t", i, hope, i < hopelessPauses-1)
-		}
+		yes, wait, _ := b.mayStart(s, now)
+		assert.True(t, !yes && wait == want*time.Second, "pause %d: got %v, %v, want %v", i, yes, wait, want*time.Second)
+		_, hope := b.state()
+		assert.True(t, hope == (i < hopelessPauses-1), "pause %d: got hope %v, want %t", i, hope, i < hopelessPauses-1)
 		now = now.Add(want * time.Second)
-		if yes, _, _ := b.mayStart(s, now); !yes {
-			t.Errorf("pause %d: got no start at its end: yes = false, want true", i)
-		}
+		yes, _, _ = b.mayStart(s, now)
+		assert.True(t, yes, "pause %d: got no start at its end: yes = false, want true", i)
 	}
 	b.served()
 	b.trip(s, now)
-	if _, wait, _ := b.mayStart(s, now); wait != firstPause {
-		t.Errorf("after a success: got %v, want %v", wait, firstPause)
-	}
+	_, wait, _ := b.mayStart(s, now)
+	assert.True(t, wait == firstPause, "after a success: got %v, want %v", wait, firstPause)
 }
 
 func TestBreaker_TriesOneOfFleet(t *testing.T) {
@@ -243,16 +222,13 @@ func TestBreaker_TriesOneOfFleet(t *testing.T) {
 		t.Fatal("got no start, want that of the first")
 	}
 	yes, _, changed := b.mayStart(second, now)
-	if yes {
-		t.Fatal("got two starts, want one")
-	}
+	assert.TrueNow(t, !yes, "got two starts, want one")
 	b.ready(first)
 	select {
 	case <-changed:
 	default:
 		t.Error("got no wake-up of the second, want one")
 	}
-	if yes, _, _ := b.mayStart(second, now); !yes {
-		t.Error("got no start of the second, want one: the first is ready")
-	}
+	yes, _, _ = b.mayStart(second, now)
+	assert.True(t, yes, "got no start of the second, want one: the first is ready")
 }

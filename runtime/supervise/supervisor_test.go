@@ -85,27 +85,21 @@ func defunct(st Status) bool { return st.Defunct }
 func TestSupervisor_ReadyAndStop(t *testing.T) {
 	s := supervise(t, "serve", nil)
 	st := s.until("ready", ready)
-	if st.Setup.Logs != "from setup\n" || st.Setup.Failed || st.Setup.Completed.IsZero() {
-		t.Errorf("setup = %+v, want Logs %q, Failed false and Completed non-zero", st.Setup, "from setup\n")
-	}
+	assert.True(t, st.Setup.Logs == "from setup\n" && !st.Setup.Failed && !st.Setup.Completed.IsZero(),
+		"setup = %+v, want Logs %q, Failed false and Completed non-zero", st.Setup, "from setup\n")
 	if l := <-s.loaded; l.Slots != 2 || string(l.Schema) != `{"fake":true}` || l.Python != "3.12.1" {
 		t.Errorf("loaded = %+v, want Slots 2, Schema %q and Python 3.12.1", l, `{"fake":true}`)
 	}
-	if load := s.pool.Load(); load.Slots != 2 {
-		t.Errorf("load = %+v, want Slots 2", load)
-	}
+	assert.Equal(t, "slots", s.pool.Load().Slots, 2)
 	pid := st.PID
 	s.Stop()
 	<-s.Done()
-	if err := unix.Kill(pid, 0); err != unix.ESRCH {
-		t.Errorf("the worker's process is still there: %v, want %d", err, unix.ESRCH)
-	}
+	err := unix.Kill(pid, 0)
+	assert.True(t, err == unix.ESRCH, "the worker's process is still there: %v, want %d", err, unix.ESRCH)
 	if st := s.Status(); st.State != Exited || st.LastExit != "" || st.Defunct {
 		t.Errorf("after a clean stop: %+v, want State %v, LastExit empty and Defunct false", st, Exited)
 	}
-	if load := s.pool.Load(); load.Slots != 0 {
-		t.Errorf("slots are left: %+v, want Slots 0", load)
-	}
+	assert.Equal(t, "slots that are left", s.pool.Load().Slots, 0)
 }
 
 // TestSupervisor_SetupThatFails: each way not to get ready ends the worker for good, in words.
@@ -126,9 +120,7 @@ func TestSupervisor_SetupThatFails(t *testing.T) {
 				}
 			})
 			st := s.until("defunct", defunct)
-			if !st.SetupFailed || !st.Setup.Failed {
-				t.Errorf("status = %+v, want SetupFailed true and Failed true", st)
-			}
+			assert.True(t, st.SetupFailed && st.Setup.Failed, "status = %+v, want SetupFailed true and Failed true", st)
 			assert.Contains(t, "st.LastExit + st.Setup.Logs", st.LastExit+st.Setup.Logs, want)
 			<-s.Done()
 		})
@@ -141,18 +133,14 @@ func TestSupervisor_WorkerIsReplaced(t *testing.T) {
 	s := supervise(t, "once die "+mark, nil)
 	st := s.until("ready again", func(st Status) bool { return ready(st) && st.Restarts == 1 })
 	assert.Contains(t, "last", st.LastExit, "SIGKILL")
-	if load := s.pool.Load(); load.Slots != 2 {
-		t.Errorf("load = %+v, want Slots 2", load)
-	}
+	assert.Equal(t, "slots", s.pool.Load().Slots, 2)
 }
 
 // TestSupervisor_Never: with that policy none follows.
 func TestSupervisor_Never(t *testing.T) {
 	s := supervise(t, "die", func(o *Options) { o.Policy.Restart = Never })
 	st := s.until("defunct", defunct)
-	if st.SetupFailed || st.Restarts != 0 {
-		t.Errorf("status = %+v, want SetupFailed false and Restarts 0", st)
-	}
+	assert.True(t, !st.SetupFailed && st.Restarts == 0, "status = %+v, want SetupFailed false and Restarts 0", st)
 	<-s.Done()
 }
 

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -111,13 +112,10 @@ func TestTraceback_InPieces(t *testing.T) {
 	r := recorder{note: func(_ source, _ string, text []byte) { got = append(got, string(text)) }}
 	for line := range strings.SplitSeq(plainTraceback, "\n") {
 		r.line(stderr, "", []byte(line))
-		if !r.settle() {
-			t.Fatalf("nothing is pending after %q: settle = false, want true", line)
-		}
+		assert.TrueNow(t, r.settle(), "nothing is pending after %q: settle = false, want true", line)
 	}
-	if r.settle() || !slices.Equal(got, []string{plainTraceback}) {
-		t.Errorf("the records are %q, want settle false and %q", got, []string{plainTraceback})
-	}
+	assert.True(t, !r.settle() && slices.Equal(got, []string{plainTraceback}),
+		"the records are %q, want settle false and %q", got, []string{plainTraceback})
 }
 
 // TestTracebacks_OfPipes: with the claim where there is one, else after a while.
@@ -147,7 +145,5 @@ func TestTracebacks_ThatWorkerTellsApart(t *testing.T) {
 	assert.EqualSlices(t, "the server's log", p.logged(), []string{"stderr b of b", "stderr a " + short})
 	p.logs.Close()
 	p.Logged(stderr, "a", []byte(short+"\n"), false)
-	if got := len(p.logged()); got != 3 {
-		t.Errorf("after the end the server's log has %q: got %d, want 3", p.logged(), got)
-	}
+	assert.Equal(t, fmt.Sprintf("after the end the server's log has %q", p.logged()), len(p.logged()), 3)
 }
