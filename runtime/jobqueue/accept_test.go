@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"testing"
 
+	"pinion/tests/assert"
+
 	"pinion/runtime/predict"
 )
 
@@ -16,8 +18,7 @@ func TestRefusal_KeepsText(t *testing.T) {
 		"": "",
 	} {
 		var unavailable *predict.UnavailableError
-		if err := m.refusal("id", errors.New(text)); !errors.As(err, &unavailable) || unavailable.Reason != want {
-			t.Errorf("%q: got %v, want %q", text, err, want)
-		}
+		err := m.refusal("id", errors.New(text))
+		assert.True(t, errors.As(err, &unavailable) && unavailable.Reason == want, "%q: got %v, want %q", text, err, want)
 	}
 }

@@ -70,23 +70,19 @@ func TestFollower_AsksOnce(t *testing.T) {
 	r.serveWith("server", func(l oneVersion) Local { return slowVersion{l, create, found} })
 	gateway := r.join("gateway", nil)
 	asked := r.attaches()
-	if _, err := gateway.Accept(submission("one", `{"s":"forever"}`)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := gateway.Accept(submission("one", `{"s":"forever"}`))
+	assert.NoError(t, err)
 	r.until(gateway, "one", "processing")
 	p := gateway.Attach(predict.KindPrediction, "one")
-	if p == nil {
-		t.Fatal("got no prediction, want that of the job")
-	}
+	assert.TrueNow(t, p != nil, "got no prediction, want that of the job")
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run() }()
 	assert.Eventually(t, "it asks for the events", func() bool { return asked() > 0 })
 	close(create)
 	assert.Eventually(t, "its events are sent", found.Load)
 	assert.Equal(t, "requests", asked(), 1)
-	if _, err := gateway.Cancel(predict.KindPrediction, "one"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = gateway.Cancel(predict.KindPrediction, "one")
+	assert.NoError(t, err)
 	select {
 	case err := <-ended:
 		if err != nil {
@@ -103,13 +99,9 @@ func TestFollower_NextRun(t *testing.T) {
 	now := time.Now()
 	f := &follower{attempt: 1, known: 1, lastEvent: now, runEnded: now}
 	f.noteAttempt(1)
-	if f.lastEvent.IsZero() || f.runEnded.IsZero() {
-		t.Errorf("the same run: got %v, %v, want no change", f.lastEvent, f.runEnded)
-	}
+	assert.True(t, !f.lastEvent.IsZero() && !f.runEnded.IsZero(), "the same run: got %v, %v, want no change", f.lastEvent, f.runEnded)
 	f.noteAttempt(2)
-	if !f.lastEvent.IsZero() || !f.runEnded.IsZero() {
-		t.Errorf("the next run: got %v, %v, want that it asks", f.lastEvent, f.runEnded)
-	}
+	assert.True(t, f.lastEvent.IsZero() && f.runEnded.IsZero(), "the next run: got %v, %v, want that it asks", f.lastEvent, f.runEnded)
 	f.lastEvent = now
 	f.noteAttempt(2)
 	assert.False(t, f.lastEvent.IsZero(), "it asks for the events of one run twice, want once")
@@ -128,9 +120,8 @@ func TestFollower_LooksOftenUntilTheFirstEvent(t *testing.T) {
 		{follower{reply: "a"}, true, checkInterval},
 		{follower{attempt: 1, runEnded: time.Now()}, true, endCheckInterval},
 	} {
-		if got := c.f.nextCheck(c.running); got != c.want {
-			t.Errorf("attempt %d, reply %q, running %t: got %v, want %v", c.f.attempt, c.f.reply, c.running, got, c.want)
-		}
+		got := c.f.nextCheck(c.running)
+		assert.True(t, got == c.want, "attempt %d, reply %q, running %t: got %v, want %v", c.f.attempt, c.f.reply, c.running, got, c.want)
 	}
 }
 
@@ -158,20 +149,16 @@ func TestFollow_RunHasEnded(t *testing.T) {
 	assert.NoError(t, p.Run())
 	p.Release()
 	_, rec, ok := s.Result(predict.KindPrediction, "direct")
-	if !ok {
-		t.Fatal("the prediction is not retained, want it")
-	}
+	assert.TrueNow(t, ok, "the prediction is not retained, want it")
 	created := readObject("direct", m.encode(&rec)).CreatedText
 	lookup := store.Lookup{Kind: store.Prediction, ID: "direct", Created: created}
 	got = events(func(send func(store.Event) bool) { m.FollowDirect(lookup, 0, send) })
 	var object struct{ Status string }
-	if len(got) != 1 || json.Unmarshal(got[0].Data, &object) != nil || object.Status != "succeeded" {
-		t.Errorf("a direct prediction: got %+v, want its end with its object", got)
-	}
+	assert.True(t, len(got) == 1 && json.Unmarshal(got[0].Data, &object) == nil && object.Status == "succeeded",
+		"a direct prediction: got %+v, want its end with its object", got)
 	for _, other := range []string{"", "2000-01-01T00:00:00Z"} {
 		lookup.Created = other
-		if got := events(func(send func(store.Event) bool) { m.FollowDirect(lookup, 0, send) }); len(got) != 0 {
-			t.Errorf("created at %q: got %+v, want nothing, for it is another prediction", other, got)
-		}
+		got := events(func(send func(store.Event) bool) { m.FollowDirect(lookup, 0, send) })
+		assert.True(t, len(got) == 0, "created at %q: got %+v, want nothing, for it is another prediction", other, got)
 	}
 }

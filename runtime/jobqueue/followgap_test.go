@@ -30,15 +30,13 @@ func (r *rig) follow() *handServer {
 	assert.NoError(r.t, err)
 	r.t.Cleanup(nc.Close)
 	h := &handServer{t: r.t, nc: nc, ended: make(chan error, 1)}
-	if h.requests, err = nc.SubscribeSync("pinion.attach.m.>"); err != nil {
-		r.t.Fatal(err)
-	}
+	h.requests, err = nc.SubscribeSync("pinion.attach.m.>")
+	assert.NoError(r.t, err)
 	assert.NoError(r.t, nc.Flush())
 	s := submission("one", `{"s":"x"}`)
 	s.Request.Mode = predict.Stream
-	if h.p, err = gateway.Submit(s, true); err != nil {
-		r.t.Fatal(err)
-	}
+	h.p, err = gateway.Submit(s, true)
+	assert.NoError(r.t, err)
 	go func() { h.ended <- h.p.Run() }()
 	r.t.Cleanup(func() {
 		h.p.Cancel()
@@ -61,9 +59,7 @@ func (h *handServer) start() {
 func (h *handServer) request() *nats.Msg {
 	h.t.Helper()
 	m, err := h.requests.NextMsg(assert.Timeout)
-	if err != nil {
-		h.t.Fatalf("got no request for events, %v, want one", err)
-	}
+	assert.NoError(h.t, err, "got no request for events")
 	return m
 }
 
@@ -114,9 +110,8 @@ func TestFollower_LostEventsAreAskedForOnce(t *testing.T) {
 	h.send(first, logEvent(25, "late"))
 	h.send(second, outputEvent(3, 0), logEvent(4, "b"), outputEvent(5, 1), logEvent(6, "c"))
 	h.wantProgress("[0,1", "abc")
-	if n, _, err := h.requests.Pending(); n != 0 || err != nil {
-		t.Errorf("got %d requests more, %v, want none", n, err)
-	}
+	n, _, err := h.requests.Pending()
+	assert.True(t, n == 0 && err == nil, "got %d requests more, %v, want none", n, err)
 }
 
 // TestFollower_EventsThatAreLostForGood: it goes on with those that the server still has, and does not ask again.
@@ -128,9 +123,8 @@ func TestFollower_EventsThatAreLostForGood(t *testing.T) {
 	second := h.request()
 	h.send(second, outputEvent(9, 7), logEvent(10, "a"), outputEvent(11, 8), logEvent(12, "b"))
 	h.wantProgress("[0", "ab")
-	if n, _, err := h.requests.Pending(); n != 0 || err != nil {
-		t.Errorf("got %d requests more, %v, want none", n, err)
-	}
+	n, _, err := h.requests.Pending()
+	assert.True(t, n == 0 && err == nil, "got %d requests more, %v, want none", n, err)
 }
 
 // TestFollower_RunThatIsLostBeforeItsFirstEvent: when the next run begins, it asks for its events at once.
@@ -152,9 +146,8 @@ func TestFollower_OlderServer(t *testing.T) {
 	second := h.request()
 	h.send(second, store.Event{Event: store.EventStart}, outputEvent(0, 0), outputEvent(0, 1), outputEvent(0, 2))
 	h.wantProgress("[0,1,2", "")
-	if n, _, err := h.requests.Pending(); n != 0 || err != nil {
-		t.Errorf("got %d requests more, %v, want none", n, err)
-	}
+	n, _, err := h.requests.Pending()
+	assert.True(t, n == 0 && err == nil, "got %d requests more, %v, want none", n, err)
 }
 
 // TestFollow_SendsWhatAFollowerHasNotHad, with the number of each event.
@@ -175,8 +168,6 @@ func TestFollow_SendsWhatAFollowerHasNotHad(t *testing.T) {
 		numbers = append(numbers, e.Number)
 		return len(numbers) < 2
 	})
-	if len(numbers) != 2 || numbers[0] != 5 || numbers[1] != 6 {
-		t.Errorf("got the events %v, want 5 and 6", numbers)
-	}
+	assert.True(t, len(numbers) == 2 && numbers[0] == 5 && numbers[1] == 6, "got the events %v, want 5 and 6", numbers)
 	assert.NoError(t, p.Run())
 }

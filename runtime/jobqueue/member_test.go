@@ -27,9 +27,7 @@ func TestMember_JobRunsOnAnotherServer(t *testing.T) {
 	r := newRig(t)
 	gateway := r.join("gateway", nil)
 	a, err := gateway.Accept(submission("one", `{"s":"x"}`))
-	if err != nil || a.ID != "one" || a.Object != nil {
-		t.Fatalf("got %+v, %v; want the id one", a, err)
-	}
+	assert.TrueNow(t, err == nil && a.ID == "one" && a.Object == nil, "got %+v, %v; want the id one", a, err)
 	assert.Equal(t, "before there is a server", r.status(gateway, "one"), "starting")
 	server, _ := r.serve("server")
 	r.until(gateway, "one", "succeeded")
@@ -50,9 +48,8 @@ func TestMember_EachFormatIsReadAgain(t *testing.T) {
 		"bad":  {Body: []byte("\x81"), ContentType: request.TypeMsgPack},
 	} {
 		s.Request = predict.Request{ID: id, Input: []byte(`{"s":"x"}`), Mode: predict.Async}
-		if _, err := m.Accept(s); err != nil {
-			t.Fatalf("%s: %v", id, err)
-		}
+		_, err := m.Accept(s)
+		assert.TrueNow(t, err == nil, "%s: %v", id, err)
 	}
 	r.until(m, "pack", "succeeded")
 	r.until(m, "form", "succeeded")
@@ -80,21 +77,17 @@ func TestMember_RefusesWhatItHas(t *testing.T) {
 	assert.EqualNow(t, "statusOf(a.Object)", statusOf(a.Object), "succeeded")
 	a.Release()
 	s.Class = "urgent"
-	if _, err := m.Accept(s); err == nil {
-		t.Error("got no error for an unknown class, want one")
-	}
+	_, err = m.Accept(s)
+	assert.True(t, err != nil, "got no error for an unknown class, want one")
 }
 
 func TestMember_InputIsChecked(t *testing.T) {
 	r := newRig(t)
 	m, _ := r.serve("server")
 	var invalid *predict.ValidationError
-	if _, err := m.Accept(submission("one", `{"s":7}`)); !errors.As(err, &invalid) {
-		t.Errorf("got %v, want a *predict.ValidationError", err)
-	}
-	if got := r.status(m, "one"); got != "" {
-		t.Errorf("got a job that is %s, want none", got)
-	}
+	_, err := m.Accept(submission("one", `{"s":7}`))
+	assert.True(t, errors.As(err, &invalid), "got %v, want a *predict.ValidationError", err)
+	assert.Equal(t, "the job's status", r.status(m, "one"), "")
 }
 
 func TestMember_CancelsOnAnyServer(t *testing.T) {
@@ -102,23 +95,19 @@ func TestMember_CancelsOnAnyServer(t *testing.T) {
 	_, s := r.serve("server")
 	gateway := r.join("gateway", nil)
 	for _, id := range []string{"running", "waiting"} {
-		if _, err := gateway.Accept(submission(id, `{"s":"forever"}`)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := gateway.Accept(submission(id, `{"s":"forever"}`))
+		assert.NoError(t, err)
 		if id == "running" {
 			r.until(gateway, id, "processing")
 		}
 	}
 	for _, id := range []string{"waiting", "running"} {
 		canceled, err := gateway.Cancel(predict.KindPrediction, id)
-		if err != nil || !canceled {
-			t.Errorf("%s: got %t, %v; want it canceled", id, canceled, err)
-		}
+		assert.True(t, err == nil && canceled, "%s: got %t, %v; want it canceled", id, canceled, err)
 		r.until(gateway, id, "canceled")
 	}
-	if canceled, err := gateway.Cancel(predict.KindPrediction, "unknown"); err != nil || canceled {
-		t.Errorf("got %t, %v of an unknown job; want false", canceled, err)
-	}
+	canceled, err := gateway.Cancel(predict.KindPrediction, "unknown")
+	assert.True(t, err == nil && !canceled, "got %t, %v of an unknown job; want false", canceled, err)
 	assert.Eventually(t, "nothing runs", func() bool { return s.InFlight() == 0 })
 }
 
@@ -130,12 +119,10 @@ func TestMember_SubmitFollowsTheJob(t *testing.T) {
 	for word, want := range map[string]predict.Status{"x": predict.Succeeded, "fail": predict.Failed} {
 		p, err := gateway.Submit(submission("of-"+word, `{"s":"`+word+`"}`), true)
 		assert.NoError(t, err)
-		if err := p.Run(); err != nil {
-			t.Errorf("%s: %v", word, err)
-		}
-		if rec := p.Record(); rec.Status != want {
-			t.Errorf("%s: got %s, %q; want %s", word, rec.Status, rec.Error, want)
-		}
+		err = p.Run()
+		assert.True(t, err == nil, "%s: %v", word, err)
+		rec := p.Record()
+		assert.True(t, rec.Status == want, "%s: got %s, %q; want %s", word, rec.Status, rec.Error, want)
 		p.Release()
 	}
 }
@@ -145,18 +132,16 @@ func TestMember_ReleasedJobRunsElsewhere(t *testing.T) {
 	r := newRig(t)
 	first, s := r.serve("first")
 	gateway := r.join("gateway", nil)
-	if _, err := gateway.Accept(submission("one", `{"s":"forever"}`)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := gateway.Accept(submission("one", `{"s":"forever"}`))
+	assert.NoError(t, err)
 	r.until(gateway, "one", "processing")
 	first.Drain()
 	first.Release(nil)
 	assert.Eventually(t, "the first has given it back", func() bool { return s.InFlight() == 0 })
 	_, other := r.serve("second")
 	assert.Eventually(t, "the second runs it", func() bool { return other.Find(predict.KindPrediction, "one") != nil })
-	if _, err := gateway.Cancel(predict.KindPrediction, "one"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = gateway.Cancel(predict.KindPrediction, "one")
+	assert.NoError(t, err)
 	r.until(gateway, "one", "canceled")
 }
 
@@ -165,18 +150,16 @@ func TestMember_HealthCountsTheFleet(t *testing.T) {
 	r.serve("server")
 	gateway := r.join("gateway", nil)
 	for _, id := range []string{"a", "b"} {
-		if _, err := gateway.Accept(submission(id, `{"s":"forever"}`)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := gateway.Accept(submission(id, `{"s":"forever"}`))
+		assert.NoError(t, err)
 	}
 	assert.Eventually(t, "one runs and one waits", func() bool {
 		h := gateway.Health()
 		return h.Connected && h.Error == "" && h.Servers == 1 && h.Stored == 2 && h.Running == 1 && h.Waiting == 1
 	}, func() any { return gateway.Health() })
 	for _, id := range []string{"b", "a"} {
-		if _, err := gateway.Cancel(predict.KindPrediction, id); err != nil {
-			t.Fatal(err)
-		}
+		_, err := gateway.Cancel(predict.KindPrediction, id)
+		assert.NoError(t, err)
 	}
 	assert.Eventually(t, "none is stored", func() bool { return gateway.Health().Stored == 0 })
 }
@@ -195,13 +178,11 @@ func TestMember_NATSThatIsNotThere(t *testing.T) {
 		}
 	})
 	var away *predict.UnavailableError
-	if _, err := m.Accept(submission("one", `{}`)); !errors.As(err, &away) {
-		t.Fatalf("got %v without NATS, want a *predict.UnavailableError", err)
-	}
+	_, err = m.Accept(submission("one", `{}`))
+	assert.TrueNow(t, errors.As(err, &away), "got %v without NATS, want a *predict.UnavailableError", err)
 	r.start(address)
 	assert.Eventually(t, "it has joined", func() bool { return m.Health().Error == "" })
-	if _, err := m.Accept(submission("one", `{}`)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = m.Accept(submission("one", `{}`))
+	assert.NoError(t, err)
 	r.leave(m) // before NATS, which was started after it and so is stopped first
 }

@@ -62,9 +62,8 @@ func (r *rig) start(address string) {
 	assert.NoError(r.t, err)
 	s.Start()
 	r.t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(20 * time.Second) {
-		r.t.Fatal("NATS does not answer: s.ReadyForConnections(20 * time.Second) = false, want true")
-	}
+	assert.TrueNow(r.t, s.ReadyForConnections(20*time.Second),
+		"NATS does not answer: s.ReadyForConnections(20 * time.Second) = false, want true")
 	r.url = "nats://" + s.Addr().String()
 }
 
@@ -102,9 +101,7 @@ func (r *rig) leave(m *Member) {
 	m.Release(nil)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	if err := m.Close(ctx); err != nil {
-		r.t.Error(err)
-	}
+	assert.ErrorIs(r.t, "m.Close", m.Close(ctx), nil)
 }
 
 // serve joins a member that runs jobs on a fake worker.

@@ -62,9 +62,8 @@ func TestSchema_GatewayChecksByIt(t *testing.T) {
 	r := newRig(t)
 	known := &checker{schemas: map[string]string{}}
 	gateway := r.join("gateway", func(o *Options) { o.Checker = known })
-	if _, err := gateway.Accept(submission("before", `{"s":"anything"}`)); err != nil {
-		t.Errorf("before a server has told of its schema: got %v, want the job accepted", err)
-	}
+	_, err := gateway.Accept(submission("before", `{"s":"anything"}`))
+	assert.True(t, err == nil, "before a server has told of its schema: got %v, want the job accepted", err)
 	model := &published{}
 	r.serveAs("server", func(o *Options) {
 		o.Schema, o.Versions = model.schema, func() map[string]int { return map[string]int{"2": 1} }
@@ -73,12 +72,10 @@ func TestSchema_GatewayChecksByIt(t *testing.T) {
 	assert.Eventually(t, "the gateway knows the schemas", func() bool {
 		return known.word("") == "first" && known.word("2") == "first2"
 	})
-	if _, err := gateway.Accept(submission("a", `{"s":"first"}`)); err != nil {
-		t.Errorf("got %v, want the job accepted", err)
-	}
-	if _, err := gateway.Accept(submission("b", `{"s":"other"}`)); !errors.Is(err, errUnfit) {
-		t.Errorf("got %v, want %v", err, errUnfit)
-	}
+	_, err = gateway.Accept(submission("a", `{"s":"first"}`))
+	assert.True(t, err == nil, "got %v, want the job accepted", err)
+	_, err = gateway.Accept(submission("b", `{"s":"other"}`))
+	assert.True(t, errors.Is(err, errUnfit), "got %v, want %v", err, errUnfit)
 	model.set("second")
 	assert.Eventually(t, "a request that fits only the new schema is accepted", func() bool {
 		_, err := gateway.Accept(submission("c", `{"s":"second"}`))
@@ -107,9 +104,8 @@ func TestRenderer_Objects(t *testing.T) {
 		"unknown":  {o.RenderRetry("p2", nil), []string{`"id":"p2"`, `"status":"starting"`}},
 	} {
 		for _, want := range c.want {
-			if !strings.Contains(string(c.object), want) || strings.Contains(string(c.object), "old") {
-				t.Errorf("%s: got %s, want %s and no logs of another run", what, c.object, want)
-			}
+			assert.True(t, strings.Contains(string(c.object), want) && !strings.Contains(string(c.object), "old"),
+				"%s: got %s, want %s and no logs of another run", what, c.object, want)
 		}
 	}
 }
@@ -117,10 +113,8 @@ func TestRenderer_Objects(t *testing.T) {
 // TestEvents_LogIsRead: the text of a log event comes back as it was, and a broken one is empty.
 func TestEvents_LogIsRead(t *testing.T) {
 	e, ok := toStoreEvent(&predict.Event{Kind: predict.EventLog, Source: "stderr", Data: []byte("a \"b\"\n\x01")})
-	if source, text := readLogEvent(e.Data); !ok || source != "stderr" || string(text) != "a \"b\"\n\x01" {
-		t.Errorf("got %q of %q, %v, want the same", text, source, ok)
-	}
-	if source, text := readLogEvent([]byte(`{"source":7`)); source != "" || text != nil {
-		t.Errorf("a broken event: got %q of %q, want none", text, source)
-	}
+	source, text := readLogEvent(e.Data)
+	assert.True(t, ok && source == "stderr" && string(text) == "a \"b\"\n\x01", "got %q of %q, %v, want the same", text, source, ok)
+	source, text = readLogEvent([]byte(`{"source":7`))
+	assert.True(t, source == "" && text == nil, "a broken event: got %q of %q, want none", text, source)
 }

@@ -25,9 +25,8 @@ func (r *rig) dies(id string, change ...func(*Job)) {
 	r.t.Helper()
 	r.accept(id, append(change, func(j *Job) { j.Attempts = 1 })...)
 	r.claims(r.Queue)
-	if _, what := r.other("c").claim(r.t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil); what != settled {
-		r.t.Fatalf("the job is %s, want settled", what)
-	}
+	_, what := r.other("c").claim(r.t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil)
+	assert.TrueNow(r.t, what == settled, "the job is %s, want settled", what)
 }
 
 func TestAdmin_SeesWaitingAndRunningJobs(t *testing.T) {
@@ -61,21 +60,18 @@ func TestAdmin_SeesWaitingAndRunningJobs(t *testing.T) {
 		for _, e := range some {
 			ids = append(ids, e.ID)
 		}
-		if got := strings.Join(ids, " "); err != nil || got != c.want {
-			t.Errorf("%q %q %d: %q, %v; want %q", c.class, c.status, c.limit, got, err, c.want)
-		}
+		got := strings.Join(ids, " ")
+		assert.True(t, err == nil && got == c.want, "%q %q %d: %q, %v; want %q", c.class, c.status, c.limit, got, err, c.want)
 	}
 	if n, err := a.Count(t.Context()); err != nil || n.Stored != 3 || n.Lanes[2].Name != "std-0" ||
 		n.Lanes[2].Pending != 1 || n.Lanes[2].Delivered != 1 || n.Dead != 0 || len(n.Lanes) != 3 || n.Capacity != 100_000 {
 		t.Errorf("counts are %+v, %v, want 3 stored, in std-0 one that waits and one that runs, none dead", n, err)
 	}
 	s, e, l, err := a.Job(t.Context(), "runs")
-	if err != nil || s.Attempt != 1 || e == nil || e.Tenant != "t1" || l != nil {
-		t.Errorf("one job is %+v %+v %+v, %v, want Attempt 1, Tenant t1 and l nil", s, e, l, err)
-	}
-	if _, _, _, err := a.Job(t.Context(), "unknown"); !errors.Is(err, ErrUnknown) {
-		t.Errorf("an unknown job: %v, want ErrUnknown", err)
-	}
+	assert.True(t, err == nil && s.Attempt == 1 && e != nil && e.Tenant == "t1" && l == nil,
+		"one job is %+v %+v %+v, %v, want Attempt 1, Tenant t1 and l nil", s, e, l, err)
+	_, _, _, err = a.Job(t.Context(), "unknown")
+	assert.True(t, errors.Is(err, ErrUnknown), "an unknown job: %v, want ErrUnknown", err)
 }
 
 func TestAdmin_RetryIsNewJob(t *testing.T) {
@@ -89,9 +85,7 @@ func TestAdmin_RetryIsNewJob(t *testing.T) {
 		t.Fatalf("dead letters are %+v, %v, want p1, given up after 1 attempt", letters, err)
 	}
 	object := func(old *State) json.RawMessage {
-		if old == nil || old.Status != Failed {
-			t.Errorf("the old state is %+v, want Status failed", old)
-		}
+		assert.True(t, old != nil && old.Status == Failed, "the old state is %+v, want Status failed", old)
 		return starting("p2")
 	}
 	assert.NoError(t, a.Retry(t.Context(), "p1", "p2", object))
@@ -114,10 +108,8 @@ func TestAdmin_RetryThatFullQueueRefusesKeepsItsLetter(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.Capacity = 1 })
 	r.dies("p1")
 	r.accept("fills")
-	if err := r.admin().Retry(t.Context(), "p1", "p2",
-		func(*State) json.RawMessage { return starting("p2") }); !errors.Is(err, ErrFull) {
-		t.Errorf("got %v, want ErrFull", err)
-	}
+	err := r.admin().Retry(t.Context(), "p1", "p2", func(*State) json.RawMessage { return starting("p2") })
+	assert.True(t, errors.Is(err, ErrFull), "got %v, want ErrFull", err)
 	if _, err := r.Find(t.Context(), "p2", renderer{}); !errors.Is(err, ErrUnknown) || r.messages(r.names.dead()) != 1 {
 		t.Errorf("the refused job: %v; %d dead letters, want ErrUnknown and 1", err, r.messages(r.names.dead()))
 	}
@@ -134,9 +126,8 @@ func TestAdmin_Purge(t *testing.T) {
 		id   string
 		want int
 	}{{"p2", 1}, {"p2", 0}, {"", 2}, {"", 0}} {
-		if n, err := a.Purge(t.Context(), c.id); n != c.want || err != nil {
-			t.Errorf("purge %q: %d, %v; want %d", c.id, n, err, c.want)
-		}
+		n, err := a.Purge(t.Context(), c.id)
+		assert.True(t, n == c.want && err == nil, "purge %q: %d, %v; want %d", c.id, n, err, c.want)
 	}
 }
 
@@ -155,13 +146,11 @@ func TestAdmin_AppliedLimitsAreThoseOfNextMember(t *testing.T) {
 	next.Capacity, next.Bytes, next.TenantCapacity, next.Lanes, next.AckWait = capacity, bytes, tenant, lanes, wait
 	r.member(next)
 	var other *MismatchError
-	if _, err := Open(t.Context(), r.nc, r.o); !errors.As(err, &other) || other.Field != "discard_new_per_subject" {
-		t.Errorf("a member with the old settings: %v, want an error of type *MismatchError and Field discard_new_per_subject",
-			err)
-	}
-	if changes, err := a.Apply(t.Context(), Limits{Capacity: &capacity}); err != nil || len(changes) != 0 {
-		t.Errorf("the same again: %+v, %v, want none", changes, err)
-	}
+	_, err = Open(t.Context(), r.nc, r.o)
+	assert.True(t, errors.As(err, &other) && other.Field == "discard_new_per_subject",
+		"a member with the old settings: %v, want an error of type *MismatchError and Field discard_new_per_subject", err)
+	changes, err = a.Apply(t.Context(), Limits{Capacity: &capacity})
+	assert.True(t, err == nil && len(changes) == 0, "the same again: %+v, %v, want none", changes, err)
 	r.accept("p2")
 	limit := 1
 	small := int64(1)
@@ -175,9 +164,7 @@ func TestAdmin_AppliedLimitsAreThoseOfNextMember(t *testing.T) {
 				field, changes, err, field)
 		}
 	}
-	if n := r.messages(r.names.jobs()); n != 2 {
-		t.Errorf("got %d jobs after the refusals, want 2", n)
-	}
+	assert.Equal(t, "jobs after the refusals", r.messages(r.names.jobs()), 2)
 }
 
 func TestAdmin_AttendWantsQueue(t *testing.T) {
@@ -185,16 +172,13 @@ func TestAdmin_AttendWantsQueue(t *testing.T) {
 	r := newRig(t, nil)
 	_, err := OpenAdmin(t.Context(), r.nc, "other", 0, nil)
 	var none *NoQueueError
-	if !errors.As(err, &none) || len(none.Known) != 1 || none.Known[0] != "m" {
-		t.Errorf("got %v, want an error of type *NoQueueError, len(Known) 1 and Known[0] m", err)
-	}
+	assert.True(t, errors.As(err, &none) && len(none.Known) == 1 && none.Known[0] == "m",
+		"got %v, want an error of type *NoQueueError, len(Known) 1 and Known[0] m", err)
 	assert.NoError(t, r.js.DeleteStream(t.Context(), r.names.dead()))
 	var missing *MismatchError
-	if _, err := OpenAdmin(t.Context(), r.nc, "m", 0, nil); !errors.As(err, &missing) ||
-		missing.Stream != "the stream PINION_DEAD_m" {
-		t.Errorf(`without its dead letters: %v, want an error of type *MismatchError and Stream "the stream PINION_DEAD_m"`,
-			err)
-	}
+	_, err = OpenAdmin(t.Context(), r.nc, "m", 0, nil)
+	assert.True(t, errors.As(err, &missing) && missing.Stream == "the stream PINION_DEAD_m",
+		`without its dead letters: %v, want an error of type *MismatchError and Stream "the stream PINION_DEAD_m"`, err)
 }
 
 // TestAdmin_SocketOfEmbeddedServer: it works in a folder whose path is longer than a socket's may be, and after a
@@ -217,7 +201,6 @@ func TestAdmin_SocketOfEmbeddedServer(t *testing.T) {
 	defer nc.Close()
 	a, err := OpenAdmin(t.Context(), nc, "m", 0, nil)
 	assert.NoError(t, err)
-	if n, err := a.Count(t.Context()); err != nil || n.Capacity != 100_000 {
-		t.Errorf("counts are %+v, %v, want Capacity 100_000", n, err)
-	}
+	n, err := a.Count(t.Context())
+	assert.True(t, err == nil && n.Capacity == 100_000, "counts are %+v, %v, want Capacity 100_000", n, err)
 }

@@ -3,6 +3,8 @@ package store
 import (
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // TestClock_BeforeFirstReading returns this process's time, and a conversion of a time reads the clock of NATS.
@@ -10,9 +12,8 @@ func TestClock_BeforeFirstReading(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	q := &Queue{o: r.o, names: r.names, nc: r.nc, js: r.js, jobs: r.jobs, states: r.states}
-	if got := q.clock.now(); time.Since(got).Abs() > time.Minute {
-		t.Errorf("got %s, want this process's time", got)
-	}
+	got := q.clock.now()
+	assert.True(t, time.Since(got).Abs() <= time.Minute, "got %s, want this process's time", got)
 	if got := q.now(t.Context()); time.Since(got).Abs() > time.Minute || q.clock.last.Load() == nil {
 		t.Errorf("got %s and the reading %v, want the time of NATS", got, q.clock.last.Load())
 	}

@@ -29,9 +29,8 @@ func TestConnect_Certificates(t *testing.T) {
 	assert.NoError(t, err)
 	s.Start()
 	t.Cleanup(s.Shutdown)
-	if !s.ReadyForConnections(time.Minute) {
-		t.Fatal("NATS does not listen: s.ReadyForConnections(time.Minute) = false, want true")
-	}
+	assert.TrueNow(t, s.ReadyForConnections(time.Minute),
+		"NATS does not listen: s.ReadyForConnections(time.Minute) = false, want true")
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	assert.NoError(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: own.Certificate().Raw}),
 		0o600))

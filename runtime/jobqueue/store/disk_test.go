@@ -38,14 +38,12 @@ func TestDisk_FullDisk(t *testing.T) {
 		assert.NoError(t, accept(fmt.Sprint("p", i)))
 	}
 	free := fill(t, dir, 4<<20)
-	if err := accept("refused"); !errors.Is(err, ErrUnavailable) ||
-		!strings.Contains(err.Error(), "the disk of its folder is full") {
-		t.Errorf(`a disk with little room: %v, want error ErrUnavailable and err with "the disk of its folder is full"`, err)
-	}
+	err := accept("refused")
+	assert.True(t, errors.Is(err, ErrUnavailable) && strings.Contains(err.Error(), "the disk of its folder is full"),
+		`a disk with little room: %v, want error ErrUnavailable and err with "the disk of its folder is full"`, err)
 	r := &rig{t: t, Queue: q}
-	if err := r.claims(q).End(t.Context(), Succeeded, starting("p0")); err != nil {
-		t.Errorf("an accepted job cannot end: %v", err)
-	}
+	err = r.claims(q).End(t.Context(), Succeeded, starting("p0"))
+	assert.True(t, err == nil, "an accepted job cannot end: %v", err)
 	free()
 
 	free = fill(t, dir, 0)
@@ -80,9 +78,7 @@ func TestDisk_FullDisk(t *testing.T) {
 		return err == nil && n == 0
 	})
 	for _, id := range []string{"p0", "p1", "p2", "p3", "p4", "later"} {
-		if s := r.state(id); s.Status != Succeeded {
-			t.Errorf("%s is %+v, want Status succeeded", id, s)
-		}
+		assert.Equal(t, "the status of "+id, r.state(id).Status, Succeeded)
 	}
 }
 

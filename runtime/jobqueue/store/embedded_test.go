@@ -72,13 +72,11 @@ func TestEmbedded_AcceptedJobsSurviveRestart(t *testing.T) {
 	}
 	_, err := Embed(embedOptions(t, o))
 	var used *FolderInUseError
-	if !errors.As(err, &used) {
-		t.Errorf("a second server on the folder: got %v, want a FolderInUseError", err)
-	}
+	assert.True(t, errors.As(err, &used), "a second server on the folder: got %v, want a FolderInUseError", err)
 	first.Close()
-	if info, err := os.Stat(o.Dir); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("got the folder's mode %v, %v; want 0700", info.Mode(), err)
-	}
+	info, err := os.Stat(o.Dir)
+	assert.NoError(t, err)
+	assert.Equal(t, "the folder's mode", info.Mode().Perm(), 0o700)
 	_, q = embedded(t, o)
 	waits(t, q, "p1")
 }
@@ -89,9 +87,8 @@ func waits(t *testing.T, q *Queue, id string) {
 	s, err := q.Find(context.Background(), id, renderer{})
 	assert.NoError(t, err)
 	assert.Equal(t, "after a restart: s.Status", s.Status, Starting)
-	if n, err := q.Waiting(t.Context()); n != 1 || err != nil {
-		t.Errorf("got %d waiting jobs, %v; want 1", n, err)
-	}
+	n, err := q.Waiting(t.Context())
+	assert.True(t, n == 1 && err == nil, "got %d waiting jobs, %v; want 1", n, err)
 }
 
 // TestEmbedded_ServerIsStartedAgain: a NATS server that is killed is started again, on the same jobs, for the same
@@ -117,9 +114,7 @@ func TestEmbedded_SlowServerIsNotStartedAgain(t *testing.T) {
 	before := s.pid()
 	q.onNoAnswer()
 	(&rig{t: t, Queue: q}).accept("p1") // its line was read by now, or it is not slow
-	if after := s.pid(); after != before {
-		t.Errorf("got process %d, want %d: it was started again, though nothing is wrong with its store", after, before)
-	}
+	assert.Equal(t, "the process, with whose store nothing is wrong", s.pid(), before)
 }
 
 // TestEmbedded_SignalsOfTerminalReachNoServer: it serves until its parent has drained.
@@ -168,9 +163,7 @@ func TestEmbedded_StartIsRefused(t *testing.T) {
 			if err == nil {
 				s.Close()
 			}
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want %q", err, c.want)
-			}
+			assert.True(t, err != nil && strings.Contains(err.Error(), c.want), "got %v, want %q", err, c.want)
 		})
 	}
 }

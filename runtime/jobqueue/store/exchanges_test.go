@@ -72,16 +72,14 @@ func TestExchanges_StartOfShortJobIsNotTold(t *testing.T) {
 			long = c
 			r.eventually("the start of a job that runs is told", func() bool { return notices() == before+1 })
 		case "stream":
-			if got := notices(); got != before+1 {
-				t.Errorf("got %d notices of a start that is wanted at once, want 1", got-before)
-			}
+			got := notices()
+			assert.True(t, got == before+1, "got %d notices of a start that is wanted at once, want 1", got-before)
 		}
 		stop()
 		assert.NoError(t, c.End(t.Context(), Succeeded, starting(c.Job.ID)))
 	}
-	if got := notices(); long == nil || got != 2+3 {
-		t.Errorf("got %d notices, want 2 starts and 3 ends", got)
-	}
+	got := notices()
+	assert.True(t, long != nil && got == 2+3, "got %d notices, want 2 starts and 3 ends", got)
 }
 
 func TestExchanges_CanceledJobIsNotRunByWhatItCarries(t *testing.T) {
@@ -89,15 +87,11 @@ func TestExchanges_CanceledJobIsNotRunByWhatItCarries(t *testing.T) {
 	r := newRig(t, nil)
 	r.accept("p1")
 	m := r.delivery(r.Queue)
-	if ok, err := r.Cancel(t.Context(), "p1", "", renderer{}); !ok || err != nil {
-		t.Fatalf("got %t %v, want true", ok, err)
-	}
-	if _, what := r.claim(t.Context(), m, noSlot{}, renderer{}, nil); what != settled {
-		t.Errorf("it was %s, want settled", what)
-	}
-	if s := r.state("p1"); s.Status != Canceled {
-		t.Errorf("it is %s, want canceled", s.Status)
-	}
+	ok, err := r.Cancel(t.Context(), "p1", "", renderer{})
+	assert.TrueNow(t, ok && err == nil, "got %t %v, want true", ok, err)
+	_, what := r.claim(t.Context(), m, noSlot{}, renderer{}, nil)
+	assert.True(t, what == settled, "it was %s, want settled", what)
+	assert.Equal(t, "its status", r.state("p1").Status, Canceled)
 }
 
 // TestExchanges_CancelTakesOneReadAndTwoWrites: the server that runs the job is told the state that the cancel wrote,
@@ -114,19 +108,16 @@ func TestExchanges_CancelTakesOneReadAndTwoWrites(t *testing.T) {
 	r.accept("p1")
 	<-runs
 	reads, writes := r.seen("$JS.API.STREAM.MSG.GET."+r.names.states()), r.seen(r.names.stateKey("p1"))
-	if ok, err := r.Cancel(t.Context(), "p1", Prediction, renderer{}); !ok || err != nil {
-		t.Fatalf("got %t %v, want true", ok, err)
-	}
+	ok, err := r.Cancel(t.Context(), "p1", Prediction, renderer{})
+	assert.TrueNow(t, ok && err == nil, "got %t %v, want true", ok, err)
 	r.eventually("its message is gone", func() bool { return r.messages(r.names.jobs()) == 0 })
 	if n, m := reads(), writes(); n != 1 || m != 2 {
 		t.Errorf("%d reads and %d writes, want 1 and 2", n, m)
 	}
-	if s := r.state("p1"); s.Status != Canceled || !s.Cancel {
-		t.Errorf("it is %+v, want Status canceled and Cancel true", s)
-	}
-	if _, err := r.Cancel(t.Context(), "p1", Training, renderer{}); !errors.Is(err, ErrUnknown) {
-		t.Errorf("as a training: %v, want ErrUnknown", err)
-	}
+	s := r.state("p1")
+	assert.True(t, s.Status == Canceled && s.Cancel, "it is %+v, want Status canceled and Cancel true", s)
+	_, err = r.Cancel(t.Context(), "p1", Training, renderer{})
+	assert.True(t, errors.Is(err, ErrUnknown), "as a training: %v, want ErrUnknown", err)
 }
 
 // TestExchanges_UrgentJobThatWasGivenBackComesFirst: a pull got it while no job was wanted.
@@ -192,7 +183,6 @@ func TestExchanges_IdleServerPullsOnceForJob(t *testing.T) {
 		r.eventually("it waits at each class again", waits)
 	}
 	// Each pull that waits is renewed now and then.
-	if n := pulls() - before; n > 2*jobs {
-		t.Errorf("%d pulls for %d jobs, want at most %d", n, jobs, 2*jobs)
-	}
+	n := pulls() - before
+	assert.True(t, n <= 2*jobs, "%d pulls for %d jobs, want at most %d", n, jobs, 2*jobs)
 }

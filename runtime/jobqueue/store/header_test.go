@@ -55,9 +55,8 @@ func TestHeader_OfOlderMembers(t *testing.T) {
 	} {
 		h := nats.Header{}
 		set(h, "H", text)
-		if got := h.Get("H"); got != text && text != "UTF-8''%zz" {
-			t.Errorf("stored %q, want %q", got, text)
-		}
+		got := h.Get("H")
+		assert.False(t, got != text && text != "UTF-8''%zz", "stored %q, want %q", got, text)
 		assert.Equal(t, "read", get(nats.Header{"H": {text}}, "H"), text)
 	}
 }
@@ -85,13 +84,10 @@ func TestJob_WithAnyText(t *testing.T) {
 				odd)
 		}
 		c := r.claims(r.Queue)
-		if c.Job.ID != odd || c.Job.ContentType != odd || c.Job.TraceState != odd {
-			t.Errorf("got %+v, want %q", c.Job, odd)
-		}
+		assert.True(t, c.Job.ID == odd && c.Job.ContentType == odd && c.Job.TraceState == odd, "got %+v, want %q", c.Job, odd)
 		assert.NoError(t, c.End(t.Context(), Succeeded, starting(odd)))
-		if got := r.state(odd); got.Status != Succeeded || got.Job != s.Job {
-			t.Errorf("%q is %s, want Status succeeded and Job %q", odd, got.Status, s.Job)
-		}
+		got := r.state(odd)
+		assert.True(t, got.Status == Succeeded && got.Job == s.Job, "%q is %s, want Status succeeded and Job %q", odd, got.Status, s.Job)
 		if got := r.posting(); got.ID != odd || got.Hook != *c.State.Hook {
 			t.Errorf("the webhook of %q is %+v, want ID %q and Hook %+v", odd, got, odd, *c.State.Hook)
 		}
@@ -99,25 +95,19 @@ func TestJob_WithAnyText(t *testing.T) {
 		lost := "lost" + odd + "lost" + odd // inside, and at the end
 		r.accept(lost, job)
 		first := r.delivery(r.Queue)
-		if _, what := r.claim(t.Context(), first, noSlot{}, renderer{}, nil); what != claimed {
-			t.Fatalf("%q: %s, want claimed", lost, what)
-		}
+		_, what := r.claim(t.Context(), first, noSlot{}, renderer{}, nil)
+		assert.TrueNow(t, what == claimed, "%q: %s, want claimed", lost, what)
 		_ = first.Nak() // its server is lost
-		if _, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil); what != settled {
-			t.Errorf("%q: %s, want settled", lost, what)
-		}
+		_, what = r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil)
+		assert.True(t, what == settled, "%q: %s, want settled", lost, what)
 		assert.Equal(t, "r.posting().ID", r.posting().ID, lost)
 		letters, err := a.Letters(t.Context(), 0)
-		if err != nil || len(letters) != 1 || letters[0].ID != lost {
-			t.Errorf("the dead letter of %q is %+v, %v, want len(letters) 1 and ID %q", lost, letters, err, lost)
-		}
-		if _, _, l, err := a.Job(t.Context(), lost); err != nil || l == nil || l.ID != lost {
-			t.Errorf("%q has the letter %+v, %v, want the same", lost, l, err)
-		}
-		if err := a.Retry(t.Context(), lost, odd+"again",
-			func(*State) json.RawMessage { return starting(odd + "again") }); err != nil {
-			t.Fatalf("retry %q: %v", lost, err)
-		}
+		assert.True(t, err == nil && len(letters) == 1 && letters[0].ID == lost,
+			"the dead letter of %q is %+v, %v, want len(letters) 1 and ID %q", lost, letters, err, lost)
+		_, _, l, err := a.Job(t.Context(), lost)
+		assert.True(t, err == nil && l != nil && l.ID == lost, "%q has the letter %+v, %v, want the same", lost, l, err)
+		err = a.Retry(t.Context(), lost, odd+"again", func(*State) json.RawMessage { return starting(odd + "again") })
+		assert.TrueNow(t, err == nil, "retry %q: %v", lost, err)
 		c = r.claims(r.Queue)
 		if c.Job.ID != odd+"again" || c.Job.ContentType != odd || c.State.Hook == nil || c.State.Hook.RequestID != odd {
 			t.Errorf("the retry of %q is %+v, want ID %q, ContentType %q and RequestID %q", lost, c.Job, odd+"again", odd, odd)
@@ -137,13 +127,11 @@ func TestJob_WithTrimmedID(t *testing.T) {
 	assert.NoError(t, err)
 	m := (&Job{ID: "p1", Kind: Prediction, Attempts: 1, token: "T"}).message(r.names.job(Normal, 1, ""))
 	attachState(m.Header, revision, text)
-	if _, err := r.js.PublishMsg(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
-	if c := r.claims(r.Queue); c.Job.ID != id || c.End(t.Context(), Succeeded, starting(id)) != nil ||
-		r.state(id).Status != Succeeded {
-		t.Errorf("got the job %+v, want %q", c.Job, id)
-	}
+	_, err = r.js.PublishMsg(t.Context(), m)
+	assert.NoError(t, err)
+	c := r.claims(r.Queue)
+	assert.True(t, c.Job.ID == id && c.End(t.Context(), Succeeded, starting(id)) == nil && r.state(id).Status == Succeeded,
+		"got the job %+v, want %q", c.Job, id)
 }
 
 // posting returns the next webhook.
@@ -152,9 +140,7 @@ func (r *rig) posting() (p Posting) {
 	c, err := r.js.Consumer(r.t.Context(), r.names.hooks(), sender)
 	assert.NoError(r.t, err)
 	m := pullOne(r.t.Context(), c)
-	if m == nil {
-		r.t.Fatal("got no webhook came, want non-nil")
-	}
+	assert.TrueNow(r.t, m != nil, "got no webhook came, want non-nil")
 	r.try(r.t.Context(), m, func(_ context.Context, got Posting) time.Duration {
 		p = got
 		return 0

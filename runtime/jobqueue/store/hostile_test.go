@@ -31,20 +31,15 @@ func TestClaim_UnreadableStates(t *testing.T) {
 			r.accept("p1")
 			m := r.delivery(r.Queue)
 			job := m.Headers().Get(headerToken)
-			if _, err := r.js.Publish(t.Context(), r.names.stateKey("p1"),
-				[]byte(strings.ReplaceAll(text, "JOB", job))); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := r.Find(t.Context(), "p1", renderer{}); !errors.Is(err, ErrUnknown) {
-				t.Errorf("got %v of a member that waits, want that the job is not known", err)
-			}
-			if _, what := r.other("c").claim(t.Context(), m, noSlot{}, renderer{}, nil); what != orphaned {
-				t.Errorf("got %s, want a dead letter", what)
-			}
+			_, err := r.js.Publish(t.Context(), r.names.stateKey("p1"), []byte(strings.ReplaceAll(text, "JOB", job)))
+			assert.NoError(t, err)
+			_, err = r.Find(t.Context(), "p1", renderer{})
+			assert.True(t, errors.Is(err, ErrUnknown), "got %v of a member that waits, want that the job is not known", err)
+			_, what := r.other("c").claim(t.Context(), m, noSlot{}, renderer{}, nil)
+			assert.True(t, what == orphaned, "got %s, want a dead letter", what)
 			assert.Equal(t, "jobs", r.messages(r.names.jobs()), 0)
-			if letters, err := r.admin().Letters(t.Context(), 0); err != nil || len(letters) != 1 {
-				t.Errorf("got the dead letters %v, %v, want one", letters, err)
-			}
+			letters, err := r.admin().Letters(t.Context(), 0)
+			assert.True(t, err == nil && len(letters) == 1, "got the dead letters %v, %v, want one", letters, err)
 		})
 	}
 }
@@ -72,12 +67,10 @@ func TestClaim_HostileMessages(t *testing.T) {
 		m.Header.Set(headerAttempts, "3")
 		m.Header.Set(headerKind, string(Prediction))
 		change(m.Header)
-		if _, err := r.js.PublishMsg(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
-		if _, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil); what != orphaned {
-			t.Errorf("got %s for the message %d, want a dead letter", what, i)
-		}
+		_, err := r.js.PublishMsg(t.Context(), m)
+		assert.NoError(t, err)
+		_, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil)
+		assert.True(t, what == orphaned, "got %s for the message %d, want a dead letter", what, i)
 	}
 	assert.Equal(t, "jobs", r.messages(r.names.jobs()), 0)
 }

@@ -18,17 +18,12 @@ func TestJobs_ServerThatIsLostLosesItsJob(t *testing.T) {
 	first := r.claims(r.Queue) // and never beats
 	b := r.other("b")
 	second := r.claims(b)
-	if s := r.state("p1"); s.Attempt != 2 || s.Lost != 1 || s.Server != "b" {
-		t.Errorf("the state is %+v, want Attempt 2, Lost 1 and Server b", s)
-	}
+	s := r.state("p1")
+	assert.True(t, s.Attempt == 2 && s.Lost == 1 && s.Server == "b", "the state is %+v, want Attempt 2, Lost 1 and Server b", s)
 	assert.Equal(t, "the first server's heartbeat", first.Beat(t.Context()), Lost)
 	assert.ErrorIs(t, "end", first.End(t.Context(), Succeeded, json.RawMessage(`"late"`)), ErrLost)
-	if err := second.End(t.Context(), Succeeded, json.RawMessage(`"second"`)); err != nil {
-		t.Error(err)
-	}
-	if s := r.state("p1"); string(s.Prediction) != `"second"` {
-		t.Errorf("the result is %s, want %q", s.Prediction, `"second"`)
-	}
+	assert.ErrorIs(t, "second.End", second.End(t.Context(), Succeeded, json.RawMessage(`"second"`)), nil)
+	assert.Equal(t, "the result", string(r.state("p1").Prediction), `"second"`)
 }
 
 // TestJobs_StaleAckLosesJob is trap 1: a server that acknowledges without asking whether the job is still its own
@@ -44,9 +39,8 @@ func TestJobs_StaleAckLosesJob(t *testing.T) {
 			first := r.claims(r.Queue)
 			r.claims(r.other("b"))
 			if fenced {
-				if err := first.End(t.Context(), Succeeded, starting("p1")); !errors.Is(err, ErrLost) {
-					t.Fatalf("got %v, want ErrLost", err)
-				}
+				err := first.End(t.Context(), Succeeded, starting("p1"))
+				assert.TrueNow(t, errors.Is(err, ErrLost), "got %v, want ErrLost", err)
 			} else {
 				naive(t, first.m)
 			}
@@ -76,9 +70,8 @@ func TestJobs_HolderThatAnswersKeepsItsJob(t *testing.T) {
 	r.accept("p1")
 	r.eventually("p1 runs", func() bool { return run.count("p1") == 1 })
 	m := r.redelivery(r.other("b")) // as after a failover that delivers twice
-	if _, what := r.other("b").claim(t.Context(), m, noSlot{}, renderer{}, nil); what != elsewhere {
-		t.Errorf("the other server's claim is %s, want elsewhere", what)
-	}
+	_, what := r.other("b").claim(t.Context(), m, noSlot{}, renderer{}, nil)
+	assert.True(t, what == elsewhere, "the other server's claim is %s, want elsewhere", what)
 	close(release)
 	r.eventually("p1 succeeds", func() bool { return r.state("p1").Status == Succeeded })
 	assert.Equal(t, "runs", run.count("p1"), 1)

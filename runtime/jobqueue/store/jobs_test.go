@@ -16,15 +16,11 @@ func TestJob_RunsOnceAndItsResultIsKnown(t *testing.T) {
 	r := newRig(t, nil)
 	run := newRunner(2, succeed)
 	r.serve(r.Queue, run)
-	if s := r.accept("p1"); s.Status != Starting {
-		t.Errorf("accepted as %+v, want Status starting", s)
-	}
+	assert.Equal(t, "the status as it is accepted", r.accept("p1").Status, Starting)
 	r.eventually("p1 succeeds", func() bool { return r.state("p1").Status == Succeeded })
-	if s := r.state("p1"); s.Attempt != 1 || s.Lost != 0 ||
-		string(s.Prediction) != `{"id":"p1","status":"succeeded","error":""}` {
-		t.Errorf("the state is %+v, want Attempt 1, Lost 0 and Prediction %q", s,
-			`{"id":"p1","status":"succeeded","error":""}`)
-	}
+	s := r.state("p1")
+	assert.True(t, s.Attempt == 1 && s.Lost == 0 && string(s.Prediction) == `{"id":"p1","status":"succeeded","error":""}`,
+		"the state is %+v, want Attempt 1, Lost 0 and Prediction %q", s, `{"id":"p1","status":"succeeded","error":""}`)
 	r.eventually("its message is gone", func() bool { return r.messages(r.names.jobs()) == 0 })
 	assert.Equal(t, "webhooks stored", r.messages(r.names.hooks()), 1)
 	assert.Equal(t, "runs", run.count("p1"), 1)
@@ -36,9 +32,8 @@ func TestJobs_IDIsAcceptedOnce(t *testing.T) {
 	first := r.accept("p1")
 	_, err := r.Accept(t.Context(), Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3}, starting("p1"), false)
 	var used *InUseError
-	if !errors.As(err, &used) || used.State.Status != Starting {
-		t.Errorf("got %v, want an error of type *InUseError and Status starting", err)
-	}
+	assert.True(t, errors.As(err, &used) && used.State.Status == Starting,
+		"got %v, want an error of type *InUseError and Status starting", err)
 	again, err := r.Accept(t.Context(), Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3}, starting("p1"), true)
 	assert.NoError(t, err)
 	assert.Equal(t, "repeated: Job", again.Job, first.Job)
@@ -68,12 +63,10 @@ func TestJobs_FullQueueRefusesAndForgets(t *testing.T) {
 	r.accept("p1")
 	r.accept("p2")
 	full := Job{ID: "p3", Kind: Prediction, Class: Normal, Attempts: 3}
-	if _, err := r.Accept(t.Context(), full, starting("p3"), false); !errors.Is(err, ErrFull) {
-		t.Fatalf("got %v, want ErrFull", err)
-	}
-	if _, err := r.Find(t.Context(), "p3", renderer{}); !errors.Is(err, ErrUnknown) {
-		t.Errorf("the refused id is known: %v, want ErrUnknown", err)
-	}
+	_, err := r.Accept(t.Context(), full, starting("p3"), false)
+	assert.TrueNow(t, errors.Is(err, ErrFull), "got %v, want ErrFull", err)
+	_, err = r.Find(t.Context(), "p3", renderer{})
+	assert.True(t, errors.Is(err, ErrUnknown), "the refused id is known: %v, want ErrUnknown", err)
 	c := r.claims(r.Queue)
 	assert.NoError(t, c.End(t.Context(), Succeeded, starting("p1")))
 	r.eventually("there is room, and the id is accepted", func() bool {
@@ -89,13 +82,11 @@ func TestJobs_PurgeSparesNewerState(t *testing.T) {
 	r.accept("p1")
 	first, err := r.read(t.Context(), "p1")
 	assert.NoError(t, err)
-	if _, err := r.touch(t.Context(), "p1"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = r.touch(t.Context(), "p1")
+	assert.NoError(t, err)
 	assert.NoError(t, r.purge(t.Context(), "p1", first.revision))
-	if s, err := r.Find(t.Context(), "p1", renderer{}); err != nil || s.Status != Starting {
-		t.Errorf("it is %s, %v, want starting", s.Status, err)
-	}
+	s, err := r.Find(t.Context(), "p1", renderer{})
+	assert.True(t, err == nil && s.Status == Starting, "it is %s, %v, want starting", s.Status, err)
 }
 
 func TestJobs_TenantHasItsOwnBound(t *testing.T) {
@@ -118,9 +109,7 @@ func TestJobs_StateOfEndedJobExpires(t *testing.T) {
 	assert.NoError(t, c.End(t.Context(), Succeeded, starting("p1")))
 	r.eventually("p1 is forgotten",
 		func() bool { _, err := r.Find(t.Context(), "p1", renderer{}); return errors.Is(err, ErrUnknown) })
-	if s := r.state("p2"); s.Status != Starting {
-		t.Errorf("p2 is %+v, want Status starting", s)
-	}
+	assert.Equal(t, "the status of p2", r.state("p2").Status, Starting)
 	if again := r.accept("p1"); again.Job == first.Job {
 		t.Errorf("the id's next life has the token of the last: got %.300q, want anything but %q", again.Job, first.Job)
 	}
@@ -143,22 +132,18 @@ func TestJobs_Cancel(t *testing.T) {
 	cancel := func(id string) bool {
 		t.Helper()
 		ok, err := r.Cancel(t.Context(), id, "", renderer{})
-		if err != nil {
-			t.Fatalf("cancel %s: %v", id, err)
-		}
+		assert.TrueNow(t, err == nil, "cancel %s: %v", id, err)
 		return ok
 	}
-	if _, err := r.Cancel(t.Context(), "unknown", "", renderer{}); !errors.Is(err, ErrUnknown) {
-		t.Errorf("got %v, want ErrUnknown", err)
-	}
+	_, err := r.Cancel(t.Context(), "unknown", "", renderer{})
+	assert.True(t, errors.Is(err, ErrUnknown), "got %v, want ErrUnknown", err)
 	r.accept("waits")
 	if !cancel("waits") || r.state("waits").Status != Canceled || !cancel("waits") {
 		t.Errorf(`a job that waits is %+v, want cancel("waits") true, Status canceled and cancel("waits") true`,
 			r.state("waits"))
 	}
-	if _, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil); what != settled {
-		t.Errorf("its message is %s, want settled: it must never run", what)
-	}
+	_, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil)
+	assert.True(t, what == settled, "its message is %s, want settled: it must never run", what)
 	run := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
 		<-ctx.Done()
 		assert.ErrorIs(t, "the cause", context.Cause(ctx), context.Canceled)
@@ -178,9 +163,8 @@ func TestJobs_CancelThatNoServerHeard(t *testing.T) {
 	r := newRig(t, nil)
 	r.accept("p1")
 	c := r.claims(r.Queue) // not by a Server: nothing listens
-	if ok, err := r.other("b").Cancel(t.Context(), "p1", "", renderer{}); !ok || err != nil {
-		t.Fatalf("got %t %v, want true", ok, err)
-	}
+	ok, err := r.other("b").Cancel(t.Context(), "p1", "", renderer{})
+	assert.TrueNow(t, ok && err == nil, "got %t %v, want true", ok, err)
 	assert.Equal(t, "the heartbeat", c.Beat(t.Context()), CancelAsked)
 }
 
@@ -209,9 +193,8 @@ func TestJobs_MessageWithoutStateIsNeverRun(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, nil)
 	j := Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3, token: "of a former life"}
-	if _, err := r.js.PublishMsg(t.Context(), j.message(r.names.job(Normal, 1, ""))); err != nil {
-		t.Fatal(err)
-	}
+	_, err := r.js.PublishMsg(t.Context(), j.message(r.names.job(Normal, 1, "")))
+	assert.NoError(t, err)
 	if _, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil); what != orphaned ||
 		r.messages(r.names.dead()) != 1 {
 		t.Errorf("got %s, %d dead letters, want orphaned and 1", what, r.messages(r.names.dead()))
@@ -234,10 +217,8 @@ func TestJobs_ClaimWhoseAnswerWasLost(t *testing.T) {
 	again, _, err := r.swap(t.Context(), "p1", now, &next, mine)
 	assert.NoError(t, err)
 	assert.Equal(t, "again, of the repeated swap", again, first)
-	if _, _, err := r.swap(t.Context(), "p1", now, &next,
-		func(s *State) bool { return s.Claim == "another" }); !errors.Is(err, errConflict) {
-		t.Errorf("another's swap: %v, want errConflict", err)
-	}
+	_, _, err = r.swap(t.Context(), "p1", now, &next, func(s *State) bool { return s.Claim == "another" })
+	assert.True(t, errors.Is(err, errConflict), "another's swap: %v, want errConflict", err)
 }
 
 func TestJobs_UrgentJobsComeFirst(t *testing.T) {
@@ -285,8 +266,7 @@ func TestJobs_ManyJobsOverManyServersEachEndOnce(t *testing.T) {
 		for _, run := range runs {
 			n += run.count(id)
 		}
-		if s := r.state(id); s.Status != Succeeded || n != 1 {
-			t.Errorf("%s is %s after %d runs, want succeeded and 1", id, s.Status, n)
-		}
+		s := r.state(id)
+		assert.True(t, s.Status == Succeeded && n == 1, "%s is %s after %d runs, want succeeded and 1", id, s.Status, n)
 	}
 }

@@ -50,10 +50,9 @@ func TestLayout_MissingPartIsNotMadeAnew(t *testing.T) {
 				remove = func(ctx context.Context, name string) error { return r.js.DeleteConsumer(ctx, n.jobs(), name) }
 			}
 			assert.NoError(t, remove(t.Context(), part))
-			if _, err := Open(t.Context(), r.nc, r.o); err == nil ||
-				!strings.Contains(err.Error(), part+" of the job queue is missing") {
-				t.Errorf("got %v, want an error and err with %q", err, part+" of the job queue is missing")
-			}
+			_, err := Open(t.Context(), r.nc, r.o)
+			assert.True(t, err != nil && strings.Contains(err.Error(), part+" of the job queue is missing"),
+				"got %v, want an error and err with %q", err, part+" of the job queue is missing")
 		})
 	}
 }
@@ -69,18 +68,15 @@ func TestLayout_HalfMadeQueueIsFinished(t *testing.T) {
 	for parts := 1; parts <= len(streams)+2; parts++ {
 		o := Options{Model: fmt.Sprint("m", parts), Server: "a", Bytes: 1 << 20}.withDefaults()
 		for _, c := range o.streams()[:min(parts, len(streams))] {
-			if _, err := js.CreateStream(t.Context(), c); err != nil {
-				t.Fatal(err)
-			}
+			_, err := js.CreateStream(t.Context(), c)
+			assert.NoError(t, err)
 		}
 		for _, c := range o.allConsumers()[:max(0, parts-len(streams))] {
-			if _, err := js.CreateConsumer(t.Context(), c.stream, c.config); err != nil {
-				t.Fatal(err)
-			}
+			_, err := js.CreateConsumer(t.Context(), c.stream, c.config)
+			assert.NoError(t, err)
 		}
-		if _, err := Open(t.Context(), nc, o); err != nil {
-			t.Errorf("after %d parts: %v", parts, err)
-		}
+		_, err := Open(t.Context(), nc, o)
+		assert.True(t, err == nil, "after %d parts: %v", parts, err)
 	}
 }
 
@@ -94,9 +90,8 @@ func TestLayout_MembersMayComeAtOnce(t *testing.T) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			if _, err := Open(t.Context(), r.nc, o); err != nil {
-				t.Errorf("got %v", err)
-			}
+			_, err := Open(t.Context(), r.nc, o)
+			assert.True(t, err == nil, "got %v", err)
 		}()
 	}
 	wg.Wait()
@@ -108,8 +103,7 @@ func TestLayout_OldServersAreRefused(t *testing.T) {
 		"2.13.9": false, "1.4.0": false, "": false, "2.14.0": true, "2.15.2": true,
 		"3.0.0": true,
 	} {
-		if err := checkServer(version); (err == nil) != ok {
-			t.Errorf("%q: %v, want %t", version, err, ok)
-		}
+		err := checkServer(version)
+		assert.True(t, (err == nil) == ok, "%q: %v, want %t", version, err, ok)
 	}
 }

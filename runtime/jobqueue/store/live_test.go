@@ -44,9 +44,8 @@ func wantStart(t *testing.T, events <-chan *nats.Msg) {
 	t.Helper()
 	select {
 	case m := <-events:
-		if !bytes.Contains(m.Data, []byte(`"attempt":1`)) || !bytes.Contains(m.Data, []byte(`"event":"start"`)) {
-			t.Errorf("got the event %s, want the start of attempt 1", m.Data)
-		}
+		assert.True(t, bytes.Contains(m.Data, []byte(`"attempt":1`)) && bytes.Contains(m.Data, []byte(`"event":"start"`)),
+			"got the event %s, want the start of attempt 1", m.Data)
 	case <-time.After(20 * time.Second):
 		t.Fatal("got no event, want a start")
 	}
@@ -69,9 +68,8 @@ func TestStream_JobThatIsClaimedAndHasNotBegun(t *testing.T) {
 	close(begin)
 	wantStart(t, stream.C)
 	wantStart(t, stream.C) // of the second request
-	if _, err := r.Cancel(t.Context(), "p1", "", renderer{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = r.Cancel(t.Context(), "p1", "", renderer{})
+	assert.NoError(t, err)
 }
 
 // heldConn holds back the first write of a claim.
@@ -146,9 +144,8 @@ func TestServer_ClaimThatIsBeingWritten(t *testing.T) {
 		attach(t, s, stream)
 		release()
 		wantStart(t, stream.C)
-		if _, err := r.Cancel(t.Context(), "p1", "", renderer{}); err != nil {
-			t.Fatal(err)
-		}
+		_, err = r.Cancel(t.Context(), "p1", "", renderer{})
+		assert.NoError(t, err)
 	})
 	t.Run("cancel", func(t *testing.T) {
 		t.Parallel()
@@ -190,7 +187,6 @@ func TestServer_AnotherDeliveryOfAJobThatRuns(t *testing.T) {
 	s.unregister(ended)
 	assert.Equal(t, "once the earlier one", s.find(subject), runs)
 	s.unregister(runs)
-	if got := s.find(subject); got != nil {
-		t.Errorf("got %p once both have ended, want none", got)
-	}
+	got := s.find(subject)
+	assert.True(t, got == nil, "got %p once both have ended, want none", got)
 }

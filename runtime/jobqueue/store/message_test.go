@@ -44,14 +44,10 @@ Pinion-Waiter: pinion.alive.m.a
 X-Request-Id: r
 traceparent: 00-11-22-01
 tracestate: k=v`
-	if got := m.Subject + "\n" + strings.Join(lines, "\n"); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	assert.Equal(t, "the message", m.Subject+"\n"+strings.Join(lines, "\n"), want)
 	read, err := readJob(m.Header, m.Data)
 	j.Class, j.Tenant = "", ""
-	if err != nil || !reflect.DeepEqual(read, j) {
-		t.Errorf("read %+v, %v, want %+v", read, err, j)
-	}
+	assert.True(t, err == nil && reflect.DeepEqual(read, j), "read %+v, %v, want %+v", read, err, j)
 
 	s := State{
 		Version: 1, Job: "T", Status: Processing, Attempt: 2, Lost: 1, Server: "a", Claim: "C", Seq: 7,
@@ -75,10 +71,9 @@ tracestate: k=v`
 	attachState(h, 7, []byte(state))
 	assert.Equal(t, "bytes of a message", h.Get(headerState), "7 "+state)
 	got, ok := (&Queue{}).attachedState(h)
-	if text, err := json.Marshal(&got.State); !ok || got.revision != 7 || string(text) != state {
-		t.Errorf("of a message was read %s, %v, revision %d, %v, want ok true, revision 7 and text %q", text, err,
-			got.revision, ok, state)
-	}
+	text, err := json.Marshal(&got.State)
+	assert.True(t, ok && got.revision == 7 && string(text) == state,
+		"of a message was read %s, %v, revision %d, %v, want ok true, revision 7 and text %q", text, err, got.revision, ok, state)
 	newer := strings.TrimSuffix(state, "}") + `,"alpha":[1, 2],"zeta":"é"}`
 	var back State
 	assert.NoError(t, json.Unmarshal([]byte(newer), &back))
@@ -96,21 +91,18 @@ func TestMessage_BytesBetweenMembers(t *testing.T) {
 			Data: json.RawMessage(`{"a":"é"}`),
 		},
 	} {
-		if got, err := json.Marshal(e); err != nil || string(got) != want {
-			t.Errorf("got %s, %v, want %s", got, err, want)
-		}
+		got, err := json.Marshal(e)
+		assert.True(t, err == nil && string(got) == want, "got %s, %v, want %s", got, err, want)
 	}
 	for want, q := range map[string]Lookup{
 		`{"kind":"prediction","id":"p1"}`:             {Kind: Prediction, ID: "p1"},
 		`{"kind":"training","id":"a b","brief":true}`: {Kind: Training, ID: "a b", Brief: true},
 	} {
-		if got, err := json.Marshal(q); err != nil || string(got) != want {
-			t.Errorf("got %s, %v, want %s", got, err, want)
-		}
+		got, err := json.Marshal(q)
+		assert.True(t, err == nil && string(got) == want, "got %s, %v, want %s", got, err, want)
 	}
-	if got, err := json.Marshal(reference{"K"}); err != nil || string(got) != `{"obj":"K"}` {
-		t.Errorf("a result that is an object: %s, %v, want %q", got, err, `{"obj":"K"}`)
-	}
+	got, err := json.Marshal(reference{"K"})
+	assert.True(t, err == nil && string(got) == `{"obj":"K"}`, "a result that is an object: %s, %v, want %q", got, err, `{"obj":"K"}`)
 }
 
 func TestMessage_MessagesThatCannotBeRead(t *testing.T) {
@@ -125,9 +117,8 @@ func TestMessage_MessagesThatCannotBeRead(t *testing.T) {
 		j := good()
 		m := j.message("s")
 		change(m.Header)
-		if _, err := readJob(m.Header, nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
-		}
+		_, err := readJob(m.Header, nil)
+		assert.True(t, err != nil && strings.Contains(err.Error(), want), "got %v, want %s", err, want)
 	}
 }
 

@@ -3,6 +3,8 @@ package store
 import (
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 func TestName_QueueName(t *testing.T) {
@@ -12,15 +14,11 @@ func TestName_QueueName(t *testing.T) {
 		"meta-llama/Llama-3.1-8B-Instruct", "ä", "*", ">", " ", "",
 	} {
 		queue := QueueName(model)
-		if err := CheckModel(queue); err != nil {
-			t.Errorf("%q: got %q: %v", model, queue, err)
-		}
-		if isPlain(model, 63) != (queue == model) {
-			t.Errorf("got the queue %q of %q, want %t", queue, model, queue == model)
-		}
-		if other, used := seen[queue]; used {
-			t.Errorf("got the queue %q for %q and %q: used = true, want false", queue, model, other)
-		}
+		err := CheckModel(queue)
+		assert.True(t, err == nil, "%q: got %q: %v", model, queue, err)
+		assert.True(t, isPlain(model, 63) == (queue == model), "got the queue %q of %q, want %t", queue, model, queue == model)
+		other, used := seen[queue]
+		assert.False(t, used, "got the queue %q for %q and %q: used = true, want false", queue, model, other)
 		seen[queue] = model
 	}
 	if got, want := QueueName("a.b"), "a_b-26fd1b2e8e3d3a8f"; !strings.HasPrefix(got, "a_b-") || len(got) != len(want) {

@@ -29,13 +29,11 @@ const (
 // older puts a job into the queue as an older member does.
 func (r *rig) older(state string) {
 	r.t.Helper()
-	if _, err := r.js.PublishMsg(r.t.Context(), &nats.Msg{Subject: r.names.stateKey("p1"), Data: []byte(state)},
-		jetstream.WithExpectLastSequencePerSubject(0)); err != nil {
-		r.t.Fatal(err)
-	}
-	if _, err := r.js.PublishMsg(r.t.Context(), r.olderMessage()); err != nil {
-		r.t.Fatal(err)
-	}
+	_, err := r.js.PublishMsg(r.t.Context(), &nats.Msg{Subject: r.names.stateKey("p1"), Data: []byte(state)},
+		jetstream.WithExpectLastSequencePerSubject(0))
+	assert.NoError(r.t, err)
+	_, err = r.js.PublishMsg(r.t.Context(), r.olderMessage())
+	assert.NoError(r.t, err)
 }
 
 func (r *rig) olderMessage() *nats.Msg {
@@ -81,12 +79,10 @@ func TestOlder_JobThatOlderServerRuns(t *testing.T) {
 	}
 	first := r.delivery(r.Queue) // nothing answers for the older server
 	c, what := r.claim(t.Context(), first, noSlot{}, renderer{}, nil)
-	if what != claimed || c.State.Attempt != 2 || c.State.Lost != 1 {
-		t.Fatalf("its job was %s: %+v, want what claimed, Attempt 2 and Lost 1", what, c)
-	}
-	if ok, err := r.Cancel(t.Context(), "p1", Prediction, renderer{}); !ok || err != nil {
-		t.Fatalf("got %t %v, want true", ok, err)
-	}
+	assert.TrueNow(t, what == claimed && c.State.Attempt == 2 && c.State.Lost == 1,
+		"its job was %s: %+v, want what claimed, Attempt 2 and Lost 1", what, c)
+	ok, err := r.Cancel(t.Context(), "p1", Prediction, renderer{})
+	assert.TrueNow(t, ok && err == nil, "got %t %v, want true", ok, err)
 	if err := c.End(t.Context(), Succeeded, starting("p1")); err != nil || r.state("p1").Status != Canceled {
 		t.Errorf("it is %s, %v, want canceled", r.state("p1").Status, err)
 	}
@@ -106,10 +102,9 @@ func TestOlder_WhatNewerMemberAdds(t *testing.T) {
 			Alpha  string
 			Zeta   struct{ B []int }
 		}
-		if text := r.text("p1"); json.Unmarshal([]byte(text), &s) != nil || s.Status != status || s.Alpha != "é" ||
-			len(s.Zeta.B) != 2 {
-			t.Errorf("want it %s, with all members; the state is %s", status, text)
-		}
+		text := r.text("p1")
+		assert.True(t, json.Unmarshal([]byte(text), &s) == nil && s.Status == status && s.Alpha == "é" && len(s.Zeta.B) == 2,
+			"want it %s, with all members; the state is %s", status, text)
 	}
 	c := r.claims(r.Queue)
 	kept(Processing)
@@ -135,10 +130,9 @@ func TestOlder_WhatNewerMemberAdds(t *testing.T) {
 			t.Errorf("an event is %+v, %v, want Attempt 1, Index 4, Event output and Data %q", e, err, `"token 4"`)
 		}
 		var l ServerStatus
-		if err := json.Unmarshal([]byte(strings.TrimSuffix(olderLoad, "}")+added+"}"), &l); err != nil || l.Slots != 1 ||
-			l.Running != 1 || l.Gone || l.Version == "" {
-			t.Errorf("a load is %+v, %v, want Slots 1, Running 1, Gone false and Version non-empty", l, err)
-		}
+		err := json.Unmarshal([]byte(strings.TrimSuffix(olderLoad, "}")+added+"}"), &l)
+		assert.True(t, err == nil && l.Slots == 1 && l.Running == 1 && !l.Gone && l.Version != "",
+			"a load is %+v, %v, want Slots 1, Running 1, Gone false and Version non-empty", l, err)
 	}
 	h, err := nats.DecodeHeadersMsg([]byte(olderHook))
 	assert.NoError(t, err)
@@ -155,18 +149,15 @@ func TestOlder_StateOfHigherVersion(t *testing.T) {
 		newer := strings.Replace(state, `"v":1`, `"v":2,"zeta":1`, 1)
 		r.older(newer)
 		m := r.delivery(r.Queue)
-		if c, what := r.claim(t.Context(), m, noSlot{}, renderer{}, nil); c != nil || what != deferred {
-			t.Errorf("it was %s, want c nil and what deferred", what)
-		}
-		if _, err := r.Cancel(t.Context(), "p1", "", renderer{}); !errors.Is(err, ErrUnavailable) ||
-			!strings.Contains(err.Error(), "ask a newer server") {
-			t.Errorf(`a cancel: %v, want error ErrUnavailable and err with "ask a newer server"`, err)
-		}
+		c, what := r.claim(t.Context(), m, noSlot{}, renderer{}, nil)
+		assert.True(t, c == nil && what == deferred, "it was %s, want c nil and what deferred", what)
+		_, err := r.Cancel(t.Context(), "p1", "", renderer{})
+		assert.True(t, errors.Is(err, ErrUnavailable) && strings.Contains(err.Error(), "ask a newer server"),
+			`a cancel: %v, want error ErrUnavailable and err with "ask a newer server"`, err)
 		j := Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3}
 		var used *InUseError
-		if _, err := r.Accept(t.Context(), j, starting("p1"), false); !errors.As(err, &used) {
-			t.Errorf("its id is free: %v, want an error of type *InUseError", err)
-		}
+		_, err = r.Accept(t.Context(), j, starting("p1"), false)
+		assert.True(t, errors.As(err, &used), "its id is free: %v, want an error of type *InUseError", err)
 		if got := r.text("p1"); got != newer || r.messages(r.names.jobs()) != 1 || r.messages(r.names.dead()) != 0 {
 			t.Errorf("it is %s, with %d jobs and %d dead letters, want %q, 1 and 0", got, r.messages(r.names.jobs()),
 				r.messages(r.names.dead()), newer)
@@ -191,15 +182,12 @@ func TestOlder_DeadLetterOfOlderMember(t *testing.T) {
 	assert.NoError(t, err)
 	assert.NoError(t, a.Retry(t.Context(), "p1", "p2", func(*State) json.RawMessage { return starting("p2") }))
 	c := r.claims(r.Queue)
-	if c.Job.ID != "p2" || c.State.Job == "TZQWXNJQ4RZPVZP2MO2T2VRQ6B" || string(c.Job.Body) != olderBody {
-		t.Errorf("the new job is %+v, %+v, want ID p2, Job not TZQWXNJQ4RZPVZP2MO2T2VRQ6B and Body %q", c.Job, c.State,
-			olderBody)
-	}
+	assert.True(t, c.Job.ID == "p2" && c.State.Job != "TZQWXNJQ4RZPVZP2MO2T2VRQ6B" && string(c.Job.Body) == olderBody,
+		"the new job is %+v, %+v, want ID p2, Job not TZQWXNJQ4RZPVZP2MO2T2VRQ6B and Body %q", c.Job, c.State, olderBody)
 	// An older `pinion jobs retry` leaves the header in the new job's message.
 	again := r.olderMessage()
 	again.Header.Set(headerState, "1 "+olderState)
 	again.Header.Set(headerToken, "another")
-	if s, ok := r.attachedState(again.Header); ok {
-		t.Errorf("a job is claimed by the state of its former life: %+v: ok = true, want false", s.State)
-	}
+	s, ok := r.attachedState(again.Header)
+	assert.False(t, ok, "a job is claimed by the state of its former life: %+v: ok = true, want false", s.State)
 }

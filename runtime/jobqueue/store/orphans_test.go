@@ -17,14 +17,11 @@ import (
 func TestLost_StateWithoutJobEnds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.orphanAge = 2 * time.Second })
-	if _, _, err := r.create(t.Context(), "lost",
-		&State{Job: "token", Status: Starting, Prediction: starting("lost"), Hook: &Hook{URL: "u"}}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := r.create(t.Context(), "lost",
+		&State{Job: "token", Status: Starting, Prediction: starting("lost"), Hook: &Hook{URL: "u"}})
+	assert.NoError(t, err)
 	r.accept("waits")
-	if s := r.state("lost"); s.Status != Starting {
-		t.Fatalf("a state that is new is %+v, want Status starting", s)
-	}
+	assert.EqualNow(t, "the status of a state that is new", r.state("lost").Status, Starting)
 	r.eventually("the state ends", func() bool {
 		// The oldest job is not younger than the state by as much as it must be: take it away.
 		if c := r.state("waits"); c.Status == Starting {
@@ -32,9 +29,7 @@ func TestLost_StateWithoutJobEnds(t *testing.T) {
 		}
 		return r.state("lost").Status == Failed
 	})
-	if s := r.state("lost"); !strings.Contains(string(s.Prediction), "lost by the queue") {
-		t.Errorf(`it is %s, want it to contain "lost by the queue"`, s.Prediction)
-	}
+	assert.Contains(t, "the prediction", string(r.state("lost").Prediction), "lost by the queue")
 	assert.Equal(t, "webhooks stored", r.messages(r.names.hooks()), 2)
 }
 
@@ -44,13 +39,9 @@ func TestLost_JobThatWaitsIsNotLost(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.orphanAge = time.Nanosecond })
 	r.accept("waits")
 	c := r.claims(r.Queue)
-	if s := r.state("waits"); s.Status != Processing {
-		t.Errorf("a job that runs is %+v, want Status processing", s)
-	}
+	assert.Equal(t, "the status of a job that runs", r.state("waits").Status, Processing)
 	assert.NoError(t, c.Release(t.Context(), starting("waits")))
-	if s := r.state("waits"); s.Status != Starting {
-		t.Errorf("a job that waits again is %+v, want Status starting", s)
-	}
+	assert.Equal(t, "the status of a job that waits again", r.state("waits").Status, Starting)
 }
 
 // TestOrphans_OneMemberReapsThem, and finds those for which no client asks.
@@ -58,25 +49,19 @@ func TestOrphans_OneMemberReapsThem(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(o *Options) { o.orphanAge = time.Nanosecond })
 	for _, id := range []string{"a", "odd id"} {
-		if _, _, err := r.create(t.Context(), id,
-			&State{Job: "token", Status: Starting, Prediction: starting(id)}); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := r.create(t.Context(), id, &State{Job: "token", Status: Starting, Prediction: starting(id)})
+		assert.NoError(t, err)
 	}
 	assert.NoError(t, r.reapOnce(t.Context(), renderer{}))
 	for _, id := range []string{"a", "odd id"} {
-		if s, err := r.read(t.Context(), id); err != nil || s.Status != Failed {
-			t.Errorf("%s is %+v, %v, want Status failed", id, s, err)
-		}
+		s, err := r.read(t.Context(), id)
+		assert.True(t, err == nil && s.Status == Failed, "%s is %+v, %v, want Status failed", id, s, err)
 	}
-	if _, _, err := r.create(t.Context(), "b",
-		&State{Job: "token", Status: Starting, Prediction: starting("b")}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := r.create(t.Context(), "b", &State{Job: "token", Status: Starting, Prediction: starting("b")})
+	assert.NoError(t, err)
 	assert.NoError(t, r.other("b").reapOnce(t.Context(), renderer{}))
-	if s, _ := r.read(t.Context(), "b"); s.Status != Starting {
-		t.Errorf("another member looked again at once: %+v, want Status starting", s)
-	}
+	s, _ := r.read(t.Context(), "b")
+	assert.True(t, s.Status == Starting, "another member looked again at once: %+v, want Status starting", s)
 }
 
 func TestLost_DeadlineThatPassedEndsAtGET(t *testing.T) {
@@ -86,9 +71,8 @@ func TestLost_DeadlineThatPassedEndsAtGET(t *testing.T) {
 	if s := r.state("p1"); s.Status != Failed || !strings.Contains(string(s.Prediction), "deadline") {
 		t.Errorf(`it is %+v, want Status failed and Prediction with "deadline"`, s)
 	}
-	if _, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil); what != settled {
-		t.Errorf("its message is %s, want settled: it must never run", what)
-	}
+	_, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil)
+	assert.True(t, what == settled, "its message is %s, want settled: it must never run", what)
 }
 
 // TestLost_ServerThatHasJustConnectedTakesNoJobFromItsHolder: both may have been cut off together.
@@ -98,9 +82,8 @@ func TestLost_ServerThatHasJustConnectedTakesNoJobFromItsHolder(t *testing.T) {
 	r.accept("p1")
 	r.claims(r.Queue)
 	b := r.other("b")
-	if _, what := b.claim(t.Context(), r.delivery(b), noSlot{}, renderer{}, nil); what != mayReconnect {
-		t.Errorf("a server that has just connected: %s, want early", what)
-	}
+	_, what := b.claim(t.Context(), r.delivery(b), noSlot{}, renderer{}, nil)
+	assert.True(t, what == mayReconnect, "a server that has just connected: %s, want early", what)
 	b.connected = time.Now().Add(-graceAfterConnect)
 	c := r.claims(b)
 	assert.Equal(t, fmt.Sprintf("the %+v", c.State), c.State.Attempt, 2)

@@ -20,9 +20,8 @@ func TestPromises_CancelThatWasAnsweredIsKept(t *testing.T) {
 	r := newRig(t, nil)
 	r.accept("p1")
 	c := r.claims(r.Queue) // not by a Server: nothing listens
-	if ok, err := r.other("b").Cancel(t.Context(), "p1", "", renderer{}); !ok || err != nil {
-		t.Fatalf("got %t %v, want true", ok, err)
-	}
+	ok, err := r.other("b").Cancel(t.Context(), "p1", "", renderer{})
+	assert.TrueNow(t, ok && err == nil, "got %t %v, want true", ok, err)
 	assert.NoError(t, c.End(t.Context(), Succeeded, starting("p1")))
 	if s := r.state("p1"); s.Status != Canceled || !strings.Contains(string(s.Prediction), "canceled") {
 		t.Errorf(`the state is %s, %s, want Status canceled and Prediction with "canceled"`, s.Status, s.Prediction)
@@ -68,10 +67,9 @@ func TestPromises_LanesOfOthersAreServed(t *testing.T) {
 
 	o.Lanes = 5
 	var mismatch *MismatchError
-	if _, err := Open(t.Context(), r.nc, o); !errors.As(err, &mismatch) || mismatch.Field != "lanes" ||
-		mismatch.Have != "3" || mismatch.Want != "5" {
-		t.Errorf("a member with more lanes: %v, want an error of type *MismatchError, Field lanes, Have 3 and Want 5", err)
-	}
+	_, err := Open(t.Context(), r.nc, o)
+	assert.True(t, errors.As(err, &mismatch) && mismatch.Field == "lanes" && mismatch.Have == "3" && mismatch.Want == "5",
+		"a member with more lanes: %v, want an error of type *MismatchError, Field lanes, Have 3 and Want 5", err)
 }
 
 // TestPull_OneOfEightTurnsIsForEachLowerClass is the order in which one place takes jobs while all classes have enough.
@@ -98,9 +96,8 @@ func TestPull_OneOfEightTurnsIsForEachLowerClass(t *testing.T) {
 			counts[strings.Split(m.Subject(), ".")[3]]++
 		}
 	}
-	if counts["hi"] != 6 || counts["std"] != 1 || counts["lo"] != 1 {
-		t.Errorf(`eight turns took %v, want counts["hi"] 6, counts["std"] 1 and counts["lo"] 1`, counts)
-	}
+	assert.True(t, counts["hi"] == 6 && counts["std"] == 1 && counts["lo"] == 1,
+		`eight turns took %v, want counts["hi"] 6, counts["std"] 1 and counts["lo"] 1`, counts)
 }
 
 // TestPromises_ConsumersWithOtherSettingsAreRefused: with the defaults of NATS they would stop a fleet (trap 5), or
@@ -118,9 +115,8 @@ func TestPromises_ConsumersWithOtherSettingsAreRefused(t *testing.T) {
 			want := r.o.consumers()[0]
 			change(&want)
 			assert.NoError(t, r.jobs.DeleteConsumer(t.Context(), want.Durable))
-			if _, err := r.jobs.CreateConsumer(t.Context(), want); err != nil {
-				t.Fatal(err)
-			}
+			_, err := r.jobs.CreateConsumer(t.Context(), want)
+			assert.NoError(t, err)
 			var mismatch *MismatchError
 			if _, err := Open(t.Context(), r.nc, r.o); !errors.As(err, &mismatch) || mismatch.Field != field {
 				t.Errorf("got %v, want an error of type *MismatchError and Field %q", err, field)
@@ -146,9 +142,8 @@ func TestPromises_BodyGoesWithItsJob(t *testing.T) {
 	r.accept("late", large, func(j *Job) { j.Deadline = time.Now().Add(-time.Second) })
 	r.accept("canceled", large)
 	assert.EqualNow(t, "bodies", bodies(), 2)
-	if _, err := r.Cancel(t.Context(), "canceled", "", renderer{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := r.Cancel(t.Context(), "canceled", "", renderer{})
+	assert.NoError(t, err)
 	r.serve(r.other("b"), newRunner(1, succeed))
 	r.eventually("their bodies are gone", func() bool { return bodies() == 0 })
 }
@@ -178,10 +173,8 @@ func TestPromises_RepeatedIDTellsItsResult(t *testing.T) {
 	assert.NoError(t, r.claims(r.Queue).End(t.Context(), Succeeded, large))
 	var used *InUseError
 	_, err := r.Accept(t.Context(), Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3}, starting("p1"), true)
-	if !errors.As(err, &used) || len(used.State.Prediction) != len(large) {
-		t.Errorf("got %.200v, %.100s, want an error of type *InUseError and len(Prediction) %d bytes", err,
-			used.State.Prediction, len(large))
-	}
+	assert.TrueNow(t, errors.As(err, &used), "got %.200v, want an error of type *InUseError", err)
+	assert.Equal(t, "bytes of its prediction", len(used.State.Prediction), len(large))
 }
 
 // TestPromises_LaneThatIsAddedIsServed by servers that run already.
@@ -192,9 +185,8 @@ func TestPromises_LaneThatIsAddedIsServed(t *testing.T) {
 	r.accept("p1")
 	r.eventually("it takes jobs", func() bool { return r.state("p1").Status == Succeeded })
 	lanes := 3
-	if _, err := r.admin().Apply(t.Context(), Limits{Lanes: &lanes}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := r.admin().Apply(t.Context(), Limits{Lanes: &lanes})
+	assert.NoError(t, err)
 	r.o.Lanes = lanes
 	for i := range 20 {
 		r.accept(fmt.Sprint("new", i), func(j *Job) { j.Tenant = fmt.Sprint("tenant", i) })

@@ -34,14 +34,11 @@ func TestPull_WithoutStream(t *testing.T) {
 	r.serve(r.Queue, newRunner(1, succeed))
 	r.accept("first")
 	r.eventually("it serves", func() bool { return r.state("first").Status == Succeeded })
-	if err := r.js.DeleteStream(t.Context(), r.names.jobs()); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, r.js.DeleteStream(t.Context(), r.names.jobs()))
 	begin, before := time.Now(), r.nc.Stats().OutMsgs
 	r.eventually("it pulls on", func() bool { return r.nc.Stats().OutMsgs > before+12 })
-	if took := time.Since(begin); took < time.Second {
-		t.Errorf("got 12 pulls in %s, want each consumer's a second apart", took)
-	}
+	took := time.Since(begin)
+	assert.True(t, took >= time.Second, "got 12 pulls in %s, want each consumer's a second apart", took)
 }
 
 // TestPull_NothingIsPulledForBusyPlace: a pull that is open though no place is free would take a job from another
@@ -104,12 +101,10 @@ func TestPull_PrefetchedJobIsReleased(t *testing.T) {
 	r.accept("waits")
 	r.awaitPending(2)
 	r.serve(r.Queue, busy)
-	if _, err := naks.NextMsg(20 * time.Second); err != nil {
-		t.Fatal(err)
-	}
-	if s := r.state("waits"); s.Status != Starting || s.Attempt != 0 {
-		t.Errorf("it was claimed: %+v, want Status starting and Attempt 0", s)
-	}
+	_, err = naks.NextMsg(20 * time.Second)
+	assert.NoError(t, err)
+	s := r.state("waits")
+	assert.True(t, s.Status == Starting && s.Attempt == 0, "it was claimed: %+v, want Status starting and Attempt 0", s)
 	r.serve(r.other("b"), newRunner(1, succeed))
 	r.eventually("another server has run it", func() bool { return r.state("waits").Status == Succeeded })
 	if s := r.state("runs"); s.Status != Processing || busy.count("waits") != 0 {

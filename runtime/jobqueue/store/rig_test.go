@@ -62,9 +62,8 @@ func startServer(t *testing.T) *reopened {
 func (r *reopened) start(t *testing.T) {
 	t.Helper()
 	var err error
-	if r.s, err = natsserver.Start(natsserver.Options{Dir: r.dir, Sync: 2 * time.Minute}); err != nil {
-		t.Fatal(err)
-	}
+	r.s, err = natsserver.Start(natsserver.Options{Dir: r.dir, Sync: 2 * time.Minute})
+	assert.NoError(t, err)
 }
 
 // InProcessConn implements nats.InProcessConnProvider.
@@ -108,9 +107,7 @@ func (r *rig) accept(id string, change ...func(*Job)) State {
 		f(&j)
 	}
 	s, err := r.Accept(r.t.Context(), j, starting(id), false)
-	if err != nil {
-		r.t.Fatalf("accept %s: %v", id, err)
-	}
+	assert.TrueNow(r.t, err == nil, "accept %s: %v", id, err)
 	return s
 }
 
@@ -136,9 +133,7 @@ func (r *rig) claims(q *Queue) *Claim {
 func (r *rig) state(id string) State {
 	r.t.Helper()
 	s, err := r.Find(r.t.Context(), id, renderer{})
-	if err != nil {
-		r.t.Fatalf("find %s: %v", id, err)
-	}
+	assert.TrueNow(r.t, err == nil, "find %s: %v", id, err)
 	return s
 }
 
@@ -270,9 +265,8 @@ func (r *rig) serve(q *Queue, run Runner) (s *Server, drain, stop func()) {
 	}()
 	stop = sync.OnceFunc(func() {
 		cancel()
-		if err := <-done; err != nil {
-			r.t.Errorf("the server ended with %v", err)
-		}
+		err := <-done
+		assert.True(r.t, err == nil, "the server ended with %v", err)
 	})
 	r.t.Cleanup(stop)
 	return s, cancel, stop

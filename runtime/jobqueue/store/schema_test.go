@@ -27,9 +27,7 @@ func TestSchema_OfLastServer(t *testing.T) {
 		assert.NoError(t, err)
 		return s
 	}
-	if s := read(); s.Revision != "" {
-		t.Errorf("before the first server there is %+v, want Revision empty", s)
-	}
+	assert.Equal(t, "the revision before the first server", read().Revision, "")
 	write := func(s Schema) Schema {
 		t.Helper()
 		s = s.Revised()
@@ -45,20 +43,16 @@ func TestSchema_OfLastServer(t *testing.T) {
 		t.Error("the same schema was written again, want one write")
 	}
 	second := write(Schema{OpenAPI: json.RawMessage(`{"openapi":"2"}`)})
-	if s := read(); s.Revision != second.Revision || first.Revision == second.Revision {
-		t.Errorf("read %+v after %q, want s.Revision %q and first.Revision not %q", s, first.Revision, second.Revision,
-			second.Revision)
-	}
+	s := read()
+	assert.True(t, s.Revision == second.Revision && first.Revision != second.Revision,
+		"read %+v after %q, want s.Revision %q and first.Revision not %q", s, first.Revision, second.Revision, second.Revision)
 	large := write(Schema{OpenAPI: json.RawMessage(`"` + strings.Repeat("x", objectFrom) + `"`)})
 	if s := read(); s.Revision != large.Revision || s.OpenAPI != nil {
 		t.Errorf("of one that is too large was read %.100v, want Revision %q and OpenAPI nil", s, large.Revision)
 	}
 	m := nats.NewMsg(r.names.schemaKey())
 	m.Data = []byte(`{"v":2,"rev":"new","openapi":{}}`)
-	if _, err := r.js.PublishMsg(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
-	if s := read(); s.Revision != "" {
-		t.Errorf("of a newer member was read %+v, want Revision empty", s)
-	}
+	_, err := r.js.PublishMsg(t.Context(), m)
+	assert.NoError(t, err)
+	assert.Equal(t, "the revision that was read of a newer member", read().Revision, "")
 }

@@ -69,11 +69,9 @@ func TestSeal_SealedJobs(t *testing.T) {
 				len(word)+len(large))
 		}
 		for id, size := range map[string]int{"small": len(word), "large": len(large)} {
-			if s := r.state(id); s.Status != Succeeded || strings.Count(string(s.Prediction), word) != size/len(word) ||
-				s.Hook == nil {
-				t.Errorf("sealed %t: %s is %.100s, want Status succeeded, Count %d and Hook non-nil", sealed, id, s.Prediction,
-					size/len(word))
-			}
+			s := r.state(id)
+			assert.True(t, s.Status == Succeeded && strings.Count(string(s.Prediction), word) == size/len(word) && s.Hook != nil,
+				"sealed %t: %s is %.100s, want Status succeeded, Count %d and Hook non-nil", sealed, id, s.Prediction, size/len(word))
 		}
 		var posted []Posting
 		ctx, stop := context.WithCancel(t.Context())
@@ -86,14 +84,11 @@ func TestSeal_SealedJobs(t *testing.T) {
 		assert.NoError(t, err)
 		assert.EqualNow(t, "len(posted)", len(posted), 2)
 		for _, p := range posted {
-			if !strings.Contains(string(p.Body), word) || !strings.HasPrefix(p.Hook.URL, "http://hook.test/") {
-				t.Errorf("sealed %t: the webhook is %.100s to %s, want the word in clear, to its receiver", sealed, p.Body,
-					p.Hook.URL)
-			}
+			assert.True(t, strings.Contains(string(p.Body), word) && strings.HasPrefix(p.Hook.URL, "http://hook.test/"),
+				"sealed %t: the webhook is %.100s to %s, want the word in clear, to its receiver", sealed, p.Body, p.Hook.URL)
 		}
-		if found := r.storedHas(word); found == sealed {
-			t.Errorf("sealed %t: the store has the word: %t, want another", sealed, found)
-		}
+		found := r.storedHas(word)
+		assert.True(t, found != sealed, "sealed %t: the store has the word: %t, want another", sealed, found)
 	}
 }
 
@@ -104,9 +99,8 @@ func TestSeal_EndedWithoutKey(t *testing.T) {
 	r.accept("p1")
 	r.serve(r.Queue, newRunner(1, succeed))
 	r.eventually("it has ended", func() bool { return r.state("p1").Status == Succeeded })
-	if jobs, err := r.admin().Ended(t.Context(), false, 0); !errors.Is(err, errSealed) {
-		t.Errorf("got %+v, %v, want %v", jobs, err, errSealed)
-	}
+	jobs, err := r.admin().Ended(t.Context(), false, 0)
+	assert.True(t, errors.Is(err, errSealed), "got %+v, %v, want %v", jobs, err, errSealed)
 }
 
 // TestSeal_SealedDeadLetter is sealed too, and its retry has the body and the webhook.
@@ -115,9 +109,8 @@ func TestSeal_SealedDeadLetter(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.Keys = keysOf(t, "a") })
 	r.accept("p1", func(j *Job) { j.Attempts = 1; j.Body = []byte("rumpelstilzchen") })
 	r.claims(r.Queue)
-	if _, what := r.other("b").claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil); what != settled {
-		t.Fatalf("got %s, want settled", what)
-	}
+	_, what := r.other("b").claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil)
+	assert.TrueNow(t, what == settled, "got %s, want settled", what)
 	a, err := OpenAdmin(t.Context(), r.nc, "m", 0, r.o.Keys)
 	assert.NoError(t, err)
 	assert.NoError(t, a.Retry(t.Context(), "p1", "p2", func(*State) json.RawMessage { return starting("p2") }))
@@ -137,16 +130,13 @@ func TestSeal_KeysAreReplaced(t *testing.T) {
 	o := r.o
 	o.Keys, o.Server = keysOf(t, "b"), "b"
 	without := r.member(o)
-	if _, what := without.claim(t.Context(), r.delivery(without), noSlot{}, renderer{}, nil); what != deferred {
-		t.Errorf("a server without the key: %s, want deferred", what)
-	}
+	_, what := without.claim(t.Context(), r.delivery(without), noSlot{}, renderer{}, nil)
+	assert.True(t, what == deferred, "a server without the key: %s, want deferred", what)
 	if _, err := without.Find(t.Context(), "p1", renderer{}); err == nil || !strings.Contains(err.Error(), "--jobs-key") {
 		t.Errorf(`a look without the key: %v, want an error and err with "--jobs-key"`, err)
 	}
 	o.Keys = keysOf(t, "ba")
-	if c := r.claims(r.member(o)); string(c.Job.Body) != `{"input":{}}` {
-		t.Errorf("the body is %q, want %q", c.Job.Body, `{"input":{}}`)
-	}
+	assert.Equal(t, "the body", string(r.claims(r.member(o)).Job.Body), `{"input":{}}`)
 }
 
 func TestSeal_KeysThatAreNone(t *testing.T) {
@@ -154,9 +144,8 @@ func TestSeal_KeysThatAreNone(t *testing.T) {
 	for text, want := range map[string]string{"": "has no key", "c2hvcnQ=\n": "line 1 of", "\nnot base64": "line 2 of"} {
 		path := filepath.Join(t.TempDir(), "keys")
 		assert.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		if _, err := ReadKeys(path); err == nil || !strings.Contains(err.Error(), want) ||
-			strings.Contains(err.Error(), "c2hv") {
-			t.Errorf(`%q: got %v, want an error and err with %q and without "c2hv"`, text, err, want)
-		}
+		_, err := ReadKeys(path)
+		assert.True(t, err != nil && strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "c2hv"),
+			`%q: got %v, want an error and err with %q and without "c2hv"`, text, err, want)
 	}
 }

@@ -37,15 +37,13 @@ func TestState_JSONIsThatOfPackageJSON(t *testing.T) {
 		plain, err := json.Marshal((*plainState)(&want))
 		assert.NoError(t, err)
 		var got State
-		if err := json.Unmarshal(plain, &got); err != nil {
-			t.Errorf("%s: got %v, want that it is read", name, err)
-		}
+		err = json.Unmarshal(plain, &got)
+		assert.True(t, err == nil, "%s: got %v, want that it is read", name, err)
 		if want.Prediction == nil { // both write null
 			want.Prediction = json.RawMessage(`null`)
 		}
-		if !reflect.DeepEqual(State(byPackage), want) || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s:\ngot  %+v\nand  %+v\nwant %+v", name, byPackage, got, want)
-		}
+		assert.True(t, reflect.DeepEqual(State(byPackage), want) && reflect.DeepEqual(got, want),
+			"%s:\ngot  %+v\nand  %+v\nwant %+v", name, byPackage, got, want)
 	}
 }
 
@@ -60,9 +58,8 @@ func TestState_ReadsWhatOtherWritersMayWrite(t *testing.T) {
 		`{"\u006eew":1,"cancel":false}`:         {unknown: map[string]json.RawMessage{"new": json.RawMessage(`1`)}},
 	} {
 		var got State
-		if err := got.UnmarshalJSON([]byte(text)); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: got %+v, %v, want %+v", text, got, err, want)
-		}
+		err := got.UnmarshalJSON([]byte(text))
+		assert.True(t, err == nil && reflect.DeepEqual(got, want), "%s: got %+v, %v, want %+v", text, got, err, want)
 	}
 }
 
@@ -74,9 +71,8 @@ func TestState_RefusesOtherTypes(t *testing.T) {
 		`{"deadline":"soon"}`, `{"attempt":null}`, "\xff\xfe\x00", "{\"job\":\"\x01\"}",
 	} {
 		var s State
-		if err := s.UnmarshalJSON([]byte(text)); err == nil {
-			t.Errorf("%q: got %+v, want an error", text, s)
-		}
+		err := s.UnmarshalJSON([]byte(text))
+		assert.True(t, err != nil, "%q: got %+v, want an error", text, s)
 	}
 }
 
@@ -93,20 +89,15 @@ func FuzzState_ReadAndWritten(f *testing.F) {
 			return
 		}
 		written, err := first.MarshalJSON()
-		if err != nil || !json.Valid(written) {
-			t.Fatalf("got %q, %v, want JSON", written, err)
-		}
-		if err := second.UnmarshalJSON(written); err != nil {
-			t.Fatalf("got %v of %q, want that it is read", err, written)
-		}
+		assert.TrueNow(t, err == nil && json.Valid(written), "got %q, %v, want JSON", written, err)
+		err = second.UnmarshalJSON(written)
+		assert.TrueNow(t, err == nil, "got %v of %q, want that it is read", err, written)
 		if first.Prediction == nil {
 			first.Prediction = json.RawMessage(`null`)
 		}
 		if len(first.Digest) == 0 {
 			first.Digest = nil
 		}
-		if !reflect.DeepEqual(first, second) {
-			t.Fatalf("got %+v, want %+v", second, first)
-		}
+		assert.TrueNow(t, reflect.DeepEqual(first, second), "got %+v, want %+v", second, first)
 	})
 }

@@ -23,18 +23,14 @@ func TestWithin_EndsAfterSilence(t *testing.T) {
 		}
 		synctest.Wait()
 		assert.NoError(t, errors.Join(ctx.Err(), below.Err()), "while something moved it ended")
-		if end, ok := below.Deadline(); !ok || time.Until(end) != 4*time.Second {
-			t.Errorf("got the deadline %v, want it 4 s after what moved last", end)
-		}
+		end, ok := below.Deadline()
+		assert.True(t, ok && time.Until(end) == 4*time.Second, "got the deadline %v, want it 4 s after what moved last", end)
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		if !errors.Is(ctx.Err(), context.DeadlineExceeded) || below.Err() == nil {
-			t.Errorf("after silence: got %v and %v, want that the deadline has passed", ctx.Err(), below.Err())
-		}
+		assert.True(t, errors.Is(ctx.Err(), context.DeadlineExceeded) && below.Err() != nil,
+			"after silence: got %v and %v, want that the deadline has passed", ctx.Err(), below.Err())
 		noteProgress(below)
-		if ctx.Err() == nil {
-			t.Error("what ended goes on: got no error, want an error")
-		}
+		assert.True(t, ctx.Err() != nil, "what ended goes on: got no error, want an error")
 	})
 }
 
@@ -45,8 +41,7 @@ func TestWithin_WaitsForLargeMessage(t *testing.T) {
 		defer cancel()
 		time.Sleep(objectFrom / minRate * time.Second)
 		synctest.Wait()
-		if err := ctx.Err(); err != nil {
-			t.Errorf("got %v, want that it waits for %d bytes", err, objectFrom)
-		}
+		err := ctx.Err()
+		assert.True(t, err == nil, "got %v, want that it waits for %d bytes", err, objectFrom)
 	})
 }

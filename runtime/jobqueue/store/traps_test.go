@@ -106,9 +106,8 @@ func TestTraps_StatesAreReadFromLeader(t *testing.T) {
 	if _, err := bucket.Get(t.Context(), "id.p1"); !errors.Is(err, jetstream.ErrKeyNotFound) {
 		t.Fatal(err)
 	}
-	if m, err := direct.NextMsg(10 * time.Second); err != nil {
-		t.Errorf("the read of a plain bucket was not seen, so this test shows nothing: %v, %v", m, err)
-	}
+	m, err := direct.NextMsg(10 * time.Second)
+	assert.True(t, err == nil, "the read of a plain bucket was not seen, so this test shows nothing: %v, %v", m, err)
 	o := r.o
 	o.Model = "other"
 	var other *MismatchError

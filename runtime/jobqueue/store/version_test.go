@@ -17,9 +17,8 @@ func TestVersion_JobGoesToItsConsumer(t *testing.T) {
 	r := newRig(t, nil)
 	accept := func(id, version string, class Class) {
 		j := Job{ID: id, Kind: Prediction, Class: class, Attempts: 1, Version: version}
-		if _, err := r.Accept(t.Context(), j, starting(id), false); err != nil {
-			t.Fatal(err)
-		}
+		_, err := r.Accept(t.Context(), j, starting(id), false)
+		assert.NoError(t, err)
 	}
 	for id, version := range map[string]string{"a": "2", "b": "2.0-rc_1", "c": "2", "d": ""} {
 		accept(id, version, Normal)
@@ -36,9 +35,7 @@ func TestVersion_JobGoesToItsConsumer(t *testing.T) {
 	go func() { ended <- s.Run(ctx, "2") }()
 	assert.Equal(t, "first", <-ran, "urgent 2 2")
 	got := map[string]bool{<-ran: true, <-ran: true}
-	if !got["a 2 2"] || !got["c 2 2"] {
-		t.Errorf("got %v, want a and c of version 2", got)
-	}
+	assert.True(t, got["a 2 2"] && got["c 2 2"], "got %v, want a and c of version 2", got)
 	r.eventually("two jobs are left", func() bool {
 		info, err := r.jobsInfo(t.Context())
 		return err == nil && info.State.Msgs == 2
@@ -78,8 +75,7 @@ func TestVersion_SchemasAreListed(t *testing.T) {
 	assert.NoError(t, err)
 	assert.EqualNow(t, "len(schemas)", len(schemas), 2)
 	for _, s := range schemas {
-		if want := `{"v":"` + s.Model + `"}`; string(s.OpenAPI) != want {
-			t.Errorf("got %s of version %s, want %s", s.OpenAPI, s.Model, want)
-		}
+		want := `{"v":"` + s.Model + `"}`
+		assert.True(t, string(s.OpenAPI) == want, "got %s of version %s, want %s", s.OpenAPI, s.Model, want)
 	}
 }
