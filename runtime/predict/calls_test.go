@@ -41,17 +41,15 @@ func TestCalls_ShowTheTree(t *testing.T) {
 	grandchild, inner := called(child)
 	at := epoch.Add(2 * time.Second)
 	got := parent.Calls(at).List
-	if len(got) != 1 || got[0].Status != "processing" || got[0].Seconds != 2 || len(got[0].List) != 1 {
-		t.Fatalf("while it runs: got %+v, want len(got) 1, Status processing, Seconds 2 and len(List) 1", got)
-	}
+	assert.TrueNow(t, len(got) == 1 && got[0].Status == "processing" && got[0].Seconds == 2 && len(got[0].List) == 1,
+		"while it runs: got %+v, want len(got) 1, Status processing, Seconds 2 and len(List) 1", got)
 	grandchild.End(Result{Status: Failed, Error: strings.Repeat("é", 200)}, epoch.Add(time.Second))
 	inner.End(at)
 	child.End(Result{Status: Succeeded}, at)
 	call.End(at)
 	got = parent.Calls(epoch.Add(time.Hour)).List
-	if got[0].Status != "succeeded" || got[0].ID != "child" || got[0].Seconds != 2 {
-		t.Errorf("after its end: got %+v, want Status succeeded, ID child and Seconds 2", got)
-	}
+	assert.True(t, got[0].Status == "succeeded" && got[0].ID == "child" && got[0].Seconds == 2,
+		"after its end: got %+v, want Status succeeded, ID child and Seconds 2", got)
 	below := got[0].List[0]
 	assert.Equal(t, "the call of the call: below.Status", below.Status, "failed")
 	assert.Equal(t, "the call of the call: below.Seconds", below.Seconds, 1)
@@ -68,28 +66,22 @@ func TestCalls_AreBounded(t *testing.T) {
 			p.End(Result{Status: Succeeded}, epoch)
 			inner.End(epoch)
 		}
-		if got := parent.Calls(epoch); got.count() > maxCalls {
-			t.Fatalf("got %d calls, want at most %d", got.count(), maxCalls)
-		}
+		got := parent.Calls(epoch)
+		assert.TrueNow(t, got.count() <= maxCalls, "got %d calls, want at most %d", got.count(), maxCalls)
 		child.End(Result{Status: Succeeded}, epoch)
 		call.End(epoch)
 	}
 	got := parent.Calls(epoch)
-	if got.count() > maxCalls || got.count()+got.omitted() != 30*8-7*got.Omitted {
-		t.Errorf("got %d calls and %d omitted, want 240 without the calls of those omitted", got.count(), got.omitted())
-	}
-	if size := parent.CallsSize(); size != callCost*got.count() {
-		t.Errorf("got %d bytes, want %d for each call", size, callCost)
-	}
+	assert.True(t, got.count() <= maxCalls && got.count()+got.omitted() == 30*8-7*got.Omitted,
+		"got %d calls and %d omitted, want 240 without the calls of those omitted", got.count(), got.omitted())
+	assert.Equal(t, "bytes of the calls", parent.CallsSize(), callCost*got.count())
 }
 
 // TestCalls_AreCharged: without room in the budget a call is counted, and not listed.
 func TestCalls_AreCharged(t *testing.T) {
 	budget := memory.New(16 << 20)
 	parent := New("a", &Request{ID: "a"}, epoch, &runner{}, Options{Memory: budget})
-	if !parent.Reserve() {
-		t.Fatal("got no room for the prediction, want room")
-	}
+	assert.TrueNow(t, parent.Reserve(), "got no room for the prediction, want room")
 	for other := parent; other.Charge(1 << 20); {
 		continue
 	}
@@ -97,9 +89,8 @@ func TestCalls_AreCharged(t *testing.T) {
 	for range maxCalls {
 		called(parent)
 	}
-	if got := parent.Calls(epoch); got.Omitted == 0 {
-		t.Errorf("got %d calls and none omitted, want some omitted", len(got.List))
-	}
+	got := parent.Calls(epoch)
+	assert.True(t, got.Omitted != 0, "got %d calls and none omitted, want some omitted", len(got.List))
 }
 
 // waitingRunner is the runner of a prediction that the model has not begun.
@@ -134,9 +125,8 @@ func TestCalls_AtEnd(t *testing.T) {
 	done.End(Result{Status: Succeeded}, epoch)
 	now := parent.Calls(epoch)
 	got := now.AtEnd().List
-	if got[0].Status != "canceled" || got[0].List[0].Status != "canceled" || got[1].Status != "succeeded" {
-		t.Errorf("got %+v, want canceled with a canceled call, and succeeded", got)
-	}
+	assert.True(t, got[0].Status == "canceled" && got[0].List[0].Status == "canceled" && got[1].Status == "succeeded",
+		"got %+v, want canceled with a canceled call, and succeeded", got)
 	grandparent := New("g", &Request{}, epoch, &runner{}, Options{})
 	call := BeginCall([]*Prediction{grandparent}, "m", epoch)
 	call.Accept(parent)

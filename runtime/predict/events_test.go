@@ -77,18 +77,16 @@ func TestEvents_EveryEventIsEmitted(t *testing.T) {
 	p.End(Result{Status: Succeeded, Yielded: true, Metrics: []byte("{}")}, epoch)
 	want := []string{"0 0  ", "2 0 stdout hello\n", `1 0  "x"`, `3 0  {"name":"n"}`, `1 1  "y"`, "4 0  "}
 	for name, s := range map[string]*Subscription{"first": first, "late": late} {
-		if got, err := drain(t, s); !slices.Equal(got, want) || !errors.Is(err, io.EOF) {
-			t.Errorf("%s got %q, %v, want %q and io.EOF", name, got, err, want)
-		}
+		got, err := drain(t, s)
+		assert.True(t, slices.Equal(got, want) && errors.Is(err, io.EOF), "%s got %q, %v, want %q and io.EOF", name, got, err, want)
 	}
 	assert.EqualSlices(t, "the observer", w.events, want)
 	// Each record it saw is unchanged.
 	assert.EqualSlices(t, "outputs of the records",
 		w.outputs(), []string{"", "", `["x"]`, `["x"]`, `["x","y"]`, `["x","y"]`})
 	rec := p.Record()
-	if string(rec.Output) != `["x","y"]` || rec.Open || string(rec.Logs) != "hello\n" {
-		t.Errorf("the record is %+v, want Output %q, Open false and Logs %q", rec, `["x","y"]`, "hello\n")
-	}
+	assert.True(t, string(rec.Output) == `["x","y"]` && !rec.Open && string(rec.Logs) == "hello\n",
+		"the record is %+v, want Output %q, Open false and Logs %q", rec, `["x","y"]`, "hello\n")
 }
 
 // TestEvents_OutputOfWhatEndsBadly: what was yielded stays, and the list is closed.
@@ -104,9 +102,7 @@ func TestEvents_OutputOfWhatEndsBadly(t *testing.T) {
 	}
 	p := observed(Options{})
 	p.End(Result{Status: Succeeded, Yielded: true}, epoch)
-	if rec := p.Record(); string(rec.Output) != "[]" {
-		t.Errorf(`nothing was yielded: %s, want "[]"`, rec.Output)
-	}
+	assert.Equal(t, "the output where nothing was yielded", string(p.Record().Output), "[]")
 	p.Output([]byte("2"))
 	p.Log("stdout", []byte("late"))
 	if rec := p.Record(); string(rec.Output) != "[]" || len(rec.Logs) > 0 {
@@ -173,9 +169,8 @@ func TestEvents_NoReplay(t *testing.T) {
 		{late, []string{"1 1  2", "4 0  "}},
 		{last, []string{"4 0  "}},
 	} {
-		if got, err := drain(t, c.s); !slices.Equal(got, c.want) || !errors.Is(err, io.EOF) {
-			t.Errorf("got %q, %v, want %q", got, err, c.want)
-		}
+		got, err := drain(t, c.s)
+		assert.True(t, slices.Equal(got, c.want) && errors.Is(err, io.EOF), "got %q, %v, want %q", got, err, c.want)
 	}
 }
 
@@ -232,9 +227,8 @@ func TestEvents_QuickSubscriberKeepsUp(t *testing.T) {
 		p.Output(fmt.Append(nil, i))
 	}
 	p.End(Result{Status: Succeeded, Yielded: true}, epoch)
-	if err := <-ended; !errors.Is(err, io.EOF) || seen != 200_001 {
-		t.Errorf("%d events, %v, want error io.EOF and seen 200_001", seen, err)
-	}
+	err = <-ended
+	assert.True(t, errors.Is(err, io.EOF) && seen == 200_001, "%d events, %v, want error io.EOF and seen 200_001", seen, err)
 }
 
 // TestEvents_LogsAreBounded, and what was cut is said.

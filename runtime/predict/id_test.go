@@ -15,12 +15,8 @@ func TestId_NewID(t *testing.T) {
 	seen := make(map[string]bool)
 	for range 100_000 {
 		id := NewID(epoch) // all in one millisecond
-		if !form.MatchString(id) {
-			t.Fatalf("%q is not 26 characters of base32, want a match of %s", id, form)
-		}
-		if seen[id] {
-			t.Fatalf("%q came twice, want seen[id] false", id)
-		}
+		assert.TrueNow(t, form.MatchString(id), "%q is not 26 characters of base32, want a match of %s", id, form)
+		assert.TrueNow(t, !seen[id], "%q came twice, want seen[id] false", id)
 		seen[id] = true
 	}
 }

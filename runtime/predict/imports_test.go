@@ -15,9 +15,7 @@ import (
 // TestImports_NoIO: the package opens no files and no connections, and writes no logs.
 func TestImports_NoIO(t *testing.T) {
 	files, err := filepath.Glob("*.go")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("got %q %v, want at least one", files, err)
-	}
+	assert.TrueNow(t, err == nil && len(files) != 0, "got %q %v, want at least one", files, err)
 	forbidden := []string{"bufio", "log", "net", "os", "path", "syscall"}
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
@@ -27,9 +25,8 @@ func TestImports_NoIO(t *testing.T) {
 		assert.NoError(t, err)
 		for _, spec := range parsed.Imports {
 			name, _ := strconv.Unquote(spec.Path.Value)
-			if top, _, _ := strings.Cut(name, "/"); slices.Contains(forbidden, top) {
-				t.Errorf("%s imports %s: got %.300q, want no %q among them", file, name, forbidden, top)
-			}
+			top, _, _ := strings.Cut(name, "/")
+			assert.False(t, slices.Contains(forbidden, top), "%s imports %s: got %.300q, want no %q among them", file, name, forbidden, top)
 		}
 	}
 }

@@ -29,9 +29,8 @@ func TestPrediction_New(t *testing.T) {
 		t.Errorf("got %+v, want a, %v, created %v and nothing else", got, Starting, epoch)
 	}
 	before := epoch.Add(-time.Hour)
-	if got := New("a", &Request{Created: before}, epoch, &runner{}, Options{}).Record().Created; !got.Equal(before) {
-		t.Errorf("created at %s, want what the client says, %s", got, before)
-	}
+	got := New("a", &Request{Created: before}, epoch, &runner{}, Options{}).Record().Created
+	assert.True(t, got.Equal(before), "created at %s, want what the client says, %s", got, before)
 }
 
 // TestPrediction_EndOnlyOnce: many ends at once, and one has an effect, whole.
@@ -69,17 +68,15 @@ func TestPrediction_EndOnlyOnce(t *testing.T) {
 func TestPrediction_EndMustBeEnd(t *testing.T) {
 	p := New("a", &Request{}, epoch, &runner{}, Options{})
 	for _, s := range []Status{Starting, Processing, statuses} {
-		if p.End(Result{Status: s}, epoch) || p.Record().Status != Starting {
-			t.Errorf("%s ended it, want p.End(Result{Status: s}, epoch) false and Status %v", s, Starting)
-		}
+		assert.True(t, !p.End(Result{Status: s}, epoch) && p.Record().Status == Starting,
+			"%s ended it, want p.End(Result{Status: s}, epoch) false and Status %v", s, Starting)
 	}
 }
 
 func TestPrediction_Begin(t *testing.T) {
 	p := New("a", &Request{}, epoch, &runner{}, Options{})
-	if !p.Begin(epoch.Add(time.Second)) || p.Begin(epoch) {
-		t.Error("it was not begun, or twice, want p.Begin(epoch.Add(time.Second)) true and p.Begin(epoch) false")
-	}
+	assert.True(t, p.Begin(epoch.Add(time.Second)) && !p.Begin(epoch),
+		"it was not begun, or twice, want p.Begin(epoch.Add(time.Second)) true and p.Begin(epoch) false")
 	assert.True(t, p.End(Result{Status: Succeeded, Elapsed: time.Hour}, epoch.Add(2*time.Second)),
 		"it was not ended: End = false, want true")
 	if got := p.Record(); !got.Started.Equal(epoch.Add(time.Second)) || got.Status != Succeeded {
@@ -92,14 +89,12 @@ func TestPrediction_Begin(t *testing.T) {
 func TestPrediction_ElapsedDatesStart(t *testing.T) {
 	p := New("a", &Request{}, epoch, &runner{}, Options{})
 	p.End(Result{Status: Failed, Elapsed: 3 * time.Second}, epoch.Add(10*time.Second))
-	if got := p.Record().Started; !got.Equal(epoch.Add(7 * time.Second)) {
-		t.Errorf("it started at %s, want %v", got, epoch.Add(7*time.Second))
-	}
+	got := p.Record().Started
+	assert.True(t, got.Equal(epoch.Add(7*time.Second)), "it started at %s, want %v", got, epoch.Add(7*time.Second))
 	p = New("a", &Request{}, epoch, &runner{}, Options{})
 	p.End(Result{Status: Canceled}, epoch)
-	if got := p.Record().Started; !got.IsZero() {
-		t.Errorf("it never began, and started at %s, want zero", got)
-	}
+	got = p.Record().Started
+	assert.True(t, got.IsZero(), "it never began, and started at %s, want zero", got)
 }
 
 func TestPrediction_CancelReachesRunnerOnce(t *testing.T) {
@@ -111,9 +106,8 @@ func TestPrediction_CancelReachesRunnerOnce(t *testing.T) {
 		wg.Go(p.Cancel)
 	}
 	wg.Wait()
-	if n := r.cancels.Load(); n != 1 || !p.CancelAsked() {
-		t.Errorf("the runner was asked %d times; asked: %v, want 1 and true", n, p.CancelAsked())
-	}
+	n := r.cancels.Load()
+	assert.True(t, n == 1 && p.CancelAsked(), "the runner was asked %d times; asked: %v, want 1 and true", n, p.CancelAsked())
 
 	ended := New("b", &Request{}, epoch, r, Options{})
 	ended.End(Result{Status: Succeeded}, epoch)
@@ -124,9 +118,8 @@ func TestPrediction_CancelReachesRunnerOnce(t *testing.T) {
 func TestPrediction_WaitRuns(t *testing.T) {
 	refused := errors.New("refused")
 	r := &runner{err: refused}
-	if err := New("a", &Request{}, epoch, r, Options{}).Run(); !errors.Is(err, refused) || r.runs.Load() != 1 {
-		t.Errorf("got %v after %d runs, want %v and 1", err, r.runs.Load(), refused)
-	}
+	err := New("a", &Request{}, epoch, r, Options{}).Run()
+	assert.True(t, errors.Is(err, refused) && r.runs.Load() == 1, "got %v after %d runs, want %v and 1", err, r.runs.Load(), refused)
 }
 
 func TestPrediction_Release(t *testing.T) {
@@ -146,10 +139,6 @@ func TestPrediction_Errors(t *testing.T) {
 		{Loc: []string{"body", "id"}, Msg: "too long", Type: TypeValue},
 	}}
 	assert.Equal(t, "v.Error()", v.Error(), "body.input.s: Field required; body.id: too long")
-	if got := (&NotReadyError{Reason: "why"}).Error(); got != "why" {
-		t.Errorf("got %q, want why", got)
-	}
-	if got := (&QueueFullError{RetryAfter: time.Second}).Error(); got != "The queue is full" {
-		t.Errorf(`got %q, want "The queue is full"`, got)
-	}
+	assert.Equal(t, `(&NotReadyError{Reason: "why"}).Error()`, (&NotReadyError{Reason: "why"}).Error(), "why")
+	assert.Equal(t, "the error", (&QueueFullError{RetryAfter: time.Second}).Error(), "The queue is full")
 }

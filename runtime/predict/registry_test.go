@@ -25,17 +25,14 @@ func TestRegistry_RetainsEnded(t *testing.T) {
 		t.Errorf("it holds %d, want a and b", r.Len())
 	}
 	registered := r.All()
-	if len(registered) != 2 || !slices.Contains(registered, a) || !slices.Contains(registered, b) {
-		t.Errorf("all: %v, want len(all) 2 and all with %+v and with %+v", registered, a, b)
-	}
+	assert.True(t, len(registered) == 2 && slices.Contains(registered, a) && slices.Contains(registered, b),
+		"all: %v, want len(all) 2 and all with %+v and with %+v", registered, a, b)
 	r.Remove(a)
 	r.Remove(a)
-	if r.Get(KindPrediction, "a") != nil || r.Len() != 1 || len(registered) != 2 {
-		t.Errorf("it holds %d after one was removed, want Get nil, Len 1 and len(all) 2", r.Len())
-	}
-	if err := r.Add(again); err != nil {
-		t.Errorf("its id is free: %v", err)
-	}
+	assert.True(t, r.Get(KindPrediction, "a") == nil && r.Len() == 1 && len(registered) == 2,
+		"it holds %d after one was removed, want Get nil, Len 1 and len(all) 2", r.Len())
+	err := r.Add(again)
+	assert.True(t, err == nil, "its id is free: %v", err)
 }
 
 // TestRegistry_InFlight has those that were created first, the oldest first.
@@ -75,9 +72,7 @@ func TestRegistry_OfOneID(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got.Load() == 0 || r.Len() != 0 {
-		t.Errorf("%d got in, %d are left, want not 0 and 0", got.Load(), r.Len())
-	}
+	assert.True(t, got.Load() != 0 && r.Len() == 0, "%d got in, %d are left, want not 0 and 0", got.Load(), r.Len())
 }
 
 func TestRegistry_OfMany(t *testing.T) {
@@ -87,12 +82,8 @@ func TestRegistry_OfMany(t *testing.T) {
 		wg.Go(func() {
 			for n := range 200 {
 				p := New(fmt.Sprint(i, "/", n), &Request{}, epoch, nil, Options{})
-				if err := r.Add(p); err != nil {
-					t.Error(err)
-				}
-				if got := r.Get(KindPrediction, p.ID()); got != p {
-					t.Errorf("%s is not found: got %+v, want %+v", p.ID(), got, p)
-				}
+				assert.ErrorIs(t, "r.Add", r.Add(p), nil)
+				assert.Equal(t, fmt.Sprintf("%s is not found", p.ID()), r.Get(KindPrediction, p.ID()), p)
 				if n%2 == 0 {
 					r.Remove(p)
 				}

@@ -49,15 +49,12 @@ func TestRetention_EndedAreRetained(t *testing.T) {
 		assert.Equal(t, `r.Find(KindPrediction, "a")`, r.Find(KindPrediction, "a"), again)
 		assert.Equal(t, `r.Get(KindPrediction, "a")`, r.Get(KindPrediction, "a"), again)
 		time.Sleep(2 * time.Second)
-		if r.Find(KindPrediction, "a") != again {
-			t.Errorf("got %p, want %p: only the old one was removed", r.Find(KindPrediction, "a"), again)
-		}
+		assert.Equal(t, "the prediction, of which only the old one was removed", r.Find(KindPrediction, "a"), again)
 		end(r, again, 10)
 		time.Sleep(61 * time.Second)
 		synctest.Wait()
-		if r.bytes != 0 || len(r.by) != 0 || r.Find(KindPrediction, "a") != nil {
-			t.Errorf("%d bytes, %d entries are left, want bytes 0, len(by) empty and Find nil", r.bytes, len(r.by))
-		}
+		assert.True(t, r.bytes == 0 && len(r.by) == 0 && r.Find(KindPrediction, "a") == nil,
+			"%d bytes, %d entries are left, want bytes 0, len(by) empty and Find nil", r.bytes, len(r.by))
 	})
 }
 
@@ -69,13 +66,11 @@ func TestRetention_IsBounded(t *testing.T) {
 	for i := range 1000 {
 		end(r, enter(t, r, KindPrediction, fmt.Sprint(i)), 1)
 	}
-	if len(r.by) != 100 || r.Find(KindPrediction, "899") != nil || r.Find(KindPrediction, "900") == nil {
-		t.Errorf("%d are retained, want the last 100", len(r.by))
-	}
+	assert.True(t, len(r.by) == 100 && r.Find(KindPrediction, "899") == nil && r.Find(KindPrediction, "900") != nil,
+		"%d are retained, want the last 100", len(r.by))
 	end(r, enter(t, r, KindPrediction, "big"), most-51*recordCost)
-	if r.Find(KindPrediction, "big") == nil || r.bytes > most || len(r.by) < 49 || len(r.by) > 51 {
-		t.Errorf("%d bytes in %d are retained, want the big one and as many as fit into %d", r.bytes, len(r.by), most)
-	}
+	assert.True(t, r.Find(KindPrediction, "big") != nil && r.bytes <= most && len(r.by) >= 49 && len(r.by) <= 51,
+		"%d bytes in %d are retained, want the big one and as many as fit into %d", r.bytes, len(r.by), most)
 	end(r, enter(t, r, KindPrediction, "huge"), most)
 	if r.Find(KindPrediction, "huge") != nil || r.Find(KindPrediction, "big") == nil {
 		t.Errorf("got huge %p and big %p, want big alone: one that never fits drives no other out",
@@ -96,12 +91,10 @@ func TestRetention_AnonymousOnesAreFew(t *testing.T) {
 		assert.NoError(t, r.Add(p))
 		end(r, p, 1)
 	}
-	if len(r.by) != 11 || r.Find(KindPrediction, "named") == nil || r.Find(KindPrediction, "990") == nil {
-		t.Errorf("%d are retained, want the last ten and the named one", len(r.by))
-	}
-	if n := cap(r.retained[0].entries); n > 512 {
-		t.Errorf("the list of retained results has %d places, want at most 512", n)
-	}
+	assert.True(t, len(r.by) == 11 && r.Find(KindPrediction, "named") != nil && r.Find(KindPrediction, "990") != nil,
+		"%d are retained, want the last ten and the named one", len(r.by))
+	n := cap(r.retained[0].entries)
+	assert.True(t, n <= 512, "the list of retained results has %d places, want at most 512", n)
 }
 
 func TestRetention_KindsHaveTheirOwnIDs(t *testing.T) {
@@ -111,9 +104,8 @@ func TestRetention_KindsHaveTheirOwnIDs(t *testing.T) {
 	assert.Equal(t, `r.Get(KindTraining, "a")`, r.Get(KindTraining, "a"), q)
 	assert.Equal(t, "r.Len()", r.Len(), 2)
 	end(r, p, 0)
-	if r.Find(KindPrediction, "a") != nil || r.Find(KindTraining, "a") != q {
-		t.Errorf("got %p and %p, want none and %p", r.Find(KindPrediction, "a"), r.Find(KindTraining, "a"), q)
-	}
+	assert.True(t, r.Find(KindPrediction, "a") == nil && r.Find(KindTraining, "a") == q,
+		"got %p and %p, want none and %p", r.Find(KindPrediction, "a"), r.Find(KindTraining, "a"), q)
 }
 
 // TestRetention_RetainedBytesCount: output, error, logs, metrics and the input, for each status; the rest of the body
@@ -184,24 +176,18 @@ func TestRetention_OthersDriveEndedOut(t *testing.T) {
 		end(r, enter(t, r, KindPrediction, fmt.Sprint(i)), item)
 	}
 	looked := r.Find(KindPrediction, "0")
-	if !looked.TryHold() {
-		t.Fatal("TryHold: got false, want the retained prediction held")
-	}
-	if !b.Take(23<<20, 23<<20) {
-		t.Fatal("Take: got false, want the memory of ended predictions given up")
-	}
+	assert.TrueNow(t, looked.TryHold(), "TryHold: got false, want the retained prediction held")
+	assert.TrueNow(t, b.Take(23<<20, 23<<20), "Take: got false, want the memory of ended predictions given up")
 	if r.Find(KindPrediction, "0") != nil || r.Find(KindPrediction, "3") != nil || r.Find(KindPrediction, "4") == nil {
 		t.Errorf("%d are left, want all but the oldest four", len(r.by))
 	}
-	if s := b.Stats(); s.Evictions != 4 || s.Used > 28<<20 {
-		t.Errorf("%+v, want Evictions 4 and Used at most %d", s, 28<<20)
-	}
+	s := b.Stats()
+	assert.True(t, s.Evictions == 4 && s.Used <= 28<<20, "%+v, want Evictions 4 and Used at most %d", s, 28<<20)
 	assert.Equal(t, "bytes of output", len(looked.Record().Output), item)
 	before := b.Stats().Used
 	looked.Release()
-	if freed := before - b.Stats().Used; freed < item {
-		t.Errorf("its end freed %d bytes, want at least %d", freed, item)
-	}
+	freed := before - b.Stats().Used
+	assert.True(t, freed >= item, "its end freed %d bytes, want at least %d", freed, item)
 }
 
 // TestReserve_WebhookIsCharged with what its URL takes.
@@ -211,9 +197,7 @@ func TestReserve_WebhookIsCharged(t *testing.T) {
 	defer r.Close()
 	url := "http://x/" + strings.Repeat("x", 15_000)
 	p := New("a", &Request{Webhook: url}, time.Now(), nil, Options{Memory: b})
-	if !p.Reserve() {
-		t.Fatal("Reserve: got false, want true")
-	}
+	assert.TrueNow(t, p.Reserve(), "Reserve: got false, want true")
 	assert.Equal(t, "bytes charged", p.Charged(), int64(startCost+webhookCost+2*len(url)))
 	p.Release()
 }
@@ -224,28 +208,22 @@ func TestRetention_OneThatDoesNotFitEnds(t *testing.T) {
 	r := NewRegistry(Retention{Memory: b})
 	defer r.Close()
 	p := enter(t, r, KindPrediction, "a")
-	if !p.Reserve() {
-		t.Fatal("Reserve: got false, want true")
-	}
+	assert.TrueNow(t, p.Reserve(), "Reserve: got false, want true")
 	item := bytes.Repeat([]byte("x"), 1<<20)
 	n := 0
 	for p.Output(item) {
 		n++
 	}
-	if n < 6 || n > 14 || !p.OverBudget() || p.Output([]byte("1")) {
-		t.Errorf(`it yielded %d MiB into 16 MiB, want n 6 to 14, OverBudget true and p.Output([]byte("1")) false`, n)
-	}
+	assert.True(t, n >= 6 && n <= 14 && p.OverBudget() && !p.Output([]byte("1")),
+		`it yielded %d MiB into 16 MiB, want n 6 to 14, OverBudget true and p.Output([]byte("1")) false`, n)
 	small := enter(t, r, KindPrediction, "b")
-	if !small.Reserve() || !small.Output([]byte("1")) {
-		t.Error("Reserve or Output: got false, want room for a small prediction")
-	}
+	assert.True(t, small.Reserve() && small.Output([]byte("1")), "Reserve or Output: got false, want room for a small prediction")
 	r.Finish(p, 0, time.Now())
 	p.End(Result{Status: Failed, Error: "too much"}, time.Now())
 	p.Release()
 	ended := r.Find(KindPrediction, "a")
-	if ended == nil || ended.Record().Error != "too much" || ended.Record().Output != nil {
-		t.Errorf(`%v is retained, want Error "too much" and Output nil`, ended)
-	}
+	assert.True(t, ended != nil && ended.Record().Error == "too much" && ended.Record().Output == nil,
+		`%v is retained, want Error "too much" and Output nil`, ended)
 }
 
 // TestRetention_LogsAreCutWhereThereIsNoRoom rather than that their prediction ends.
@@ -262,9 +240,8 @@ func TestRetention_LogsAreCutWhereThereIsNoRoom(t *testing.T) {
 		t.Errorf("got %d bytes of log, ending in %q, want at most %d and a notice of the rest", len(logs),
 			logs[max(0, len(logs)-200):], limit)
 	}
-	if used := b.Stats().Used; used > limit {
-		t.Errorf("%d bytes are used, want at most %d", used, limit)
-	}
+	used := b.Stats().Used
+	assert.True(t, used <= limit, "%d bytes are used, want at most %d", used, limit)
 }
 
 // TestRetention_QuietRegistriesShrink: to the newest after Quiet, and call OnQuiet.
@@ -278,9 +255,7 @@ func TestRetention_QuietRegistriesShrink(t *testing.T) {
 		}
 		for range 5 {
 			time.Sleep(50 * time.Second)
-			if r.Find(KindPrediction, "0") == nil {
-				t.Fatal("Find: got nil, want the prediction that is held")
-			}
+			assert.TrueNow(t, r.Find(KindPrediction, "0") != nil, "Find: got nil, want the prediction that is held")
 		}
 		running := enter(t, r, KindPrediction, "running")
 		time.Sleep(2 * time.Minute)
@@ -309,9 +284,8 @@ func TestRetention_EventsDoNotKeepOldMemory(t *testing.T) {
 		p.Output(fmt.Appendf(nil, `"%0400d"`, i))
 	}
 	for i := range p.events.feed.ring {
-		if p.events.feed.ring[i].Data != nil {
-			t.Fatalf("got %d bytes in an output event, want none: the record has them", len(p.events.feed.ring[i].Data))
-		}
+		assert.TrueNow(t, p.events.feed.ring[i].Data == nil,
+			"got %d bytes in an output event, want none: the record has them", len(p.events.feed.ring[i].Data))
 	}
 	events, err := s.Next(make([]Event, 0, 1000), nil)
 	assert.NoError(t, err)

@@ -41,9 +41,8 @@ func TestStatus_Words(t *testing.T) {
 		Succeeded: {"succeeded", true}, Failed: {"failed", true}, Canceled: {"canceled", true},
 		statuses: {"unknown", false},
 	} {
-		if s.String() != c.word || s.Terminal() != c.terminal {
-			t.Errorf("%d is %q, an end: %v; want %q, %v", s, s, s.Terminal(), c.word, c.terminal)
-		}
+		assert.True(t, s.String() == c.word && s.Terminal() == c.terminal,
+			"%d is %q, an end: %v; want %q, %v", s, s, s.Terminal(), c.word, c.terminal)
 	}
 	var none Status
 	assert.Equal(t, "the zero value", none, Starting)

@@ -23,9 +23,8 @@ func TestEvents_LastSubscriberCancels(t *testing.T) {
 		first.Close()
 		assert.Equal(t, "canceled while one", r.cancels.Load(), 0)
 		two.Close()
-		if got := r.cancels.Load() == 1; got != (mode == Stream) {
-			t.Errorf("mode %d: canceled: %v, want %t", mode, got, mode == Stream)
-		}
+		got := r.cancels.Load() == 1
+		assert.True(t, got == (mode == Stream), "mode %d: canceled: %v, want %t", mode, got, mode == Stream)
 	}
 	r := &runner{}
 	p := New("a", &Request{Mode: Stream}, epoch, r, Options{})
@@ -43,16 +42,13 @@ func TestEvents_TooManySubscribers(t *testing.T) {
 		assert.NoError(t, err)
 		last = s
 	}
-	if _, err := p.Subscribe(); !errors.Is(err, ErrTooManySubscribers) {
-		t.Errorf("got %v, want ErrTooManySubscribers", err)
-	}
+	_, err := p.Subscribe()
+	assert.True(t, errors.Is(err, ErrTooManySubscribers), "got %v, want ErrTooManySubscribers", err)
 	last.Close()
-	if _, err := p.Subscribe(); err != nil {
-		t.Errorf("one has left: %v", err)
-	}
-	if _, err := New("a", &Request{}, epoch, nil, Options{}).Subscribe(); !errors.Is(err, ErrNotObserved) {
-		t.Errorf("a prediction without events has a subscriber: %v, want ErrNotObserved", err)
-	}
+	_, err = p.Subscribe()
+	assert.True(t, err == nil, "one has left: %v", err)
+	_, err = New("a", &Request{}, epoch, nil, Options{}).Subscribe()
+	assert.True(t, errors.Is(err, ErrNotObserved), "a prediction without events has a subscriber: %v, want ErrNotObserved", err)
 }
 
 // TestEvents_SubscriberThatStops while it waits.
@@ -61,9 +57,8 @@ func TestEvents_SubscriberThatStops(t *testing.T) {
 	s, _ := p.Subscribe()
 	stop := make(chan struct{})
 	close(stop)
-	if _, err := s.Next(make([]Event, 0, 1), stop); !errors.Is(err, ErrStopped) {
-		t.Errorf("got %v, want ErrStopped", err)
-	}
+	_, err := s.Next(make([]Event, 0, 1), stop)
+	assert.True(t, errors.Is(err, ErrStopped), "got %v, want ErrStopped", err)
 }
 
 // TestEvents_SubscribersInParallel: each sees each event once, in order, whenever it came.
@@ -89,9 +84,7 @@ func TestEvents_SubscribersInParallel(t *testing.T) {
 				}
 				seen[i].Store(n)
 				if err != nil {
-					if !errors.Is(err, io.EOF) || n != 20_000 {
-						t.Errorf("%d events, %v, want error io.EOF and n 20_000", n, err)
-					}
+					assert.True(t, errors.Is(err, io.EOF) && n == 20_000, "%d events, %v, want error io.EOF and n 20_000", n, err)
 					return
 				}
 			}
