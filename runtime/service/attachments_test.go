@@ -16,13 +16,10 @@ func TestAttachments_FileThatComesTooLate(t *testing.T) {
 	h.until("READY")
 	box := h.NewAttachments()
 	defer box.Close()
-	if _, err := box.Add("a.txt", "text/plain", strings.NewReader("in time")); err != nil {
-		t.Fatal(err)
-	}
+	_, err := box.Add("a.txt", "text/plain", strings.NewReader("in time"))
+	assert.NoError(t, err)
 	assert.NoError(t, h.o.Files.Close())
 	var refused *predict.NotReadyError
-	if _, err := box.Add("b.txt", "text/plain", strings.NewReader("late")); !errors.As(err, &refused) ||
-		refused.Reason != "The server is shutting down" {
-		t.Errorf("got %v, want a refusal", err)
-	}
+	_, err = box.Add("b.txt", "text/plain", strings.NewReader("late"))
+	assert.True(t, errors.As(err, &refused) && refused.Reason == "The server is shutting down", "got %v, want a refusal", err)
 }

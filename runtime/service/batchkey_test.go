@@ -33,9 +33,7 @@ func TestBatchkey_WithQueueTime(t *testing.T) {
 		`{"predict_time":0.5}`: `{"predict_time":0.5,"queue_time":0.0015}`,
 	} {
 		before := []byte(metrics)
-		if got := withQueueTime(before, 1500*time.Microsecond); string(got) != want {
-			t.Errorf("%s became %s, want %s", metrics, got, want)
-		}
+		assert.Equal(t, metrics, string(withQueueTime(before, 1500*time.Microsecond)), want)
 		assert.Equal(t, "the input, which may be a part of a worker's answer", string(before), metrics)
 	}
 	assert.Equal(t, "no wait", string(withQueueTime([]byte(`{}`), 0)), `{"queue_time":0}`)

@@ -20,12 +20,9 @@ func TestFiles_GoneWithRelease(t *testing.T) {
 	p := h.create("a", `{"s":"x","image":"`+url+`"}`)
 	assert.NoError(t, h.ended(waiting(p)))
 	out := string(p.Record().Output)
-	if strings.Contains(out, "data:") || !strings.Contains(out, h.root) {
-		t.Errorf("the model got %s, want a path", out)
-	}
-	if got := remains(t, h.root); len(got) <= len(empty) {
-		t.Errorf("nothing is on disk: %q, want more than %d", got, len(empty))
-	}
+	assert.True(t, !strings.Contains(out, "data:") && strings.Contains(out, h.root), "the model got %s, want a path", out)
+	got := remains(t, h.root)
+	assert.True(t, len(got) > len(empty), "nothing is on disk: %q, want more than %d", got, len(empty))
 	p.Release()
 	assert.EqualSlices(t, "the store", remains(t, h.root), empty)
 }

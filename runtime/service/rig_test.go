@@ -46,12 +46,9 @@ func build(t *testing.T, ref string, queue int, restart supervise.Restart) *hous
 			h.worker.Kill()
 			<-h.worker.Done()
 		}
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-		if left := remains(t, h.root); len(left) > 0 {
-			t.Errorf("files are left: %q, want none", left)
-		}
+		assert.ErrorIs(t, "store.Close", store.Close(), nil)
+		left := remains(t, h.root)
+		assert.True(t, len(left) == 0, "files are left: %q, want none", left)
 		if l := h.pool.Load(); l.InFlight != 0 || h.InFlight() != 0 {
 			t.Errorf("%d calls and %d predictions are left, want 0 and 0", l.InFlight, h.InFlight())
 		}
@@ -111,9 +108,8 @@ func (h *house) ended(done <-chan error) error {
 func (h *house) run(id, input string) predict.Record {
 	h.t.Helper()
 	p := h.create(id, input)
-	if err := h.ended(waiting(p)); err != nil {
-		h.t.Errorf("%s was refused after all: %v", id, err)
-	}
+	err := h.ended(waiting(p))
+	assert.True(h.t, err == nil, "%s was refused after all: %v", id, err)
 	h.t.Cleanup(p.Release)
 	return p.Record()
 }
@@ -155,9 +151,8 @@ func noLeak(t *testing.T) {
 	t.Helper()
 	maps := mappings(t)
 	assert.NoLeak(t, func() {
-		if now := mappings(t); now > maps {
-			t.Errorf("%d bodies are still mapped, %d were, want at most %d", now, maps, maps)
-		}
+		now := mappings(t)
+		assert.True(t, now <= maps, "%d bodies are still mapped, %d were, want at most %d", now, maps, maps)
 	})
 }
 

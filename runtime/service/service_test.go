@@ -24,18 +24,16 @@ func TestService_Refusals(t *testing.T) {
 		h := build(t, "", 0, "")
 		h.until("STARTING")
 		h.refused("Setup has not finished yet. Wait until it has finished, or GET /health-check for status.")
-		if _, ok := h.OpenAPI(); ok {
-			t.Error("there is a schema already: ok = true, want false")
-		}
+		_, ok := h.OpenAPI()
+		assert.False(t, ok, "there is a schema already: ok = true, want false")
 	})
 	t.Run("in setup", func(t *testing.T) {
 		h := build(t, "hangs", 0, "")
 		assert.Eventually(t, "setup has begun", func() bool { return h.worker.Status().State == supervise.Setup })
 		h.until("STARTING")
 		h.refused("Setup has not finished yet.")
-		if _, ok := h.OpenAPI(); ok {
-			t.Error("there is a schema before setup has ended: ok = true, want false")
-		}
+		_, ok := h.OpenAPI()
+		assert.False(t, ok, "there is a schema before setup has ended: ok = true, want false")
 	})
 	t.Run("setup failed", func(t *testing.T) {
 		h := build(t, "fails", 5, "")
@@ -61,9 +59,8 @@ func TestService_Refusals(t *testing.T) {
 		h.run("deadly", `{"s":"die"}`)
 		h.until("STARTING")
 		h.refused("The worker is being replaced: worker exited with code 3")
-		if _, ok := h.OpenAPI(); !ok {
-			t.Error("the schema is gone: ok = false, want true")
-		}
+		_, ok := h.OpenAPI()
+		assert.True(t, ok, "the schema is gone: ok = false, want true")
 	})
 	t.Run("draining", func(t *testing.T) {
 		h := build(t, "good", 5, "")
@@ -77,20 +74,15 @@ func TestService_Refusals(t *testing.T) {
 		p := h.create("long", `{"s":"forever"}`)
 		done := waiting(p)
 		h.until("BUSY")
-		if _, err := h.Create(predict.Request{Input: []byte(`{"s":"x"}`)}); !errors.Is(err, predict.ErrBusy) {
-			t.Errorf("got %v, want ErrBusy", err)
-		}
-		if _, err := h.Create(predict.Request{ID: "long", Input: []byte(`{"s":"x"}`)}); !errors.Is(err,
-			predict.ErrInFlight) {
-			t.Errorf("got %v, want ErrInFlight", err)
-		}
+		_, err := h.Create(predict.Request{Input: []byte(`{"s":"x"}`)})
+		assert.True(t, errors.Is(err, predict.ErrBusy), "got %v, want ErrBusy", err)
+		_, err = h.Create(predict.Request{ID: "long", Input: []byte(`{"s":"x"}`)})
+		assert.True(t, errors.Is(err, predict.ErrInFlight), "got %v, want ErrInFlight", err)
 		assert.Equal(t, "flight", h.InFlight(), 1)
-		if !h.Cancel(predict.KindPrediction, "long") || h.Cancel(predict.KindPrediction, "another") {
-			t.Error("got another answer of Cancel, want true for what is in flight alone")
-		}
-		if err := h.ended(done); err != nil || p.Record().Status != predict.Canceled {
-			t.Errorf("got %v, %+v, want it canceled", err, p.Record())
-		}
+		assert.True(t, h.Cancel(predict.KindPrediction, "long") && !h.Cancel(predict.KindPrediction, "another"),
+			"got another answer of Cancel, want true for what is in flight alone")
+		err = h.ended(done)
+		assert.True(t, err == nil && p.Record().Status == predict.Canceled, "got %v, %+v, want it canceled", err, p.Record())
 		h.until("READY")
 	})
 	t.Run("a full queue", func(t *testing.T) {
@@ -98,27 +90,22 @@ func TestService_Refusals(t *testing.T) {
 		h.until("READY")
 		first, second := waiting(h.create("one", `{"s":"forever"}`)), waiting(h.create("two", `{"s":"x"}`))
 		var full *predict.QueueFullError
-		if _, err := h.Create(predict.Request{Input: []byte(`{"s":"x"}`)}); !errors.As(err, &full) {
-			t.Errorf("got %v, want a full queue", err)
-		}
+		_, err := h.Create(predict.Request{Input: []byte(`{"s":"x"}`)})
+		assert.True(t, errors.As(err, &full), "got %v, want a full queue", err)
 		h.CancelAll()
 		for _, done := range []<-chan error{first, second} {
-			if err := h.ended(done); err != nil {
-				t.Error(err)
-			}
+			assert.ErrorIs(t, "h.ended", h.ended(done), nil)
 		}
 	})
 	t.Run("a wrong input", func(t *testing.T) {
 		h := build(t, "good", 0, "")
 		h.until("READY")
 		var invalid *predict.ValidationError
-		if _, err := h.Create(predict.Request{Input: []byte(`{"s":1}`)}); !errors.As(err, &invalid) {
-			t.Errorf("got %v, want a validation error", err)
-		}
-		if _, err := h.Create(predict.Request{}); !errors.As(err, &invalid) ||
-			invalid.Problems[0].Type != predict.TypeMissing {
-			t.Errorf("no input: got %v, want a missing field", err)
-		}
+		_, err := h.Create(predict.Request{Input: []byte(`{"s":1}`)})
+		assert.True(t, errors.As(err, &invalid), "got %v, want a validation error", err)
+		_, err = h.Create(predict.Request{})
+		assert.True(t, errors.As(err, &invalid) && invalid.Problems[0].Type == predict.TypeMissing,
+			"no input: got %v, want a missing field", err)
 		assert.Equal(t, "flight", h.InFlight(), 0)
 	})
 }
@@ -137,23 +124,19 @@ func TestService_Prediction(t *testing.T) {
 	})
 	t.Run("fails", func(t *testing.T) {
 		h.t = t
-		if got := h.run("b", `{"s":"fail"}`); got.Status != predict.Failed || got.Error != `ValueError: "no"` ||
-			got.Output != nil {
-			t.Errorf("got %+v, want Status %v, Error %q and Output nil", got, predict.Failed, `ValueError: "no"`)
-		}
+		got := h.run("b", `{"s":"fail"}`)
+		assert.True(t, got.Status == predict.Failed && got.Error == `ValueError: "no"` && got.Output == nil,
+			"got %+v, want Status %v, Error %q and Output nil", got, predict.Failed, `ValueError: "no"`)
 	})
 	t.Run("answers rubbish", func(t *testing.T) {
 		h.t = t
-		if got := h.run("c", `{"s":"rubbish"}`); got.Status != predict.Failed ||
-			!strings.Contains(got.Error, "cannot be read") {
-			t.Errorf(`got %+v, want Status %v and Error with "cannot be read"`, got, predict.Failed)
-		}
+		got := h.run("c", `{"s":"rubbish"}`)
+		assert.True(t, got.Status == predict.Failed && strings.Contains(got.Error, "cannot be read"),
+			`got %+v, want Status %v and Error with "cannot be read"`, got, predict.Failed)
 	})
 	t.Run("without an id", func(t *testing.T) {
 		h.t = t
-		if got := h.run("", `{"s":"x"}`); len(got.ID) != 26 {
-			t.Errorf("its id is %q, want 26 bytes", got.ID)
-		}
+		assert.Equal(t, "bytes of its id", len(h.run("", `{"s":"x"}`).ID), 26)
 	})
 	t.Run("of megabytes", func(t *testing.T) {
 		h.t = t
@@ -206,10 +189,9 @@ func TestService_RefusedWhileQueued(t *testing.T) {
 		t.Errorf("got %v, %+v, want the error of a worker killed by SIGKILL", err, first.Record())
 	}
 	var not *predict.NotReadyError
-	if err := h.ended(secondDone); !errors.As(err, &not) || second.Record().Status != predict.Failed {
-		t.Errorf("got %v, %+v, want an error of type *predict.NotReadyError and Status %v", err, second.Record(),
-			predict.Failed)
-	}
+	err := h.ended(secondDone)
+	assert.True(t, errors.As(err, &not) && second.Record().Status == predict.Failed,
+		"got %v, %+v, want an error of type *predict.NotReadyError and Status %v", err, second.Record(), predict.Failed)
 }
 
 // TestService_CancelBeforeWait: between Create and Wait.
@@ -218,9 +200,8 @@ func TestService_CancelBeforeWait(t *testing.T) {
 	h.until("READY")
 	p := h.create("a", `{"s":"forever"}`)
 	p.Cancel()
-	if err := h.ended(waiting(p)); err != nil || p.Record().Status != predict.Canceled {
-		t.Errorf("got %v, %+v, want it canceled", err, p.Record())
-	}
+	err := h.ended(waiting(p))
+	assert.True(t, err == nil && p.Record().Status == predict.Canceled, "got %v, %+v, want it canceled", err, p.Record())
 }
 
 // TestService_AnswersThatCannotBeRead: an invalid answer fails its prediction and nothing else.
@@ -249,10 +230,9 @@ func TestService_AnswersThatCannotBeRead(t *testing.T) {
 			}
 		}
 		for other := range good {
-			if got := readAnswer(&slot.Result{Kind: other, Body: []byte(body)}, false); other != kind &&
-				got.Status != predict.Failed {
-				t.Errorf("kind %d with %s: got %+v, want Status %v", other, body, got, predict.Failed)
-			}
+			got := readAnswer(&slot.Result{Kind: other, Body: []byte(body)}, false)
+			assert.False(t, other != kind && got.Status != predict.Failed,
+				"kind %d with %s: got %+v, want Status %v", other, body, got, predict.Failed)
 		}
 	}
 	for _, body := range []string{
@@ -262,10 +242,9 @@ func TestService_AnswersThatCannotBeRead(t *testing.T) {
 		"\x00\x01\x02", `{"metrics":{}}}`, `{"metrics":{}}` + "\n",
 	} {
 		for _, kind := range []ipc.Kind{ipc.KindSucceeded, ipc.KindFailed} {
-			if got := readAnswer(&slot.Result{Kind: kind, Body: []byte(body)}, false); got.Status != predict.Failed ||
-				!strings.Contains(got.Error, "cannot be read") {
-				t.Errorf(`kind %d, %q: got %+v, want Status %v and Error with "cannot be read"`, kind, body, got, predict.Failed)
-			}
+			got := readAnswer(&slot.Result{Kind: kind, Body: []byte(body)}, false)
+			assert.True(t, got.Status == predict.Failed && strings.Contains(got.Error, "cannot be read"),
+				`kind %d, %q: got %+v, want Status %v and Error with "cannot be read"`, kind, body, got, predict.Failed)
 		}
 	}
 }
@@ -273,13 +252,11 @@ func TestService_AnswersThatCannotBeRead(t *testing.T) {
 // TestService_Yielded: the answer of an iterator whose items were emitted has no further output.
 func TestService_Yielded(t *testing.T) {
 	body := []byte(`{"metrics":{"predict_time":1}}`)
-	if got := readAnswer(&slot.Result{Kind: ipc.KindSucceeded, Body: body}, true); got.Status != predict.Succeeded ||
-		!got.Yielded || got.Output != nil {
-		t.Errorf("got %+v, want Status %v, Yielded true and Output nil", got, predict.Succeeded)
-	}
-	if got := readAnswer(&slot.Result{Kind: ipc.KindSucceeded, Body: body}, false); got.Status != predict.Failed {
-		t.Errorf("no items were emitted, and got %+v, want Status %v", got, predict.Failed)
-	}
+	got := readAnswer(&slot.Result{Kind: ipc.KindSucceeded, Body: body}, true)
+	assert.True(t, got.Status == predict.Succeeded && got.Yielded && got.Output == nil,
+		"got %+v, want Status %v, Yielded true and Output nil", got, predict.Succeeded)
+	got = readAnswer(&slot.Result{Kind: ipc.KindSucceeded, Body: body}, false)
+	assert.True(t, got.Status == predict.Failed, "no items were emitted, and got %+v, want Status %v", got, predict.Failed)
 }
 
 func TestService_ChangesHasToken(t *testing.T) {
@@ -292,9 +269,8 @@ func TestService_ChangesHasToken(t *testing.T) {
 		}
 	}
 	assert.False(t, h.HasTraining(), "there is a training: HasTraining = true, want false")
-	if body, ok := h.OpenAPI(); !ok || string(body) != fakeworker.Document {
-		t.Errorf("the schema is %s, want ok true and body %q", body, fakeworker.Document)
-	}
+	body, ok := h.OpenAPI()
+	assert.True(t, ok && string(body) == fakeworker.Document, "the schema is %s, want ok true and body %q", body, fakeworker.Document)
 }
 
 // TestService_Unloaded: a model without workers on purpose is not loaded, keeps its schema, and takes predictions again
@@ -307,9 +283,8 @@ func TestService_Unloaded(t *testing.T) {
 	h.Unloaded()
 	h.until("UNLOADED")
 	h.refused("The model is not loaded.")
-	if _, ok := h.OpenAPI(); !ok {
-		t.Error("the schema is gone: ok = false, want true")
-	}
+	_, ok := h.OpenAPI()
+	assert.True(t, ok, "the schema is gone: ok = false, want true")
 	h.supervise("good", "")
 	h.until("READY")
 	h.run("again", `{"s":"x"}`)

@@ -3,6 +3,8 @@ package service
 import (
 	"runtime"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestJob_StopsOnce however many items its model yields until it has ended.
@@ -15,7 +17,6 @@ func TestJob_StopsOnce(t *testing.T) {
 	for range items {
 		x.stop()
 	}
-	if more := runtime.NumGoroutine() - before; more > items/10 {
-		t.Errorf("got %d goroutines for %d items, want 1", more, items)
-	}
+	more := runtime.NumGoroutine() - before
+	assert.True(t, more <= items/10, "got %d goroutines for %d items, want 1", more, items)
 }

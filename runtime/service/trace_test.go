@@ -3,6 +3,8 @@ package service
 import (
 	"testing"
 
+	"pinion/tests/assert"
+
 	"pinion/runtime/rawjson"
 	"pinion/runtime/trace"
 )
@@ -22,11 +24,7 @@ func TestTrace_ContextOf(t *testing.T) {
 	} {
 		in := trace.Propagation{TraceParent: c.parent, TraceState: c.state}
 		got := contextOf([]byte(c.context), in)
-		if string(got) != c.want {
-			t.Errorf("%s: got %s, want %s", c.context, got, c.want)
-		}
-		if len(got) > 0 && rawjson.Check(got) != nil {
-			t.Errorf("%s: %s is not JSON, want no error", c.context, got)
-		}
+		assert.Equal(t, c.context, string(got), c.want)
+		assert.False(t, len(got) > 0 && rawjson.Check(got) != nil, "%s: %s is not JSON, want no error", c.context, got)
 	}
 }
