@@ -32,9 +32,8 @@ func add(b *Batcher[int], key string, now time.Duration, values ...int) []*Item[
 func want(t *testing.T, b *Batcher[int], now time.Duration, expected ...int) []*Item[int] {
 	t.Helper()
 	batch, _ := b.Take(now, 1, 1, nil)
-	if got := values(batch); !slices.Equal(got, expected) {
-		t.Fatalf("took %v, want %v", got, expected)
-	}
+	got := values(batch)
+	assert.TrueNow(t, slices.Equal(got, expected), "took %v, want %v", got, expected)
 	return batch
 }
 
@@ -67,9 +66,8 @@ func TestBatcher_KeysDoNotMixAndOldestGoesFirst(t *testing.T) {
 func TestBatcher_Removed(t *testing.T) {
 	b := New[int](Options{MaxSize: 4})
 	items := add(b, "", 0, 1, 2, 3)
-	if !b.Remove(items[0]) || !b.Remove(items[2]) || b.Remove(items[2]) {
-		t.Error("Remove says the wrong thing, want b.Remove(items[0]) true and b.Remove(items[2]) true, then false")
-	}
+	assert.True(t, b.Remove(items[0]) && b.Remove(items[2]) && !b.Remove(items[2]),
+		"Remove says the wrong thing, want b.Remove(items[0]) true and b.Remove(items[2]) true, then false")
 	want(t, b, ms, 2)
 	assert.False(t, b.Remove(items[1]), "one that left was removed: b.Remove(items[1]) = true, want false")
 }
@@ -132,9 +130,8 @@ func TestBatcher_HeldKeyKeepsOneWorkerForItself(t *testing.T) {
 	if batch, again := b.Take(0, 1, 1, nil); len(batch) != 0 || again != 10*ms {
 		t.Errorf("the only worker: %v, %v, want len(batch) empty and again %v", values(batch), again, 10*ms)
 	}
-	if batch, _ := b.Take(0, 2, 2, nil); !slices.Equal(values(batch), []int{2, 3, 4}) {
-		t.Errorf("the second worker: %v, want [2 3 4]", values(batch))
-	}
+	batch, _ := b.Take(0, 2, 2, nil)
+	assert.True(t, slices.Equal(values(batch), []int{2, 3, 4}), "the second worker: %v, want [2 3 4]", values(batch))
 	want(t, b, 10*ms, 1)
 }
 
@@ -142,9 +139,8 @@ func TestBatcher_TakeAhead(t *testing.T) {
 	b := New[int](Options{MaxSize: 2})
 	add(b, "a", 0, 1)
 	add(b, "b", 0, 2, 3)
-	if batch := b.TakeAhead(nil); len(batch) != 0 {
-		t.Errorf("%v lies ahead, and 1 was there before: got %d, want none", values(batch), len(batch))
-	}
+	batch := b.TakeAhead(nil)
+	assert.True(t, len(batch) == 0, "%v lies ahead, and 1 was there before: got %d, want none", values(batch), len(batch))
 	add(b, "a", 0, 4)
 	for _, want := range [][]int{{1, 4}, {2, 3}, nil} {
 		assert.EqualSlices(t, "ahead", values(b.TakeAhead(nil)), want)

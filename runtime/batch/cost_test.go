@@ -13,10 +13,8 @@ import (
 func TestCost_ClassesCoverAllSizes(t *testing.T) {
 	for n := 1; n <= LargestSize; n++ {
 		c := classOf(n)
-		if n > largest(c) || c > 0 && n <= largest(c-1) {
-			t.Fatalf("%d is in class %d, which ends at %d, want at most %d and more than %d", n, c, largest(c), largest(c),
-				largest(c-1))
-		}
+		assert.TrueNow(t, n <= largest(c) && (c <= 0 || n > largest(c-1)),
+			"%d is in class %d, which ends at %d, want at most %d and more than %d", n, c, largest(c), largest(c), largest(c-1))
 	}
 	for n := 1; n <= LargestSize; n *= 2 {
 		assert.Equal(t, "largest(classOf(n))", largest(classOf(n)), n)
@@ -45,29 +43,25 @@ func TestCost_LearnsLine(t *testing.T) {
 	p := line("", 5*ms, 100*us)
 	c := taught(p, 1, 8, 32)
 	for _, n := range []int{1, 4, 16, 20, 32} {
-		if got := c.Of(n); !near(got, p.of(n), 0.05) {
-			t.Errorf("a batch of %d: %v, want %v", n, got, p.of(n))
-		}
+		got := c.Of(n)
+		assert.True(t, near(got, p.of(n), 0.05), "a batch of %d: %v, want %v", n, got, p.of(n))
 	}
 	if a, b := c.Line(); !near(a, 5*ms, 0.05) || !near(b, 100*us, 0.15) {
 		t.Errorf("the line is %v + %v·n, want about %v and about %v", a, b, 5*ms, 100*us)
 	}
-	if got := time.Duration(c.saving(20, 1)); !near(got, 5*ms, 0.1) {
-		t.Errorf("one more saves %v, want about %v", got, 5*ms)
-	}
+	got := time.Duration(c.saving(20, 1))
+	assert.True(t, near(got, 5*ms, 0.1), "one more saves %v, want about %v", got, 5*ms)
 }
 
 func TestCost_LearnsSteps(t *testing.T) {
 	p := steps()
 	c := taught(p, 1, 2, 4, 7, 8, 12, 15, 16, 20, 27, 32)
 	for _, n := range []int{1, 8, 16, 20, 32} {
-		if got := c.Of(n); !near(got, p.of(n), 0.1) {
-			t.Errorf("a batch of %d: %v, want %v", n, got, p.of(n))
-		}
+		got := c.Of(n)
+		assert.True(t, near(got, p.of(n), 0.1), "a batch of %d: %v, want %v", n, got, p.of(n))
 	}
-	if s := c.saving(16, 1); s > 0 {
-		t.Errorf("the 17th saves %v, and costs a step, want at most 0", time.Duration(s))
-	}
+	s := c.saving(16, 1)
+	assert.True(t, s <= 0, "the 17th saves %v, and costs a step, want at most 0", time.Duration(s))
 	if s := time.Duration(c.saving(20, 1)); s < ms {
 		t.Errorf("the 21st saves only %v, want at least %v", s, ms)
 	}
@@ -79,9 +73,8 @@ func TestCost_KeepsWhatItKnows(t *testing.T) {
 	for range 2000 {
 		c.Learn(32, p.of(32))
 	}
-	if a, _ := c.Line(); !near(a, 5*ms, 0.05) {
-		t.Errorf("after a long load of full batches a is %v, want about %v", a, 5*ms)
-	}
+	a, _ := c.Line()
+	assert.True(t, near(a, 5*ms, 0.05), "after a long load of full batches a is %v, want about %v", a, 5*ms)
 }
 
 func TestCost_FollowsModelThatChanges(t *testing.T) {
@@ -92,9 +85,8 @@ func TestCost_FollowsModelThatChanges(t *testing.T) {
 			c.Learn(n, now.of(n))
 		}
 	}
-	if got := c.Of(8); !near(got, 20*ms, 0.05) {
-		t.Errorf("a batch of 8: %v, want about %v", got, 20*ms)
-	}
+	got := c.Of(8)
+	assert.True(t, near(got, 20*ms, 0.05), "a batch of 8: %v, want about %v", got, 20*ms)
 }
 
 func TestCost_WithoutExperience(t *testing.T) {
@@ -105,9 +97,8 @@ func TestCost_WithoutExperience(t *testing.T) {
 	c.Learn(3, -1)
 	assert.Equal(t, "learned from nothing", c.serial, 0)
 	c.Learn(4, 8*ms)
-	if a, b := c.Line(); a != 8*ms || b != 0 {
-		t.Errorf("one size: %v + %v·n, want %v and 0", a, b, 8*ms)
-	}
+	a, b := c.Line()
+	assert.True(t, a == 8*ms && b == 0, "one size: %v + %v·n, want %v and 0", a, b, 8*ms)
 }
 
 func TestCost_BestOf(t *testing.T) {
@@ -120,9 +111,8 @@ func TestCost_BestOf(t *testing.T) {
 	for _, p := range []price{line("", 5*ms, 0), line("", 5*ms, 100*us), line("", 0, ms)} {
 		c := taught(p, 1, 2, 4, 8, 12, 16, 20, 27, 32)
 		for ready := 1; ready <= 32; ready++ {
-			if got := c.BestOf(ready); got != ready {
-				t.Errorf("%v + …: got %d of %d, want all", p.of(0), got, ready)
-			}
+			got := c.BestOf(ready)
+			assert.True(t, got == ready, "%v + …: got %d of %d, want all", p.of(0), got, ready)
 		}
 	}
 }

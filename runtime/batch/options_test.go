@@ -15,9 +15,8 @@ func TestOptions_WaitIsReadAsItIsWritten(t *testing.T) {
 		assert.Equal(t, "value", got, w)
 	}
 	for _, bad := range []string{"", "2", "-1ms", "adapt", "soon"} {
-		if _, err := ParseWait(bad); !errors.Is(err, ErrWait) {
-			t.Errorf("%q: %v, want ErrWait", bad, err)
-		}
+		_, err := ParseWait(bad)
+		assert.True(t, errors.Is(err, ErrWait), "%q: %v, want ErrWait", bad, err)
 	}
 	assert.Equal(t, "a bound below 0", AtMost(-ms), AtMost(0))
 }
@@ -53,8 +52,7 @@ func TestOptions_Override(t *testing.T) {
 
 func TestOptions_CheckSize(t *testing.T) {
 	for size, ok := range map[int]bool{-1: false, 0: false, 1: true, 4096: true, 4097: false} {
-		if err := (Options{MaxSize: size}).Check(); errors.Is(err, ErrSize) == ok || (err == nil) != ok {
-			t.Errorf("%d: %v, want Is not %t and err == nil %t", size, err, ok, ok)
-		}
+		err := (Options{MaxSize: size}).Check()
+		assert.True(t, errors.Is(err, ErrSize) != ok && (err == nil) == ok, "%d: %v, want Is not %t and err == nil %t", size, err, ok, ok)
 	}
 }

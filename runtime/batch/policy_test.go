@@ -3,6 +3,8 @@ package batch
 import (
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // A scene is a View of one worker that is idle at 1 s, with some experience.
@@ -73,55 +75,38 @@ func TestPolicy_Decide(t *testing.T) {
 func TestPolicy_DecideWaitsNoLongerThanItPays(t *testing.T) {
 	// All are back within 300 µs; an item that has not arrived by then does not come.
 	d := policy().Decide(scene(1, back(31, 300*us)))
-	if wait := d.Until - time.Second; wait < 300*us || wait > 500*us {
-		t.Errorf("waits %v, want %v to %v", wait, 300*us, 500*us)
-	}
+	wait := d.Until - time.Second
+	assert.True(t, wait >= 300*us && wait <= 500*us, "waits %v, want %v to %v", wait, 300*us, 500*us)
 	v := scene(1, every(500*us))
 	v.Now += 700 * us // it is overdue
-	if d := policy().Decide(v); d.Run != 1 {
-		t.Errorf("an arrival that failed to come: %+v, want Run 1", d)
-	}
+	assert.Equal(t, "an arrival that failed to come: Run", policy().Decide(v).Run, 1)
 }
 
 func TestPolicy_DecideKeepsBounds(t *testing.T) {
 	v := scene(1, every(500*us))
 	v.HoldStart = v.Now - 5*ms
-	if d := policy().Decide(v); d.Run != 1 {
-		t.Errorf("held for 5 ms: %+v, want Run 1", d)
-	}
+	assert.Equal(t, "held for 5 ms: Run", policy().Decide(v).Run, 1)
 	v.HoldStart = v.Now
 	never := Policy{Options{MaxSize: 32, MaxWait: AtMost(0)}}
-	if d := never.Decide(v); d.Run != 1 {
-		t.Errorf("never waits: %+v, want Run 1", d)
-	}
+	assert.Equal(t, "never waits: Run", never.Decide(v).Run, 1)
 	short := Policy{Options{MaxSize: 32, MaxWait: AtMost(450 * us)}}
-	if d := short.Decide(v); d.Run != 1 {
-		t.Errorf("it comes after 500 µs and the bound is 450: %+v, want Run 1", d)
-	}
+	assert.Equal(t, "it comes after 500 µs and the bound is 450: Run", short.Decide(v).Run, 1)
 	// A fixed bound replaces the adaptive one: 4 ms is beyond a tenth of 20 ms, and pays nevertheless.
 	long := Policy{Options{MaxSize: 32, MaxWait: AtMost(10 * ms)}}
 	if d := long.Decide(scene(1, every(4*ms))); d.Run != 0 || d.Until > time.Second+10*ms {
 		t.Errorf("a fixed bound of 10 ms: %+v, want Run 0 and Until at most %v", d, time.Second+10*ms)
 	}
 	v.Deadline = v.Now + 600*us
-	if d := policy().Decide(v); d.Run != 1 {
-		t.Errorf("the deadline is in 600 µs, the next one in 500: %+v, want Run 1", d)
-	}
+	assert.Equal(t, "the deadline is in 600 µs, the next one in 500: Run", policy().Decide(v).Run, 1)
 }
 
 func TestPolicy_DecideWithOthersAround(t *testing.T) {
 	v := scene(1, every(2*ms-100*us))
-	if d := policy().Decide(v); d.Run != 0 {
-		t.Fatalf("alone: %+v, want to wait", d)
-	}
+	assert.EqualNow(t, "alone, where it is to wait: Run", policy().Decide(v).Run, 0)
 	v.Idle = 8
-	if d := policy().Decide(v); d.Run != 1 {
-		t.Errorf("with seven other idle workers: %+v, want Run 1", d)
-	}
+	assert.Equal(t, "with seven other idle workers: Run", policy().Decide(v).Run, 1)
 	v.Idle, v.Waiting = 1, 20
-	if d := policy().Decide(v); d.Run != 1 {
-		t.Errorf("with nineteen of other keys: %+v, want Run 1", d)
-	}
+	assert.Equal(t, "with nineteen of other keys: Run", policy().Decide(v).Run, 1)
 	// The keys of the arrivals take turns: what comes next is of another key.
 	v = scene(2, func(a *Arrivals) {
 		for i := 300; i >= 0; i-- {
@@ -130,15 +115,11 @@ func TestPolicy_DecideWithOthersAround(t *testing.T) {
 		}
 	})
 	v.Waiting = 3
-	if d := policy().Decide(v); d.Run != 2 {
-		t.Errorf("keys that take turns: %+v, want Run 2", d)
-	}
+	assert.Equal(t, "keys that take turns: Run", policy().Decide(v).Run, 2)
 }
 
 func TestPolicy_DecideLeavesStepToNext(t *testing.T) {
 	v := scene(20, every(time.Second))
 	v.Cost = taught(steps(), 1, 2, 4, 8, 12, 16, 20, 27, 32)
-	if d := policy().Decide(v); d.Run != 16 {
-		t.Errorf("%+v, want 16 of 20", d)
-	}
+	assert.Equal(t, "how many of 20: Run", policy().Decide(v).Run, 16)
 }

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 const simSize = 32 // the largest batch of all simulations
@@ -53,16 +55,14 @@ func TestSimulation_RuleAgainstFixedWaits(t *testing.T) {
 					return run{price: p, load: l, policy: r.policy, maxSize: simSize, workers: 1, items: 16000, seed: 7}.do()
 				}
 				ours, none := do(adaptive()), do(noWait())
-				if w := worse(l, ours, none); w > beyondNoWait {
-					t.Errorf("%s: %.3f times as bad as no wait, want at most %v", l.name, w, beyondNoWait)
-				}
+				w := worse(l, ours, none)
+				assert.True(t, w <= beyondNoWait, "%s: %.3f times as bad as no wait, want at most %v", l.name, w, beyondNoWait)
 				if w := float64(ours.p99) / float64(none.p99); l.open != nil && w > beyondP99 {
 					t.Errorf("%s: the 99th percentile is %.3f times that of no wait, want at most %v", l.name, w, beyondP99)
 				}
 				for _, r := range fixedWaits() {
-					if w := worse(l, ours, do(r)); w > beyondFixed {
-						t.Errorf("%s: %.3f times as bad as a wait of %s, want at most %v", l.name, w, r.name, beyondFixed)
-					}
+					w := worse(l, ours, do(r))
+					assert.True(t, w <= beyondFixed, "%s: %.3f times as bad as a wait of %s, want at most %v", l.name, w, r.name, beyondFixed)
 				}
 			}
 		})
@@ -78,9 +78,8 @@ func TestSimulation_RuleMeetsBars(t *testing.T) {
 			seed: 7,
 		}.do()
 		n := min(clients, simSize)
-		if share := o.rate / (float64(n) / p.of(n).Seconds()); share < bar {
-			t.Errorf("%d clients: %.3f of the optimum, want %.2f", clients, share, bar)
-		}
+		share := o.rate / (float64(n) / p.of(n).Seconds())
+		assert.True(t, share >= bar, "%d clients: %.3f of the optimum, want %.2f", clients, share, bar)
 		if unbatched := p.of(1); clients == 1 && o.p50 > unbatched+unbatched*3/100 {
 			t.Errorf("a single client: p50 %v, want at most 3 %% above %v", o.p50, unbatched)
 		}
@@ -96,9 +95,8 @@ func TestSimulation_ReturningClientsShareBatch(t *testing.T) {
 				price: p, load: returning(clients), policy: adaptive().policy, maxSize: simSize, workers: 1, items: 8000,
 				seed: 3,
 			}.do()
-			if o.size < 0.85*float64(clients) {
-				t.Errorf("%s, %d clients: batches of %.1f, want at least %v", p.name, clients, o.size, 0.85*float64(clients))
-			}
+			assert.True(t, o.size >= 0.85*float64(clients),
+				"%s, %d clients: batches of %.1f, want at least %v", p.name, clients, o.size, 0.85*float64(clients))
 		}
 	}
 }
@@ -117,10 +115,9 @@ func TestSimulation_StragglersAreWaitedFor(t *testing.T) {
 					seed: 7,
 				}.do()
 			}
-			if w := worse(l, do(adaptive()), do(fixedWaits()[0])); w > 1.02 {
-				t.Errorf("%s, %d clients that come back over %s: %.3f times as bad as a wait of 2 ms, want at most 1.02", p.name,
-					clients, spread, w)
-			}
+			w := worse(l, do(adaptive()), do(fixedWaits()[0]))
+			assert.True(t, w <= 1.02,
+				"%s, %d clients that come back over %s: %.3f times as bad as a wait of 2 ms, want at most 1.02", p.name, clients, spread, w)
 		}
 	}
 }
@@ -134,9 +131,8 @@ func TestSimulation_SeveralWorkers(t *testing.T) {
 					do := func(r rival) outcome {
 						return run{price: p, load: l, policy: r.policy, maxSize: simSize, workers: workers, items: 8000, seed: 7}.do()
 					}
-					if w := worse(l, do(adaptive()), do(noWait())); w > 1.05 {
-						t.Errorf("%s: %.3f times as bad as no wait, want at most 1.05", l.name, w)
-					}
+					w := worse(l, do(adaptive()), do(noWait()))
+					assert.True(t, w <= 1.05, "%s: %.3f times as bad as no wait, want at most 1.05", l.name, w)
 				}
 			})
 		}
@@ -166,9 +162,8 @@ func TestSimulation_RuleFollowsLoad(t *testing.T) {
 	}
 	ours := do(adaptive())
 	for _, r := range append(fixedWaits(), noWait()) {
-		if w := worse(changing, ours, do(r)); w > beyondNoWait {
-			t.Errorf("%.3f times as bad as %s, want at most %v", w, r.name, beyondNoWait)
-		}
+		w := worse(changing, ours, do(r))
+		assert.True(t, w <= beyondNoWait, "%.3f times as bad as %s, want at most %v", w, r.name, beyondNoWait)
 	}
 }
 
@@ -201,10 +196,8 @@ func TestSimulation_BoundsHold(t *testing.T) {
 		for _, r := range append(fixedWaits(), adaptive(), noWait()) {
 			o := run{price: p, load: l, policy: r.policy, maxSize: simSize, workers: 1, items: 3000, seed: 7, whole: true}.do()
 			// The margins are for the noise of prices.
-			if l.open != nil && o.mean.Seconds() < 0.98*bound {
-				t.Errorf("%s: %s has a mean of %v, the bound says %.4f s, want Seconds at least %v", l.name, r.name, o.mean, bound,
-					0.98*bound)
-			}
+			assert.False(t, l.open != nil && o.mean.Seconds() < 0.98*bound,
+				"%s: %s has a mean of %v, the bound says %.4f s, want Seconds at least %v", l.name, r.name, o.mean, bound, 0.98*bound)
 			if l.open == nil {
 				if most := mostAnswers(l.clients, meanThink(l), p, simSize); o.rate > 1.02*most {
 					t.Errorf("%s: %s answers %.0f/s, the bound says %.0f, want at most %v", l.name, r.name, o.rate, most, 1.02*most)
