@@ -4,7 +4,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 	"sync"
 	"time"
 )
@@ -27,8 +26,7 @@ const worthwhileRelease = 2 << 20
 
 // heap lets the collector run after heapGrowth, and gives the system its memory back after a busy time.
 type heap struct {
-	live    []metrics.Sample // what the last cycle found; only the finalizer's goroutine uses it
-	percent int              // as the collector has it; only the finalizer's goroutine writes it
+	percent int // as the collector has it; only the finalizer's goroutine writes it
 
 	mu       sync.Mutex
 	timer    *time.Timer
@@ -48,12 +46,7 @@ func newHeap() *heap {
 	if os.Getenv("GOGC") != "" {
 		return nil
 	}
-	h := &heap{
-		live: []metrics.Sample{
-			{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"},
-		},
-		percent: percentFor(0),
-	}
+	h := &heap{percent: percentFor(0)}
 	debug.SetGCPercent(h.percent)
 	h.timer = time.AfterFunc(heapQuietTime, h.release) // after what starting took
 	h.follow()
@@ -75,14 +68,13 @@ func percentFor(live uint64) int {
 	return int(max(100, heapGrowth*100/max(live, heapFloor)))
 }
 
-// adapt sets the percentage for what is alive now. Setting it stops all goroutines for a moment, so small changes wait.
+// adapt sets the percentage for what is alive now: the stacks, and what the collector's goal is a multiple of. Package
+// runtime/metrics would say it, but allocates at each start of the binary. Setting the percentage stops all goroutines
+// for a moment, so small changes wait.
 func (h *heap) adapt() {
-	metrics.Read(h.live)
-	var live uint64
-	for _, s := range h.live {
-		live += s.Value.Uint64()
-	}
-	percent := percentFor(live)
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	percent := percentFor((m.NextGC + m.StackInuse) * 100 / uint64(100+h.percent))
 	if change := percent - h.percent; change*8 > h.percent || -change*8 > h.percent {
 		h.percent = percent
 		debug.SetGCPercent(percent)
