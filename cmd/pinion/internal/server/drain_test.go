@@ -58,9 +58,8 @@ func TestDrainHTTP_Ends(t *testing.T) {
 			if !c.answers {
 				close(release)
 			}
-			if err := <-answered; err != nil {
-				t.Errorf("the request in flight: got %v, want an answer", err)
-			}
+			err = <-answered
+			assert.True(t, err == nil, "the request in flight: got %v, want an answer", err)
 		})
 	}
 }

@@ -35,20 +35,16 @@ func TestJobInput_IsChargedWhileItLives(t *testing.T) {
 	in, err := newJobInput(req, budget)
 	assert.NoError(t, err)
 	want := `{"input":{"a":"data:text/plain;base64,` + strings.Repeat("YWFh", 1<<20) + `"}}`
-	if string(in.body) != want || string(in.input()) != want[len(beforeInput):len(want)-1] {
-		t.Errorf("got %.80s… of %d bytes, want %.80s… of %d", in.body, len(in.body), want, len(want))
-	}
-	if used := budget.Stats().Used; used < 4<<20 || used > 5<<20 {
-		t.Errorf("got %d bytes charged, want 4 MiB", used)
-	}
+	assert.True(t, string(in.body) == want && string(in.input()) == want[len(beforeInput):len(want)-1],
+		"got %.80s… of %d bytes, want %.80s… of %d", in.body, len(in.body), want, len(want))
+	used := budget.Stats().Used
+	assert.True(t, used >= 4<<20 && used <= 5<<20, "got %d bytes charged, want 4 MiB", used)
 	in.release()
 	assert.Equal(t, "bytes charged at the end", budget.Stats().Used, 0)
 	budget.Take(14<<20, 14<<20)
-	if _, err := newJobInput(req, budget); !errors.Is(err, memory.ErrFull) {
-		t.Errorf("got %v, want %v", err, memory.ErrFull)
-	}
+	_, err = newJobInput(req, budget)
+	assert.True(t, errors.Is(err, memory.ErrFull), "got %v, want %v", err, memory.ErrFull)
 	assert.NoError(t, os.Truncate(path, 1<<30))
-	if _, err := newJobInput(req, budget); !errors.Is(err, memory.ErrTooLarge) {
-		t.Errorf("got %v, want %v", err, memory.ErrTooLarge)
-	}
+	_, err = newJobInput(req, budget)
+	assert.True(t, errors.Is(err, memory.ErrTooLarge), "got %v, want %v", err, memory.ErrTooLarge)
 }

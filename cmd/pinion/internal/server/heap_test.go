@@ -25,9 +25,8 @@ func cyclesOf(bytes int) uint32 {
 
 func TestHeap_CollectsAfterGrowthAndGivesBack(t *testing.T) {
 	t.Setenv("GOGC", "100")
-	if got := newHeap(); got != nil {
-		t.Errorf("GOGC is set, and not heeded: got %+v, want nil", got)
-	}
+	got := newHeap()
+	assert.True(t, got == nil, "GOGC is set, and not heeded: got %+v, want nil", got)
 	t.Setenv("GOGC", "")
 	h := newHeap()
 	h.timer.Stop()
@@ -35,34 +34,26 @@ func TestHeap_CollectsAfterGrowthAndGivesBack(t *testing.T) {
 	if n := cyclesOf(heapGrowth / 2); n != 0 { // a cycle starts up to 30 % before the growth, to end at it
 		t.Errorf("%d cycles for half of the growth, want 0", n)
 	}
-	if n := cyclesOf(4 * heapGrowth); n == 0 {
-		t.Errorf("no cycle for four times the growth: got %d, want anything but 0", n)
-	}
+	n := cyclesOf(4 * heapGrowth)
+	assert.True(t, n != 0, "no cycle for four times the growth: got %d, want anything but 0", n)
 	before := fromSystem()
 	h.release()
-	if after := fromSystem(); before-after < heapGrowth/2 {
-		t.Errorf("rest gave back %d bytes of %d, want at least %d", before-after, before, heapGrowth/2)
-	}
+	after := fromSystem()
+	assert.True(t, before-after >= heapGrowth/2, "rest gave back %d bytes of %d, want at least %d", before-after, before, heapGrowth/2)
 	h.timer.Stop()
 	h.collected() // by rest itself
-	if h.timer.Stop() {
-		t.Error("rest follows upon rest: Stop = true, want false")
-	}
+	assert.False(t, h.timer.Stop(), "rest follows upon rest: Stop = true, want false")
 	h.mu.Lock()
 	h.released = h.released.Add(-heapQuietTime)
 	h.mu.Unlock()
 	h.collected()
-	if !h.timer.Stop() {
-		t.Error("no timer gives back what the next busy time takes: Stop = false, want true")
-	}
+	assert.True(t, h.timer.Stop(), "no timer gives back what the next busy time takes: Stop = false, want true")
 }
 
 // TestHeap_LargeHeapsDouble: a large live heap is not multiplied, and a small one grows by heapGrowth again after it.
 func TestHeap_LargeHeapsDouble(t *testing.T) {
 	for live, want := range map[uint64]int{0: 450, 4 << 20: 450, 9 << 20: 200, 18 << 20: 100, 1 << 30: 100} {
-		if got := percentFor(live); got != want {
-			t.Errorf("percentage for %d live bytes: got %d, want %d", live, got, want)
-		}
+		assert.Equal(t, fmt.Sprintf("percentage for %d live bytes", live), percentFor(live), want)
 	}
 	t.Setenv("GOGC", "")
 	h := newHeap()

@@ -47,9 +47,7 @@ func TestJobTurns_BusyVersion(t *testing.T) {
 			in++
 		}
 	}
-	if in < 4 || in > 5 {
-		t.Errorf("got %d of 10 jobs for the version that was busy, want its 4 and at most 1 more", in)
-	}
+	assert.True(t, in >= 4 && in <= 5, "got %d of 10 jobs for the version that was busy, want its 4 and at most 1 more", in)
 }
 
 // TestJobTurns_Blocking: where no job can begin, it names the versions whose slots could change that.
@@ -60,7 +58,6 @@ func TestJobTurns_Blocking(t *testing.T) {
 		t.Errorf("got %d, blocked by %v; want -1, by the version whose turn it is and the largest", next, blocking)
 	}
 	turns.eligible = []bool{false, false}
-	if next, blocking := turns.next(); next != -1 || blocking != nil {
-		t.Errorf("no version runs jobs: got %d, %v; want -1 and none", next, blocking)
-	}
+	next, blocking := turns.next()
+	assert.True(t, next == -1 && blocking == nil, "no version runs jobs: got %d, %v; want -1 and none", next, blocking)
 }

@@ -1,6 +1,10 @@
 package server
 
-import "testing"
+import (
+	"testing"
+
+	"pinion/tests/assert"
+)
 
 // TestListener_Reachable: clients cannot use the address of a socket that is bound to all addresses.
 func TestListener_Reachable(t *testing.T) {
@@ -14,8 +18,7 @@ func TestListener_Reachable(t *testing.T) {
 		{"http://gpu:5000", "http://gpu:5000", false},
 		{"unix:/s", "unix:/s", false},
 	} {
-		if got, everywhere := reachable(c.bound); got != c.want || everywhere != c.all {
-			t.Errorf("%s: %s, %v, want %q and %t", c.bound, got, everywhere, c.want, c.all)
-		}
+		got, everywhere := reachable(c.bound)
+		assert.True(t, got == c.want && everywhere == c.all, "%s: %s, %v, want %q and %t", c.bound, got, everywhere, c.want, c.all)
 	}
 }

@@ -103,9 +103,8 @@ func (s *site) until(path string, want int) {
 func (s *site) want(method, path, body string, code int, text string) {
 	s.t.Helper()
 	got, answer := s.ask(method, path, body)
-	if got != code || !strings.Contains(answer, text) {
-		s.t.Errorf("%s %s: got %d %s, want %d with %q", method, path, got, answer, code, text)
-	}
+	assert.True(s.t, got == code && strings.Contains(answer, text),
+		"%s %s: got %d %s, want %d with %q", method, path, got, answer, code, text)
 }
 
 const prediction = `{"input":{"s":"x"}}`

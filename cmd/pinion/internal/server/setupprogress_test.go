@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"pinion/runtime/logtext"
+	"pinion/tests/assert"
 )
 
 func TestSetupProgress_HasTimeAndLastLine(t *testing.T) {
@@ -26,9 +28,7 @@ func TestSetupProgress_HasTimeAndLastLine(t *testing.T) {
 		{strings.Repeat("é", 4096) + "z", time.Second, "setting up for 1s: " + strings.Repeat("é", 4096/2-1) + "z"},
 	} {
 		got := setupProgress(c.after, logtext.LastLine(c.logs))
-		if got != c.want {
-			t.Errorf("%.40q after %v: got %.80q, want %.80q", c.logs, c.after, got, c.want)
-		}
+		assert.Equal(t, fmt.Sprintf("%.40q after %v", c.logs, c.after), got, c.want)
 	}
 }
 

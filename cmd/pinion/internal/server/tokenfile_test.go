@@ -16,9 +16,8 @@ import (
 // TestTokenfile_ParseTokens: comments and blanks count for nothing, and no error shows what may be a secret.
 func TestTokenfile_ParseTokens(t *testing.T) {
 	got, err := parseTokens("# of the first client\n\nabc-._~+/=09  \r\n\t#x\nsecond")
-	if want := []string{"abc-._~+/=09", "second"}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("got %q, %v; want %q", got, err, want)
-	}
+	want := []string{"abc-._~+/=09", "second"}
+	assert.True(t, err == nil && slices.Equal(got, want), "got %q, %v; want %q", got, err, want)
 	for text, want := range map[string]string{
 		"": "no token", "# nothing\n\n": "no token", "good\nse cret": "line 2", "sécret": "line 1", "secret\x00": "line 1",
 		"Bearer secret": "line 1",
@@ -46,9 +45,8 @@ func TestTokenfile_Reload(t *testing.T) {
 	f, err := openTokenFile(path, log)
 	assert.NoError(t, err)
 	for _, want := range []string{"open to other users", "short enough to be guessed", "tokens=1"} {
-		if !strings.Contains(said.String(), want) || strings.Contains(said.String(), "=short") {
-			t.Errorf("got the log %s, want %q and no token", said.String(), want)
-		}
+		assert.True(t, strings.Contains(said.String(), want) && !strings.Contains(said.String(), "=short"),
+			"got the log %s, want %q and no token", said.String(), want)
 	}
 	for _, unusable := range []string{"", "two words"} {
 		said.Reset()

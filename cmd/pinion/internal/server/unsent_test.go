@@ -38,15 +38,12 @@ func TestListen_BoundsWhatIsUnsent(t *testing.T) {
 	if err != nil {
 		t.Skipf("the kernel does not say what is unsent: %v", err)
 	}
-	if unsent > 4*maxUnsent {
-		t.Errorf("the kernel holds %d bytes that are not sent, want about %d at most", unsent, maxUnsent)
-	}
+	assert.True(t, unsent <= 4*maxUnsent, "the kernel holds %d bytes that are not sent, want about %d at most", unsent, maxUnsent)
 	_ = server.SetWriteDeadline(time.Time{})
 	go func() {
 		_, _ = server.Write(make([]byte, size-written))
 		server.Close()
 	}()
-	if got, err := io.Copy(io.Discard, client); err != nil || got != size {
-		t.Errorf("got %d bytes and %v, want %d", got, err, size)
-	}
+	got, err := io.Copy(io.Discard, client)
+	assert.True(t, err == nil && got == size, "got %d bytes and %v, want %d", got, err, size)
 }

@@ -15,13 +15,11 @@ func TestVersions_TurnsSpreadShares(t *testing.T) {
 	got := map[*target]int{}
 	for i, version := range order {
 		got[version]++
-		if version == b && order[(i+1)%len(order)] == b {
-			t.Errorf("turns %d and %d: got the version with 30 %% twice, want them spread", i, i+1)
-		}
+		assert.False(t, version == b && order[(i+1)%len(order)] == b,
+			"turns %d and %d: got the version with 30 %% twice, want them spread", i, i+1)
 	}
-	if len(order) != 100 || got[a] != 70 || got[b] != 30 {
-		t.Errorf("got %d turns, %d and %d of them, want 100, 70 and 30", len(order), got[a], got[b])
-	}
+	assert.True(t, len(order) == 100 && got[a] == 70 && got[b] == 30,
+		"got %d turns, %d and %d of them, want 100, 70 and 30", len(order), got[a], got[b])
 }
 
 // versionedSite returns a server of two versions of the model m, which are ready.
@@ -53,20 +51,16 @@ func (s *site) answeredBy(path string, n int) map[string]int {
 // that.
 func TestVersions_RequestsByShareAndName(t *testing.T) {
 	s, v := versionedSite(t)
-	if got := s.answeredBy("/models/m/predictions", 4); got["1"] != 4 {
-		t.Errorf("before the shift: got %v, want all by version 1", got)
-	}
-	if got := s.answeredBy("/models/m@2/predictions", 2); got["2"] != 2 {
-		t.Errorf("by its name: got %v, want all by version 2", got)
-	}
+	got := s.answeredBy("/models/m/predictions", 4)
+	assert.True(t, got["1"] == 4, "before the shift: got %v, want all by version 1", got)
+	got = s.answeredBy("/models/m@2/predictions", 2)
+	assert.True(t, got["2"] == 2, "by its name: got %v, want all by version 2", got)
 	assert.NoError(t, v.shift(map[string]int{"m@1": 25, "m@2": 75}))
-	if got := s.answeredBy("/models/m/predictions", 20); got["1"] != 5 || got["2"] != 15 {
-		t.Errorf("after the shift: got %v, want 5 by version 1 and 15 by version 2", got)
-	}
+	got = s.answeredBy("/models/m/predictions", 20)
+	assert.True(t, got["1"] == 5 && got["2"] == 15, "after the shift: got %v, want 5 by version 1 and 15 by version 2", got)
 	for _, shares := range []map[string]int{{"m@1": 25}, {"m@1": 50, "m": 50}, {"m@3": 100}} {
-		if err := v.shift(shares); err == nil {
-			t.Errorf("traffic %v: got no error, want one", shares)
-		}
+		err := v.shift(shares)
+		assert.True(t, err != nil, "traffic %v: got no error, want one", shares)
 	}
 	s.want("GET", "/models/m/health-check", "", 200, `"m@2":"READY"`)
 	s.want("GET", "/models/m/traffic", "", 200, `"m@2":75`)
@@ -76,9 +70,8 @@ func TestVersions_RequestsByShareAndName(t *testing.T) {
 func TestVersions_MirrorGetsCopies(t *testing.T) {
 	s, v := versionedSite(t)
 	v.regroup(s.all(), nil, []string{"m@2"})
-	if got := s.answeredBy("/models/m/predictions", 3); got["1"] != 3 {
-		t.Errorf("got %v, want all by version 1", got)
-	}
+	got := s.answeredBy("/models/m/predictions", 3)
+	assert.True(t, got["1"] == 3, "got %v, want all by version 1", got)
 	mirror := v.route.Load().mirror
 	assert.Eventually(t, "the copies have ended", func() bool { return mirror.mirrored.stats().Same == 3 })
 	if got := s.answeredBy("/models/m@1/predictions", 1); got["1"] != 1 || mirror.mirrored.stats().Same != 3 {
