@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"pinion/tests/assert"
 )
 
 func ago(seconds int) time.Time { return time.Unix(1000-int64(seconds), 0) }
@@ -32,13 +34,11 @@ func TestEviction_ChooseEvicted(t *testing.T) {
 		{need: 11, bound: 10, refused: true},
 	} {
 		got, err := chooseEvicted("x", c.need, c.bound, holders)
-		if !slices.Equal(got, c.want) || (err != nil) != c.refused {
-			t.Errorf("%d of %d: %q, %v; want %q", c.need, c.bound, got, err, c.want)
-		}
+		assert.True(t, slices.Equal(got, c.want) && (err != nil) == c.refused,
+			"%d of %d: %q, %v; want %q", c.need, c.bound, got, err, c.want)
 	}
-	if got, err := chooseEvicted("busy", 5, 10, holders); err != nil || len(got) != 0 {
-		t.Errorf("what a model has itself counts against it: %q, %v, want none", got, err)
-	}
+	got, err := chooseEvicted("busy", 5, 10, holders)
+	assert.True(t, err == nil && len(got) == 0, "what a model has itself counts against it: %q, %v, want none", got, err)
 }
 
 func TestEviction_NoRoomError(t *testing.T) {

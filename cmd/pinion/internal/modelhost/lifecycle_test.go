@@ -20,17 +20,15 @@ func TestModel_LoadedAtTheStart(t *testing.T) {
 	m := r.add("a", "good", nil)
 	m.Begin()
 	if !m.Lifecycle.FirstLoadPending() {
-		if state, _ := m.Lifecycle.State(); state != Ready {
-			t.Errorf("got %s and no first load pending, want one", state)
-		}
+		state, _ := m.Lifecycle.State()
+		assert.True(t, state == Ready, "got %s and no first load pending, want one", state)
 	}
 	r.until(m, Ready)
 	assert.False(t, m.Lifecycle.FirstLoadPending(),
 		"got a first load pending of a model that is ready: FirstLoadPending = true, want false")
 	assert.Equal(t, "r.ask(m, input)", r.ask(m, input), predict.Succeeded)
-	if len(m.Workers()) != 1 || m.Workers()[0].Status().PID == 0 {
-		t.Errorf("got the workers %v, want one with a process", m.Workers())
-	}
+	assert.True(t, len(m.Workers()) == 1 && m.Workers()[0].Status().PID != 0,
+		"got the workers %v, want one with a process", m.Workers())
 }
 
 func TestModel_RequestLoads(t *testing.T) {
@@ -61,9 +59,8 @@ func TestModel_ManualOneIsLoadedByAClient(t *testing.T) {
 	m := r.add("a/b", "good", manual)
 	m.Begin()
 	const want = "Model a/b is not loaded: POST /models/a%2Fb/load loads it"
-	if _, err := r.begin(m, input); refused(err) != want {
-		t.Errorf("got %v, want %q", err, want)
-	}
+	_, err := r.begin(m, input)
+	assert.True(t, refused(err) == want, "got %v, want %q", err, want)
 	assert.NoError(t, m.Lifecycle.Load(t.Context(), true))
 	assert.Equal(t, "r.ask(m, input)", r.ask(m, input), predict.Succeeded)
 }
@@ -91,19 +88,14 @@ func TestModel_SetupFails(t *testing.T) {
 		t.Fatalf("got %v, want that it could not be loaded", err)
 	}
 	state, reason := m.Lifecycle.State()
-	if state != Failed || reason == "" || m.Failure().What != reason {
-		t.Errorf("got %s, %q and the failure %q; want %s and one reason", state, reason, m.Failure().What, Failed)
-	}
-	if err := m.Lifecycle.Load(t.Context(), false); err == nil {
-		t.Error("got no error of a load that is not tried again, want one")
-	}
+	assert.True(t, state == Failed && reason != "" && m.Failure().What == reason,
+		"got %s, %q and the failure %q; want %s and one reason", state, reason, m.Failure().What, Failed)
+	err = m.Lifecycle.Load(t.Context(), false)
+	assert.True(t, err != nil, "got no error of a load that is not tried again, want one")
 	before := m.Workers()[0]
-	if err := m.Lifecycle.Load(t.Context(), true); err == nil {
-		t.Error("got no error of a second try, want one")
-	}
-	if m.Workers()[0] == before {
-		t.Error("got the workers of the first try, want others")
-	}
+	err = m.Lifecycle.Load(t.Context(), true)
+	assert.True(t, err != nil, "got no error of a second try, want one")
+	assert.True(t, m.Workers()[0] != before, "got the workers of the first try, want others")
 }
 
 func TestModel_RequestGivesUpWaitingForALoad(t *testing.T) {
@@ -113,9 +105,8 @@ func TestModel_RequestGivesUpWaitingForALoad(t *testing.T) {
 	err := m.Lifecycle.Enter(time.Now().Add(50*time.Millisecond), nil)
 	assert.Equal(t, fmt.Sprintf("%v", err), refused(err), "Model a is still being loaded")
 	r.until(m, Loading) // it goes on
-	if err := m.Lifecycle.Unload(t.Context(), false); err != nil {
-		t.Errorf("unload while it is loading: %v", err)
-	}
+	err = m.Lifecycle.Unload(t.Context(), false)
+	assert.True(t, err == nil, "unload while it is loading: %v", err)
 }
 
 func TestModel_IdleOneIsUnloaded(t *testing.T) {
@@ -208,7 +199,6 @@ func TestHost_OneModelAtATime(t *testing.T) {
 	defer cancel()
 	assert.ErrorIs(t, "m.Lifecycle.Load(ctx, true)", m.Lifecycle.Load(ctx, true), context.DeadlineExceeded)
 	<-r.evicting
-	if err := m.Lifecycle.Load(t.Context(), true); err != nil {
-		t.Errorf("once there is room: %v", err)
-	}
+	err := m.Lifecycle.Load(t.Context(), true)
+	assert.True(t, err == nil, "once there is room: %v", err)
 }

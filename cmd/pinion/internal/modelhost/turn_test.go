@@ -33,9 +33,8 @@ func TestTurn_ChooseBusy(t *testing.T) {
 		{need: 4, callers: []string{"old", "new"}},
 	} {
 		got, ok := chooseBusy(full, c.need, c.callers)
-		if !slices.Equal(got, c.want) || ok != c.ok {
-			t.Errorf("%d, called by %q: got %q, %v; want %q, %v", c.need, c.callers, got, ok, c.want, c.ok)
-		}
+		assert.True(t, slices.Equal(got, c.want) && ok == c.ok,
+			"%d, called by %q: got %q, %v; want %q, %v", c.need, c.callers, got, ok, c.want, c.ok)
 	}
 }
 
@@ -60,13 +59,11 @@ func TestTurn_WaitInVain(t *testing.T) {
 	if err := <-refused; !errors.As(err, &full) || len(full.Holders) != 1 || full.Holders[0].Name != "b" {
 		t.Errorf("got %v, want that b has the memory", err)
 	}
-	if err := b.Lifecycle.Enter(time.Time{}, nil); err != nil {
-		t.Errorf("a request afterwards: got %v, want that it enters", err)
-	}
+	err = b.Lifecycle.Enter(time.Time{}, nil)
+	assert.True(t, err == nil, "a request afterwards: got %v, want that it enters", err)
 	b.Lifecycle.Leave()
-	if err := a.Lifecycle.LoadByRequest(t.Context(), []string{"b"}); !errors.As(err, &full) {
-		t.Errorf("called by b: got %v, want that b has the memory", err)
-	}
+	err = a.Lifecycle.LoadByRequest(t.Context(), []string{"b"})
+	assert.True(t, errors.As(err, &full), "called by b: got %v, want that b has the memory", err)
 	p.Cancel()
 	<-p.Done()
 }
@@ -106,9 +103,8 @@ func TestTurn_FewClients(t *testing.T) {
 	close(stop)
 	running.Wait()
 	swaps := loads(models[0]) + loads(models[1])
-	if got := answers.Load(); got < int64(10*swaps) {
-		t.Errorf("got %d answers with %d loads, want 10 for each at least", got, swaps)
-	}
+	got := answers.Load()
+	assert.True(t, got >= int64(10*swaps), "got %d answers with %d loads, want 10 for each at least", got, swaps)
 }
 
 func loads(m *Model) int {

@@ -33,9 +33,8 @@ func watching(t *testing.T, files ...string) *watched {
 		if err := w.Close(); err != nil {
 			t.Error(err)
 		}
-		if list, open := <-w.Changes(); open {
-			t.Errorf("reported after the end: %q: open = true, want false", list)
-		}
+		list, open := <-w.Changes()
+		assert.False(t, open, "reported after the end: %q: open = true, want false", list)
 	})
 	return w
 }
@@ -65,9 +64,8 @@ func (w *watched) want(names ...string) {
 		}
 	}
 	slices.Sort(got)
-	if got = slices.Compact(got); !slices.Equal(got, names) {
-		w.t.Errorf("reported were %q, want %q", got, names)
-	}
+	got = slices.Compact(got)
+	assert.True(w.t, slices.Equal(got, names), "reported were %q, want %q", got, names)
 }
 
 // wantOnly holds that nothing was reported but what comes of a last change.
@@ -171,9 +169,8 @@ func TestWatcher_ChangesGatherUntilTheyAreRead(t *testing.T) {
 }
 
 func TestWatcher_FolderThatIsNotThere(t *testing.T) {
-	if _, err := newWatcher(filepath.Join(t.TempDir(), "gone"), nil); err == nil || !strings.Contains(err.Error(), "gone") {
-		t.Errorf(`the error is %v, want an error and err with "gone"`, err)
-	}
+	_, err := newWatcher(filepath.Join(t.TempDir(), "gone"), nil)
+	assert.True(t, err != nil && strings.Contains(err.Error(), "gone"), `the error is %v, want an error and err with "gone"`, err)
 }
 
 // TestWatcher_TakesRegularFilesAlone: a named pipe would be waited for, and a device read without end.
