@@ -1,6 +1,10 @@
 package version
 
-import "testing"
+import (
+	"testing"
+
+	"pinion/tests/assert"
+)
 
 // TestDocsPage_IsAtTheSite where that is known, and else in the repository.
 func TestDocsPage_IsAtTheSite(t *testing.T) {
@@ -10,8 +14,7 @@ func TestDocsPage_IsAtTheSite(t *testing.T) {
 		"https://docs.example/latest":  "https://docs.example/latest/how-to/workers/",
 		"https://docs.example/latest/": "https://docs.example/latest/how-to/workers/",
 	} {
-		if Docs = site; DocsPage("how-to/workers") != want {
-			t.Errorf("site %q: got %s, want %s", site, DocsPage("how-to/workers"), want)
-		}
+		Docs = site
+		assert.True(t, DocsPage("how-to/workers") == want, "site %q: got %s, want %s", site, DocsPage("how-to/workers"), want)
 	}
 }

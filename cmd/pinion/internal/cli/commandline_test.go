@@ -32,9 +32,8 @@ func TestPageAbout_IsThere(t *testing.T) {
 				headings = append(headings, strings.ReplaceAll(name, " ", "-"))
 			}
 		}
-		if heading != "" && !strings.Contains("\n"+strings.Join(headings, "\n")+"\n", "\n"+heading+"\n") {
-			t.Errorf("%T: got heading %q of %s, want one of %q", err, heading, page, headings)
-		}
+		assert.False(t, heading != "" && !strings.Contains("\n"+strings.Join(headings, "\n")+"\n", "\n"+heading+"\n"),
+			"%T: got heading %q of %s, want one of %q", err, heading, page, headings)
 	}
 	assert.Equal(t, "another error: page", pageAbout(errors.New("another")), "")
 }

@@ -38,9 +38,7 @@ func TestDoctorReport_Settings(t *testing.T) {
 			for _, d := range report.Differences {
 				text += d.String() + "\n"
 			}
-			if (text == "") != (c.want == "") || !strings.HasPrefix(text, c.want) {
-				t.Errorf("it says %q, want %q", text, c.want)
-			}
+			assert.True(t, (text == "") == (c.want == "") && strings.HasPrefix(text, c.want), "it says %q, want %q", text, c.want)
 		})
 	}
 }

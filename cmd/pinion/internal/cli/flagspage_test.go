@@ -108,9 +108,8 @@ bytes, or have a unit, as ` + "`512MiB`" + `.
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, texts[name][0], texts[name][1])
 	}
 	for _, name := range variablesOfServe(t) {
-		if !named[name] && texts[name][1] == "" {
-			t.Errorf("pinion serve reads %s, want it in the usage text of a flag or in variablesWithoutFlag", name)
-		}
+		assert.False(t, !named[name] && texts[name][1] == "",
+			"pinion serve reads %s, want it in the usage text of a flag or in variablesWithoutFlag", name)
 	}
 	return b.String()
 }

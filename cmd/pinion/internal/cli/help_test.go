@@ -31,19 +31,14 @@ func TestHelp_EachFlagOfServeIsInOneGroup(t *testing.T) {
 		assert.Equal(t, "--"+f.Name+" groups", found[f.Name], map[bool]int{false: 1}[f.Hidden])
 		delete(found, f.Name)
 	})
-	if len(found) > 0 {
-		t.Errorf("groups have flags that pinion serve does not have: %v, want none", found)
-	}
+	assert.True(t, len(found) == 0, "groups have flags that pinion serve does not have: %v, want none", found)
 	for _, name := range commonFlags() {
-		if serve.LocalFlags().Lookup(name) == nil {
-			t.Errorf("pinion serve has no common flag --%s, want non-nil", name)
-		}
+		assert.True(t, serve.LocalFlags().Lookup(name) != nil, "pinion serve has no common flag --%s, want non-nil", name)
 	}
 	found = count(commandGroups())
 	for _, c := range newRoot().Commands() {
-		if want := map[bool]int{false: 1}[c.Hidden]; found[c.Name()] != want {
-			t.Errorf("the command %s is in %d groups, want %d", c.Name(), found[c.Name()], want)
-		}
+		want := map[bool]int{false: 1}[c.Hidden]
+		assert.True(t, found[c.Name()] == want, "the command %s is in %d groups, want %d", c.Name(), found[c.Name()], want)
 	}
 }
 

@@ -168,20 +168,15 @@ func TestJobs_PastDeadline(t *testing.T) {
 		_, err := r.q.Accept(t.Context(), store.Job{
 			ID: id, Kind: store.Prediction, Class: store.Normal, Attempts: 3, Body: []byte(`{}`), Deadline: deadline,
 		}, []byte(`{}`), false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 	}
 	const want = "waiting, past its deadline"
 	list := r.good("list")
-	if got := strings.Count(list, want); got != 1 {
-		t.Errorf("got %q %d times, want 1:\n%s", want, got, list)
-	}
+	got := strings.Count(list, want)
+	assert.True(t, got == 1, "got %q %d times, want 1:\n%s", want, got, list)
 	show := r.good("show", "late")
 	for _, part := range []string{want, past.UTC().Format("2006-01-02T15:04")} {
-		if !strings.Contains(show, part) {
-			t.Errorf("got no %q, want it:\n%s", part, show)
-		}
+		assert.True(t, strings.Contains(show, part), "got no %q, want it:\n%s", part, show)
 	}
 }
 
@@ -312,14 +307,10 @@ func TestJobs_ListOfAllModels(t *testing.T) {
 				err)
 		}
 		got.OldestWaiting = ""
-		if got != want {
-			t.Errorf("got %+v, want %+v", got, want)
-		}
+		assert.Equal(t, "the queue", got, want)
 	}
-	if out, err = r.run("list", "--nats", r.url); err != nil || !strings.Contains(out, "\n"+odd+" ") {
-		t.Errorf("got the table %s, %v, want a line for %s", out, err, odd)
-	}
-	if out, err = r.run("list", "--nats", r.url, "--model", odd); err != nil || !strings.Contains(out, "jobs: 3 of") {
-		t.Errorf("got the jobs %s, %v, want 3", out, err)
-	}
+	out, err = r.run("list", "--nats", r.url)
+	assert.True(t, err == nil && strings.Contains(out, "\n"+odd+" "), "got the table %s, %v, want a line for %s", out, err, odd)
+	out, err = r.run("list", "--nats", r.url, "--model", odd)
+	assert.True(t, err == nil && strings.Contains(out, "jobs: 3 of"), "got the jobs %s, %v, want 3", out, err)
 }

@@ -50,14 +50,12 @@ func TestJobsEnded_NewestFirst(t *testing.T) {
 		strings.Contains(table, "second line") {
 		t.Errorf("got %q, want two lines of what failed, without the second line of the error\n%s", lines, table)
 	}
-	if out := r.good("list", "--ended", "--limit", "3"); strings.Count(out, "\nok") != 3 {
-		t.Errorf("with --limit 3: got, want 3\n%s", out)
-	}
+	out := r.good("list", "--ended", "--limit", "3")
+	assert.True(t, strings.Count(out, "\nok") == 3, "with --limit 3: got, want 3\n%s", out)
 	for _, wrong := range [][]string{
 		{"--ended", "--status", "dead"}, {"--ended", "--class", "hi"}, {"--failed"}, {"--ended", "--limit", "-1"},
 	} {
-		if out, err := r.of(append([]string{"list"}, wrong...)...); err == nil {
-			t.Errorf("list %q: got %s, want a refusal", wrong, out)
-		}
+		out, err := r.of(append([]string{"list"}, wrong...)...)
+		assert.True(t, err != nil, "list %q: got %s, want a refusal", wrong, out)
 	}
 }

@@ -42,9 +42,8 @@ func TestProtocols_AreDocumented(t *testing.T) {
 		for _, p := range list {
 			for _, r := range p.Routes {
 				_, ok := shown.Paths[r.Path][strings.ToLower(r.Method)]
-				if want := r.For == nil || r.For(document); ok != want {
-					t.Errorf("a model for %s: the document has %s %s: %t, want %t", e, r.Method, r.Path, ok, want)
-				}
+				want := r.For == nil || r.For(document)
+				assert.True(t, ok == want, "a model for %s: the document has %s %s: %t, want %t", e, r.Method, r.Path, ok, want)
 				if as := r.Document; as != "" {
 					delete(known.Paths, as)
 				} else if ok {
@@ -52,9 +51,7 @@ func TestProtocols_AreDocumented(t *testing.T) {
 				}
 			}
 		}
-		if shown.Paths[e.Path()] == nil {
-			t.Errorf("a model for %s: the document lacks %s, want non-nil", e, e.Path())
-		}
+		assert.True(t, shown.Paths[e.Path()] != nil, "a model for %s: the document lacks %s, want non-nil", e, e.Path())
 	}
 	for path := range known.Paths {
 		t.Errorf("protocols.json has %s, want only routes of the server", path)

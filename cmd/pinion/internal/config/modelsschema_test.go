@@ -28,9 +28,7 @@ func TestModelsSchema_HasEachKey(t *testing.T) {
 		assert.EqualSlices(t, "the keys "+c.what, c.got, c.want)
 	}
 	for key, value := range of(entry) {
-		if value.(map[string]any)["description"] == "" {
-			t.Errorf("%s has no description, want one", key)
-		}
+		assert.True(t, value.(map[string]any)["description"] != "", "%s has no description, want one", key)
 	}
 }
 
@@ -69,12 +67,10 @@ func TestModelsSchema_AgreesWithReader(t *testing.T) {
 		{"models: {a@1: {path: a}, a@2: {path: b}}\ntraffic: {a@1: 190, a@2: 10}", false},
 		{"models: {a@1: {path: a}, a@2: {path: b}}\nmirror: {a@2: 1}", false},
 	} {
-		if _, err := readFile(modelFolders(t, c.text), givenFlags(t)); (err == nil) != c.valid {
-			t.Errorf("read %s: got %v, want valid: %v", c.text, err, c.valid)
-		}
-		if err := schema.Validate(jsonOf(t, c.text)); (err == nil) != c.valid {
-			t.Errorf("the schema of %s: got %v, want valid: %v", c.text, err, c.valid)
-		}
+		_, err := readFile(modelFolders(t, c.text), givenFlags(t))
+		assert.True(t, (err == nil) == c.valid, "read %s: got %v, want valid: %v", c.text, err, c.valid)
+		err = schema.Validate(jsonOf(t, c.text))
+		assert.True(t, (err == nil) == c.valid, "the schema of %s: got %v, want valid: %v", c.text, err, c.valid)
 	}
 }
 

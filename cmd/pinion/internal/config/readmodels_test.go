@@ -159,9 +159,8 @@ func TestReadmodels_ModelsFileMistakes(t *testing.T) {
 	} {
 		path := modelFolders(t, c.file)
 		_, err := readFile(path, givenFlags(t))
-		if err == nil || !strings.HasPrefix(err.Error(), path+c.want) || !strings.Contains(err.Error(), c.fix) {
-			t.Errorf("%s: %v\nwant %s…%s", name, err, c.want, c.fix)
-		}
+		assert.True(t, err != nil && strings.HasPrefix(err.Error(), path+c.want) && strings.Contains(err.Error(), c.fix),
+			"%s: %v\nwant %s…%s", name, err, c.want, c.fix)
 	}
 }
 
@@ -180,10 +179,8 @@ func TestReadmodels_FlagsWithoutEffectAreNamed(t *testing.T) {
 	idle := Named{Settings: &Model{Loading: Loading{When: OnDemand}}}
 	active := Named{Settings: &Model{Loading: Loading{When: AtStartup}, ResultTTL: time.Minute}}
 	want := []string{"--fail-fast has no effect without --load startup", "--replay-puts has no effect with --result-ttl 0"}
-	if got := idleFlags(given, (&Models{List: []Named{idle, idle}}).idleRules()...); !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if got := idleFlags(given, (&Models{List: []Named{idle, active}}).idleRules()...); got != nil {
-		t.Errorf("got %q beside a model that they are for, want none", got)
-	}
+	got := idleFlags(given, (&Models{List: []Named{idle, idle}}).idleRules()...)
+	assert.True(t, slices.Equal(got, want), "got %q, want %q", got, want)
+	got = idleFlags(given, (&Models{List: []Named{idle, active}}).idleRules()...)
+	assert.True(t, got == nil, "got %q beside a model that they are for, want none", got)
 }

@@ -35,9 +35,7 @@ func TestServe_OddValuesAreIgnored(t *testing.T) {
 					}
 					return ""
 				})
-				if err != nil {
-					t.Errorf("%s=%q: %v", name, env, err)
-				}
+				assert.True(t, err == nil, "%s=%q: %v", name, env, err)
 			}
 			if warnings := append(with.Server.Warnings, with.Model.Warnings...); len(warnings) != 1 ||
 				!strings.HasPrefix(warnings[0], name+" is ignored: ") {
@@ -92,9 +90,7 @@ func TestServe_PortPrecedence(t *testing.T) {
 			}
 			return env[name]
 		})
-		if err != nil || s.Port != c.want {
-			t.Errorf("%v without %v: port %d, %v; want %d", c.args, c.without, s.Port, err, c.want)
-		}
+		assert.True(t, err == nil && s.Port == c.want, "%v without %v: port %d, %v; want %d", c.args, c.without, s.Port, err, c.want)
 	}
 }
 
@@ -107,9 +103,8 @@ func TestVariables_LinksToServicesAreIgnored(t *testing.T) {
 			"PINION_METRICS_PORT": "udp://10.0.0.1:80",
 		}[name]
 	})
-	if err != nil || s.Port != 5000 || s.Protocols.GRPCPort != -1 || s.Exposure.MetricsPort != -1 {
-		t.Errorf("got ports %d, %d, %d, %v, want the defaults", s.Port, s.Protocols.GRPCPort, s.Exposure.MetricsPort, err)
-	}
+	assert.True(t, err == nil && s.Port == 5000 && s.Protocols.GRPCPort == -1 && s.Exposure.MetricsPort == -1,
+		"got ports %d, %d, %d, %v, want the defaults", s.Port, s.Protocols.GRPCPort, s.Exposure.MetricsPort, err)
 }
 
 // TestServe_FlagsWithoutEffectAreNamed: each has a warning for the log.
@@ -145,9 +140,7 @@ func TestServe_FlagsWithoutEffectAreNamed(t *testing.T) {
 		s, f := parsed(t, c.args)
 		err := s.FromEnvironment(f, func(string) string { return "" })
 		got := slices.Concat(s.Server.Warnings, s.Model.Warnings)
-		if err != nil || !slices.Equal(got, c.want) {
-			t.Errorf("%v: got %q, %v, want %q", c.args, got, err, c.want)
-		}
+		assert.True(t, err == nil && slices.Equal(got, c.want), "%v: got %q, %v, want %q", c.args, got, err, c.want)
 	}
 }
 
@@ -166,9 +159,8 @@ func TestExposure_ValuesThatNothingCouldMatchAreErrors(t *testing.T) {
 		{metricsHost: "x:1", MetricsPort: 1, ShutdownFrom: "local"},
 		{CORSOrigins: []string{"a.example"}, ShutdownFrom: "local"},
 	} {
-		if err := s.check(); err == nil {
-			t.Errorf("%+v is taken: got no error, want an error", s)
-		}
+		err := s.check()
+		assert.True(t, err != nil, "%+v is taken: got no error, want an error", s)
 	}
 }
 
@@ -183,9 +175,8 @@ func TestGateway_PlatformVariablesAreIgnored(t *testing.T) {
 			"PINION_NATS": "nats://h", "PINION_MODEL": "m",
 		}[name]
 	})
-	if err != nil || s.Port != 5000 || len(s.Warnings) != 3 {
-		t.Errorf("got port %d, warnings %q, %v, want 5000 and 3 warnings", s.Port, s.Warnings, err)
-	}
+	assert.True(t, err == nil && s.Port == 5000 && len(s.Warnings) == 3,
+		"got port %d, warnings %q, %v, want 5000 and 3 warnings", s.Port, s.Warnings, err)
 }
 
 // TestServe_BadPlatformValues end the server: a platform would wait in vain at the port or path that it asked for.
@@ -196,9 +187,8 @@ func TestServe_BadPlatformValues(t *testing.T) {
 	} {
 		s, f := parsed(t, nil)
 		err := s.FromEnvironment(f, func(n string) string { return map[string]string{name: value}[n] })
-		if err == nil || !strings.HasPrefix(err.Error(), name+": ") {
-			t.Errorf("%s=%s: %v, want an error and err starting with %q", name, value, err, name+": ")
-		}
+		assert.True(t, err != nil && strings.HasPrefix(err.Error(), name+": "),
+			"%s=%s: %v, want an error and err starting with %q", name, value, err, name+": ")
 	}
 }
 
@@ -211,8 +201,7 @@ func TestServe_WorkerCount(t *testing.T) {
 	}
 	for _, text := range []string{"0", "-1", "many", ""} {
 		var c workerCount
-		if err := c.Set(text); err == nil {
-			t.Errorf("%q is taken: got no error, want an error", text)
-		}
+		err := c.Set(text)
+		assert.True(t, err != nil, "%q is taken: got no error, want an error", text)
 	}
 }

@@ -57,13 +57,9 @@ func TestBuilder_Find(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			programs(t, c.scripts)
 			b, err := FindBuilder(c.ask)
-			if (b != nil) != (c.want != "") || b != nil && b.Name != c.want {
-				t.Errorf("found %v, %v; want %q", b, err, c.want)
-			}
+			assert.True(t, (b != nil) == (c.want != "") && (b == nil || b.Name == c.want), "found %v, %v; want %q", b, err, c.want)
 			for _, text := range c.says {
-				if err == nil || !strings.Contains(err.Error(), text) {
-					t.Errorf("it says %v, want %s", err, text)
-				}
+				assert.True(t, err != nil && strings.Contains(err.Error(), text), "it says %v, want %s", err, text)
 			}
 		})
 	}

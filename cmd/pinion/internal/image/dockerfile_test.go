@@ -61,10 +61,8 @@ func TestDockerfile_Golden(t *testing.T) {
 				return
 			}
 			for _, name := range []string{wantedDockerfile, wantedIgnore, wantedProblems, wantedNotes} {
-				if got[name] != wanted[name] {
-					t.Errorf("%s is\n%s\nwant\n%s\n(go test ./cmd/pinion/internal/image -update writes it anew)", name, got[name],
-						wanted[name])
-				}
+				assert.True(t, got[name] == wanted[name],
+					"%s is\n%s\nwant\n%s\n(go test ./cmd/pinion/internal/image -update writes it anew)", name, got[name], wanted[name])
 			}
 		})
 	}
@@ -124,10 +122,8 @@ func TestDockerfile_LongLabels(t *testing.T) {
 		}
 		joined := strings.Trim(strings.ReplaceAll(quoted, "\\\n", ""), "'")
 		var got, other any
-		if err := errors.Join(json.Unmarshal(text, &got), json.Unmarshal([]byte(joined), &other)); err != nil ||
-			!reflect.DeepEqual(got, other) {
-			t.Errorf("the label has another text: %v: got %v, want %v", err, got, other)
-		}
+		err = errors.Join(json.Unmarshal(text, &got), json.Unmarshal([]byte(joined), &other))
+		assert.True(t, err == nil && reflect.DeepEqual(got, other), "the label has another text: %v: got %v, want %v", err, got, other)
 		assert.False(t, strings.Contains(joined, "'"), `a quote ends the word: got %.300q, want no "'" in it`, joined)
 	}
 }

@@ -59,9 +59,8 @@ func TestPlan_NoTextAddsInstructions(t *testing.T) {
 		}
 		plan, problems := New(dir, Options{Title: "a\nRUN touch /x"})
 		if c.refused != "" {
-			if got := said(problems); plan != nil || !strings.HasPrefix(got, c.refused) {
-				t.Errorf("%s: got %q, want %s…", text, got, c.refused)
-			}
+			got := said(problems)
+			assert.True(t, plan == nil && strings.HasPrefix(got, c.refused), "%s: got %q, want %s…", text, got, c.refused)
 			continue
 		}
 		if plan == nil {
@@ -110,16 +109,12 @@ func TestPlan_NamesOfFilesAreQuoted(t *testing.T) {
 	if plan, problems = New(root, Options{}); plan == nil {
 		t.Fatalf("got %q, nil, want non-nil", said(problems))
 	}
-	if got := plan.Ignore(); !strings.Contains(got, "\na.bin\n") || strings.Contains(got, "\n.\n") {
-		t.Errorf("got %s\nwant the file alone", got)
-	}
+	got := plan.Ignore()
+	assert.True(t, strings.Contains(got, "\na.bin\n") && !strings.Contains(got, "\n.\n"), "got %s\nwant the file alone", got)
 	write("cog.yaml", "weights:\n- {source: ., target: w}\n")
-	if plan, problems = New(root, Options{}); plan != nil || !strings.Contains(fmt.Sprint(problems), "has the code") {
-		t.Errorf("got %v, want a problem", problems)
-	}
+	plan, problems = New(root, Options{})
+	assert.True(t, plan == nil && strings.Contains(fmt.Sprint(problems), "has the code"), "got %v, want a problem", problems)
 	write("line\nbreak/cog.yaml", "")
-	if plan, problems = New(filepath.Join(root, "line\nbreak"), Options{Context: root}); plan != nil ||
-		!strings.Contains(fmt.Sprint(problems), "control character") {
-		t.Errorf("got %v, want a problem", problems)
-	}
+	plan, problems = New(filepath.Join(root, "line\nbreak"), Options{Context: root})
+	assert.True(t, plan == nil && strings.Contains(fmt.Sprint(problems), "control character"), "got %v, want a problem", problems)
 }

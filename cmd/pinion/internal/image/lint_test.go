@@ -45,7 +45,6 @@ func TestLint_DockerfilesAreLinted(t *testing.T) {
 	if len(files) < 25 {
 		t.Fatalf("only %d Dockerfiles, want at least 25", len(files))
 	}
-	if out, err := exec.Command(linter, append(append(ignored, "--no-color"), files...)...).CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
+	out, err := exec.Command(linter, append(append(ignored, "--no-color"), files...)...).CombinedOutput()
+	assert.True(t, err == nil, "%v\n%s", err, out)
 }

@@ -28,9 +28,7 @@ func TestLoad_BucketsHoldWhatTheySay(t *testing.T) {
 
 func TestLoad_Quantiles(t *testing.T) {
 	var h, other Histogram
-	if h.Quantile(0.5) != 0 || h.Bars(5) != nil {
-		t.Error("an empty histogram has times, want Quantile 0 and Bars nil")
-	}
+	assert.True(t, h.Quantile(0.5) == 0 && h.Bars(5) == nil, "an empty histogram has times, want Quantile 0 and Bars nil")
 	for i := 1; i <= 1000; i++ {
 		to := &h
 		if i%2 == 0 {
@@ -89,17 +87,12 @@ func TestLoad_ClosedLoop(t *testing.T) {
 	}))
 	defer server.Close()
 	r := Run(Options{URL: server.URL, Connections: 3, Warmup: 20 * time.Millisecond, Length: 200 * time.Millisecond})
-	if most.Load() > 3 {
-		t.Errorf("%d were asked at once, want at most 3", most.Load())
-	}
+	assert.True(t, most.Load() <= 3, "%d were asked at once, want at most 3", most.Load())
 	good, failed := r.Times.Count(), r.Failures["HTTP status 409"]
-	if good == 0 || failed == 0 || failed != r.Failed() || good+failed > uint64(asked.Load()) {
-		t.Errorf("got %d good, failures %v of %d, want some of each, and every one counted once", good, r.Failures,
-			asked.Load())
-	}
-	if r.Predicted != time.Duration(good)*time.Millisecond || r.InTime > good || r.Rate() <= 0 {
-		t.Errorf("got %s in the model for %d, %d in time, want a millisecond for each", r.Predicted, good, r.InTime)
-	}
+	assert.True(t, good != 0 && failed != 0 && failed == r.Failed() && good+failed <= uint64(asked.Load()),
+		"got %d good, failures %v of %d, want some of each, and every one counted once", good, r.Failures, asked.Load())
+	assert.True(t, r.Predicted == time.Duration(good)*time.Millisecond && r.InTime <= good && r.Rate() > 0,
+		"got %s in the model for %d, %d in time, want a millisecond for each", r.Predicted, good, r.InTime)
 }
 
 // TestLoad_StopEnds a run long before its length; TestLoad_NoServerThere reports the failures.
@@ -122,9 +115,8 @@ func TestLoad_NoServerThere(t *testing.T) {
 	assert.NoError(t, err)
 	ln.Close()
 	r := Run(Options{URL: "http://" + ln.Addr().String(), Length: 50 * time.Millisecond})
-	if r.Times.Count() != 0 || r.Failed() == 0 {
-		t.Errorf("%d answers and the failures %v, want Count 0 and Failed not 0", r.Times.Count(), r.Failures)
-	}
+	assert.True(t, r.Times.Count() == 0 && r.Failed() != 0,
+		"%d answers and the failures %v, want Count 0 and Failed not 0", r.Times.Count(), r.Failures)
 }
 
 // TestLoad_OpenLoopPaysForStop: a server that answers nothing for a second adds that second to the requests that were

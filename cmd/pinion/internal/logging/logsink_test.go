@@ -66,9 +66,7 @@ func TestLogsink_SinkTakesLargeRecord(t *testing.T) {
 	large := append(bytes.Repeat([]byte("x"), 1000), '\n')
 	_, _ = s.Write(large)
 	got, err := bufio.NewReader(read).ReadBytes('\n')
-	if err != nil || !bytes.Equal(got, large) {
-		t.Errorf("got %d bytes, %v, want %q", len(got), err, large)
-	}
+	assert.True(t, err == nil && bytes.Equal(got, large), "got %d bytes, %v, want %q", len(got), err, large)
 }
 
 // TestLogsink_SinkSurvivesBrokenPipe: neither Write nor Flush waits for a reader that has left.
@@ -78,9 +76,8 @@ func TestLogsink_SinkSurvivesBrokenPipe(t *testing.T) {
 	for range 100 {
 		_, _ = s.Write([]byte("a record without a reader\n"))
 	}
-	if records, _ := s.Dropped(); records == 0 {
-		t.Errorf("nothing was dropped: got %d, want anything but 0", records)
-	}
+	records, _ := s.Dropped()
+	assert.True(t, records != 0, "nothing was dropped: got %d, want anything but 0", records)
 	s.Flush(time.Minute)
 }
 
@@ -121,7 +118,6 @@ func TestLogsink_SinkOnNonBlockingDescriptor(t *testing.T) {
 			t.Fatalf("got %.40q, want record %d", lines.Text(), i)
 		}
 	}
-	if records, _ := s.Dropped(); records > 0 {
-		t.Errorf("%d were dropped, want none", records)
-	}
+	records, _ := s.Dropped()
+	assert.True(t, records == 0, "%d were dropped, want none", records)
 }

@@ -36,9 +36,8 @@ func TestRead_DSN(t *testing.T) {
 			t.Errorf("%q: got %+v, %v, want %s", dsn, c, err, want)
 		}
 	}
-	if c, err := ReadSentry(func(string) string { return "" }, nil); c != nil || err != nil {
-		t.Errorf("got %v, %v without a DSN, want nothing", c, err)
-	}
+	c, err := ReadSentry(func(string) string { return "" }, nil)
+	assert.True(t, c == nil && err == nil, "got %v, %v without a DSN, want nothing", c, err)
 }
 
 // collected starts a Sentry and a reporter for it, and returns both ends: what follows the log, and what came.
@@ -109,9 +108,8 @@ func TestReporter_SendsErrorsWithTheirWarnings(t *testing.T) {
 	}
 	assert.False(t, strings.Contains(string(text), "nothing"),
 		`got a record of level INFO: %s, want no "nothing" in it`, text)
-	if got := strings.Count(written.String(), "\n"); got != 3 {
-		t.Errorf("got %d lines in the log, want 3: %s", got, written)
-	}
+	got := strings.Count(written.String(), "\n")
+	assert.True(t, got == 3, "got %d lines in the log, want 3: %s", got, written)
 }
 
 func TestReporter_LeavesSecretsOut(t *testing.T) {
@@ -129,9 +127,7 @@ func TestReporter_LeavesSecretsOut(t *testing.T) {
 		assert.False(t, strings.Contains(string(text), secret), "got %q in %s, want it nowhere", secret, text)
 	}
 	assert.Contains(t, "text", string(text), "in /usr/bin:/bin 1")
-	if len(text) > 4*maxText {
-		t.Errorf("got %d bytes, want a text that is cut", len(text))
-	}
+	assert.True(t, len(text) <= 4*maxText, "got %d bytes, want a text that is cut", len(text))
 }
 
 func TestScrubber_CutsBetweenCharacters(t *testing.T) {
@@ -161,9 +157,8 @@ func TestReporter_NeverWaits(t *testing.T) {
 		log.Error("worker ended", "cause", fmt.Sprint(i))
 	}
 	close(release)
-	if got := len(events()); got > queueSize+2 {
-		t.Errorf("got %d events, want at most %d", got, queueSize+2)
-	}
+	got := len(events())
+	assert.True(t, got <= queueSize+2, "got %d events, want at most %d", got, queueSize+2)
 }
 
 func TestReporter_HeedsSentrysLimit(t *testing.T) {
@@ -179,9 +174,8 @@ func TestReporter_HeedsSentrysLimit(t *testing.T) {
 
 func TestReporter_NilIsOff(t *testing.T) {
 	r := StartSentry(nil, "1", slog.Default())
-	if log := slog.Default(); r.Follow(log) != log {
-		t.Error("got another logger, want the same")
-	}
+	log := slog.Default()
+	assert.True(t, r.Follow(log) == log, "got another logger, want the same")
 	r.Report("what", "cause")
 	r.Stop()
 }

@@ -56,9 +56,8 @@ func TestSink_KeepsItsEndWhileWatched(t *testing.T) {
 	for _, r := range records {
 		size += len(r)
 	}
-	if size > tailBytes || len(records) < 3 {
-		t.Errorf("got %d records of %d bytes, want at most %d bytes", len(records), size, tailBytes)
-	}
+	assert.True(t, size <= tailBytes && len(records) >= 3,
+		"got %d records of %d bytes, want at most %d bytes", len(records), size, tailBytes)
 }
 
 func TestSink_TailHasNoColoursAndNoDrafts(t *testing.T) {
@@ -68,9 +67,8 @@ func TestSink_TailHasNoColoursAndNoDrafts(t *testing.T) {
 	log.Log(t.Context(), logtext.LevelDraft, "shards 40%|")
 	log.Warn("the first\nof two lines", "n", 1)
 	records, _ := s.Since(0)
-	if len(records) != 1 || !strings.HasSuffix(records[0], "WRN the first n=1\nof two lines") {
-		t.Errorf("got %q, want the record alone, without escapes", records)
-	}
+	assert.True(t, len(records) == 1 && strings.HasSuffix(records[0], "WRN the first n=1\nof two lines"),
+		"got %q, want the record alone, without escapes", records)
 }
 
 // TestSink_UnwatchedKeepsNothing: a record costs no memory beside its bytes.
@@ -79,7 +77,5 @@ func TestSink_UnwatchedKeepsNothing(t *testing.T) {
 	record := []byte("a record\n")
 	s.waiting = make([]byte, 0, 1<<20)
 	assert.Equal(t, "allocations a record", testing.AllocsPerRun(1000, func() { _, _ = s.Write(record) }), 0)
-	if s.tail.records != nil {
-		t.Errorf("got %d records, want none", len(s.tail.records))
-	}
+	assert.True(t, s.tail.records == nil, "got %d records, want none", len(s.tail.records))
 }

@@ -20,9 +20,7 @@ func TestCogSchema_DescribesEachKey(t *testing.T) {
 	walk = func(schema map[string]any, place string) {
 		if place != "" {
 			places[place] = true
-			if schema["description"] == nil && place[len(place)-1] != ']' {
-				t.Errorf("%s has no description, want ']'", place)
-			}
+			assert.False(t, schema["description"] == nil && place[len(place)-1] != ']', "%s has no description, want ']'", place)
 		}
 		if properties, ok := schema["properties"].(map[string]any); ok {
 			for key, value := range properties {
@@ -53,9 +51,8 @@ func TestCogSchema_AgreesWithCheck(t *testing.T) {
 	for _, path := range examples {
 		text, err := os.ReadFile(path)
 		assert.NoError(t, err)
-		if err := validateYAML(t, schema, string(text)); err != nil {
-			t.Errorf("%s: got %v, want none", path, err)
-		}
+		err = validateYAML(t, schema, string(text))
+		assert.True(t, err == nil, "%s: got %v, want none", path, err)
 	}
 	for _, c := range []struct {
 		text  string
@@ -73,9 +70,8 @@ func TestCogSchema_AgreesWithCheck(t *testing.T) {
 		{"none_defaults: sometimes", false},
 		{"observability: {traces: {sampler: now}}", false},
 	} {
-		if err := validateYAML(t, schema, c.text); (err == nil) != c.valid {
-			t.Errorf("%s: got %v, want valid: %v", c.text, err, c.valid)
-		}
+		err := validateYAML(t, schema, c.text)
+		assert.True(t, (err == nil) == c.valid, "%s: got %v, want valid: %v", c.text, err, c.valid)
 	}
 }
 

@@ -230,9 +230,8 @@ func TestCogyaml_MistakesInCogYAML(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			found := cogYAMLFindings(t, c.text)
-			if len(found) != 1 || !strings.HasPrefix(found[0], c.begin) || !strings.HasSuffix(found[0], c.end) {
-				t.Errorf("found %q\nwant %q … %q", found, c.begin, c.end)
-			}
+			assert.True(t, len(found) == 1 && strings.HasPrefix(found[0], c.begin) && strings.HasSuffix(found[0], c.end),
+				"found %q\nwant %q … %q", found, c.begin, c.end)
 		})
 	}
 }
@@ -292,9 +291,8 @@ build:
 		"empty strings": "run: ''\npredict: run.py:a\ntrain: \"\"\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if found := cogYAMLFindings(t, text); len(found) > 0 {
-				t.Errorf("found %q, want none", found)
-			}
+			found := cogYAMLFindings(t, text)
+			assert.True(t, len(found) == 0, "found %q, want none", found)
 		})
 	}
 }
@@ -324,8 +322,7 @@ func FuzzCogYAML(f *testing.F) {
 		assert.NoError(t, os.WriteFile(filepath.Join(dir, CogFile), []byte(text), 0o600))
 		c := CheckCogYAML(dir)
 		_, err := Find(dir, "run.py:a", func(string) string { return "" })
-		if err != nil && len(c.Problems) == 0 {
-			t.Errorf("%q has no problem, and cannot be used: %v: got none, want at least one", text, err)
-		}
+		assert.False(t, err != nil && len(c.Problems) == 0,
+			"%q has no problem, and cannot be used: %v: got none, want at least one", text, err)
 	})
 }

@@ -98,9 +98,8 @@ func TestSchemadiff_CompareSchemas(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if got := CompareSchemas(schemasOf(c.stored), schemasOf(c.made)); !slices.Equal(got, c.want) {
-				t.Errorf("got %q\nwant %q", got, c.want)
-			}
+			got := CompareSchemas(schemasOf(c.stored), schemasOf(c.made))
+			assert.True(t, slices.Equal(got, c.want), "got %q\nwant %q", got, c.want)
 		})
 	}
 	var many []string

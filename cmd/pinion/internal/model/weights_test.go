@@ -1,6 +1,10 @@
 package model
 
-import "testing"
+import (
+	"testing"
+
+	"pinion/tests/assert"
+)
 
 // TestSource_TakesFilesByTheirPatterns: the files that include and exclude leave.
 func TestSource_TakesFilesByTheirPatterns(t *testing.T) {
@@ -26,8 +30,7 @@ func TestSource_TakesFilesByTheirPatterns(t *testing.T) {
 		{[]string{"*.bin"}, []string{"x*"}, "xa.bin", false},
 		{[]string{"*.bin"}, []string{"old/**"}, "old/a.bin", false},
 	} {
-		if got := (Source{Include: c.include, Exclude: c.exclude}).includes(c.file); got != c.want {
-			t.Errorf("%s by %q without %q: got %v, want %v", c.file, c.include, c.exclude, got, c.want)
-		}
+		got := (Source{Include: c.include, Exclude: c.exclude}).includes(c.file)
+		assert.True(t, got == c.want, "%s by %q without %q: got %v, want %v", c.file, c.include, c.exclude, got, c.want)
 	}
 }

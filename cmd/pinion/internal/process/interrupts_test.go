@@ -1,6 +1,7 @@
 package process
 
 import (
+	"fmt"
 	"os"
 	"syscall"
 	"testing"
@@ -28,8 +29,6 @@ func TestInterrupts_WhatIsSecondInterrupt(t *testing.T) {
 		var asked InterruptRequests
 		assert.False(t, asked.Again(c.first), "%v is a second one, want asked.Again(c.first) false", c.first)
 		asked.first = asked.first.Add(-c.later)
-		if got := asked.Again(c.second); got != c.again {
-			t.Errorf("%v, then after %s %v: %t, want %t", c.first, c.later, c.second, got, c.again)
-		}
+		assert.Equal(t, fmt.Sprintf("%v, then after %s %v", c.first, c.later, c.second), asked.Again(c.second), c.again)
 	}
 }

@@ -20,14 +20,12 @@ func TestPortOwner_OtherAddress(t *testing.T) {
 		netip.IPv6Unspecified(),
 		{},
 	} {
-		if owner, ok := PortOwner(netip.AddrPortFrom(at, port)); !ok || owner.PID != os.Getpid() {
-			t.Errorf("%s: got %+v, %t, want this process", at, owner, ok)
-		}
+		owner, ok := PortOwner(netip.AddrPortFrom(at, port))
+		assert.True(t, ok && owner.PID == os.Getpid(), "%s: got %+v, %t, want this process", at, owner, ok)
 	}
 	for _, at := range []netip.Addr{netip.MustParseAddr("127.7.7.8"), netip.IPv6Loopback()} {
-		if owner, ok := PortOwner(netip.AddrPortFrom(at, port)); ok && owner.PID == os.Getpid() {
-			t.Errorf("%s: got this process, want none or another one", at)
-		}
+		owner, ok := PortOwner(netip.AddrPortFrom(at, port))
+		assert.False(t, ok && owner.PID == os.Getpid(), "%s: got this process, want none or another one", at)
 	}
 }
 

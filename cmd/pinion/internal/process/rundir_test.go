@@ -44,9 +44,8 @@ func TestRunDir_KeepMakesRunFolderAgain(t *testing.T) {
 				t.Error("its lock is free: got no error, want an error")
 			}
 			sweep(os.TempDir()) // of another server's start
-			if _, err := os.Stat(path); err != nil {
-				t.Errorf("another server has swept the folder: %v, want it kept", err)
-			}
+			_, err = os.Stat(path)
+			assert.True(t, err == nil, "another server has swept the folder: %v, want it kept", err)
 		})
 	}
 }
@@ -59,12 +58,10 @@ func TestRundir_KeepTrustsNoFolderOfItsName(t *testing.T) {
 	other := t.TempDir()
 	assert.NoError(t, os.Symlink(other, path))
 	assert.NoError(t, d.Keep())
-	if got := d.Path(); got == path {
-		t.Errorf("it uses a link that another program has put there: got %.300q, want anything but %q", got, path)
-	}
-	if entries, err := os.ReadDir(other); err != nil || len(entries) > 0 {
-		t.Errorf("it has written there: %v, %v, want none", entries, err)
-	}
+	got := d.Path()
+	assert.True(t, got != path, "it uses a link that another program has put there: got %.300q, want anything but %q", got, path)
+	entries, err := os.ReadDir(other)
+	assert.True(t, err == nil && len(entries) == 0, "it has written there: %v, %v, want none", entries, err)
 }
 
 // TestRunDir_Refresh: the files that the server uses have a new time.
@@ -81,8 +78,7 @@ func TestRunDir_Refresh(t *testing.T) {
 	now := time.Now().Truncate(time.Second)
 	d.Refresh(now)
 	for _, path := range kept {
-		if info, err := os.Stat(path); err != nil || !info.ModTime().Equal(now) {
-			t.Errorf("%s: %v, %v, want ModTime %v", path, info, err, now)
-		}
+		info, err := os.Stat(path)
+		assert.True(t, err == nil && info.ModTime().Equal(now), "%s: %v, %v, want ModTime %v", path, info, err, now)
 	}
 }

@@ -19,21 +19,18 @@ func TestRead_EachEncoding(t *testing.T) {
 		"\xff\xfea": "", "\xff": "\xff",
 	} {
 		assert.NoError(t, os.WriteFile(name, []byte(content), 0o600))
-		if got, err := ReadFile(name, 100); err != nil || string(got) != want {
-			t.Errorf("%q: got %q, %v, want %q", content, got, err, want)
-		}
+		got, err := ReadFile(name, 100)
+		assert.True(t, err == nil && string(got) == want, "%q: got %q, %v, want %q", content, got, err, want)
 	}
-	if err := os.WriteFile(name, []byte("\xff\xfea\x00"), 0o600); err != nil || IsUTF8(name) {
-		t.Errorf("UTF-16 is taken for UTF-8: %v: IsUTF8(name) = true, want false", err)
-	}
+	err := os.WriteFile(name, []byte("\xff\xfea\x00"), 0o600)
+	assert.True(t, err == nil && !IsUTF8(name), "UTF-16 is taken for UTF-8: %v: IsUTF8(name) = true, want false", err)
 }
 
 func TestRead_LargerFilesAreErrors(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")
 	assert.NoError(t, os.WriteFile(name, make([]byte, 2<<20), 0o600))
-	if got, err := ReadFile(name, 2<<20); err != nil || len(got) != 2<<20 {
-		t.Errorf("got %d bytes, %v, want all", len(got), err)
-	}
+	got, err := ReadFile(name, 2<<20)
+	assert.True(t, err == nil && len(got) == 2<<20, "got %d bytes, %v, want all", len(got), err)
 	link := filepath.Join(t.TempDir(), "link")
 	assert.NoError(t, os.Symlink("nowhere", link))
 	for file, want := range map[string]string{
@@ -43,13 +40,10 @@ func TestRead_LargerFilesAreErrors(t *testing.T) {
 	} {
 		_, err := ReadFile(file, 1<<20)
 		var at *fs.PathError
-		if !errors.As(err, &at) || Reason(err).Error() != want {
-			t.Errorf("%s: got %v, want %s", file, err, want)
-		}
+		assert.True(t, errors.As(err, &at) && Reason(err).Error() == want, "%s: got %v, want %s", file, err, want)
 	}
-	if _, err := ReadFile(name+"x", 1); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got %v, want that there is none", err)
-	}
+	_, err = ReadFile(name+"x", 1)
+	assert.ErrorIs(t, "the error", err, fs.ErrNotExist)
 }
 
 // TestReadFile_NamedPipe: one that a program writes to is read, and nothing waits for another one.

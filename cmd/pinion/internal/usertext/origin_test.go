@@ -1,6 +1,10 @@
 package usertext
 
-import "testing"
+import (
+	"testing"
+
+	"pinion/tests/assert"
+)
 
 func TestOrigin_IsAsBrowsersSendIt(t *testing.T) {
 	for text, want := range map[string]string{
@@ -18,9 +22,8 @@ func TestOrigin_IsAsBrowsersSendIt(t *testing.T) {
 		"chrome-extension://AbC": "chrome-extension://abc",
 		"tauri://localhost":      "tauri://localhost", "http://localhost:080": "http://localhost",
 	} {
-		if got, err := ParseOrigin(text); err != nil || got != want {
-			t.Errorf("%q: got %q, %v, want %q", text, got, err, want)
-		}
+		got, err := ParseOrigin(text)
+		assert.True(t, err == nil && got == want, "%q: got %q, %v, want %q", text, got, err, want)
 	}
 	for _, text := range []string{
 		"", "example.com", "localhost:3000", "//example.com", "https://", "https:///path", "https://example.com/app",
@@ -30,9 +33,8 @@ func TestOrigin_IsAsBrowsersSendIt(t *testing.T) {
 		"https://a.example,https://b.example", "https://münchen.example", "https://example.com:99999",
 		"https://example.com:0", "https://a b", "https://*.", "file://",
 	} {
-		if got, err := ParseOrigin(text); err == nil {
-			t.Errorf("%q: got %q, want an error", text, got)
-		}
+		got, err := ParseOrigin(text)
+		assert.True(t, err != nil, "%q: got %q, want an error", text, got)
 	}
 }
 
@@ -42,16 +44,14 @@ func TestHost_EachFormOfAddress(t *testing.T) {
 		"[fe80::1%eth0]": "fe80::1%eth0", "[::ffff:127.0.0.1]": "::ffff:127.0.0.1",
 		"localhost": "localhost", " gpu.example.com ": "gpu.example.com", "unix:/run/p.sock": "unix:/run/p.sock",
 	} {
-		if got, err := ParseHost(text); err != nil || got != want {
-			t.Errorf("%q: got %q, %v, want %q", text, got, err, want)
-		}
+		got, err := ParseHost(text)
+		assert.True(t, err == nil && got == want, "%q: got %q, %v, want %q", text, got, err, want)
 	}
 	for _, text := range []string{
 		"[", "[]", "[127.0.0.1]", "[::1]:5000", "localhost:5000", ":::", "http://localhost", "*",
 		"unix:", "a b", "a,b", "/run/p.sock",
 	} {
-		if got, err := ParseHost(text); err == nil {
-			t.Errorf("%q: got %q, want an error", text, got)
-		}
+		got, err := ParseHost(text)
+		assert.True(t, err != nil, "%q: got %q, want an error", text, got)
 	}
 }

@@ -53,13 +53,10 @@ func TestParse_HostileFilesAreBounded(t *testing.T) {
 				len(got) > 1000 {
 				t.Errorf("got %.300s, want %q", got, c.want)
 			}
-			if len(documents) > 2 {
-				t.Errorf("got %d documents, want 2 at most", len(documents))
-			}
+			assert.True(t, len(documents) <= 2, "got %d documents, want 2 at most", len(documents))
 			const most = 200 << 20 // in all, of which less is held at once
-			if took := after.TotalAlloc - before.TotalAlloc; took > most {
-				t.Errorf("it took %d MiB, want less than %d", took>>20, most>>20)
-			}
+			took := after.TotalAlloc - before.TotalAlloc
+			assert.True(t, took <= most, "it took %d MiB, want less than %d", took>>20, most>>20)
 		})
 	}
 }
@@ -88,9 +85,8 @@ func TestParse_KindsAreThoseOfCog(t *testing.T) {
 		"k": {Kind: List, Line: 11}, "l": {Kind: Text, Line: 12, Text: "x\ny\n"},
 	} {
 		got := *root.Get(key)
-		if got.Kind != want.Kind || got.Line != want.Line || got.Text != want.Text || got.Number != want.Number {
-			t.Errorf("%s: got %+v, want %+v", key, got, want)
-		}
+		assert.True(t, got.Kind == want.Kind && got.Line == want.Line && got.Text == want.Text && got.Number == want.Number,
+			"%s: got %+v, want %+v", key, got, want)
 	}
 }
 
@@ -103,7 +99,6 @@ func TestParse_MergedKeysYield(t *testing.T) {
 	for key, want := range map[string]string{"a": "3", "b": "1", "c": "2"} {
 		assert.Equal(t, key, z.Get(key).Text, want)
 	}
-	if again := z.Entries[1]; !again.Again || again.First != 5 {
-		t.Errorf("the second a: got %+v, want that it is given again after line 5", again)
-	}
+	again := z.Entries[1]
+	assert.True(t, again.Again && again.First == 5, "the second a: got %+v, want that it is given again after line 5", again)
 }

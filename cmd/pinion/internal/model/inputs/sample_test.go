@@ -52,9 +52,7 @@ func TestSamples_FitTheirSchema(t *testing.T) {
 			if err != nil {
 				got, _, _ = strings.Cut(err.Error(), "\n")
 			}
-			if got != c.want {
-				t.Errorf("it is %s, want %s", got, c.want)
-			}
+			assert.Equal(t, "sample", got, c.want)
 		})
 	}
 }
