@@ -45,9 +45,8 @@ func TestRelease_ManPagesAreInTarballAndDebianPackage(t *testing.T) {
 	packed := tarballNames(t, files)
 	installed := debNames(t, o, files)
 	for _, page := range pages {
-		if name := "folder/man/" + page; !slices.Contains(packed, name) {
-			t.Errorf("the tarball has no %s: %q, want it there", name, packed)
-		}
+		name := "folder/man/" + page
+		assert.True(t, slices.Contains(packed, name), "the tarball has no %s: %q, want it there", name, packed)
 		if name := "./usr/share/man/man1/" + page; installed != nil && !slices.Contains(installed, name) {
 			t.Errorf("the Debian package has no %s: %q, want nil or with %q", name, installed, name)
 		}

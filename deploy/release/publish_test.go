@@ -60,13 +60,11 @@ func TestInstallScript_InstallsBothPrograms(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"pinion", natsProgram} {
-		if err := exec.Command(filepath.Join(folder, name)).Run(); err != nil {
-			t.Errorf("run %s: %v", name, err)
-		}
+		err := exec.Command(filepath.Join(folder, name)).Run()
+		assert.True(t, err == nil, "run %s: %v", name, err)
 	}
-	if left, err := os.ReadDir(folder); err != nil || len(left) != 2 {
-		t.Errorf("got %v in the folder, want two programs: %v", left, err)
-	}
+	left, err := os.ReadDir(folder)
+	assert.True(t, err == nil && len(left) == 2, "got %v in the folder, want two programs: %v", left, err)
 }
 
 func TestInstallScript_RefusesAnotherChecksum(t *testing.T) {
@@ -82,13 +80,10 @@ func TestInstallScript_RefusesAnotherChecksum(t *testing.T) {
 		{"PINION_INSTALL_URL=" + url + "/absent", "cannot fetch " + url + "/absent/"},
 	} {
 		out, err := install(o, "PINION_INSTALL_DIR="+folder, c.variable)
-		if err == nil || !strings.Contains(out, c.want) {
-			t.Errorf("with %s: got %v, want %q:\n%s", c.variable, err, c.want, out)
-		}
+		assert.True(t, err != nil && strings.Contains(out, c.want), "with %s: got %v, want %q:\n%s", c.variable, err, c.want, out)
 	}
-	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
-		t.Errorf("got %v in the folder, want nothing: %v", left, err)
-	}
+	left, err := os.ReadDir(folder)
+	assert.True(t, err == nil && len(left) == 0, "got %v in the folder, want nothing: %v", left, err)
 }
 
 func TestFormula_NamesTheFilesOfTheRelease(t *testing.T) {
@@ -101,9 +96,8 @@ func TestFormula_NamesTheFilesOfTheRelease(t *testing.T) {
 		for _, want := range []string{
 			fmt.Sprintf("url %q", url+"/"+tarballName(o, arch)), fmt.Sprintf("sha256 \"%x\"", sha256.Sum256(content)),
 		} {
-			if !bytes.Contains(formula, []byte(want)) {
-				t.Errorf("the formula lacks %s, want it to contain %q:\n%s", want, []byte(want), formula)
-			}
+			assert.True(t, bytes.Contains(formula, []byte(want)),
+				"the formula lacks %s, want it to contain %q:\n%s", want, []byte(want), formula)
 		}
 	}
 	assert.False(t, bytes.Contains(formula, []byte("@")),

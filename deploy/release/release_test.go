@@ -32,14 +32,12 @@ func TestRelease_VersionsOfEachKindOfCommit(t *testing.T) {
 		{"0.1.0-dev", "0.1.0.dev0+g0123456789ab", "0.1.0~dev.g0123456789ab"},
 	} {
 		v, err := parseVersion(c.text, "0123456789ab")
-		if err != nil || v.pep440() != c.pep440 || v.debian() != c.debian || v.String() != c.text {
-			t.Errorf("%s: %s, %s, %v; want %s, %s", c.text, v.pep440(), v.debian(), err, c.pep440, c.debian)
-		}
+		assert.True(t, err == nil && v.pep440() == c.pep440 && v.debian() == c.debian && v.String() == c.text,
+			"%s: %s, %s, %v; want %s, %s", c.text, v.pep440(), v.debian(), err, c.pep440, c.debian)
 	}
 	for _, text := range []string{"", "1.2", "v1.2.3", "1.2.3-foo", "1.2.3-4-xabc", "1.2.3 -X main.date=x"} {
-		if v, err := parseVersion(text, "0"); err == nil {
-			t.Errorf("%q is read as %+v: got no error, want an error", text, v)
-		}
+		v, err := parseVersion(text, "0")
+		assert.True(t, err != nil, "%q is read as %+v: got no error, want an error", text, v)
 	}
 }
 
@@ -55,9 +53,8 @@ func TestRelease_DebianSortsVersions(t *testing.T) {
 	} {
 		v, err := parseVersion(text, "0123456789ab")
 		assert.NoError(t, err)
-		if last != "" && exec.Command("dpkg", "--compare-versions", last, "lt", v.debian()).Run() != nil {
-			t.Errorf("dpkg does not sort %s before %s, want no error", last, v.debian())
-		}
+		assert.False(t, last != "" && exec.Command("dpkg", "--compare-versions", last, "lt", v.debian()).Run() != nil,
+			"dpkg does not sort %s before %s, want no error", last, v.debian())
 		last = v.debian()
 	}
 }
@@ -91,9 +88,8 @@ func TestRelease_Wheel(t *testing.T) {
 	}
 	for name := range content {
 		stub := strings.HasPrefix(name, "cog-stubs/") && filepath.Ext(name) == ".pyi" // no module, so nothing can import it
-		if !stub && !strings.HasPrefix(name, info) && name != scripts+"pinion" && name != scripts+natsProgram {
-			t.Errorf("the wheel installs %s, want its own files and the stubs alone", name)
-		}
+		assert.False(t, !stub && !strings.HasPrefix(name, info) && name != scripts+"pinion" && name != scripts+natsProgram,
+			"the wheel installs %s, want its own files and the stubs alone", name)
 	}
 	for name, want := range map[string]string{
 		"METADATA": "Name: pinion-server\nVersion: 1.2.0\n",
@@ -125,9 +121,8 @@ func TestRelease_TarballsAreSameInAnyOrder(t *testing.T) {
 	for i, files := range [][]file{sample, backwards} {
 		assert.NoError(t, writeTarball(&packed[i], "folder", files, time.Unix(1e9, 0)))
 	}
-	if !bytes.Equal(packed[0].Bytes(), packed[1].Bytes()) {
-		t.Errorf("the order of the files changes the tarball: got %q, want %q", packed[0].Bytes(), packed[1].Bytes())
-	}
+	assert.True(t, bytes.Equal(packed[0].Bytes(), packed[1].Bytes()),
+		"the order of the files changes the tarball: got %q, want %q", packed[0].Bytes(), packed[1].Bytes())
 	unpacked, err := gzip.NewReader(&packed[0])
 	assert.NoError(t, err)
 	archive, count := tar.NewReader(unpacked), 0
@@ -168,9 +163,8 @@ func TestRelease_EveryLinkedModuleHasAllowedLicence(t *testing.T) {
 		var names []string
 		for _, c := range bom.Components {
 			names = append(names, c.Name)
-			if len(c.Licenses) == 0 || c.Licenses[0].License.ID == "" {
-				t.Errorf("the SBOM of %s has no licence of %s, want its SPDX identifier", arch, c.Name)
-			}
+			assert.True(t, len(c.Licenses) != 0 && c.Licenses[0].License.ID != "",
+				"the SBOM of %s has no licence of %s, want its SPDX identifier", arch, c.Name)
 		}
 		for _, c := range linked {
 			own, err := os.ReadFile(c.texts[0])
@@ -199,9 +193,7 @@ func TestRelease_LicenceThatIsNotAllowedIsRefused(t *testing.T) {
 		if err == nil {
 			err = c.identify()
 		}
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", text, err, want)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), want), "%q: %v, want %s", text, err, want)
 	}
 }
 
@@ -223,9 +215,7 @@ func TestRelease_ProgramThatNeedsNewerGlibcIsRefused(t *testing.T) {
 		{"2.28.1", "2.28", true},
 		{"PRIVATE", "9", true},
 	} {
-		if got := newer(c.a, c.b); got != c.want {
-			t.Errorf("newer(%s, %s) is %v, want %t", c.a, c.b, got, c.want)
-		}
+		assert.Equal(t, fmt.Sprintf("newer(%s, %s)", c.a, c.b), newer(c.a, c.b), c.want)
 	}
 }
 
@@ -242,7 +232,6 @@ func TestRelease_NamesFilesThatAreNotCommitted(t *testing.T) {
 		assert.NoError(t, os.WriteFile(path, nil, 0o644))
 	}
 	out, err := exec.Command(filepath.Join(clone, "build.sh"), "release").CombinedOutput()
-	if err == nil || !bytes.Contains(out, []byte("these are not committed:\n?? stray.txt\n")) {
-		t.Errorf("got %v, want a message that names stray.txt:\n%s", err, out)
-	}
+	assert.True(t, err != nil && bytes.Contains(out, []byte("these are not committed:\n?? stray.txt\n")),
+		"got %v, want a message that names stray.txt:\n%s", err, out)
 }

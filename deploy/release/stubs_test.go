@@ -63,9 +63,8 @@ func TestWheel_HasTypesOfPackage(t *testing.T) {
 		for file, want := range c.want {
 			cmd := exec.Command(program, append(slices.Clone(c.checker[1:]), file)...)
 			cmd.Dir = dir
-			if out, _ := cmd.CombinedOutput(); !strings.Contains(string(out), want) {
-				t.Errorf("%q of %s: got %s, want %q", c.checker, file, out, want)
-			}
+			out, _ := cmd.CombinedOutput()
+			assert.True(t, strings.Contains(string(out), want), "%q of %s: got %s, want %q", c.checker, file, out, want)
 		}
 	}
 }
