@@ -40,9 +40,8 @@ func TestConn_KillLeavesRequests(t *testing.T) {
 		stays := from == connActive || from == connClosed
 		theirs.SetReadDeadline(time.Unix(1, 0)) // past: an open pipe times out, a closed one ends
 		_, err := theirs.Read(make([]byte, 1))
-		if open := errors.Is(err, os.ErrDeadlineExceeded); open != stays {
-			t.Errorf("phase %d: open %v (%v), want %v", from, open, err, stays)
-		}
+		open := errors.Is(err, os.ErrDeadlineExceeded)
+		assert.True(t, open == stays, "phase %d: open %v (%v), want %v", from, open, err, stays)
 	}
 }
 
@@ -135,13 +134,11 @@ func TestConn_ClosingAwaitsNoRequest(t *testing.T) {
 	c := newConn(s, server)
 	c.move(connActive)
 	s.closing.Store(true)
-	if n, err := c.Read(make([]byte, 1)); n != 1 || err != nil {
-		t.Errorf("in the middle of a request: %d, %v, want 1", n, err)
-	}
+	n, err := c.Read(make([]byte, 1))
+	assert.True(t, n == 1 && err == nil, "in the middle of a request: %d, %v, want 1", n, err)
 	connState(c, fasthttp.StateIdle)
-	if n, err := c.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
-		t.Errorf("between requests: %d, %v, want 0 and io.EOF", n, err)
-	}
+	n, err = c.Read(make([]byte, 1))
+	assert.True(t, n == 0 && errors.Is(err, io.EOF), "between requests: %d, %v, want 0 and io.EOF", n, err)
 }
 
 // TestConn_KilledWhileReading: the first byte of a request came as Shutdown closed the connection.
@@ -150,9 +147,8 @@ func TestConn_KilledWhileReading(t *testing.T) {
 	go peer.Write([]byte("x"))
 	c := newConn(New(Options{WriteTimeout: time.Minute, HeaderTimeout: time.Minute, IdleTimeout: time.Minute}), server)
 	c.move(connClosed)
-	if n, err := c.Read(make([]byte, 1)); n != 0 || !errors.Is(err, net.ErrClosed) {
-		t.Errorf("read %d, %v, want 0 and net.ErrClosed", n, err)
-	}
+	n, err := c.Read(make([]byte, 1))
+	assert.True(t, n == 0 && errors.Is(err, net.ErrClosed), "read %d, %v, want 0 and net.ErrClosed", n, err)
 }
 
 // TestConn_ThoseThatDoNotReadMakeRoom: clients that do not read their answers take no connection from others. One that
@@ -177,9 +173,8 @@ func TestConn_ThoseThatDoNotReadMakeRoom(t *testing.T) {
 	}
 	close(s.release)
 	waits.want(200)
-	if got := limit.Stats(); got.Evicted == 0 || got.Refused != 0 {
-		t.Errorf("got %+v, want some evicted and none refused", got)
-	}
+	got := limit.Stats()
+	assert.True(t, got.Evicted != 0 && got.Refused == 0, "got %+v, want some evicted and none refused", got)
 	assert.Eventually(t, "those that were closed are forgotten", func() bool {
 		return s.Stats().Open == limit.Stats().Open
 	})
@@ -197,12 +192,9 @@ func TestConn_CutBlockedLeavesWritesThatHaveEnded(t *testing.T) {
 	c.slow.Store(false)
 	c.endWrite()
 	_ = ours.SetDeadline(time.Time{})
-	if c.cutBlocked() || c.slow.Load() || c.blocked.offered.Load() {
-		t.Errorf("got a cut of a connection without a write, slow %t, offered %t, want none", c.slow.Load(),
-			c.blocked.offered.Load())
-	}
+	assert.True(t, !c.cutBlocked() && !c.slow.Load() && !c.blocked.offered.Load(),
+		"got a cut of a connection without a write, slow %t, offered %t, want none", c.slow.Load(), c.blocked.offered.Load())
 	go theirs.Read(make([]byte, 10))
-	if _, err := c.Write([]byte("x")); err != nil {
-		t.Errorf("got %v, want the next write done", err)
-	}
+	_, err := c.Write([]byte("x"))
+	assert.True(t, err == nil, "got %v, want the next write done", err)
 }

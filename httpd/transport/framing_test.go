@@ -82,9 +82,7 @@ func TestFraming_UnclearIsRefused(t *testing.T) {
 			if resp.StatusCode != 400 {
 				t.Fatalf("%q: got %d %s, want 400", before+c.raw, resp.StatusCode, body)
 			}
-			if !strings.Contains(body, string(c.reason)) {
-				t.Errorf("%q: %s, want %q", before+c.raw, body, c.reason)
-			}
+			assert.True(t, strings.Contains(body, string(c.reason)), "%q: %s, want %q", before+c.raw, body, c.reason)
 			client.ended()
 		}
 	}
@@ -188,9 +186,8 @@ func BenchmarkFraming(b *testing.B) {
 func TestFraming_SeenHeaders(t *testing.T) {
 	for i := range new(trace.Propagation).Values() {
 		name := trace.HeaderOf(i).Name
-		if got := seenBit([]byte(name)) & SeenPropagated; got == 0 && name != trace.StateHeader {
-			t.Errorf("%s is handed on: got no SeenPropagated, want it", name)
-		}
+		got := seenBit([]byte(name)) & SeenPropagated
+		assert.False(t, got == 0 && name != trace.StateHeader, "%s is handed on: got no SeenPropagated, want it", name)
 	}
 	for name, want := range map[string]SeenHeaders{
 		"Origin": SeenOrigin, "Sec-Fetch-Site": SeenOrigin, "Referer": SeenOrigin,
@@ -207,10 +204,8 @@ func TestFraming_SeenHeaders(t *testing.T) {
 			for i := range head {
 				split.follow(head[i : i+1])
 			}
-			if whole.err != "" || whole.seen != want || split.err != "" || split.seen != want {
-				t.Errorf("%s: got %b and, byte by byte, %b (%q, %q), want %b", written, whole.seen, split.seen, whole.err,
-					split.err, want)
-			}
+			assert.True(t, whole.err == "" && whole.seen == want && split.err == "" && split.seen == want,
+				"%s: got %b and, byte by byte, %b (%q, %q), want %b", written, whole.seen, split.seen, whole.err, split.err, want)
 		}
 	}
 }

@@ -46,12 +46,10 @@ func serve(t *testing.T, o Options) *site {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 		defer cancel()
-		if err := s.Shutdown(ctx); err != nil {
-			t.Errorf("shut down: got %v, want no error", err)
-		}
-		if err := <-done; err != nil {
-			t.Errorf("serve: got %v, want no error", err)
-		}
+		err := s.Shutdown(ctx)
+		assert.True(t, err == nil, "shut down: got %v, want no error", err)
+		err = <-done
+		assert.True(t, err == nil, "serve: got %v, want no error", err)
 	})
 	return s
 }
