@@ -3,6 +3,8 @@ package openai
 import (
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 var head = Head{ID: "p1", Created: 7, Model: "m"}
@@ -122,9 +124,7 @@ func TestAnswer_Objects(t *testing.T) {
 			continue
 		}
 		body, kind, err := r.Answer(head, results(c.outputs...))
-		if err != nil || kind != ContentJSON || string(body) != c.want {
-			t.Errorf("%s: %v\n got %s\nwant %s", c.name, err, body, c.want)
-		}
+		assert.True(t, err == nil && kind == ContentJSON && string(body) == c.want, "%s: %v\n got %s\nwant %s", c.name, err, body, c.want)
 	}
 }
 
@@ -161,9 +161,8 @@ func TestAnswer_BadOutputs(t *testing.T) {
 			t.Fatalf("got %+v, want nil", err)
 		}
 		_, _, err = r.Answer(head, results(c.output))
-		if err == nil || err.Status != 500 || err.Type != TypeServer || !strings.Contains(err.Message, c.message) {
-			t.Errorf("%s: %+v, want Status 500, Type server_error and Message with %q", c.output, err, c.message)
-		}
+		assert.True(t, err != nil && err.Status == 500 && err.Type == TypeServer && strings.Contains(err.Message, c.message),
+			"%s: %+v, want Status 500, Type server_error and Message with %q", c.output, err, c.message)
 	}
 }
 
@@ -198,8 +197,7 @@ func TestAnswer_Transcriptions(t *testing.T) {
 		if err != nil {
 			body = []byte(err.Message)
 		}
-		if kind != c.kind || !strings.Contains(string(body), c.want) || err == nil && string(body) != c.want {
-			t.Errorf("%s of %s: %s\n got %q\nwant %q", c.format, c.output, kind, body, c.want)
-		}
+		assert.True(t, kind == c.kind && strings.Contains(string(body), c.want) && (err != nil || string(body) == c.want),
+			"%s of %s: %s\n got %q\nwant %q", c.format, c.output, kind, body, c.want)
 	}
 }

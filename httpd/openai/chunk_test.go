@@ -152,9 +152,7 @@ func TestChunk_StreamOfTranscription(t *testing.T) {
 	out, _ = c.End(out, 0)
 	const want = "data: {\"type\":\"transcript.text.delta\",\"delta\":\"a\"}\n\ndata: {\"type\":\"transcript.text.delta\",\"delta\":\"b\"}\n\n" +
 		"data: {\"type\":\"transcript.text.done\",\"text\":\"ab\"}\n\n"
-	if got := string(c.Done(out, Usage{})); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Equal(t, "the stream", string(c.Done(out, Usage{})), want)
 }
 
 func TestChunk_WholeOutputIsOneChunk(t *testing.T) {
@@ -175,9 +173,8 @@ func TestChunk_WholeOutputIsOneChunk(t *testing.T) {
 func TestChunk_BadItem(t *testing.T) {
 	r, _ := readJSON(function(t, "chat", items, messages), chatBody+`,"stream":true}`)
 	_, _, err := r.NewChunks(head).Item(nil, 0, []byte(`3`))
-	if err == nil || !strings.Contains(err.Message, "yielded an integer") {
-		t.Errorf("got error %v, want that it yielded an integer", err)
-	}
+	assert.True(t, err != nil && strings.Contains(err.Message, "yielded an integer"),
+		"got error %v, want that it yielded an integer", err)
 	if got := string(AppendFailure(nil, err)); !strings.HasPrefix(got, `data: {"error":{"message":`) ||
 		!strings.HasSuffix(got, "}}\n\n") {
 		t.Errorf("got %q, want an event with an error", got)

@@ -37,12 +37,10 @@ func readJSON(f *Function, body string) (*Request, *Error) {
 }
 
 func TestRequest_ReadFunction(t *testing.T) {
-	if f, err := ReadFunction([]byte(`{"paths":{}}`)); f != nil || err != nil {
-		t.Errorf("a model without @cog.openai: %v, %v, want nil", f, err)
-	}
-	if _, err := ReadFunction([]byte(`{"paths":{"/predictions":{"post":{"x-cog-openai":"moderations"}}}}`)); err == nil {
-		t.Error("an unknown endpoint is accepted: got no error, want an error")
-	}
+	f, err := ReadFunction([]byte(`{"paths":{}}`))
+	assert.True(t, f == nil && err == nil, "a model without @cog.openai: %v, %v, want nil", f, err)
+	_, err = ReadFunction([]byte(`{"paths":{"/predictions":{"post":{"x-cog-openai":"moderations"}}}}`))
+	assert.True(t, err != nil, "an unknown endpoint is accepted: got no error, want an error")
 	if f := function(t, "chat", items, messages); !f.Iterates || f.Endpoint != Chat || !f.accepts("messages") {
 		t.Errorf("got %+v, want a chat function that iterates and takes messages", f)
 	}
@@ -161,9 +159,8 @@ func TestRead_Refusals(t *testing.T) {
 			t.Errorf("%s: %+v, want Status 400, Type invalid_request_error, Param %q, Code %q and Message with %q", c.body, err,
 				c.param, c.code, c.message)
 		}
-		if body := err.AppendJSON(nil); rawjson.Check(body) != nil {
-			t.Errorf("got the error %s, want JSON", body)
-		}
+		body := err.AppendJSON(nil)
+		assert.True(t, rawjson.Check(body) == nil, "got the error %s, want JSON", body)
 	}
 }
 
@@ -211,10 +208,8 @@ func TestRead_Form(t *testing.T) {
 			t.Errorf("%s: %+v, want Param %q and Code %q", c.field.Name, err, c.param, c.code)
 		}
 	}
-	if _, err := speech.Read(ParseForm([]predict.FormField{field("model", "m")}), free); err == nil ||
-		err.Code != CodeMissingParameter {
-		t.Errorf("without a file: %+v, want Code missing_required_parameter", err)
-	}
+	_, err = speech.Read(ParseForm([]predict.FormField{field("model", "m")}), free)
+	assert.True(t, err != nil && err.Code == CodeMissingParameter, "without a file: %+v, want Code missing_required_parameter", err)
 }
 
 // free charges nothing.
@@ -311,9 +306,8 @@ func TestRead_ShapesValuesForFunction(t *testing.T) {
 			if err != nil {
 				t.Fatalf("got %+v, want nil", err)
 			}
-			if got := string(r.Inputs[0]); got != "{"+c.want+"}" {
-				t.Errorf("got %s, want {%s}", got, c.want)
-			}
+			got := string(r.Inputs[0])
+			assert.True(t, got == "{"+c.want+"}", "got %s, want {%s}", got, c.want)
 		})
 	}
 }
@@ -333,8 +327,7 @@ func TestRead_IgnoresParametersOfSelfHostedServers(t *testing.T) {
 		say + `"top_k":5}`,
 		say + `"stream":true,"stream_options":{"continuous_usage_stats":true}}`,
 	} {
-		if _, err := readJSON(f, body); err == nil || err.Code != CodeUnknownParameter {
-			t.Errorf("%s: got %v, want %s", body, err, CodeUnknownParameter)
-		}
+		_, err := readJSON(f, body)
+		assert.True(t, err != nil && err.Code == CodeUnknownParameter, "%s: got %v, want %s", body, err, CodeUnknownParameter)
 	}
 }

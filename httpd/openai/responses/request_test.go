@@ -5,6 +5,7 @@ import (
 
 	"pinion/httpd/openai"
 	"pinion/runtime/rawjson"
+	"pinion/tests/assert"
 )
 
 // TestRead_Chat compares the chat completions that requests become.
@@ -88,9 +89,8 @@ func TestRead_Errors(t *testing.T) {
 			openai.CodeUnsupportedParameter,
 		},
 	} {
-		if _, err := read(nil, []byte(body)); err == nil || err.Param != want[0] || err.Code != want[1] {
-			t.Errorf("%s: got %+v, want %q", body, err, want)
-		}
+		_, err := read(nil, []byte(body))
+		assert.True(t, err != nil && err.Param == want[0] && err.Code == want[1], "%s: got %+v, want %q", body, err, want)
 	}
 }
 
