@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"pinion/runtime/predict"
+	"pinion/tests/assert"
 )
 
 func TestLists_EveryCode(t *testing.T) {
@@ -28,9 +29,8 @@ func TestLists_EveryCode(t *testing.T) {
 		tensor := predict.Tensor{Code: c.code, Shape: []int64{1, 2}, Data: []byte(c.data)}
 		input := append(predict.AppendTensor([]byte(`{"x":`), 0, "an array"), '}')
 		got, finite := Lists(input, []predict.Tensor{tensor})
-		if want := `{"x":[` + c.want + `]}`; !finite || string(got) != want {
-			t.Errorf("%c: got %s, %t, want %s", c.code, got, finite, want)
-		}
+		want := `{"x":[` + c.want + `]}`
+		assert.True(t, finite && string(got) == want, "%c: got %s, %t, want %s", c.code, got, finite, want)
 	}
 }
 
@@ -41,8 +41,7 @@ func TestLists_NotFinite(t *testing.T) {
 		"[[Infinity]]": {{Code: 'f', Shape: []int64{1, 1}, Data: []byte("\x00\x00\x80\x7f")}},
 		"-Infinity":    {{Code: 'd', Data: []byte("\x00\x00\x00\x00\x00\x00\xf0\xff")}},
 	} {
-		if got, finite := Lists(input, list); string(got) != want || finite {
-			t.Errorf("got %s, finite %t, want %s, false", got, finite, want)
-		}
+		got, finite := Lists(input, list)
+		assert.True(t, string(got) == want && !finite, "got %s, finite %t, want %s, false", got, finite, want)
 	}
 }

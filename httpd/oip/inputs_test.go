@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"pinion/httpd/protocol"
+	"pinion/tests/assert"
 )
 
 // signatureOf returns the signature of a model with the input x.
@@ -61,12 +62,10 @@ func TestInputs_EmptyListsAreFew(t *testing.T) {
 	} {
 		in := Tensor{Name: "x", Shape: shape[:], Tokens: [][]byte{}}
 		in.Type, _ = DatatypeNamed("FP64")
-		if _, _, err := (&Request{Inputs: []Tensor{in}}).Call(nil, s, nil); (err == nil) != few {
-			t.Errorf("%v: %v, want %t", shape, err, few)
-		}
+		_, _, err := (&Request{Inputs: []Tensor{in}}).Call(nil, s, nil)
+		assert.True(t, (err == nil) == few, "%v: %v, want %t", shape, err, few)
 		in.Raw, in.Tokens = []byte{}, nil
-		if _, _, err := (&Request{Inputs: []Tensor{in}}).Call(nil, array, nil); (err == nil) != few {
-			t.Errorf("an array of %v: %v, want %t", shape, err, few)
-		}
+		_, _, err = (&Request{Inputs: []Tensor{in}}).Call(nil, array, nil)
+		assert.True(t, (err == nil) == few, "an array of %v: %v, want %t", shape, err, few)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pinion/httpd/protocol"
+	"pinion/tests/assert"
 )
 
 // TestRequest_SizesAddUp: a body whose sizes do not add up is refused, with the size that came.
@@ -63,9 +64,8 @@ func TestRequest_Refusals(t *testing.T) {
 		`{"inputs":[],"outputs":[{"name":"a"},{"name":"a"}]}`:                                                    "asked for twice",
 		`{"inputs":[{"name":"x","datatype":"FP32","shape":[1],"data":[1],"parameters":{"binary_data_size":4}}]}`: "both",
 	} {
-		if _, err := readRequest([]byte(body), len(body)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", body, err, want)
-		}
+		_, err := readRequest([]byte(body), len(body))
+		assert.True(t, err != nil && strings.Contains(err.Error(), want), "%s: %v, want %q", body, err, want)
 	}
 }
 
@@ -77,9 +77,8 @@ func TestRequest_NestedData(t *testing.T) {
 	} {
 		for _, data := range lists {
 			body := `{"inputs":[{"name":"x","datatype":"FP32","shape":` + shape + `,"data":` + data + `}]}`
-			if _, err := readRequest([]byte(body), len(body)); err != nil {
-				t.Errorf("%s: %v, want nil", body, err)
-			}
+			_, err := readRequest([]byte(body), len(body))
+			assert.True(t, err == nil, "%s: %v, want nil", body, err)
 		}
 	}
 }
@@ -90,9 +89,8 @@ func TestRequest_LengthIsDigits(t *testing.T) {
 		"0": 0, "92": 92, "+5": -1, "-5": -1, "0x5": -1, "5 ": -1, "5_0": -1,
 		"99999999999999999999": -1,
 	} {
-		if n, ok := readLength([]byte(text)); ok != (want >= 0) || ok && n != want {
-			t.Errorf("%q: %d %t, want %d", text, n, ok, want)
-		}
+		n, ok := readLength([]byte(text))
+		assert.True(t, ok == (want >= 0) && (!ok || n == want), "%q: %d %t, want %d", text, n, ok, want)
 	}
 }
 
@@ -104,9 +102,8 @@ func TestRequest_NullIsAbsent(t *testing.T) {
 	if err != nil {
 		t.Fatalf("got %+v, want nil", err)
 	}
-	if r.ID != nil || r.Outputs != nil || r.Parameters != nil || len(r.Inputs) != 1 {
-		t.Errorf("got %+v, want one input and nothing else", r)
-	}
+	assert.True(t, r.ID == nil && r.Outputs == nil && r.Parameters == nil && len(r.Inputs) == 1,
+		"got %+v, want one input and nothing else", r)
 }
 
 // TestRequest_RefusalsAreShort: what a client sends is cut in the answer, and it cannot have the server compare a
@@ -127,9 +124,8 @@ func TestRequest_RefusalsAreShort(t *testing.T) {
 		`{"inputs":[],"outputs":[` + strings.Join(distinct, ",") + `]}`,
 		`{"inputs":[],"parameters":{` + many(`"p":1`) + `}}`,
 	} {
-		if _, err := readRequest([]byte(body), len(body)); err == nil || len(err.Error()) > 500 {
-			t.Errorf("%.60s: %.400v, want a short refusal", body, err)
-		}
+		_, err := readRequest([]byte(body), len(body))
+		assert.True(t, err != nil && len(err.Error()) <= 500, "%.60s: %.400v, want a short refusal", body, err)
 	}
 }
 

@@ -44,7 +44,6 @@ func TestConnections_EndlessHeaderBlock(t *testing.T) {
 	large := rawgrpc.Dial(t, s.address)
 	call := large.Open(checkMethod, 200, hpack.HeaderField{Name: "x-large", Value: strings.Repeat("a", 100), Sensitive: true})
 	large.Message(call, nil)
-	if got := large.Ended(call); !strings.HasPrefix(got, "0 ") {
-		t.Errorf("got %q for a call with large metadata, want OK", got)
-	}
+	got := large.Ended(call)
+	assert.True(t, strings.HasPrefix(got, "0 "), "got %q for a call with large metadata, want OK", got)
 }

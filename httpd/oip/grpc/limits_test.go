@@ -70,10 +70,8 @@ func (s *site) client(t *testing.T) *grpc.ClientConn {
 // healthy fails unless a request for the health is answered.
 func (s *site) healthy(t *testing.T) {
 	t.Helper()
-	if _, err := grpc_health_v1.NewHealthClient(s.client(t)).Check(t.Context(),
-		&grpc_health_v1.HealthCheckRequest{}); err != nil {
-		t.Errorf("Check: %v", err)
-	}
+	_, err := grpc_health_v1.NewHealthClient(s.client(t)).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{})
+	assert.True(t, err == nil, "Check: %v", err)
 }
 
 // TestCalls_MetadataIsBounded: an indexed header is one byte on the wire, and more in memory each time.
@@ -82,9 +80,8 @@ func TestCalls_MetadataIsBounded(t *testing.T) {
 	c := rawgrpc.Dial(t, s.address)
 	for _, method := range []string{watchMethod, inferMethod, "/unknown/Method"} {
 		stream := c.Open(method, 480_000, hpack.HeaderField{Name: "x-long-name", Value: strings.Repeat("v", 100)})
-		if got := c.Ended(stream); got != "reset" && got != "closed" {
-			t.Errorf("%s: got %q, want it refused", method, got)
-		}
+		got := c.Ended(stream)
+		assert.False(t, got != "reset" && got != "closed", "%s: got %q, want it refused", method, got)
 		if got := s.opt.Memory.Stats().Used; got > 2*connCost {
 			t.Errorf("%s: got %d bytes charged, want at most %d", method, got, 2*connCost)
 		}
@@ -103,9 +100,8 @@ func TestCalls_MetadataIsCharged(t *testing.T) {
 	}
 	got := c.Ended(last)
 	cut := got == "closed" // on a slow machine: its idle calls keep others out for too long
-	if !cut && (!strings.HasPrefix(got, "14 ") || !strings.Contains(got, "--memory-budget")) {
-		t.Errorf("got %q, want UNAVAILABLE with the flag, or a connection that was cut", got)
-	}
+	assert.False(t, !cut && (!strings.HasPrefix(got, "14 ") || !strings.Contains(got, "--memory-budget")),
+		"got %q, want UNAVAILABLE with the flag, or a connection that was cut", got)
 	s.healthy(t) // a probe is answered all the same
 	c.Close()
 	assert.Eventually(t, "all is free again", func() bool { return s.opt.Memory.Stats().Used <= 2*connCost })
@@ -142,15 +138,13 @@ func TestCalls_SilentOnesEnd(t *testing.T) {
 			case c.size > 0:
 				client.Announce(call, c.size, make([]byte, c.begin))
 			}
-			if got := client.Ended(call); got == "closed" || strings.HasPrefix(got, "0 ") {
-				t.Errorf("got %q, want it ended", got)
-			}
+			got := client.Ended(call)
+			assert.True(t, got != "closed" && !strings.HasPrefix(got, "0 "), "got %q, want it ended", got)
 		})
 	}
 	open.Message(idle, nil)
-	if got := open.Ended(idle); !strings.HasPrefix(got, "0 ") {
-		t.Errorf("got %q of a stream that waited for its first request, want OK", got)
-	}
+	got := open.Ended(idle)
+	assert.True(t, strings.HasPrefix(got, "0 "), "got %q of a stream that waited for its first request, want OK", got)
 }
 
 // TestCalls_SlowOnesGiveTheirMemoryBack: calls that announce much, or hold much, and stop are ended for those that need
@@ -173,9 +167,8 @@ func TestCalls_SlowOnesGiveTheirMemoryBack(t *testing.T) {
 			if begin == most {
 				assert.Eventually(t, "they hold memory", func() bool { return b.Stats().Used > 5*mib })
 			}
-			if err := b.Wait(4*mib, 10*time.Second, nil); err != nil {
-				t.Errorf("got %v, want room", err)
-			}
+			err := b.Wait(4*mib, 10*time.Second, nil)
+			assert.True(t, err == nil, "got %v, want room", err)
 			b.Free(4 * mib)
 		})
 	}
@@ -208,14 +201,11 @@ func TestConnections_IdleOnesMakeRoom(t *testing.T) {
 	}
 	if _, err := silent.Read(make([]byte, 100)); err == nil {
 		n, err := io.ReadFull(silent, make([]byte, 1<<20))
-		if err == nil {
-			t.Errorf("read %d bytes from the silent one, want it closed", n)
-		}
+		assert.True(t, err != nil, "read %d bytes from the silent one, want it closed", n)
 	}
 	busy.Data(call, make([]byte, 1000), true)
-	if got := busy.Ended(call); got == "closed" {
-		t.Errorf("the connection with a request was closed: got %q, want anything but closed", got)
-	}
+	got := busy.Ended(call)
+	assert.True(t, got != "closed", "the connection with a request was closed: got %q, want anything but closed", got)
 	if got := limit.Stats(); got.Open > 4 || got.Evicted == 0 {
 		t.Errorf("got %+v, want at most 4 open, and some evicted", got)
 	}
@@ -233,9 +223,8 @@ func TestConnections_ReceivingOnesMakeRoom(t *testing.T) {
 		return len(s.idle()) == 4 && !slices.ContainsFunc(s.idle(), func(i connlimit.Idle) bool { return !i.Receiving })
 	})
 	s.healthy(t)
-	if got := limit.Stats(); got.Evicted == 0 || got.Refused != 0 {
-		t.Errorf("got %+v, want one evicted and none refused", got)
-	}
+	got := limit.Stats()
+	assert.True(t, got.Evicted != 0 && got.Refused == 0, "got %+v, want one evicted and none refused", got)
 }
 
 // TestConnections_ThoseThatDoNotReadMakeRoom: a client that takes none of its answers keeps no others out, though its
@@ -253,17 +242,14 @@ func TestConnections_ThoseThatDoNotReadMakeRoom(t *testing.T) {
 		c.unsent, c.written = 1, written
 	}
 	set(time.Now().Add(time.Hour)) // as if it had just been
-	if idle := s.idle(); len(idle) != 0 || c.CloseIdle() {
-		t.Errorf("got %+v closed for others, want none: its answer is being written", idle)
-	}
+	idle := s.idle()
+	assert.True(t, len(idle) == 0 && !c.CloseIdle(), "got %+v closed for others, want none: its answer is being written", idle)
 	set(time.Now().Add(-time.Hour))
-	if idle := s.idle(); len(idle) != 1 || !idle[0].Blocked {
-		t.Errorf("got %+v, want one that does not read", idle)
-	}
+	idle = s.idle()
+	assert.True(t, len(idle) == 1 && idle[0].Blocked, "got %+v, want one that does not read", idle)
 	s.healthy(t)
-	if got := limit.Stats(); got.Evicted != 1 || got.Refused != 0 {
-		t.Errorf("got %+v, want one evicted and none refused", got)
-	}
+	got := limit.Stats()
+	assert.True(t, got.Evicted == 1 && got.Refused == 0, "got %+v, want one evicted and none refused", got)
 }
 
 // TestConnections_IdleOnesGiveTheirMemoryBack: thousands of idle connections take no memory from requests.
@@ -274,9 +260,8 @@ func TestConnections_IdleOnesGiveTheirMemoryBack(t *testing.T) {
 		rawgrpc.Dial(t, s.address)
 	}
 	assert.Eventually(t, "their memory is charged", func() bool { return b.Stats().Used > 14*mib })
-	if err := b.Wait(4*mib, 10*time.Second, nil); err != nil {
-		t.Errorf("got %v, want room", err)
-	}
+	err := b.Wait(4*mib, 10*time.Second, nil)
+	assert.True(t, err == nil, "got %v, want room", err)
 	s.healthy(t)
 	b.Free(4 * mib)
 }
@@ -290,15 +275,13 @@ func TestWatch_IsBounded(t *testing.T) {
 		last = c.Call(watchMethod)
 		c.Message(last, nil)
 	}
-	if got := c.Ended(last); !strings.HasPrefix(got, "8 ") {
-		t.Errorf("got %q, want RESOURCE_EXHAUSTED", got)
-	}
+	got := c.Ended(last)
+	assert.True(t, strings.HasPrefix(got, "8 "), "got %q, want RESOURCE_EXHAUSTED", got)
 	assert.Equal(t, "Watch calls", s.watches.Load(), watchesEach)
 	stream, err := grpc_health_v1.NewHealthClient(s.client(t)).Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{})
 	assert.NoError(t, err)
-	if _, err := stream.Recv(); err != nil {
-		t.Errorf("a Watch of another connection: %v", err)
-	}
+	_, err = stream.Recv()
+	assert.True(t, err == nil, "a Watch of another connection: %v", err)
 	c.Close()
 	assert.Eventually(t, "one is left", func() bool { return s.watches.Load() == 1 })
 }

@@ -66,9 +66,8 @@ func TestRequest_Refusals(t *testing.T) {
 			RawInputContents: [][]byte{{9, 0, 0, 0}},
 		},
 	} {
-		if _, err := request(msg); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		_, err := request(msg)
+		assert.True(t, err != nil && strings.Contains(err.Error(), want), "%v, want %q", err, want)
 	}
 }
 
@@ -82,9 +81,8 @@ func TestRequest_RefusalsAreShort(t *testing.T) {
 		many[i] = tensor("INT32", []int64{0}, nil)
 	}
 	for _, inputs := range [][]*pb.ModelInferRequest_InferInputTensor{{long}, many} {
-		if _, err := request(&pb.ModelInferRequest{Inputs: inputs}); err == nil || len(err.Error()) > 500 {
-			t.Errorf("%d inputs: %.400v, want a short refusal", len(inputs), err)
-		}
+		_, err := request(&pb.ModelInferRequest{Inputs: inputs})
+		assert.True(t, err != nil && len(err.Error()) <= 500, "%d inputs: %.400v, want a short refusal", len(inputs), err)
 	}
 }
 
@@ -142,9 +140,8 @@ func TestRequest_ElementsAreMeasured(t *testing.T) {
 			refused := protocol.Errorf(protocol.Waited, "no room")
 			msg := new(pb.ModelInferRequest)
 			err := unmarshal(message, msg, func(bytes int64) *protocol.Error { charged = bytes; return refused })
-			if !errors.Is(err, error(refused)) || charged < want || charged > 3*want || len(msg.GetInputs()) > 0 {
-				t.Errorf("field %d: %v with %d bytes charged, want at least %d", field, err, charged, want)
-			}
+			assert.True(t, errors.Is(err, error(refused)) && charged >= want && charged <= 3*want && len(msg.GetInputs()) == 0,
+				"field %d: %v with %d bytes charged, want at least %d", field, err, charged, want)
 		}
 	}
 }
