@@ -52,7 +52,5 @@ func TestAlloc_LargerBodiesCostOneAllocation(t *testing.T) {
 			assert.NoError(t, b.Recv(handle))
 		}
 	})
-	if got > 1 {
-		t.Errorf("%v allocations, want one", got)
-	}
+	assert.True(t, got <= 1, "%v allocations, want one", got)
 }

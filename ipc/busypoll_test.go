@@ -47,9 +47,8 @@ func TestBusypoll_RecvBusyPollAsksOnce(t *testing.T) {
 		t.Fatalf("got %t %v, want false", waited, err)
 	}
 	b.Interrupt()
-	if err := b.Recv(handle); !errors.Is(err, ErrInterrupted) || n != 1 {
-		t.Errorf("%d frames, then %v; want one, then an interruption", n, err)
-	}
+	err := b.Recv(handle)
+	assert.True(t, errors.Is(err, ErrInterrupted) && n == 1, "%d frames, then %v; want one, then an interruption", n, err)
 }
 
 // TestBusypoll_RecvBusyPollWaits: when the time is over it is a Recv like any other.
@@ -69,9 +68,8 @@ func TestBusypoll_RecvBusyPollWaits(t *testing.T) {
 	}
 	done := receive()
 	assert.NoError(t, a.Send(KindPredict, 1))
-	if err := <-done; err != nil || n != 1 {
-		t.Errorf("%d frames, %v, want 1", n, err)
-	}
+	err := <-done
+	assert.True(t, err == nil && n == 1, "%d frames, %v, want 1", n, err)
 	done = receive()
 	b.Interrupt()
 	assert.ErrorIs(t, "interrupted", <-done, ErrInterrupted)

@@ -35,12 +35,8 @@ func TestConn_BodiesOfEverySizeArrive(t *testing.T) {
 				t.Fatalf("%d bytes: %v", size, err)
 			}
 		}
-		if len(got) != 1 || !got[0].equal(want) {
-			t.Errorf("%d bytes: got %v, want %v", size, got, want)
-		}
-		if large != (size >= ownedMin) {
-			t.Errorf("%d bytes: its own body: %v, want %t", size, large, size >= ownedMin)
-		}
+		assert.True(t, len(got) == 1 && got[0].equal(want), "%d bytes: got %v, want %v", size, got, want)
+		assert.True(t, large == (size >= ownedMin), "%d bytes: its own body: %v, want %t", size, large, size >= ownedMin)
 	}
 }
 
@@ -63,9 +59,8 @@ func TestConn_BatchLiesBeforeBusyWorker(t *testing.T) {
 		assert.NoError(t, front.Send(KindPredict, uint64(i), body))
 	}
 	waiting, err := unix.IoctlGetInt(worker, unix.SIOCINQ)
-	if want := 16 * (HeaderSize + len(body)); err != nil || waiting != want {
-		t.Errorf("to the worker: %d bytes (%v), want %d", waiting, err, want)
-	}
+	want := 16 * (HeaderSize + len(body))
+	assert.True(t, err == nil && waiting == want, "to the worker: %d bytes (%v), want %d", waiting, err, want)
 	wrote := 0
 	for range 16 {
 		n, err := unix.Write(worker, body)
@@ -108,9 +103,8 @@ func TestConn_OwnKeepsBody(t *testing.T) {
 		assert.NoError(t, a.Send(KindSucceeded, 2, filled(size, 8)))
 		receive(t, b, 1)
 		assert.True(t, bytes.Equal(kept, body), "%d bytes: the body changed after Own: got %q, want %q", size, kept, body)
-		if (release != nil) != (size >= ownedMin) {
-			t.Errorf("%d bytes: something to give back: %v, want %t", size, release != nil, size >= ownedMin)
-		}
+		assert.True(t, (release != nil) == (size >= ownedMin),
+			"%d bytes: something to give back: %v, want %t", size, release != nil, size >= ownedMin)
 		if release != nil {
 			release()
 		}
@@ -139,13 +133,11 @@ func TestConn_QueueDoesNotWrite(t *testing.T) {
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := unix.IoctlGetInt(fd, unix.TIOCINQ); err != nil || n != 0 {
-		t.Errorf("%d bytes were written, error %v; want none before Flush", n, err)
-	}
+	n, err := unix.IoctlGetInt(fd, unix.TIOCINQ)
+	assert.True(t, err == nil && n == 0, "%d bytes were written, error %v; want none before Flush", n, err)
 	assert.NoError(t, a.Flush())
-	if n, err := unix.IoctlGetInt(fd, unix.TIOCINQ); err != nil || n != HeaderSize+2 {
-		t.Errorf("%d bytes were written, error %v; want %d", n, err, HeaderSize+2)
-	}
+	n, err = unix.IoctlGetInt(fd, unix.TIOCINQ)
+	assert.True(t, err == nil && n == HeaderSize+2, "%d bytes were written, error %v; want %d", n, err, HeaderSize+2)
 }
 
 func TestConn_Interrupt(t *testing.T) {
@@ -164,9 +156,8 @@ func TestConn_Interrupt(t *testing.T) {
 		if err := b.Recv(none); !errors.Is(err, ErrInterrupted) {
 			t.Fatalf("got %v, want ErrInterrupted", err)
 		}
-		if got := receive(t, b, 1); got[0].ID != 5 {
-			t.Errorf("got %v, want the frame of id 5", got)
-		}
+		got := receive(t, b, 1)
+		assert.True(t, got[0].ID == 5, "got %v, want the frame of id 5", got)
 	})
 	t.Run("the Recv in progress, between the halves of a frame", func(t *testing.T) {
 		var c *Conn
@@ -183,9 +174,8 @@ func TestConn_Interrupt(t *testing.T) {
 		}
 		writeAll(t, fd, frame[100:])
 		got := receive(t, c, 1)
-		if want := (message{Kind: KindSucceeded, ID: 9, Nanos: 3, Body: filled(300, 9)}); !got[0].equal(want) {
-			t.Errorf("got %v, want %v", got[0], want)
-		}
+		want := (message{Kind: KindSucceeded, ID: 9, Nanos: 3, Body: filled(300, 9)})
+		assert.True(t, got[0].equal(want), "got %v, want %v", got[0], want)
 	})
 	t.Run("many are one or a few, and then it is as before", func(t *testing.T) {
 		for range 100 {
@@ -206,9 +196,8 @@ func TestConn_EndOfOtherSide(t *testing.T) {
 		writeAll(t, fd, wire(KindSucceeded, 0, 1, 0, []byte("{}")))
 		unix.Close(fd)
 		got, err := untilError(c)
-		if len(got) != 1 || !errors.Is(err, ErrClosed) || !errors.Is(err, io.EOF) {
-			t.Errorf("got %v, then %v, want len(got) 1 and error ErrClosed and io.EOF", got, err)
-		}
+		assert.True(t, len(got) == 1 && errors.Is(err, ErrClosed) && errors.Is(err, io.EOF),
+			"got %v, then %v, want len(got) 1 and error ErrClosed and io.EOF", got, err)
 	})
 	t.Run("also where it left what was sent to it unread", func(t *testing.T) {
 		var c *Conn
@@ -217,9 +206,7 @@ func TestConn_EndOfOtherSide(t *testing.T) {
 		writeAll(t, fd, wire(KindSucceeded, 0, 1, 0, []byte("{}")))
 		unix.Close(fd)
 		got, err := untilError(c)
-		if len(got) != 1 || !errors.Is(err, ErrClosed) {
-			t.Errorf("got %v, then %v, want len(got) 1 and error ErrClosed", got, err)
-		}
+		assert.True(t, len(got) == 1 && errors.Is(err, ErrClosed), "got %v, then %v, want len(got) 1 and error ErrClosed", got, err)
 	})
 	t.Run("half a frame is none", func(t *testing.T) {
 		for _, cut := range []int{1, HeaderSize - 1, HeaderSize, HeaderSize + 1, ownedMin, ownedMin + HeaderSize - 1} {
@@ -269,9 +256,8 @@ func TestConn_Close(t *testing.T) {
 	t.Run("twice", func(t *testing.T) {
 		a, _ := ends(t)
 		a.Close()
-		if err := a.Close(); err == nil {
-			t.Error("the second Close says nothing: got no error, want an error")
-		}
+		err := a.Close()
+		assert.True(t, err != nil, "the second Close says nothing: got no error, want an error")
 	})
 	t.Run("while all is in use", func(t *testing.T) {
 		noLeak(t)
@@ -307,9 +293,8 @@ func TestConn_Unread(t *testing.T) {
 	near, far := ends(t)
 	assert.Equal(t, "unread bytes before anything was sent", near.Unread(), 0)
 	assert.NoError(t, near.Send(KindPing, 1))
-	if n := near.Unread(); n < HeaderSize {
-		t.Errorf("%d bytes are unread, want %d at least", n, HeaderSize)
-	}
+	n := near.Unread()
+	assert.True(t, n >= HeaderSize, "%d bytes are unread, want %d at least", n, HeaderSize)
 	assert.NoError(t, far.Recv(func(*Frame) {}))
 	assert.Equal(t, "unread bytes after all was read", near.Unread(), 0)
 }

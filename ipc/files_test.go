@@ -55,9 +55,7 @@ func TestFiles_DescriptorsStayWithTheirFrames(t *testing.T) {
 		if withFile(got.ID) {
 			want.Flags = FlagFile
 		}
-		if !got.equal(want) || seen[got.ID] {
-			t.Errorf("got %v, want %v, once", got, want)
-		}
+		assert.True(t, got.equal(want) && !seen[got.ID], "got %v, want %v, once", got, want)
 		seen[got.ID] = true
 	}
 	wg.Wait()
@@ -90,12 +88,10 @@ func TestFiles_SendFilePassesDescriptor(t *testing.T) {
 	}
 	unix.Close(fds[0])
 	// The sender's own is closed: what was written comes, and then the end.
-	if got := readAll(t, pipe[0], 5); string(got) != "hello" {
-		t.Errorf("got %q, want hello", got)
-	}
-	if n, err := unix.Read(pipe[0], buf); n != 0 || err != nil {
-		t.Errorf("the other end is still held: %d, %v, want 0", n, err)
-	}
+	got := readAll(t, pipe[0], 5)
+	assert.True(t, string(got) == "hello", "got %q, want hello", got)
+	n, err = unix.Read(pipe[0], buf)
+	assert.True(t, n == 0 && err == nil, "the other end is still held: %d, %v, want 0", n, err)
 }
 
 // TestFiles_ThatAreNoBodies: only memory files are bodies. Other descriptors are closed.
@@ -113,18 +109,16 @@ func TestFiles_ThatAreNoBodies(t *testing.T) {
 		}
 	}
 	for i, got := range receive(t, a, 4) {
-		if want := (message{Kind: KindSucceeded, Flags: FlagFile, ID: uint64(i)}); !got.equal(want) {
-			t.Errorf("got %v, want %v", got, want)
-		}
+		want := (message{Kind: KindSucceeded, Flags: FlagFile, ID: uint64(i)})
+		assert.True(t, got.equal(want), "got %v, want %v", got, want)
 	}
 	dir, err := unix.Open(t.TempDir(), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	assert.NoError(t, err)
 	defer unix.Close(dir)
 	writeAll(t, fd, wire(KindSucceeded, FlagFile, 9, 0, nil), dir)
 	got, err := untilError(a)
-	if len(got) != 0 || err == nil || errors.Is(err, ErrClosed) {
-		t.Errorf("a folder as a body: %v, %v; want an error that is not the end", got, err)
-	}
+	assert.True(t, len(got) == 0 && err != nil && !errors.Is(err, ErrClosed),
+		"a folder as a body: %v, %v; want an error that is not the end", got, err)
 }
 
 func TestFiles_DescriptorsOutOfPlace(t *testing.T) {
@@ -164,9 +158,8 @@ func TestFiles_DescriptorsOutOfPlace(t *testing.T) {
 					err = a.Recv(func(f *Frame) { got = append(got, keep(f)) })
 				}
 			}
-			if !errors.Is(err, ErrProtocol) || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("got %v, want ErrProtocol that says %q", err, c.says)
-			}
+			assert.True(t, errors.Is(err, ErrProtocol) && strings.Contains(err.Error(), c.says),
+				"got %v, want ErrProtocol that says %q", err, c.says)
 			assert.Equal(t, fmt.Sprintf("%v", got), len(got), c.frames)
 		})
 	}
@@ -207,11 +200,8 @@ func TestFiles_QueueIn(t *testing.T) {
 		assert.NoError(t, a.QueueIn(create, KindPredict, 0, 7, body[:9], body[9:]), what)
 		assert.NoError(t, a.Flush())
 		got := receive(t, b, 1)[0]
-		if want := (message{Kind: KindPredict, Flags: FlagFile, ID: 7, Body: body}); !got.equal(want) {
-			t.Errorf("%s: got another body: got.equal(want) = false, want true", what)
-		}
+		want := (message{Kind: KindPredict, Flags: FlagFile, ID: 7, Body: body})
+		assert.True(t, got.equal(want), "%s: got another body: got.equal(want) = false, want true", what)
 	}
-	if used == nil || used.Fd() != ^uintptr(0) {
-		t.Error("the file is open, want it closed")
-	}
+	assert.True(t, used != nil && used.Fd() == ^uintptr(0), "the file is open, want it closed")
 }

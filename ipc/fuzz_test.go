@@ -102,9 +102,8 @@ func FuzzDecodeFrames(f *testing.F) {
 		}
 		checkRest(t, b[len(used):], err)
 		cut, cutErr := decode(b, randomCuts(seed))
-		if !sameFrames(got, cut) || (err == nil) != (cutErr == nil) {
-			t.Errorf("in one piece %d frames and %v, in several %d and %v, want the same", len(got), err, len(cut), cutErr)
-		}
+		assert.True(t, sameFrames(got, cut) && (err == nil) == (cutErr == nil),
+			"in one piece %d frames and %v, in several %d and %v, want the same", len(got), err, len(cut), cutErr)
 	})
 }
 
@@ -112,9 +111,7 @@ func FuzzDecodeFrames(f *testing.F) {
 func checkRest(t *testing.T, rest []byte, err error) {
 	t.Helper()
 	if len(rest) < HeaderSize {
-		if err != nil {
-			t.Errorf("%d bytes are not a header yet, and give %v", len(rest), err)
-		}
+		assert.True(t, err == nil, "%d bytes are not a header yet, and give %v", len(rest), err)
 		return
 	}
 	h, bad := parseHeader(rest)
@@ -155,11 +152,7 @@ func FuzzConn(f *testing.F) {
 		c.Close()
 		<-done
 		assert.True(t, sameFrames(got, want), "%d frames, want %d", len(got), len(want))
-		if errors.Is(err, ErrProtocol) != errors.Is(wantErr, ErrProtocol) {
-			t.Errorf("got %v, want %v", err, wantErr)
-		}
-		if wantErr == nil && !errors.Is(err, ErrClosed) {
-			t.Errorf("got %v at the end, want ErrClosed", err)
-		}
+		assert.True(t, errors.Is(err, ErrProtocol) == errors.Is(wantErr, ErrProtocol), "got %v, want %v", err, wantErr)
+		assert.False(t, wantErr == nil && !errors.Is(err, ErrClosed), "got %v at the end, want ErrClosed", err)
 	})
 }

@@ -225,9 +225,8 @@ func TestGolden_DecodeGolden(t *testing.T) {
 		} else {
 			writeAll(t, fd, golden(t, e.name))
 		}
-		if got := receive(t, c, 1); !got[0].equal(want) {
-			t.Errorf("%s: got %v, want %v", e.name, got[0], want)
-		}
+		got := receive(t, c, 1)
+		assert.True(t, got[0].equal(want), "%s: got %v, want %v", e.name, got[0], want)
 		unix.Close(fd)
 	}
 }
@@ -250,9 +249,8 @@ func TestGolden_EveryKindHasExample(t *testing.T) {
 	files, err := os.ReadDir(filepath.Dir(goldenFile("")))
 	assert.NoError(t, err)
 	for _, f := range files {
-		if !slices.Contains(names, f.Name()) {
-			t.Errorf("%s is not an example's: got %.300q, want %q among them", f.Name(), names, f.Name())
-		}
+		assert.True(t, slices.Contains(names, f.Name()),
+			"%s is not an example's: got %.300q, want %q among them", f.Name(), names, f.Name())
 	}
 }
 
@@ -273,9 +271,8 @@ func TestGolden_ProtocolShowsGoldenFiles(t *testing.T) {
 	for _, e := range examples() {
 		want, err := os.ReadFile(goldenFile(e.name))
 		assert.NoError(t, err)
-		if got, ok := shown[e.name]; !ok || got != string(want) {
-			t.Errorf("PROTOCOL.md shows %s as\n%s, want\n%s", e.name, got, want)
-		}
+		got, ok := shown[e.name]
+		assert.True(t, ok && got == string(want), "PROTOCOL.md shows %s as\n%s, want\n%s", e.name, got, want)
 		delete(shown, e.name)
 	}
 	for name := range shown {

@@ -1,7 +1,6 @@
 package ipc
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -63,9 +62,8 @@ func TestMessages_OfProtocol(t *testing.T) {
 	config := WorkerConfig{Python: "python3", Ref: "run.py", GPULost: []string{"CUDA error"}, Preload: true}
 	text, err := config.Encode()
 	assert.NoError(t, err)
-	if got, err := ParseWorkerConfig(text); err != nil || !reflect.DeepEqual(got, config) {
-		t.Errorf("config: got %+v, %v, want %+v", got, err, config)
-	}
+	got, err := ParseWorkerConfig(text)
+	assert.True(t, err == nil && reflect.DeepEqual(got, config), "config: got %+v, %v, want %+v", got, err, config)
 }
 
 // TestMessages_ThatNoWorkerSends are errors.
@@ -83,13 +81,10 @@ func TestMessages_ThatNoWorkerSends(t *testing.T) {
 		"batchdone": failed(ParseBatchDone([]byte(`{`))),
 		"forked":    failed(ParseForked([]byte(`{"pid":"x"}`))),
 	} {
-		if err == nil {
-			t.Errorf("%s: no error: got no error, want an error", name)
-		}
+		assert.True(t, err != nil, "%s: no error: got no error, want an error", name)
 	}
-	if _, err := ParseHello([]byte(`{"protocol":2}`)); !errors.Is(err, ErrProtocol) {
-		t.Errorf("another version: %v, want ErrProtocol", err)
-	}
+	_, err := ParseHello([]byte(`{"protocol":2}`))
+	assert.ErrorIs(t, "another version", err, ErrProtocol)
 }
 
 func TestMessages_ParseAnswer(t *testing.T) {
@@ -105,10 +100,8 @@ func TestMessages_ParseAnswer(t *testing.T) {
 		{KindCanceled, `{"metrics":{"n":[{}]}}`, `{"n":[{}]}`, "", ""},
 	} {
 		a, ok := ParseAnswer(c.kind, []byte(c.body))
-		if !ok || string(a.Metrics) != c.metrics || string(a.Output) != c.output || string(a.Error) != c.error {
-			t.Errorf("%s %s: got %q, %v, want ok true, Metrics %q, Output %q and Error %q", c.kind, c.body, a, ok, c.metrics,
-				c.output, c.error)
-		}
+		assert.True(t, ok && string(a.Metrics) == c.metrics && string(a.Output) == c.output && string(a.Error) == c.error,
+			"%s %s: got %q, %v, want ok true, Metrics %q, Output %q and Error %q", c.kind, c.body, a, ok, c.metrics, c.output, c.error)
 	}
 	for _, c := range []struct {
 		kind Kind
@@ -129,9 +122,8 @@ func TestMessages_ParseAnswer(t *testing.T) {
 		{KindFailed, `{"metrics":{},"error":"}`},
 		{KindCanceled, `{"metrics":{},"output":1}`},
 	} {
-		if a, ok := ParseAnswer(c.kind, []byte(c.body)); ok {
-			t.Errorf("%s %s: got %q: ok = true, want false", c.kind, c.body, a)
-		}
+		a, ok := ParseAnswer(c.kind, []byte(c.body))
+		assert.False(t, ok, "%s %s: got %q: ok = true, want false", c.kind, c.body, a)
 	}
 }
 
@@ -140,9 +132,8 @@ func TestMessages_EveryKindHasItsName(t *testing.T) {
 		assert.Equal(t, fmt.Sprintf("kind %d", value), Kind(value).String(), name)
 	}
 	for _, none := range []Kind{0, 4, 254} {
-		if got := none.String(); !strings.HasPrefix(got, "unknown (") {
-			t.Errorf(`kind %d is called %s, want it to start with "unknown ("`, none, got)
-		}
+		got := none.String()
+		assert.True(t, strings.HasPrefix(got, "unknown ("), `kind %d is called %s, want it to start with "unknown ("`, none, got)
 	}
 }
 

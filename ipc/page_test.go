@@ -47,9 +47,8 @@ func (o other) claim(slot int, id uint64) bool {
 func TestPage_IsShared(t *testing.T) {
 	noLeak(t)
 	p, o := page(t)
-	if got := o.word(offMagic).Load(); got != pageMagic {
-		t.Errorf("magic %#x, want %#x", got, uint64(pageMagic))
-	}
+	got := o.word(offMagic).Load()
+	assert.True(t, got == pageMagic, "magic %#x, want %#x", got, uint64(pageMagic))
 	for _, i := range []int{0, 1, MaxSlots - 1} {
 		s, base := p.Slot(i), pageHeader+i*pageSlot
 		id := MakeID(uint64(i)+77, 63)
@@ -83,23 +82,18 @@ func TestPage_ClaimMoves(t *testing.T) {
 	first, second := MakeID(1, 5), MakeID(2, 5) // of one word
 
 	s.Queue(first)
-	if s.Claim(second) != ClaimFree || s.Revoke(second) || o.claim(3, second) {
-		t.Error("another id of the same word was taken for the one in it, want neither side to get it")
-	}
+	assert.True(t, s.Claim(second) == ClaimFree && !s.Revoke(second) && !o.claim(3, second),
+		"another id of the same word was taken for the one in it, want neither side to get it")
 	assert.Equal(t, "running after a claim that failed", s.Running(), 0)
-	if !s.Revoke(first) || s.Claim(first) != ClaimRevoked {
-		t.Errorf("a queued id could not be revoked, want s.Revoke(first) true and Claim %d", ClaimRevoked)
-	}
-	if s.Revoke(first) || o.claim(3, first) {
-		t.Error("a revoked id was taken once more, want s.Revoke(first) false and o.claim(3, first) false")
-	}
+	assert.True(t, s.Revoke(first) && s.Claim(first) == ClaimRevoked,
+		"a queued id could not be revoked, want s.Revoke(first) true and Claim %d", ClaimRevoked)
+	assert.True(t, !s.Revoke(first) && !o.claim(3, first),
+		"a revoked id was taken once more, want s.Revoke(first) false and o.claim(3, first) false")
 	s.Queue(second)
-	if s.Revoke(first) || o.claim(3, first) {
-		t.Error("an id whose word was used again was taken, want s.Revoke(first) false and o.claim(3, first) false")
-	}
-	if !o.claim(3, second) || o.claim(3, second) || s.Revoke(second) {
-		t.Error("a running id was taken once more, want o.claim(3, second) true, then false and s.Revoke(second) false")
-	}
+	assert.True(t, !s.Revoke(first) && !o.claim(3, first),
+		"an id whose word was used again was taken, want s.Revoke(first) false and o.claim(3, first) false")
+	assert.True(t, o.claim(3, second) && !o.claim(3, second) && !s.Revoke(second),
+		"a running id was taken once more, want o.claim(3, second) true, then false and s.Revoke(second) false")
 	assert.Equal(t, "s.Claim(second)", s.Claim(second), ClaimRunning)
 	assert.Equal(t, "s.Claim(first)", s.Claim(first), ClaimFree)
 }
@@ -163,9 +157,8 @@ func TestPage_ClaimRace(t *testing.T) {
 	}
 	close(start)
 	t.Logf("the front won %d of %d", wins, rounds*Claims)
-	if wins == 0 || wins == rounds*Claims {
-		t.Errorf("one side won them all: this was not a race: got %d, want not 0 and not %d", wins, rounds*Claims)
-	}
+	assert.True(t, wins != 0 && wins != rounds*Claims,
+		"one side won them all: this was not a race: got %d, want not 0 and not %d", wins, rounds*Claims)
 }
 
 // TestPage_ConsumedTellsWhatWasWritten: the worker adds what lies in a pipe to what the front took of it, while

@@ -38,9 +38,8 @@ func TestShared_Tensors(t *testing.T) {
 		append([]byte("small"), make([]byte, len(small)-5)...), []byte(`,"c":`), head(heap), heap, []byte(`}}`),
 	}, nil)
 	want := wire(KindPredict, FlagFile, 64, 1<<19, body)
-	if got := readAll(t, fd, len(want)); !bytes.Equal(got, want) {
-		t.Errorf("sent %d bytes: %.200q, want %.200q", len(got), got, want)
-	}
+	got := readAll(t, fd, len(want))
+	assert.True(t, bytes.Equal(got, want), "sent %d bytes: %.200q, want %.200q", len(got), got, want)
 	assert.Equal(t, "the caller's parts, which may be sent again", parts[1][2]&elsewhere, 0)
 }
 
@@ -69,8 +68,7 @@ func TestShared_Answer(t *testing.T) {
 		"without an offset": {answer(600, 100)[:30], file},
 		"without a file":    {answer(600, 100), nil},
 	} {
-		if _, _, _, ok := CutTensor(bad.body, bad.file); ok {
-			t.Errorf("%s: taken: ok = true, want false", name)
-		}
+		_, _, _, ok := CutTensor(bad.body, bad.file)
+		assert.False(t, ok, "%s: taken: ok = true, want false", name)
 	}
 }

@@ -158,9 +158,8 @@ func noLeak(t *testing.T) {
 	t.Helper()
 	maps := mappedBodies(t)
 	assert.NoLeak(t, func() {
-		if now := mappedBodies(t); now > maps {
-			t.Errorf("%d bodies are still mapped, %d were, want at most %d", now, maps, maps)
-		}
+		now := mappedBodies(t)
+		assert.True(t, now <= maps, "%d bodies are still mapped, %d were, want at most %d", now, maps, maps)
 	})
 }
 

@@ -82,9 +82,8 @@ func TestUnsent_OfLargeFrame(t *testing.T) {
 	begin := len(stream) - 10_000
 	for _, sent := range []int{begin, begin + 1, len(stream) - 30, len(stream)} {
 		got, err := outlived(t, stream, sent, begin)
-		if err != nil || len(got) != 2 || !bytes.Equal(got[0].Body, body) || got[1].ID != 2 {
-			t.Errorf("cut off at %d: got %d frames, %v, want len(got) 2, Body %q and ID 2", sent, len(got), err, body)
-		}
+		assert.True(t, err == nil && len(got) == 2 && bytes.Equal(got[0].Body, body) && got[1].ID == 2,
+			"cut off at %d: got %d frames, %v, want len(got) 2, Body %q and ID 2", sent, len(got), err, body)
 	}
 }
 
@@ -112,7 +111,5 @@ func TestUnsent_OfNothing(t *testing.T) {
 func TestUnsent_OfRubbish(t *testing.T) {
 	noLeak(t)
 	got, err := outlived(t, append(wire(KindSucceeded, 0, 1, 0, nil), bytes.Repeat([]byte{0xff}, 100)...), 0, 0)
-	if len(got) != 1 || !errors.Is(err, ErrProtocol) {
-		t.Errorf("got %d frames, %v, want 1 and ErrProtocol", len(got), err)
-	}
+	assert.True(t, len(got) == 1 && errors.Is(err, ErrProtocol), "got %d frames, %v, want 1 and ErrProtocol", len(got), err)
 }

@@ -55,9 +55,8 @@ func TestWriter_CombiningWriter(t *testing.T) {
 			if size(sender, n) > InlineMax {
 				want.Flags = FlagFile
 			}
-			if got := keep(f); !got.equal(want) {
-				t.Errorf("got %v, want %v", got, want)
-			}
+			got := keep(f)
+			assert.True(t, got.equal(want), "got %v, want %v", got, want)
 		})
 		if err != nil || t.Failed() {
 			t.Fatalf("after %d frames: %v: Failed = true, want false", count, err)
@@ -85,9 +84,7 @@ func TestWriter_SendDoesNotWait(t *testing.T) {
 		assert.NoError(t, a.Send(want[i].Kind, want[i].ID, want[i].Body))
 	}
 	for i, got := range receive(t, b, n) {
-		if !got.equal(want[i]) {
-			t.Errorf("frame %d: got %v, want %v", i, got, want[i])
-		}
+		assert.True(t, got.equal(want[i]), "frame %d: got %v, want %v", i, got, want[i])
 	}
 }
 
@@ -96,9 +93,8 @@ func TestWriter_SmallFrameBehindLargeBody(t *testing.T) {
 	a, b := ends(t)
 	assert.NoError(t, a.Send(KindPredict, 1, filled(InlineMax, 1)))
 	assert.NoError(t, a.Send(KindPredict, 2, []byte("{}")))
-	if got := receive(t, b, 2); got[0].ID != 1 || got[1].ID != 2 {
-		t.Errorf("got %v, want the frames of ids 1 and 2", got)
-	}
+	got := receive(t, b, 2)
+	assert.True(t, got[0].ID == 1 && got[1].ID == 2, "got %v, want the frames of ids 1 and 2", got)
 	// The goroutine that finished the body leaves the writer to others.
 	assert.NoError(t, a.Send(KindPredict, 3))
 	receive(t, b, 1)

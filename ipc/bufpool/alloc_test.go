@@ -4,7 +4,11 @@
 
 package bufpool
 
-import "testing"
+import (
+	"testing"
+
+	"pinion/tests/assert"
+)
 
 // TestAlloc_SliceIsReused: a round allocates no memory for the body itself.
 func TestAlloc_SliceIsReused(t *testing.T) {
@@ -14,7 +18,6 @@ func TestAlloc_SliceIsReused(t *testing.T) {
 			Put(Get(1 << 20))
 		}
 	})
-	if each := result.AllocedBytesPerOp(); each > 1<<10 {
-		t.Errorf("a round allocates %d bytes, want at most %d", each, 1<<10)
-	}
+	each := result.AllocedBytesPerOp()
+	assert.True(t, each <= 1<<10, "a round allocates %d bytes, want at most %d", each, 1<<10)
 }

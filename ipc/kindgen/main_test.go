@@ -33,9 +33,7 @@ func TestRead_KindsAndFlags(t *testing.T) {
 		{kinds, number{"CUDA", 36}, "CUDA"},
 		{flags, number{"BatchItem", 8}, "BATCH_ITEM"},
 	} {
-		if !slices.Contains(c.list, c.want) || c.want.upper() != c.word {
-			t.Errorf("got %v, want %v, named %s", c.list, c.want, c.word)
-		}
+		assert.True(t, slices.Contains(c.list, c.want) && c.want.upper() == c.word, "got %v, want %v, named %s", c.list, c.want, c.word)
 	}
 }
 
@@ -47,7 +45,6 @@ func TestRead_TwoOfOneValue(t *testing.T) {
 	} {
 		assert.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	if _, _, err := read(dir); err == nil || !strings.Contains(err.Error(), "A and B are both 1") {
-		t.Errorf("got %v, want that A and B are both 1", err)
-	}
+	_, _, err := read(dir)
+	assert.True(t, err != nil && strings.Contains(err.Error(), "A and B are both 1"), "got %v, want that A and B are both 1", err)
 }
