@@ -40,9 +40,8 @@ func left(t *testing.T, folder string) (names []string) {
 func TestAttachments_InboxKeepsFilesUntilItIsClosed(t *testing.T) {
 	s, folder := inboxStore(t, Options{})
 	in := s.NewAttachments()
-	if got := left(t, folder); len(got) > 0 {
-		t.Errorf("an empty attachments has made %q, want none", got)
-	}
+	got := left(t, folder)
+	assert.True(t, len(got) == 0, "an empty attachments has made %q, want none", got)
 	for i, c := range []struct{ name, kind, want string }{
 		{"photo.png", "image/jpeg", "photo.png"},
 		{"../../etc/passwd", "", "passwd"},
@@ -66,9 +65,8 @@ func TestAttachments_InboxKeepsFilesUntilItIsClosed(t *testing.T) {
 	assert.Equal(t, "in.Path(8)", in.Path(8), "")
 	in.Close()
 	in.Close()
-	if got := left(t, folder); len(got) > 0 {
-		t.Errorf("%q are left, want none", got)
-	}
+	got = left(t, folder)
+	assert.True(t, len(got) == 0, "%q are left, want none", got)
 }
 
 func TestAttachments_InboxRefuses(t *testing.T) {
@@ -87,26 +85,21 @@ func TestAttachments_InboxRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := in.Add("", "", strings.NewReader("")); !errors.As(err, &limit) {
-		t.Errorf("a third file: %v, want an error of type *predict.FileLimitError", err)
-	}
+	_, err := in.Add("", "", strings.NewReader(""))
+	assert.True(t, errors.As(err, &limit), "a third file: %v, want an error of type *predict.FileLimitError", err)
 	in.Close()
 	for _, cause := range []error{broken, io.ErrUnexpectedEOF} {
 		in := s.NewAttachments()
-		if _, err := in.Add("x", "",
-			io.MultiReader(strings.NewReader("12"), iotest.ErrReader(cause))); !errors.Is(err, cause) {
-			t.Errorf("a client that breaks off with %v: %v, want the same", cause, err)
-		}
+		_, err := in.Add("x", "", io.MultiReader(strings.NewReader("12"), iotest.ErrReader(cause)))
+		assert.True(t, errors.Is(err, cause), "a client that breaks off with %v: %v, want the same", cause, err)
 		in.Close()
 	}
-	if got := left(t, folder); len(got) > 0 {
-		t.Errorf("%q are left, want none", got)
-	}
+	got := left(t, folder)
+	assert.True(t, len(got) == 0, "%q are left, want none", got)
 	in = s.NewAttachments()
 	s.Close()
-	if _, err := in.Add("x", "", strings.NewReader("")); !errors.Is(err, ErrClosed) {
-		t.Errorf("after the store's end: %v, want ErrClosed", err)
-	}
+	_, err = in.Add("x", "", strings.NewReader(""))
+	assert.ErrorIs(t, "after the store's end", err, ErrClosed)
 	in.Close()
 }
 
@@ -125,9 +118,8 @@ func TestAttachments_FetchTakesFilesThatAreThere(t *testing.T) {
 	assert.NoError(t, err)
 	assert.EqualNow(t, "string(got)", string(got), `{"a":"/in/\"0\"/x.png","b":"data:text/plain,hi"}`)
 	cleanup()
-	if l := left(t, folder); len(l) > 0 {
-		t.Errorf("%q were made for nothing, want none", l)
-	}
+	l := left(t, folder)
+	assert.True(t, len(l) == 0, "%q were made for nothing, want none", l)
 	got, cleanup, err = s.Fetch(context.Background(), "p", predict.Prepared{
 		Input: []byte(input),
 		Files: []predict.File{there, {Field: "b", Start: b0, End: b1, URL: "data:text/plain,hi"}},

@@ -101,17 +101,13 @@ func TestData_Refused(t *testing.T) {
 	} {
 		err := refused(t, s, test.url)
 		shown := test.url[:min(len(test.url), 80)]
-		if !errors.Is(err, test.cause) || test.message != "" && err.Error() != test.message {
-			t.Errorf("%s: %v, want error test.cause and err %q", shown, err, test.message)
-		}
-		if len(err.Error()) > 300 || strings.Contains(err.Error(), "QUJD") {
-			t.Errorf(`%s: the message shows too much: %v, want len(err) at most 300 bytes and err without "QUJD"`, shown, err)
-		}
+		assert.True(t, errors.Is(err, test.cause) && (test.message == "" || err.Error() == test.message),
+			"%s: %v, want error test.cause and err %q", shown, err, test.message)
+		assert.True(t, len(err.Error()) <= 300 && !strings.Contains(err.Error(), "QUJD"),
+			`%s: the message shows too much: %v, want len(err) at most 300 bytes and err without "QUJD"`, shown, err)
 	}
 	late := "data:;base64," + strings.Repeat("QUJD", 50_000) + "!" + strings.Repeat("QUJD", 50_000)
-	if err := refused(t, newStore(t, Options{}), late); !errors.Is(err, ErrDataURL) {
-		t.Errorf("got %+v, want ErrDataURL", err)
-	}
+	assert.ErrorIs(t, "a fault at the end", refused(t, newStore(t, Options{}), late), ErrDataURL)
 	if _, err := saveData(t.TempDir(), "data:text/plain", -1); !errors.Is(err, ErrDataURL) {
 		t.Error(err)
 	}

@@ -80,9 +80,8 @@ func TestDownload_Succeeds(t *testing.T) {
 		"/relative": "plain", "/again": "plain", "/zipped.gz": "inside", "/a%20b/%C3%BC.gz": "/a b/ü.gz",
 		"/a b/ü.gz": "/a b/ü.gz",
 	} {
-		if _, contents := fetched(t, s, server.URL+path); contents[0] != want {
-			t.Errorf("%s: %q, want %q", path, contents[0], want)
-		}
+		_, contents := fetched(t, s, server.URL+path)
+		assert.True(t, contents[0] == want, "%s: %q, want %q", path, contents[0], want)
 	}
 	_, contents := fetched(t, s, strings.Replace(server.URL, "://", "://user:pass@", 1)+"/auth")
 	assert.Equal(t, "credentials", contents[0], "Basic dXNlcjpwYXNz")
@@ -130,9 +129,8 @@ func TestDownload_Refused(t *testing.T) {
 		} else if err.Cause.Error() != want {
 			t.Errorf("%s: %v, want %v", path, err.Cause, want)
 		}
-		if err.URL != server.URL+path || strings.Contains(err.Error(), "secret") || err.Field != "x/0" {
-			t.Errorf(`%s: %v, want URL %q, err without "secret" and Field x/0`, path, err, server.URL+path)
-		}
+		assert.True(t, err.URL == server.URL+path && !strings.Contains(err.Error(), "secret") && err.Field == "x/0",
+			`%s: %v, want URL %q, err without "secret" and Field x/0`, path, err, server.URL+path)
 	}
 }
 
@@ -149,18 +147,15 @@ func TestDownload_MaxFileIsAllowed(t *testing.T) {
 
 func TestDownload_NoRedirects(t *testing.T) {
 	server := serve(t, map[string]http.HandlerFunc{"/": redirect("/x")})
-	if err := refused(t, newStore(t, Options{MaxRedirects: -1}), server.URL); !errors.Is(err, ErrRedirects) {
-		t.Errorf("got %+v, want ErrRedirects", err)
-	}
+	assert.ErrorIs(t, "the refusal", refused(t, newStore(t, Options{MaxRedirects: -1}), server.URL), ErrRedirects)
 }
 
 func TestDownload_Unreachable(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()
 	err := refused(t, newStore(t, Options{}), server.URL+"/x?secret=1")
-	if !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "secret") {
-		t.Errorf(`got %+v, want it with "connection refused" and without "secret"`, err)
-	}
+	assert.True(t, strings.Contains(err.Error(), "connection refused") && !strings.Contains(err.Error(), "secret"),
+		`got %+v, want it with "connection refused" and without "secret"`, err)
 }
 
 // TestDownload_Certificate checks that a server that can't prove its name is not believed.
@@ -177,18 +172,13 @@ func TestDownload_Certificate(t *testing.T) {
 // TestDownload_Stall and TestDownload_Timeout give up on a server that goes silent after some bytes.
 func TestDownload_Stall(t *testing.T) {
 	server, _ := blocker(t)
-	if err := refused(t, newStore(t, Options{Stall: 20 * time.Millisecond}),
-		server.URL+"/block"); !errors.Is(err, ErrStalled) {
-		t.Errorf("got %+v, want ErrStalled", err)
-	}
+	assert.ErrorIs(t, "the refusal", refused(t, newStore(t, Options{Stall: 20 * time.Millisecond}), server.URL+"/block"), ErrStalled)
 }
 
 func TestDownload_Timeout(t *testing.T) {
 	server, _ := blocker(t)
 	s := newStore(t, Options{Stall: -1, Timeout: 20 * time.Millisecond})
-	if err := refused(t, s, server.URL+"/block"); !errors.Is(err, ErrTimeout) {
-		t.Errorf("got %+v, want ErrTimeout", err)
-	}
+	assert.ErrorIs(t, "the refusal", refused(t, s, server.URL+"/block"), ErrTimeout)
 	fetched(t, newStore(t, Options{Stall: -1, Timeout: -1}), "data:,x")
 }
 
@@ -241,9 +231,8 @@ func TestDownload_Length(t *testing.T) {
 	})
 	s := newStore(t, Options{MaxFile: 1000})
 	for path, want := range map[string]string{"/less": "four", "/both": "four"} {
-		if _, contents := fetched(t, s, server.URL+path); contents[0] != want {
-			t.Errorf("%s: %q, want %q", path, contents[0], want)
-		}
+		_, contents := fetched(t, s, server.URL+path)
+		assert.True(t, contents[0] == want, "%s: %q, want %q", path, contents[0], want)
 	}
 	for _, path := range []string{"/two", "/minus", "/huge"} {
 		refused(t, s, server.URL+path)
@@ -262,9 +251,8 @@ func TestDownload_CredentialsAndRedirects(t *testing.T) {
 	})
 	s := newStore(t, Options{})
 	for path, want := range map[string]string{"/away": "", "/near": "Basic dTpw"} {
-		if _, contents := fetched(t, s, strings.Replace(here.URL, "://", "://u:p@", 1)+path); contents[0] != want {
-			t.Errorf("%s: %q, want %q", path, contents[0], want)
-		}
+		_, contents := fetched(t, s, strings.Replace(here.URL, "://", "://u:p@", 1)+path)
+		assert.True(t, contents[0] == want, "%s: %q, want %q", path, contents[0], want)
 	}
 }
 

@@ -31,9 +31,8 @@ func newStore(t *testing.T, o Options) *Store {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		if left := list(t, o.Root); len(left) > 0 {
-			t.Errorf("left on disk: %q, want none", left)
-		}
+		left := list(t, o.Root)
+		assert.True(t, len(left) == 0, "left on disk: %q, want none", left)
 	})
 	return s
 }
@@ -55,9 +54,8 @@ func list(t *testing.T, path string) []string {
 // noFiles holds that the store has no prediction's folder.
 func noFiles(t *testing.T, s *Store) {
 	t.Helper()
-	if left := list(t, s.folder.path); len(left) > 0 {
-		t.Errorf("left on disk: %q, want none", left)
-	}
+	left := list(t, s.folder.path)
+	assert.True(t, len(left) == 0, "left on disk: %q, want none", left)
 }
 
 // prepared returns an input with the URLs as the list "x".
@@ -133,13 +131,9 @@ func TestFetch_Mixed(t *testing.T) {
 	paths, contents := fetched(t, s, "data:text/plain,one", server.URL+"/a/two.png?q=1", server.URL+"/a/two.png",
 		"data:;base64,dGhyZWU=")
 	want := []string{"one", "/a/two.png?q=1 by test/1", "/a/two.png by test/1", "three"}
-	if fmt.Sprint(contents) != fmt.Sprint(want) {
-		t.Errorf("contents = %q, want %q", contents, want)
-	}
+	assert.True(t, fmt.Sprint(contents) == fmt.Sprint(want), "contents = %q, want %q", contents, want)
 	for i, name := range []string{"file.txt", "two.png", "two.png", "file.txt"} {
-		if filepath.Base(paths[i]) != name {
-			t.Errorf("path %s, want %s", paths[i], name)
-		}
+		assert.True(t, filepath.Base(paths[i]) == name, "path %s, want %s", paths[i], name)
 	}
 }
 
@@ -210,9 +204,8 @@ func TestFetch_CleanupOfModelsFiles(t *testing.T) {
 func TestFetch_TooMany(t *testing.T) {
 	s := newStore(t, Options{MaxFiles: 2})
 	_, cleanup, err := s.Fetch(t.Context(), "id", prepared(t, "data:,1", "data:,2", "data:,3"))
-	if !errors.Is(err, ErrTooMany) || !strings.Contains(err.Error(), ": 3, and at most 2 are allowed") {
-		t.Errorf(`Fetch: %v, want error ErrTooMany and err with ": 3, and at most 2 are allowed"`, err)
-	}
+	assert.True(t, errors.Is(err, ErrTooMany) && strings.Contains(err.Error(), ": 3, and at most 2 are allowed"),
+		`Fetch: %v, want error ErrTooMany and err with ": 3, and at most 2 are allowed"`, err)
 	cleanup()
 	noFiles(t, s)
 	fetched(t, s, "data:,1", "data:,2")
@@ -283,9 +276,7 @@ func TestFetch_FirstFailureEndsRest(t *testing.T) {
 		t.Errorf("got %q of field %q, want field x/1, the input, the URL and the status", err, err.Field)
 	}
 	var status *egress.StatusError
-	if !errors.As(err, &status) {
-		t.Errorf("%T, want an error of type *egress.StatusError", err.Cause)
-	}
+	assert.True(t, errors.As(err, &status), "%T, want an error of type *egress.StatusError", err.Cause)
 }
 
 func TestFetch_Canceled(t *testing.T) {
@@ -318,14 +309,11 @@ func TestFetch_Close(t *testing.T) {
 		t.Error(err)
 	}
 	assert.ErrorIs(t, "Fetch", <-ended, ErrClosed)
-	if _, err := os.Stat(s.folder.path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("Stat: %v, want os.ErrNotExist", err)
-	}
+	_, err = os.Stat(s.folder.path)
+	assert.ErrorIs(t, "Stat", err, os.ErrNotExist)
 	cleanup() // after the store: nothing to do, no complaint
-	if _, _, err := s.Fetch(t.Context(), "id", prepared(t, "data:,x")); !errors.Is(err, ErrClosed) {
-		t.Errorf("Fetch after Close: %v, want ErrClosed", err)
-	}
-	if err := s.Close(); err != nil {
-		t.Errorf("second Close: %v", err)
-	}
+	_, _, err = s.Fetch(t.Context(), "id", prepared(t, "data:,x"))
+	assert.ErrorIs(t, "Fetch after Close", err, ErrClosed)
+	err = s.Close()
+	assert.True(t, err == nil, "second Close: %v", err)
 }

@@ -31,9 +31,8 @@ func TestFolder_Stale(t *testing.T) {
 		filepath.Join(root, folderPrefix+"young"): true, filepath.Join(root, folderPrefix+"file"): true,
 		filepath.Join(root, "other"): true,
 	} {
-		if _, err := os.Stat(path); (err == nil) != want {
-			t.Errorf("Stat(%s): %v, want %t", path, err, want)
-		}
+		_, err := os.Stat(path)
+		assert.True(t, (err == nil) == want, "Stat(%s): %v, want %t", path, err, want)
 	}
 	for _, remove := range []func() error{s.Close, alive.remove} {
 		if err := remove(); err != nil {
@@ -56,22 +55,19 @@ func TestFolder_New(t *testing.T) {
 	s, err := New(Options{})
 	assert.NoError(t, err)
 	info, err := os.Stat(s.folder.path)
-	if err != nil || info.Mode().Perm() != 0o700 || filepath.Dir(s.folder.path) != temp {
-		t.Errorf("folder %s: %v, %v, want Perm 0o700 and Dir %q", s.folder.path, info, err, temp)
-	}
+	assert.True(t, err == nil && info.Mode().Perm() == 0o700 && filepath.Dir(s.folder.path) == temp,
+		"folder %s: %v, %v, want Perm 0o700 and Dir %q", s.folder.path, info, err, temp)
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	if left := list(t, temp); len(left) > 0 {
-		t.Errorf("left on disk: %q, want none", left)
-	}
+	left := list(t, temp)
+	assert.True(t, len(left) == 0, "left on disk: %q, want none", left)
 	root := filepath.Join(temp, "a", "b")
 	if s, err = New(Options{Root: root}); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat(root); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("root: %v, %v, want Perm 0o700", info, err)
-	}
+	info, err = os.Stat(root)
+	assert.True(t, err == nil && info.Mode().Perm() == 0o700, "root: %v, %v, want Perm 0o700", info, err)
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}

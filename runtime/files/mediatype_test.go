@@ -24,9 +24,8 @@ func TestMediaTypes_BothWays(t *testing.T) {
 	seen := map[string]bool{}
 	for _, m := range mediaTypes() {
 		extension := TypeExtension(m.name)
-		if seen[m.extension+m.name] || extension == "" {
-			t.Errorf("%s %s, want seen[m.extension+m.name] false and extension non-empty", m.extension, m.name)
-		}
+		assert.True(t, !seen[m.extension+m.name] && extension != "",
+			"%s %s, want seen[m.extension+m.name] false and extension non-empty", m.extension, m.name)
 		seen[m.extension+m.name] = true
 		kind := MediaType(strings.ToUpper(m.extension))
 		if back := TypeExtension(kind); back == "" || MediaType(back) != kind {
@@ -39,9 +38,7 @@ func TestMediaTypes_BothWays(t *testing.T) {
 // where it is sent to.
 func TestMediaTypes_AreWorkers(t *testing.T) {
 	source, err := os.ReadFile("../../pyembed/sdk/cog/_worker/values/mime.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	theirs := map[string]string{}
 	for _, m := range regexp.MustCompile(`(?m)^    "(\w+)": "(.+)",$`).FindAllStringSubmatch(string(source), -1) {
 		theirs["."+m[1]] = m[2]

@@ -51,9 +51,7 @@ func TestOutputs_AreFoundOrInlined(t *testing.T) {
 			t.Errorf("%s: got %+v, want name %q, type %q, listed %t", output, file, want.name, want.kind, output[0] == ' ')
 		case file != nil:
 			content, err := io.ReadAll(io.NewSectionReader(file.Content, 0, 1<<20))
-			if err != nil || int64(len(content)) != file.Size {
-				t.Errorf("%s holds %q, %v, want %d", output, content, err, file.Size)
-			}
+			assert.True(t, err == nil && int64(len(content)) == file.Size, "%s holds %q, %v, want %d", output, content, err, file.Size)
 			done()
 		}
 		asked := 0
@@ -62,17 +60,14 @@ func TestOutputs_AreFoundOrInlined(t *testing.T) {
 			t.Errorf("%s becomes %s, %v, want %q and err == nil %t", output, got, err, want.inline, want.inline != "")
 		}
 		none := func(int) bool { return false }
-		if _, err := o.Inline([]byte(output), none); asked > 0 && !errors.Is(err, ErrNoRoom) {
-			t.Errorf("%s without room for %d bytes: %v, want ErrNoRoom", output, asked, err)
-		}
+		_, err := o.Inline([]byte(output), none)
+		assert.False(t, asked > 0 && !errors.Is(err, ErrNoRoom), "%s without room for %d bytes: %v, want ErrNoRoom", output, asked, err)
 	}
 	o.Close()
 	o.Close()
-	if got := left(t, folder); len(got) > 0 {
-		t.Errorf("%q are left, want none", got)
-	}
+	got := left(t, folder)
+	assert.True(t, len(got) == 0, "%q are left, want none", got)
 	s.Close()
-	if _, err := s.NewOutputs("p"); !errors.Is(err, ErrClosed) {
-		t.Errorf("after the store's end: %v, want ErrClosed", err)
-	}
+	_, err = s.NewOutputs("p")
+	assert.ErrorIs(t, "after the store's end", err, ErrClosed)
 }

@@ -46,10 +46,8 @@ func TestRewrite_Resolve(t *testing.T) {
 	target := newStorage(t, nil)
 	s := newStore(t, Options{})
 	u := newUploads(t, s, target.URL+"/p/")
-	if len(u.Token()) != 32 || strings.Trim(u.Token(), "0123456789abcdef") != "" || !filepath.IsAbs(u.Folder()) {
-		t.Errorf("token %s, folder %s, want len(Token) 32 bytes, Trim empty and filepath.IsAbs(u.Folder()) true", u.Token(),
-			u.Folder())
-	}
+	assert.True(t, len(u.Token()) == 32 && strings.Trim(u.Token(), "0123456789abcdef") == "" && filepath.IsAbs(u.Folder()),
+		"token %s, folder %s, want len(Token) 32 bytes, Trim empty and filepath.IsAbs(u.Folder()) true", u.Token(), u.Folder())
 	a, b, c, d := leave(t, u, 0, "a.txt", "1"), leave(t, u, 1, `b"\ é.txt`, "2"), leave(t, u, 2, "a.txt", "3"),
 		leave(t, u, 3, "d", "4")
 	other := `"pinion-file:` + strings.Repeat("0", 32) + `:0/a.txt"`
@@ -68,13 +66,11 @@ func TestRewrite_Resolve(t *testing.T) {
 		contents[p.Body] = true
 	}
 	assert.Equal(t, fmt.Sprintf("uploaded %v", contents), len(contents), 4)
-	if left := list(t, u.Folder()); len(left) != 0 {
-		t.Errorf("left after the uploads: %q, want none", left)
-	}
+	left := list(t, u.Folder())
+	assert.True(t, len(left) == 0, "left after the uploads: %q, want none", left)
 	single := leave(t, u, 4, "é.txt", "5")
-	if got, err := u.Resolve(t.Context(), []byte(single)); err != nil || string(got) != at("%C3%A9.txt") {
-		t.Errorf("Resolve(%s) = %s, %v, want %q", single, got, err, at("%C3%A9.txt"))
-	}
+	got, err = u.Resolve(t.Context(), []byte(single))
+	assert.True(t, err == nil && string(got) == at("%C3%A9.txt"), "Resolve(%s) = %s, %v, want %q", single, got, err, at("%C3%A9.txt"))
 }
 
 // TestChunk_FilesOfOneNameGoOneAfterAnother, in the order of the chunks, also where a later chunk resolves first.
@@ -130,12 +126,10 @@ func TestChunk_FailureLetsLaterFilesFail(t *testing.T) {
 	u := newUploads(t, newStore(t, Options{Parallel: 1}), target.URL)
 	first := u.Chunk([]byte("[" + leave(t, u, 0, "bad", "x") + "," + leave(t, u, 1, "step.png", "1") + "]"))
 	next := u.Chunk([]byte(leave(t, u, 2, "step.png", "2")))
-	if _, err := first.Resolve(t.Context()); err == nil {
-		t.Error("got no error of the first chunk, want one")
-	}
-	if _, err := next.Resolve(t.Context()); err != nil {
-		t.Errorf("got %v of the next chunk, want none", err)
-	}
+	_, err := first.Resolve(t.Context())
+	assert.True(t, err != nil, "got no error of the first chunk, want one")
+	_, err = next.Resolve(t.Context())
+	assert.True(t, err == nil, "got %v of the next chunk, want none", err)
 }
 
 func TestRewrite_DistinctNames(t *testing.T) {
@@ -161,9 +155,8 @@ func TestRewrite_DistinctNames(t *testing.T) {
 func TestRewrite_ResolveNothing(t *testing.T) {
 	s := newStore(t, Options{})
 	off, err := s.NewUploads("id", Destination{})
-	if off != nil || err != nil || off.Folder() != "" || off.Token() != "" {
-		t.Errorf("NewUploads without a prefix: %v, %v, want off nil, Folder empty and Token empty", off, err)
-	}
+	assert.True(t, off == nil && err == nil && off.Folder() == "" && off.Token() == "",
+		"NewUploads without a prefix: %v, %v, want off nil, Folder empty and Token empty", off, err)
 	off.Close()
 	chunk := []byte(`{"a":"pinion-file:x","b":["pinion-file:` + strings.Repeat("0", 32) + `:0/x"]}`)
 	for _, u := range []*Uploads{off, newUploads(t, s, "http://h/")} {
@@ -198,9 +191,8 @@ func TestRewrite_ResolveForged(t *testing.T) {
 				u.Folder())
 		}
 	}
-	if puts := target.received(); len(puts) != 0 {
-		t.Errorf("uploaded: %v, want none", puts)
-	}
+	puts := target.received()
+	assert.True(t, len(puts) == 0, "uploaded: %v, want none", puts)
 }
 
 // TestRewrite_ResolveFails checks that one failure ends the rest and is the error.
@@ -321,9 +313,8 @@ func FuzzMarks(f *testing.F) {
 				want = append(want, mark{start, end, strings.TrimPrefix(rawjson.Text(raw), "pinion-file:t:")})
 			}
 		})
-		if got := findMarks(chunk, prefix); fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("findMarks(%s) = %v, want %v", chunk, got, want)
-		}
+		got := findMarks(chunk, prefix)
+		assert.True(t, fmt.Sprint(got) == fmt.Sprint(want), "findMarks(%s) = %v, want %v", chunk, got, want)
 	})
 }
 

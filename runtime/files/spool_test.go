@@ -19,9 +19,8 @@ func TestSpool_HasNoName(t *testing.T) {
 		t.Skip("the folder of temporary files lies in memory")
 	}
 	assert.NoError(t, err)
-	if names := left(t, folder); len(names) > 0 {
-		t.Errorf("the folder has %v, want none", names)
-	}
+	names := left(t, folder)
+	assert.True(t, len(names) == 0, "the folder has %v, want none", names)
 	if _, err := file.WriteString("body"); err != nil {
 		t.Error(err)
 	}
@@ -44,9 +43,8 @@ func TestSpool_HasNoName(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.Spool(0); !errors.Is(err, ErrClosed) {
-		t.Errorf("of a closed store: %v, want ErrClosed", err)
-	}
+	_, err = s.Spool(0)
+	assert.ErrorIs(t, "of a closed store", err, ErrClosed)
 }
 
 // TestSpool_Elsewhere: where the folder of temporary files lies in memory, bodies go to /var/tmp, without a name.
@@ -72,10 +70,8 @@ func TestSpool_Elsewhere(t *testing.T) {
 		!strings.HasPrefix(target, otherDisk+"/") || !strings.HasSuffix(target, " (deleted)") {
 		t.Errorf(`the body is in %s, %v, want it starting with %q and ending in " (deleted)"`, target, err, otherDisk+"/")
 	}
-	if _, err := s.Spool(1 << 60); !errors.Is(err, ErrDiskFull) {
-		t.Errorf("a body of an EiB: %v, want ErrDiskFull", err)
-	}
-	if _, err := spoolElsewhere(inMemory, 0); !errors.Is(err, ErrNoDisk) {
-		t.Errorf("with both in memory: %v, want ErrNoDisk", err)
-	}
+	_, err = s.Spool(1 << 60)
+	assert.ErrorIs(t, "a body of an EiB", err, ErrDiskFull)
+	_, err = spoolElsewhere(inMemory, 0)
+	assert.ErrorIs(t, "with both in memory", err, ErrNoDisk)
 }

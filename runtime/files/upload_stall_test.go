@@ -46,9 +46,8 @@ func TestUpload_Slow(t *testing.T) {
 	if err := os.Truncate(path, 64<<30); err != nil { // of holes
 		t.Fatal(err)
 	}
-	if _, err := s.Upload(t.Context(), Destination{Prefix: server.URL}, path); !errors.Is(err, ErrSlow) {
-		t.Errorf("got %v, want ErrSlow", err)
-	}
+	_, err := s.Upload(t.Context(), Destination{Prefix: server.URL}, path)
+	assert.ErrorIs(t, "the error", err, ErrSlow)
 }
 
 func TestUpload_Timeout(t *testing.T) {

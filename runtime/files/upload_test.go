@@ -131,9 +131,7 @@ func TestUpload_Succeeds(t *testing.T) {
 			"Content-Type": test.kind, "User-Agent": "test/1",
 			"Traceparent": "00-1-2-01", "Tracestate": "", "X-Prediction-Id": "an id",
 		} {
-			if value := got.Header.Get(name); value != want {
-				t.Errorf("%s: %s is %q, want %q", test.name, name, value, want)
-			}
+			assert.Equal(t, fmt.Sprintf("%s: %s", test.name, name), got.Header.Get(name), want)
 		}
 	}
 }
@@ -154,9 +152,7 @@ func TestUpload_FileURL(t *testing.T) {
 		u, err := fileURL(prefix, "n m")
 		switch {
 		case want == "":
-			if !errors.Is(err, ErrPrefix) {
-				t.Errorf("%s: %v, %v, want ErrPrefix", prefix, u, err)
-			}
+			assert.ErrorIs(t, "prefix "+prefix, err, ErrPrefix)
 		case err != nil || u.String() != want:
 			t.Errorf("%s: %v, %v, want %s", prefix, u, err, want)
 		}
@@ -222,9 +218,7 @@ func TestUpload_FoundAt(t *testing.T) {
 						test.location, p.Method, p.URI, p.Header)
 				}
 			}
-			if got := strings.Join(uris, " "); got != test.puts {
-				t.Errorf("%d %s: put to %s, want %s", test.status, test.location, got, test.puts)
-			}
+			assert.Equal(t, fmt.Sprintf("%d %s, put to", test.status, test.location), strings.Join(uris, " "), test.puts)
 		}
 	}
 }
@@ -335,9 +329,8 @@ func TestUpload_OfNoFile(t *testing.T) {
 	assert.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	for _, path := range []string{filepath.Join(dir, "missing"), dir, pipe} {
 		_, err := s.Upload(t.Context(), Destination{Prefix: target.URL}, path)
-		if !errors.Is(err, ErrNoFile) || strings.Contains(err.Error(), dir) {
-			t.Errorf("%s: %v, want error ErrNoFile and err without %q", path, err, dir)
-		}
+		assert.True(t, errors.Is(err, ErrNoFile) && !strings.Contains(err.Error(), dir),
+			"%s: %v, want error ErrNoFile and err without %q", path, err, dir)
 	}
 	if _, err := s.Upload(t.Context(), Destination{Prefix: "ftp://secret@h"},
 		writeFile(t, "f", "")); !errors.Is(err, ErrPrefix) || strings.Contains(err.Error(), "secret") {
@@ -363,13 +356,10 @@ func TestUpload_ToPrivate(t *testing.T) {
 		s := newStore(t, c.options)
 		for _, prefix := range []string{target.URL, strings.Replace(target.URL, "127.0.0.1", "localhost", 1)} {
 			_, err := s.Upload(t.Context(), Destination{Prefix: prefix, Trusted: c.trusted}, path)
-			if errors.Is(err, egress.ErrPrivate) != c.denied || (err != nil) != c.denied {
-				t.Errorf("%+v to %s, trusted %v: %v, want Is %t and err != nil %t", c.options, prefix, c.trusted, err, c.denied,
-					c.denied)
-			}
-			if c.denied && !strings.HasSuffix(err.Error(), ": the address is not public") {
-				t.Errorf(`the error is %v, want it to end in ": the address is not public"`, err)
-			}
+			assert.True(t, errors.Is(err, egress.ErrPrivate) == c.denied && (err != nil) == c.denied,
+				"%+v to %s, trusted %v: %v, want Is %t and err != nil %t", c.options, prefix, c.trusted, err, c.denied, c.denied)
+			assert.False(t, c.denied && !strings.HasSuffix(err.Error(), ": the address is not public"),
+				`the error is %v, want it to end in ": the address is not public"`, err)
 		}
 	}
 }
