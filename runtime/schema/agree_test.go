@@ -42,9 +42,8 @@ func TestSchema_AgreesWithLibrary(t *testing.T) {
 		}
 	}
 	// The test means something only while both happen often.
-	if valid < 3000 || invalid < 3000 {
-		t.Errorf("%d valid and %d invalid inputs, want at least 3000 and at least 3000", valid, invalid)
-	}
+	assert.True(t, valid >= 3000 && invalid >= 3000,
+		"%d valid and %d invalid inputs, want at least 3000 and at least 3000", valid, invalid)
 }
 
 // byLibrary validates the one property of s with the oracle.

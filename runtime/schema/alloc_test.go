@@ -30,13 +30,12 @@ func TestAllocations_OfPrepare(t *testing.T) {
 		if text[len(text)-4:] == `"x"}` {
 			want = 1 // the escaped prompt, for its pattern
 		}
-		if n := testing.AllocsPerRun(100, func() {
+		n := testing.AllocsPerRun(100, func() {
 			if _, err := s.Prepare(input); err != nil {
 				t.Error(err)
 			}
-		}); n > want {
-			t.Errorf("Prepare(%s) allocates %v times, want %v", text, n, want)
-		}
+		})
+		assert.True(t, n <= want, "Prepare(%s) allocates %v times, want %v", text, n, want)
 	}
 }
 

@@ -30,13 +30,10 @@ func TestReadDocument_ReturnsWhatCouldBeRead(t *testing.T) {
 		`null`:  {valid: true},
 	} {
 		d, err := ReadDocument[property](([]byte)(document))
-		if (err == nil) != want.valid {
-			t.Errorf("the error of %s is %v, want none: %v", document, err, want.valid)
-		}
+		assert.True(t, (err == nil) == want.valid, "the error of %s is %v, want none: %v", document, err, want.valid)
 		assert.Equal(t, "the type of Input of "+document, d.Schemas["Input"].Type, want.input)
-		if got, _ := d.Predict(); got != want.operation {
-			t.Errorf("the operation of %s is %+v, want %+v", document, got, want.operation)
-		}
+		got, _ := d.Predict()
+		assert.True(t, got == want.operation, "the operation of %s is %+v, want %+v", document, got, want.operation)
 	}
 }
 
@@ -45,7 +42,6 @@ func TestReadDocument_PathsFailAlone(t *testing.T) {
 	if err != nil || d.Schemas["Input"] == nil {
 		t.Fatalf("schemas are %v with error %v, want Input without one", d.Schemas, err)
 	}
-	if _, err := d.Predict(); err == nil {
-		t.Error("the operation of a list of paths has no error, want one")
-	}
+	_, err = d.Predict()
+	assert.True(t, err != nil, "the operation of a list of paths has no error, want one")
 }

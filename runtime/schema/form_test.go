@@ -7,6 +7,7 @@ import (
 
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
+	"pinion/tests/assert"
 )
 
 const formSchema = `{"properties":{
@@ -115,9 +116,7 @@ func TestForm_JoinsFields(t *testing.T) {
 		{`{}`, []string{`q"\`, "a"}, `{"q\"\\":"a"}`},
 	} {
 		got := formOf(t, s, c.input, c.pairs...)
-		if got != c.want || rawjson.Check([]byte(got)) != nil {
-			t.Errorf("%s and %q: %s, want %s", c.input, c.pairs, got, c.want)
-		}
+		assert.True(t, got == c.want && rawjson.Check([]byte(got)) == nil, "%s and %q: %s, want %s", c.input, c.pairs, got, c.want)
 	}
 }
 
@@ -147,13 +146,10 @@ func TestForm_AttachedFilesStandWhereFilesMay(t *testing.T) {
 				what = string(rune('0' + f.Attached))
 			}
 			got = append(got, f.Field+" "+what)
-			if raw := p.Input[f.Start:f.End]; f.URL == "" && !predict.IsPlaceholder(raw) {
-				t.Errorf(`%q: a file stands at %q: got "", want some text`, c.pairs, raw)
-			}
+			raw := p.Input[f.Start:f.End]
+			assert.False(t, f.URL == "" && !predict.IsPlaceholder(raw), `%q: a file stands at %q: got "", want some text`, c.pairs, raw)
 		}
-		if strings.Join(got, "|") != strings.Join(c.files, "|") {
-			t.Errorf("%q: files %q, want %q", c.pairs, got, c.files)
-		}
+		assert.True(t, strings.Join(got, "|") == strings.Join(c.files, "|"), "%q: files %q, want %q", c.pairs, got, c.files)
 	}
 }
 
@@ -169,9 +165,7 @@ func TestForm_AttachedFilesElsewhereAreRefused(t *testing.T) {
 	} {
 		_, err := s.PrepareAttached([]byte(input))
 		var invalid *predict.ValidationError
-		if !errors.As(err, &invalid) || err.Error() != want {
-			t.Errorf("%q: %v, want %s", input, err, want)
-		}
+		assert.True(t, errors.As(err, &invalid) && err.Error() == want, "%q: %v, want %s", input, err, want)
 	}
 }
 

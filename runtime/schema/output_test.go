@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"testing"
 
 	"pinion/tests/assert"
@@ -36,22 +37,18 @@ func TestOutput_Faults(t *testing.T) {
 	} {
 		o, err := CompileOutput([]byte(outputs), c.component)
 		assert.NoError(t, err)
-		if got := o.Check([]byte(c.output)); got != c.want {
-			t.Errorf("%s %s: got %q, want %q", c.component, c.output, got, c.want)
-		}
+		assert.Equal(t, fmt.Sprintf("%s %s", c.component, c.output), o.Check([]byte(c.output)), c.want)
 	}
 }
 
 func TestOutput_ItemsOfOutput(t *testing.T) {
 	o, err := CompileOutput([]byte(outputs), "Items")
 	assert.NoError(t, err)
-	if got := o.CheckItem(0, []byte(`"a"`)); got != "" {
-		t.Errorf("got %q, want none", got)
-	}
+	got := o.CheckItem(0, []byte(`"a"`))
+	assert.True(t, got == "", "got %q, want none", got)
 	if got, want := o.CheckItem(7, []byte(`{}`)), `output/7: an object is not of type "string"`; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if _, err := CompileOutput([]byte(outputs), "Nope"); err == nil {
-		t.Error("a component that is not there compiles: got no error, want an error")
-	}
+	_, err = CompileOutput([]byte(outputs), "Nope")
+	assert.True(t, err != nil, "a component that is not there compiles: got no error, want an error")
 }

@@ -86,9 +86,8 @@ func TestPattern_Matches(t *testing.T) {
 						continue
 					}
 					for _, raw := range []string{string(rawjson.AppendQuoted(nil, text)), escaped(text)} {
-						if got, err := p.match(inner([]byte(raw))); got != want || err != nil {
-							t.Errorf("%s: %s match(%s) = %v, %v, want %t", test.pattern, name, raw, got, err, want)
-						}
+						got, err := p.match(inner([]byte(raw)))
+						assert.True(t, got == want && err == nil, "%s: %s match(%s) = %v, %v, want %t", test.pattern, name, raw, got, err, want)
 					}
 				}
 			}
@@ -98,9 +97,8 @@ func TestPattern_Matches(t *testing.T) {
 
 func TestPattern_Refused(t *testing.T) {
 	for _, text := range []string{`(`, `[a`, `a**`, `*a`, `(?P=`, `(?#`, `(?P<a`, `\`, `(?<=a`, `(?z)a`} {
-		if p, err := compilePattern(text); err == nil {
-			t.Errorf("compilePattern(%s) = %v: got no error, want an error", text, p)
-		}
+		p, err := compilePattern(text)
+		assert.True(t, err != nil, "compilePattern(%s) = %v: got no error, want an error", text, p)
 	}
 }
 
@@ -110,9 +108,8 @@ func TestPattern_Endless(t *testing.T) {
 	p, err := compilePattern(endless)
 	assert.NoError(t, err)
 	text := strings.Repeat("a", 200) + "b"
-	if ok, err := p.match([]byte(text)); ok || !errors.Is(err, errPatternSlow) {
-		t.Errorf("match = %v, %v, want false and errPatternSlow", ok, err)
-	}
+	ok, err := p.match([]byte(text))
+	assert.True(t, !ok && errors.Is(err, errPatternSlow), "match = %v, %v, want false and errPatternSlow", ok, err)
 	assert.False(t, p.MatchString(text), "MatchString = true: p.MatchString(text) = true, want false")
 	s := mustCompile(t, openapi(`{"properties":{"x":{"type":"string","pattern":"^(?=(a+)+$)(a+)+$"}}}`))
 	_, problems := prepare(t, s, `{"x":"`+text+`"}`)

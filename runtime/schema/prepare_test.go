@@ -27,9 +27,7 @@ func TestPrepare_KeepsInput(t *testing.T) {
 		input := []byte(text)
 		p, err := s.Prepare(input)
 		assert.NoError(t, err)
-		if &p.Input[0] != &input[0] || len(p.Input) != len(input) {
-			t.Errorf("Prepare(%s) copied its input, want the same bytes", text)
-		}
+		assert.True(t, &p.Input[0] == &input[0] && len(p.Input) == len(input), "Prepare(%s) copied its input, want the same bytes", text)
 	}
 	p, err := s.Prepare(nil)
 	assert.NoError(t, err)
@@ -78,17 +76,15 @@ func TestPrepare_Many(t *testing.T) {
 		t.Errorf("got %v, want nil", problems)
 	}
 	_, problems := prepare(t, s, `{}`)
-	if len(problems) != 2 || problems[0].Loc[2] != "f3" || problems[1].Loc[2] != "f70" {
-		t.Errorf("got %v, want len(problems) 2, problems[0].Loc[2] f3 and problems[1].Loc[2] f70", problems)
-	}
+	assert.True(t, len(problems) == 2 && problems[0].Loc[2] == "f3" && problems[1].Loc[2] == "f70",
+		"got %v, want len(problems) 2, problems[0].Loc[2] f3 and problems[1].Loc[2] f70", problems)
 	unknown := input
 	for i := range 2 * maxUnknown {
 		unknown = append(unknown, fmt.Sprintf(`"u%d":0`, i), fmt.Sprintf(`"u%d":0`, i))
 	}
 	p, _ := prepare(t, s, "{"+strings.Join(unknown, ",")+"}")
-	if len(p.Unknown) != maxUnknown || p.Unknown[0] != "u0" || p.Unknown[1] != "u1" {
-		t.Errorf("Unknown = %q, want len(Unknown) %d, Unknown[0] u0 and Unknown[1] u1", p.Unknown, maxUnknown)
-	}
+	assert.True(t, len(p.Unknown) == maxUnknown && p.Unknown[0] == "u0" && p.Unknown[1] == "u1",
+		"Unknown = %q, want len(Unknown) %d, Unknown[0] u0 and Unknown[1] u1", p.Unknown, maxUnknown)
 }
 
 func TestPrepare_CompileErrors(t *testing.T) {
@@ -100,9 +96,8 @@ func TestPrepare_CompileErrors(t *testing.T) {
 		{`{"components":{"schemas":{"Input":{"$ref":"#/components/schemas/Input"}}}}`, "contains itself"},
 		{`{"components":{"schemas":{"Input":{"$ref":"#/nowhere"}}}}`, `reference "#/nowhere" leads to no component`},
 	} {
-		if _, err := Compile([]byte(test.doc), "Input"); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("Compile(%s) = %v, want %q", test.doc, err, test.want)
-		}
+		_, err := Compile([]byte(test.doc), "Input")
+		assert.True(t, err != nil && strings.Contains(err.Error(), test.want), "Compile(%s) = %v, want %q", test.doc, err, test.want)
 	}
 	for _, name := range []string{"C", "D"} {
 		doc := openapi(`{"properties":{"x":{"$ref":"#/components/schemas/`+name+`"}}}`,
@@ -122,9 +117,7 @@ func TestPrepare_ModernReference(t *testing.T) {
 		s := mustCompile(t, fmt.Appendf(nil, doc, version))
 		_, problems := prepare(t, s, `{"x":"a","y":"a"}`)
 		_, more := prepare(t, s, `{"y":"zz"}`)
-		if len(problems)+len(more) != want {
-			t.Errorf("%s: %v %v, want %d", version, problems, more, want)
-		}
+		assert.True(t, len(problems)+len(more) == want, "%s: %v %v, want %d", version, problems, more, want)
 	}
 }
 
@@ -139,9 +132,7 @@ func TestPrepare_Order(t *testing.T) {
 		for _, p := range problems {
 			got = append(got, p.Loc[2])
 		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("%s: %v, want %s", doc, got, want)
-		}
+		assert.True(t, strings.Join(got, " ") == want, "%s: %v, want %s", doc, got, want)
 	}
 }
 
@@ -180,10 +171,8 @@ func TestPrepare_LargeValuesSpill(t *testing.T) {
 	want, err := s.Prepare(input)
 	assert.NoError(t, err)
 	got, err := s.PrepareWith(input, rawjson.Lists{}, func() Spill { return &buffer{} })
-	if err != nil || !reflect.DeepEqual(got, want) || !bytes.Contains(got.Input, []byte(large)) {
-		t.Errorf("%d bytes, %v; in memory it has %d, want %+v and Input with %q", len(got.Input), err, len(want.Input), want,
-			[]byte(large))
-	}
+	assert.True(t, err == nil && reflect.DeepEqual(got, want) && bytes.Contains(got.Input, []byte(large)),
+		"%d bytes, %v; in memory it has %d, want %+v and Input with %q", len(got.Input), err, len(want.Input), want, []byte(large))
 	_, err = s.PrepareWith(input, rawjson.Lists{}, func() Spill { return fullSpill{} })
 	assert.ErrorIs(t, "a full disk", err, io.ErrShortWrite)
 }

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"testing"
 
 	"pinion/tests/assert"
@@ -38,9 +39,7 @@ func TestRedact_Secrets(t *testing.T) {
 		s := mustCompile(t, openapi(`{"properties":{"x":`+test.property+`,"y":{}}}`, `"Key":`+secret))
 		input := `{ "y":"seen", "x": ` + test.value + ` ,"x":` + test.value + `}`
 		want := `{ "y":"seen", "x": ` + test.want + ` ,"x":` + test.want + `}`
-		if got := string(s.Redact([]byte(input))); got != want {
-			t.Errorf("%s: Redact(%s) = %s, want %s", test.property, input, got, want)
-		}
+		assert.Equal(t, fmt.Sprintf("%s: Redact(%s)", test.property, input), string(s.Redact([]byte(input))), want)
 	}
 	s := mustCompile(t, openapi(`{"properties":{"x":`+secret+`}}`))
 	input := []byte(`{"y":1}`)

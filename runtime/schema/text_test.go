@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -17,9 +18,8 @@ func TestText_Length(t *testing.T) {
 			assert.Equal(t, "length("+raw, length(inner([]byte(raw))), utf8.RuneCountInString(text))
 		}
 	}
-	if got := inner([]byte(`"`)); got != nil {
-		t.Errorf("inner of half a string: got %.300q, want nil", got)
-	}
+	got := inner([]byte(`"`))
+	assert.True(t, got == nil, "inner of half a string: got %.300q, want nil", got)
 }
 
 // escaped writes text with nothing but \u escapes.
@@ -58,9 +58,7 @@ func TestText_Show(t *testing.T) {
 				if r := []rune(want); len(r) > maxShown {
 					want = string(r[:maxShown]) + "…"
 				}
-				if got != want {
-					t.Fatalf("show(%q × %d) = %s, want %s", c, n, got, want)
-				}
+				assert.EqualNow(t, fmt.Sprintf("show(%q × %d)", c, n), got, want)
 			}
 		}
 	}

@@ -53,7 +53,5 @@ func TestUnknownKeys_NamesWhatWasMeant(t *testing.T) {
 		`unknown key "Input"; did you mean "input"?`, `unknown key "webhok"; did you mean "webhook"?`,
 		`unknown key "something"`,
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.EqualSlices(t, "warnings", got, want)
 }
