@@ -181,19 +181,15 @@ func TestCheck_Documents(t *testing.T) {
 			name = name[:40]
 		}
 		err := Check([]byte(test.in))
-		if test.reason != reasonDigits && (err == nil) != strict([]byte(test.in)) {
-			t.Errorf("Check(%q) = %v, and the oracle disagrees, want %t", name, err, strict([]byte(test.in)))
-		}
+		assert.False(t, test.reason != reasonDigits && (err == nil) != strict([]byte(test.in)),
+			"Check(%q) = %v, and the oracle disagrees, want %t", name, err, strict([]byte(test.in)))
 		if test.reason == "" {
-			if err != nil {
-				t.Errorf("Check(%q) = %v, want nil", name, err)
-			}
+			assert.True(t, err == nil, "Check(%q) = %v, want nil", name, err)
 			continue
 		}
 		var syntax *SyntaxError
-		if !errors.As(err, &syntax) || syntax.Offset != test.offset || syntax.Reason != test.reason {
-			t.Errorf("Check(%q) = %v, want byte %d: %s", name, err, test.offset, test.reason)
-		}
+		assert.True(t, errors.As(err, &syntax) && syntax.Offset == test.offset && syntax.Reason == test.reason,
+			"Check(%q) = %v, want byte %d: %s", name, err, test.offset, test.reason)
 	}
 }
 
@@ -238,13 +234,10 @@ func FuzzCheck(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		before := bytes.Clone(b)
 		err := Check(b)
-		if (err == nil) != strict(b) {
-			t.Errorf("Check(%q) = %v, and the oracle disagrees, want %t", b, err, strict(b))
-		}
+		assert.True(t, (err == nil) == strict(b), "Check(%q) = %v, and the oracle disagrees, want %t", b, err, strict(b))
 		var syntax *SyntaxError
-		if err != nil && (!errors.As(err, &syntax) || syntax.Offset < 0 || syntax.Offset > len(b)) {
-			t.Errorf("Check(%q) = %v: bad offset, want an error of type *SyntaxError and Offset 0 to %d", b, err, len(b))
-		}
+		assert.False(t, err != nil && (!errors.As(err, &syntax) || syntax.Offset < 0 || syntax.Offset > len(b)),
+			"Check(%q) = %v: bad offset, want an error of type *SyntaxError and Offset 0 to %d", b, err, len(b))
 		assert.True(t, bytes.Equal(b, before), "Check wrote to its argument: got %q, want %q", b, before)
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // numbers returns a list of n numbers of six bytes each, with the commas.
@@ -43,13 +45,10 @@ func TestLists_AreRecorded(t *testing.T) {
 		for _, at := range l.known[:l.count] {
 			got = append(got, doc[at.start:at.end])
 		}
-		if fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("in %s: %s, want %q", doc, got, fmt.Sprint(want))
-		}
+		assert.True(t, fmt.Sprint(got) == fmt.Sprint(want), "in %s: %s, want %q", doc, got, fmt.Sprint(want))
 	}
-	if l, err := CheckLists([]byte(long + "x")); err == nil || l != (Lists{}) {
-		t.Errorf("of no document: %v, %v, want an error and l %+v", l, err, Lists{})
-	}
+	l, err := CheckLists([]byte(long + "x"))
+	assert.True(t, err != nil && l == (Lists{}), "of no document: %v, %v, want an error and l %+v", l, err, Lists{})
 }
 
 // TestLists_KnownLists reads made objects with what is known of their lists and without.
@@ -82,9 +81,7 @@ func TestLists_KnownLists(t *testing.T) {
 		known += int(lists.count)
 		sameMembers(t, doc, &lists)
 	}
-	if known < 2000 {
-		t.Errorf("only %d lists were met, want at least 2000", known)
-	}
+	assert.True(t, known >= 2000, "only %d lists were met, want at least 2000", known)
 }
 
 // sameMembers fails unless doc reads the same with its lists and without, and each that is known is one of numbers.

@@ -17,17 +17,14 @@ func TestNumbers_Arrays(t *testing.T) {
 		`1`:                  -1, `""`: -1, `{"a":1}`: -1, ``: -1, `[`: -1,
 	} {
 		ok := Numbers([]byte(doc))
-		if ok != (want >= 0) || ok && CountNumbers([]byte(doc)) != want {
-			t.Errorf("Numbers(%q) = %v, want %d of them", doc, ok, want)
-		}
+		assert.True(t, ok == (want >= 0) && (!ok || CountNumbers([]byte(doc)) == want),
+			"Numbers(%q) = %v, want %d of them", doc, ok, want)
 	}
 }
 
 func TestNumbers_Whole(t *testing.T) {
 	for doc, want := range map[string]bool{`[]`: true, `[1,-20]`: true, `[1.0]`: false, `[1,1e2]`: false, `[1E2]`: false} {
-		if Whole([]byte(doc)) != want {
-			t.Errorf("Whole(%s) = %v, want %t", doc, !want, want)
-		}
+		assert.True(t, Whole([]byte(doc)) == want, "Whole(%s) = %v, want %t", doc, !want, want)
 	}
 }
 

@@ -52,9 +52,8 @@ func agree(t *testing.T, doc []byte) {
 	if err := d.Decode(&want); err != nil {
 		t.Fatalf("encoding/json refuses %q: %v", doc, err)
 	}
-	if got := value(bytes.TrimSpace(doc)); !reflect.DeepEqual(got, want) {
-		t.Errorf("read %q\n as %#v\nwant %#v", doc, got, want)
-	}
+	got := value(bytes.TrimSpace(doc))
+	assert.True(t, reflect.DeepEqual(got, want), "read %q\n as %#v\nwant %#v", doc, got, want)
 }
 
 func TestReader_Values(t *testing.T) {
@@ -78,9 +77,7 @@ func TestReader_Offset(t *testing.T) {
 		if !ok {
 			break
 		}
-		if got := doc[r.Offset() : r.Offset()+len(v)]; &got[0] != &v[0] {
-			t.Errorf("Offset of %q is %d: got %v, want %v", v, r.Offset(), &got[0], &v[0])
-		}
+		assert.True(t, &doc[r.Offset()] == &v[0], "Offset of %q is %d, which is another place", v, r.Offset())
 	}
 	a := Array([]byte(`[1, "y" ]`))
 	a.Next()
@@ -104,17 +101,14 @@ func TestReader_IterationEndsEarly(t *testing.T) {
 func TestReader_WrongKind(t *testing.T) {
 	for _, doc := range []string{``, ` `, `1`, `"{}"`, `null`} {
 		o, a := Object([]byte(doc)), Array([]byte(doc))
-		if _, _, ok := o.Next(); ok {
-			t.Errorf("Object(%q) has a member: ok = true, want false", doc)
-		}
-		if _, ok := a.Next(); ok {
-			t.Errorf("Array(%q) has an item: ok = true, want false", doc)
-		}
+		_, _, ok := o.Next()
+		assert.False(t, ok, "Object(%q) has a member: ok = true, want false", doc)
+		_, ok = a.Next()
+		assert.False(t, ok, "Array(%q) has an item: ok = true, want false", doc)
 	}
 	var o ObjectReader
-	if _, _, ok := o.Next(); ok {
-		t.Error("the zero reader has a member: ok = true, want false")
-	}
+	_, _, ok := o.Next()
+	assert.False(t, ok, "the zero reader has a member: ok = true, want false")
 	if k := KindOf([]byte("x")); k != KindInvalid || k.String() != "invalid" || Kind(99).String() != "invalid" {
 		t.Errorf("KindOf(x) = %v, want k %v, k.String() invalid and Kind invalid", k, KindInvalid)
 	}
@@ -225,9 +219,7 @@ func TestReader_KeyIs(t *testing.T) {
 		{strings.Repeat(`\u0061`, 300), strings.Repeat("a", 300), true},
 		{strings.Repeat(`\u0061`, 300), "a", false},
 	} {
-		if got := KeyIs([]byte(test.key), test.name); got != test.want {
-			t.Errorf("KeyIs(%q, %q) = %v, want %t", test.key, test.name, got, test.want)
-		}
+		assert.Equal(t, fmt.Sprintf("KeyIs(%q, %q)", test.key, test.name), KeyIs([]byte(test.key), test.name), test.want)
 	}
 }
 
@@ -244,12 +236,10 @@ func TestReader_AppendQuoted(t *testing.T) {
 	} {
 		got := string(AppendQuotedBytes(nil, []byte(test.in)))
 		assert.Equal(t, "AppendQuoted("+test.in, got, test.want)
-		if err := Check([]byte(got)); err != nil {
-			t.Errorf("AppendQuoted(%q): %v", test.in, err)
-		}
-		if text := Text([]byte(got)); utf8.ValidString(test.in) && text != test.in {
-			t.Errorf("Text(AppendQuoted(%q)) = %q, want the same", test.in, text)
-		}
+		err := Check([]byte(got))
+		assert.True(t, err == nil, "AppendQuoted(%q): %v", test.in, err)
+		text := Text([]byte(got))
+		assert.False(t, utf8.ValidString(test.in) && text != test.in, "Text(AppendQuoted(%q)) = %q, want the same", test.in, text)
 	}
 	assert.Equal(t, "Text of half a string", Text([]byte(`"`)), "")
 }
@@ -262,20 +252,16 @@ func FuzzAppendQuoted(f *testing.F) {
 			t.Fatalf("AppendQuoted(%q) = %q: %v", s, quoted, err)
 		}
 		var want string
-		if err := json.Unmarshal(quoted, &want); err != nil || Text(quoted) != want {
-			t.Errorf("Text(%q) = %q, want %q (%v)", quoted, Text(quoted), want, err)
-		}
-		if want != strings.ToValidUTF8(s, "\uFFFD") && utf8.ValidString(s) {
-			t.Errorf("AppendQuoted(%q) reads as %q, want no valid UTF-8", s, want)
-		}
+		err := json.Unmarshal(quoted, &want)
+		assert.True(t, err == nil && Text(quoted) == want, "Text(%q) = %q, want %q (%v)", quoted, Text(quoted), want, err)
+		assert.False(t, want != strings.ToValidUTF8(s, "\uFFFD") && utf8.ValidString(s),
+			"AppendQuoted(%q) reads as %q, want no valid UTF-8", s, want)
 	})
 }
 
 // TestReader_NameIsShort: a key of megabytes is not copied, and is not a name.
 func TestReader_NameIsShort(t *testing.T) {
-	if got := Name([]byte(`n\u0061me`)); got != "name" {
-		t.Errorf("it is %q, want name", got)
-	}
+	assert.Equal(t, "Name", Name([]byte(`n\u0061me`)), "name")
 	long := []byte(strings.Repeat("k", maxName-3) + `\u0061` + strings.Repeat("k", 10<<20)) // cut within the escape
 	if got := Name(long); len(got) > maxName+3 || !strings.HasPrefix(got, "kkk") {
 		t.Errorf(`%d bytes are %.20q, want len(got) at most %d bytes and a text starting with "kkk"`, len(got), got,
