@@ -33,9 +33,8 @@ func TestExemplars_AreWrittenAsPrometheusOwnLibraryDoes(t *testing.T) {
 	// its trace is not sampled
 	s.Ended(predict.End{Status: predict.Succeeded, Times: predict.Times{Total: time.Hour, Predict: 5 * time.Second}})
 	const name = "pinion_predict_seconds"
-	if text := lines(s, name); strings.Contains(text, "trace_id") {
-		t.Errorf("the text format has no exemplars, want no \"trace_id\" in it:\n%s", text)
-	}
+	text := lines(s, name)
+	assert.False(t, strings.Contains(text, "trace_id"), "the text format has no exemplars, want no \"trace_id\" in it:\n%s", text)
 	_, page := s.Write(accepts["openmetrics"])
 	theirs := &dto.MetricFamily{Name: new(name), Help: new("h"), Type: dto.MetricType_HISTOGRAM.Enum()}
 	h := &dto.Histogram{SampleCount: new(uint64(4)), SampleSum: new(12.00002)}
@@ -64,10 +63,8 @@ func TestExemplars_AreWrittenAsPrometheusOwnLibraryDoes(t *testing.T) {
 			continue
 		}
 		got++
-		if !bytes.Contains(page, []byte(line)) && !bytes.Contains(page, []byte(withMillis(line))) {
-			t.Errorf("the page lacks: got %.300q, want with %q or with %q\n%s", page, []byte(line), []byte(withMillis(line)),
-				line)
-		}
+		assert.False(t, !bytes.Contains(page, []byte(line)) && !bytes.Contains(page, []byte(withMillis(line))),
+			"the page lacks: got %.300q, want with %q or with %q\n%s", page, []byte(line), []byte(withMillis(line)), line)
 	}
 	assert.Equal(t, "value", got, 2)
 	assert.Equal(t, "d.Exemplars[0].Trace", d.Exemplars[0].Trace, *aTrace(1))

@@ -22,9 +22,7 @@ func TestGeneration_Names(t *testing.T) {
 		"gen_ai_server_time_to_first_token_seconds_count{" + labels + "} 1\n":                    true,
 		"gen_ai_server_time_per_output_token":                                                    false,
 	} {
-		if strings.Contains(string(page), text) != want {
-			t.Errorf("the page has %q: %t, want %t", text, !want, want)
-		}
+		assert.True(t, strings.Contains(string(page), text) == want, "the page has %q: %t, want %t", text, !want, want)
 	}
 	names := map[string]int{}
 	for _, f := range s.GatherConventional() {

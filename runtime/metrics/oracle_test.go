@@ -229,9 +229,7 @@ func TestOracle_PageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 			t.Fatalf("%s: the library has only %d families, want at least 20", format, len(want))
 		}
 		for name, block := range want {
-			if got[name] != block {
-				t.Errorf("%s: the family %s is\n%s\nwant\n%s", format, name, got[name], block)
-			}
+			assert.True(t, got[name] == block, "%s: the family %s is\n%s\nwant\n%s", format, name, got[name], block)
 		}
 		if open := strings.HasSuffix(string(body), "\n# EOF\n"); open != (format == "openmetrics") {
 			t.Errorf("%s: that it ends in # EOF is %v, want %t", format, open, format == "openmetrics")
@@ -265,9 +263,7 @@ func TestOracle_GoAndProcessGoByTheirUsualNames(t *testing.T) {
 		assert.Equal(t, name, f.GetType(), want.GetType())
 		near(t, name, f, want)
 	}
-	if count < 20 {
-		t.Errorf("only %d metrics of Go and the process, want at least 20", count)
-	}
+	assert.True(t, count >= 20, "only %d metrics of Go and the process, want at least 20", count)
 }
 
 // near fails if the two values differ by more than timing explains: a wrong unit, or the wrong field.
@@ -282,14 +278,10 @@ func near(t *testing.T, name string, got, want *dto.MetricFamily) {
 	case "process_start_time_seconds", "process_max_fds", "go_sched_gomaxprocs_threads", "go_info":
 		assert.Equal(t, name, g, w)
 	case "process_open_fds", "go_threads", "go_goroutines":
-		if g < w-10 || g > w+10 {
-			t.Errorf("%s is %v, and should be about %v, want %v to %v", name, g, w, w-10, w+10)
-		}
+		assert.True(t, g >= w-10 && g <= w+10, "%s is %v, and should be about %v, want %v to %v", name, g, w, w-10, w+10)
 	case "go_memstats_heap_idle_bytes", "go_memstats_heap_released_bytes", "go_gc_duration_seconds",
 		"process_cpu_seconds_total":
 	default:
-		if g < w/4 || g > w*4 {
-			t.Errorf("%s is %v, and should be about %v, want %v to %v", name, g, w, w/4, w*4)
-		}
+		assert.True(t, g >= w/4 && g <= w*4, "%s is %v, and should be about %v, want %v to %v", name, g, w, w/4, w*4)
 	}
 }

@@ -64,9 +64,7 @@ func TestSet_EmptySetWritesPageThatCanBeRead(t *testing.T) {
 		"pinion_predictions_total", "pinion_worker_exits_total",
 		"pinion_webhook_deliveries_total",
 	} {
-		if families[name] == nil {
-			t.Errorf("%s is missing, and its first increase would be none, want non-nil", name)
-		}
+		assert.True(t, families[name] != nil, "%s is missing, and its first increase would be none, want non-nil", name)
 	}
 }
 
@@ -109,18 +107,16 @@ func TestSet_RequestsAreBounded(t *testing.T) {
 	}
 	s.Request("", "", -1, -time.Hour)
 	s.Request("", "", 1000, 0)
-	if n := len(s.requests.snapshot()); n > maxRequests+maxCodes {
-		t.Errorf("%d combinations, want at most %d", n, maxRequests+maxCodes)
-	}
+	n := len(s.requests.snapshot())
+	assert.True(t, n <= maxRequests+maxCodes, "%d combinations, want at most %d", n, maxRequests+maxCodes)
 	total := uint64(0)
 	for _, r := range s.requests.snapshot() {
 		total += r.took.count()
 	}
 	assert.Equal(t, "counted requests", total, 2*maxRequests+2)
 	want := fmt.Sprintf(`pinion_http_requests_total{code="200",method="other",route="other"} %d`, maxRequests)
-	if got := lines(s, `pinion_http_requests_total{code="200",method="other",route="other"}`); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
+	got := lines(s, `pinion_http_requests_total{code="200",method="other",route="other"}`)
+	assert.True(t, got == want, "got  %s\nwant %s", got, want)
 	parse(t, s)
 }
 
@@ -132,9 +128,8 @@ func TestSet_WhatIsGivenIsNotKept(t *testing.T) {
 	copy(metrics, `{"predict_time":1,"frames":3}`)
 	s.Recorded(metrics)
 	want := "pinion_model_frames_sum 3\npinion_model_frames_count 1\npinion_model_tokens_sum 2\npinion_model_tokens_count 1"
-	if got := lines(s, "pinion_model_"); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	got := lines(s, "pinion_model_")
+	assert.True(t, got == want, "got\n%s\nwant\n%s", got, want)
 }
 
 func TestSet_WhatModelRecords(t *testing.T) {
@@ -168,9 +163,8 @@ func TestSet_WhatModelRecords(t *testing.T) {
 		s.Recorded([]byte(c.metrics))
 		got := strings.ReplaceAll(strings.ReplaceAll(lines(s, "pinion_model_"), "pinion_model_", ""), "\n", " ")
 		assert.Equal(t, c.metrics, got, c.want)
-		if n := s.model.dropped.Load(); n != uint64(c.dropped) {
-			t.Errorf("%.100s: %d were dropped, want %d", c.metrics, n, c.dropped)
-		}
+		n := s.model.dropped.Load()
+		assert.True(t, n == uint64(c.dropped), "%.100s: %d were dropped, want %d", c.metrics, n, c.dropped)
 		parse(t, s)
 	}
 }
@@ -227,9 +221,8 @@ func TestSet_WorkersAreLookedAtWhenPageIsWritten(t *testing.T) {
 	}
 	families := parse(t, s)
 	assert.Equal(t, "workers with memory", len(families["pinion_worker_memory_bytes"].GetMetric()), 1)
-	if v := families["pinion_worker_memory_bytes"].GetMetric()[0].GetGauge().GetValue(); v < 1<<20 || v > 1<<40 {
-		t.Errorf("its memory is %v bytes, want %v to %v", v, 1<<20, 1<<40)
-	}
+	v := families["pinion_worker_memory_bytes"].GetMetric()[0].GetGauge().GetValue()
+	assert.True(t, v >= 1<<20 && v <= 1<<40, "its memory is %v bytes, want %v to %v", v, 1<<20, 1<<40)
 	if got, want := lines(s, "pinion_worker_setup_seconds"), `pinion_worker_setup_seconds{worker="1"} 2`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
