@@ -48,9 +48,8 @@ func TestDelivery_Order(t *testing.T) {
 	hooks := r.rest()
 	equal(t, hooks, append(want, fmt.Sprintf(`succeeded [%s] ""`, list[1:]))...)
 	for _, h := range hooks {
-		if h.Body.ID != "p1" || h.Body.Input != nil || h.Method != http.MethodPost {
-			t.Errorf("a hook is %s %s, want ID p1, Input nil and Method POST", h.Method, h.Raw)
-		}
+		assert.True(t, h.Body.ID == "p1" && h.Body.Input == nil && h.Method == http.MethodPost,
+			"a hook is %s %s, want ID p1, Input nil and Method POST", h.Method, h.Raw)
 	}
 	if got := outcomes.String(); got != "[completed delivered:1 output delivered:20 start delivered:1]" {
 		t.Errorf(`outcomes are %s, want "[completed delivered:1 output delivered:20 start delivered:1]"`, got)
@@ -87,9 +86,7 @@ func TestDelivery_FallsBack(t *testing.T) {
 	drain(t, s)
 	hooks := r.rest()
 	equal(t, hooks, `processing  ""`, `failed  ""`)
-	if hooks[0].Body.Input != nil {
-		t.Errorf("the input is sent: got %.300q, want nil", hooks[0].Body.Input)
-	}
+	assert.True(t, hooks[0].Body.Input == nil, "the input is sent: got %.300q, want nil", hooks[0].Body.Input)
 }
 
 func TestDelivery_Filters(t *testing.T) {

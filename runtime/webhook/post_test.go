@@ -77,9 +77,8 @@ func TestPost_Retries(t *testing.T) {
 	}
 	want := "[100ms 200ms 400ms 800ms 1.6s 3.2s 6.4s 12.8s 25.6s 51.2s 1m42.4s 2m0s]"
 	assert.Equal(t, "the waits", fmt.Sprint(c.slept), want)
-	if outcomes.String() != "[completed delivered:1]" || strings.Contains(log.String(), "level=ERROR") {
-		t.Errorf(`outcomes %s, log %s, want outcomes "[completed delivered:1]" and log without "level=ERROR"`, outcomes, log)
-	}
+	assert.True(t, outcomes.String() == "[completed delivered:1]" && !strings.Contains(log.String(), "level=ERROR"),
+		`outcomes %s, log %s, want outcomes "[completed delivered:1]" and log without "level=ERROR"`, outcomes, log)
 }
 
 func TestPost_GivesUp(t *testing.T) {
@@ -121,9 +120,8 @@ func TestPost_OthersAreTriedOnce(t *testing.T) {
 	drain(t, s)
 	equal(t, r.rest(), `processing  ""`, `processing [1] ""`, `processing [1,2] ""`, `succeeded [1,2] ""`,
 		`succeeded [1,2] ""`)
-	if strings.Count(log.String(), "level=WARN") != 1 || strings.Contains(log.String(), "level=ERROR") {
-		t.Errorf(`logged: %s, want Count 1 and log without "level=ERROR"`, log)
-	}
+	assert.True(t, strings.Count(log.String(), "level=WARN") == 1 && !strings.Contains(log.String(), "level=ERROR"),
+		`logged: %s, want Count 1 and log without "level=ERROR"`, log)
 }
 
 func TestPost_RetryAfter(t *testing.T) {
@@ -212,9 +210,8 @@ func TestPost_Redirects(t *testing.T) {
 			assert.Equal(t, "len(there)", len(there), test.there)
 			hooks := append(here, there...)
 			for _, h := range hooks {
-				if h.Method != http.MethodPost || brief(h) != `succeeded 1 ""` {
-					t.Errorf("a request is %s %s, want Method POST and brief %q", h.Method, h.Raw, `succeeded 1 ""`)
-				}
+				assert.True(t, h.Method == http.MethodPost && brief(h) == `succeeded 1 ""`,
+					"a request is %s %s, want Method POST and brief %q", h.Method, h.Raw, `succeeded 1 ""`)
 			}
 			if got := hooks[len(hooks)-1].Header.Get("Authorization"); test.auth != "" && got != test.auth ||
 				len(there) > 0 && got != test.auth {
@@ -272,18 +269,15 @@ func TestPost_ConnectionsAreReused(t *testing.T) {
 func TestPost_PayloadIsDetached(t *testing.T) {
 	p := &payload{parts: [3][]byte{[]byte("ab"), nil, []byte("cd")}}
 	for range 2 { // it can be sent again
-		if text, err := io.ReadAll(p.open()); err != nil || string(text) != "abcd" {
-			t.Errorf("read %q, %v, want abcd", text, err)
-		}
+		text, err := io.ReadAll(p.open())
+		assert.True(t, err == nil && string(text) == "abcd", "read %q, %v, want abcd", text, err)
 	}
 	r := p.open()
-	if n, err := r.Read(make([]byte, 1)); n != 1 || err != nil {
-		t.Errorf("read %d, %v, want 1", n, err)
-	}
+	n, err := r.Read(make([]byte, 1))
+	assert.True(t, n == 1 && err == nil, "read %d, %v, want 1", n, err)
 	p.detach()
-	if n, err := r.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.ErrClosedPipe) {
-		t.Errorf("read after detach: %d, %v, want 0 and io.ErrClosedPipe", n, err)
-	}
+	n, err = r.Read(make([]byte, 1))
+	assert.True(t, n == 0 && errors.Is(err, io.ErrClosedPipe), "read after detach: %d, %v, want 0 and io.ErrClosedPipe", n, err)
 }
 
 // TestPost_LargeOutput checks that a body in parts arrives whole.

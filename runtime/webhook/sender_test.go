@@ -172,9 +172,8 @@ func TestSender_Many(t *testing.T) {
 	}
 	ended := map[string]bool{}
 	for _, h := range r.rest() {
-		if ended[h.Body.ID] && h.Body.Status != "succeeded" {
-			t.Errorf("%s got %s after its end, want succeeded", h.Body.ID, h.Body.Status)
-		}
+		assert.False(t, ended[h.Body.ID] && h.Body.Status != "succeeded",
+			"%s got %s after its end, want succeeded", h.Body.ID, h.Body.Status)
 		ended[h.Body.ID] = ended[h.Body.ID] || h.Body.Status == "succeeded"
 	}
 	assert.Equal(t, "len(ended)", len(ended), 100)
@@ -222,9 +221,8 @@ func TestSender_WhatWaitsIsBounded(t *testing.T) {
 		}
 		deliveries = append(deliveries, p)
 	}
-	if used := b.Stats().Used; used < 2*2_000_000 || used > 16<<20 {
-		t.Errorf("%d bytes are charged, want %d to %d", used, 2*2_000_000, 16<<20)
-	}
+	used := b.Stats().Used
+	assert.True(t, used >= 2*2_000_000 && used <= 16<<20, "%d bytes are charged, want %d to %d", used, 2*2_000_000, 16<<20)
 	if waiting := s.outputs.Load(); waiting == 0 || waiting > 3<<20/2 {
 		t.Errorf("outputs that wait take %d bytes, want at most half of MaxPendingBytes", waiting)
 	}
@@ -259,9 +257,8 @@ func TestSender_State(t *testing.T) {
 	})
 	s, _, _ := newSender(t, Options{Backoff: time.Millisecond, MaxBackoff: time.Millisecond, Retries: 1_000_000})
 	account := s.Account()
-	if got := account.State(); got != (State{}) {
-		t.Errorf("at first the state is %+v, want %+v", got, State{})
-	}
+	got := account.State()
+	assert.True(t, got == (State{}), "at first the state is %+v, want %+v", got, State{})
 	p := attachTo(account, predict.Request{Webhook: r.URL, WebhookEvents: completed})
 	p.succeed("1")
 	assert.Eventually(t, "it is tried again", func() bool {
