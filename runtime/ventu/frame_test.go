@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"regexp"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestFrame_Encode holds what is written to another library's reading of it, at every size at which a header changes.
@@ -33,17 +35,15 @@ func TestFrame_Encode(t *testing.T) {
 			t.Fatalf("%d bodies: %d bytes, said to be %d, length field %d, want len(message) %d bytes and Uint32 %d",
 				len(bodies), len(message), size, binary.BigEndian.Uint32(message), size, size-lengthSize)
 		}
-		if size <= oneBuffer && len(buffers) != 1 {
-			t.Errorf("%d bodies of %d bytes together come in %d buffers, want 1", len(bodies), size, len(buffers))
-		}
+		assert.False(t, size <= oneBuffer && len(buffers) != 1,
+			"%d bodies of %d bytes together come in %d buffers, want 1", len(bodies), size, len(buffers))
 		items, err := parse(message[lengthSize:])
 		if err != nil || len(items) != len(jobs) {
 			t.Fatalf("%d bodies: %d items, %v, want %d", len(bodies), len(items), err, len(jobs))
 		}
 		for i, it := range items {
-			if it.id != string(jobs[i].id[:]) || it.body != string(jobs[i].body) {
-				t.Errorf("%d bodies: got item %q with %d bytes, want job %d as it was", len(bodies), it.id, len(it.body), i)
-			}
+			assert.True(t, it.id == string(jobs[i].id[:]) && it.body == string(jobs[i].body),
+				"%d bodies: got item %q with %d bytes, want job %d as it was", len(bodies), it.id, len(it.body), i)
 		}
 	}
 }

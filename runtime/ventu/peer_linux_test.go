@@ -14,9 +14,8 @@ func TestPeer_IsRecognised(t *testing.T) {
 	networks(t, func(t *testing.T, network string) {
 		r := newRig(t, network, Options{})
 		w := r.worker()
-		if pids := r.Load().PIDs; len(pids) != 1 || pids[0] != os.Getpid() {
-			t.Errorf("the worker's processes are %v, want %d", pids, os.Getpid())
-		}
+		pids := r.Load().PIDs
+		assert.True(t, len(pids) == 1 && pids[0] == os.Getpid(), "the worker's processes are %v, want %d", pids, os.Getpid())
 		w.run()
 		r.submit("a").ends(200, "re: a")
 	})
@@ -28,14 +27,12 @@ func TestPeer_ProcAddr(t *testing.T) {
 		"0000000000000000FFFF00000100007F:0050": "127.0.0.1:80",
 		"00000000000000000000000001000000:0001": "[::1]:1",
 	} {
-		if got := procAddr(text); got != netip.MustParseAddrPort(want) {
-			t.Errorf("%s is %s, want %s", text, got, want)
-		}
+		got := procAddr(text)
+		assert.True(t, got == netip.MustParseAddrPort(want), "%s is %s, want %s", text, got, want)
 	}
 	for _, text := range []string{"", "0100007F", "0100007F:", "xx:1F90", "010000:1F90", "0100007F0100007F:1F90"} {
-		if got := procAddr(text); got.IsValid() {
-			t.Errorf("%q is %s, want IsValid false", text, got)
-		}
+		got := procAddr(text)
+		assert.False(t, got.IsValid(), "%q is %s, want IsValid false", text, got)
 	}
 }
 
@@ -45,7 +42,6 @@ func TestPeer_OtherProgramsAreLeftAlone(t *testing.T) {
 	here, far := net.Pipe()
 	defer here.Close()
 	defer far.Close()
-	if p := peerOf(here); p.pid != 0 || p.fd != -1 {
-		t.Errorf("the other end of a pipe is %+v, want pid 0 and fd -1", p)
-	}
+	p := peerOf(here)
+	assert.True(t, p.pid == 0 && p.fd == -1, "the other end of a pipe is %+v, want pid 0 and fd -1", p)
 }

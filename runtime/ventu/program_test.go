@@ -42,9 +42,8 @@ func newRig(t testing.TB, network string, o Options) *rig {
 	go func() { served <- r.Serve(ln) }()
 	t.Cleanup(func() {
 		r.Close()
-		if err := <-served; err != nil {
-			t.Errorf("Serve: %v", err)
-		}
+		err := <-served
+		assert.True(t, err == nil, "Serve: %v", err)
 	})
 	return r
 }
@@ -128,9 +127,8 @@ func (p *pending) ends(status int, want string) {
 	case <-time.After(timeout):
 		p.t.Fatalf("the job runs after %s, want its end", timeout)
 	}
-	if p.status != status || want != "*" && string(p.answer) != want {
-		p.t.Errorf("the job ended with %d %.100q, want %d %.100q", p.status, p.answer, status, want)
-	}
+	assert.True(p.t, p.status == status && (want == "*" || string(p.answer) == want),
+		"the job ended with %d %.100q, want %d %.100q", p.status, p.answer, status, want)
 }
 
 // program is a worker, written straight from the protocol with another library for msgpack.
@@ -226,9 +224,7 @@ func (w *program) takeBodies(want ...string) []item {
 	for i, it := range items {
 		got[i] = it.body
 	}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		w.t.Errorf("the worker got %.200q, want %.200q", got, want)
-	}
+	assert.True(w.t, fmt.Sprint(got) == fmt.Sprint(want), "the worker got %.200q, want %.200q", got, want)
 	return items
 }
 

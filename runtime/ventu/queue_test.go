@@ -107,17 +107,15 @@ func TestQueue_SizesOfBatches(t *testing.T) {
 	for i, p := range submitted {
 		p.ends(200, fmt.Sprint("re: ", i))
 	}
-	if slices.Max(sizes) > 4 || sizes[0] != 4 {
-		t.Errorf("batches of %v, where 4 is the largest, want Max at most 4 and sizes[0] 4", sizes)
-	}
+	assert.True(t, slices.Max(sizes) <= 4 && sizes[0] == 4,
+		"batches of %v, where 4 is the largest, want Max at most 4 and sizes[0] 4", sizes)
 }
 
 func TestQueue_Full(t *testing.T) {
 	r := newRig(t, "unix", Options{Capacity: 2})
 	a, b := r.submit("a"), r.submit("b")
-	if _, err := r.Submit([]byte("c")); !errors.Is(err, ErrFull) {
-		t.Errorf("Submit = %v, want ErrFull", err)
-	}
+	_, err := r.Submit([]byte("c"))
+	assert.ErrorIs(t, "Submit", err, ErrFull)
 	r.worker().run()
 	a.ends(200, "re: a")
 	b.ends(200, "re: b")
@@ -198,9 +196,8 @@ func TestQueue_Ready(t *testing.T) {
 	r := newRig(t, "tcp", Options{})
 	assert.ErrorIs(t, "Ready", r.Ready(), ErrNoWorker)
 	w := r.worker()
-	if err := r.Ready(); err != nil {
-		t.Errorf("Ready = %v with a worker", err)
-	}
+	err := r.Ready()
+	assert.True(t, err == nil, "Ready = %v with a worker", err)
 	w.conn.Close()
 	assert.Eventually(t, "the worker to disconnect", func() bool { return errors.Is(r.Ready(), ErrNoWorker) })
 	r.saw("that it left", func(c counts) bool { return c.connected == 1 && c.left == 1 && c.failed == 0 })
@@ -253,8 +250,7 @@ func TestQueue_Close(t *testing.T) {
 	sent.ends(502, "*")
 	waits.ends(502, "*")
 	w.disconnected()
-	if _, err := r.Submit([]byte("x")); !errors.Is(err, ErrClosed) {
-		t.Errorf("Submit = %v, want ErrClosed", err)
-	}
+	_, err := r.Submit([]byte("x"))
+	assert.ErrorIs(t, "Submit", err, ErrClosed)
 	assert.ErrorIs(t, "Ready", r.Ready(), ErrClosed)
 }

@@ -62,10 +62,8 @@ func TestReader_Encodings(t *testing.T) {
 				message = append(message, str(value, "B")...)
 				message = append(append(message, str(key, a)...), str(value, "A")...)
 				got, err := readAnswers(iotest.OneByteReader(bytes.NewReader(framed(message))), 100, jobsOf("ab"))
-				if err != nil || string(got[0].body) != "A" || string(got[1].body) != "B" {
-					t.Errorf("map %s, keys %#x, values %#x: %v, %v, want string(got[0].body) A and string(got[1].body) B", name, key,
-						value, got, err)
-				}
+				assert.True(t, err == nil && string(got[0].body) == "A" && string(got[1].body) == "B",
+					"map %s, keys %#x, values %#x: %v, %v, want string(got[0].body) A and string(got[1].body) B", name, key, value, got, err)
 			}
 		}
 	}
@@ -83,9 +81,7 @@ func TestReader_RepeatedAnswer(t *testing.T) {
 func TestReader_ErrorIDOfNoAnswer(t *testing.T) {
 	a := strings.Repeat("a", idLength)
 	got, err := readAnswers(bytes.NewReader(framed(pairs("error_ids", a))), 100, jobsOf("a"))
-	if err != nil || !got[0].none {
-		t.Errorf("%+v, %v, want none true", got, err)
-	}
+	assert.True(t, err == nil && got[0].none, "%+v, %v, want none true", got, err)
 }
 
 // TestReader_ClaimsCostNoMemory: what is announced and does not come is not allocated.
@@ -98,9 +94,8 @@ func TestReader_ClaimsCostNoMemory(t *testing.T) {
 	_, err := readAnswers(bytes.NewReader(append(message, "some"...)), 1<<31, jobsOf("a"))
 	runtime.ReadMemStats(&after)
 	assert.ErrorIs(t, "error", err, errDisconnected)
-	if got := after.TotalAlloc - before.TotalAlloc; got > 4<<20 {
-		t.Errorf("%d bytes were allocated, want at most %d", got, 4<<20)
-	}
+	got := after.TotalAlloc - before.TotalAlloc
+	assert.True(t, got <= 4<<20, "%d bytes were allocated, want at most %d", got, 4<<20)
 }
 
 // FuzzWorker makes a worker send arbitrary bytes. An answer that is accepted must be what another library reads there.

@@ -39,9 +39,8 @@ func TestServe_SilentConnectionsMakeRoom(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("got no connection closed within a minute, want one")
 	}
-	if s := limit.Stats(); s.Refused != 0 {
-		t.Errorf("got %+v, want none refused", s)
-	}
+	s := limit.Stats()
+	assert.True(t, s.Refused == 0, "got %+v, want none refused", s)
 	q.Close()
 	if err := <-served; err != nil {
 		t.Error(err)
@@ -60,13 +59,11 @@ func TestServe_ClosedConnectionIsNoWorker(t *testing.T) {
 	var place connlimit.Place
 	connlimit.New(1).Enter(&place)
 	w := &worker{q: q, conn: ours, place: &place}
-	if !w.CloseIdle() || w.CloseIdle() {
-		t.Error("a silent connection was not closed once: CloseIdle = false, want true, then false")
-	}
+	assert.True(t, w.CloseIdle() && !w.CloseIdle(),
+		"a silent connection was not closed once: CloseIdle = false, want true, then false")
 	q.arrive(w)
-	if len(q.workers) != 0 || len(q.idle) != 0 || w.phase != workerFresh {
-		t.Errorf("got %d workers, %d of them idle, want none", len(q.workers), len(q.idle))
-	}
+	assert.True(t, len(q.workers) == 0 && len(q.idle) == 0 && w.phase == workerFresh,
+		"got %d workers, %d of them idle, want none", len(q.workers), len(q.idle))
 	busy := &worker{q: q, conn: ours, place: new(connlimit.Place), phase: workerIdle}
 	assert.False(t, busy.CloseIdle(), "a worker was closed: CloseIdle = true, want false")
 }

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // TestStress_EveryJobEndsOnce: many clients, workers that come and go in every way, cancels. Each job gets its own
@@ -66,9 +68,7 @@ func TestStress_EveryJobEndsOnce(t *testing.T) {
 				mu.Lock()
 				statuses[status]++
 				mu.Unlock()
-				if status == 200 && string(answer) != "re: "+body {
-					t.Errorf("job %q got the answer %q, want %q", body, answer, "re: "+body)
-				}
+				assert.False(t, status == 200 && string(answer) != "re: "+body, "job %q got the answer %q, want %q", body, answer, "re: "+body)
 			}
 		})
 	}
@@ -78,9 +78,8 @@ func TestStress_EveryJobEndsOnce(t *testing.T) {
 	r.Close()
 	rough.Wait()
 	for status := range statuses {
-		if status != 200 && status != 502 && status != StatusCanceled {
-			t.Errorf("%d jobs ended with %d, want 200 or 502 or %d", statuses[status], status, StatusCanceled)
-		}
+		assert.False(t, status != 200 && status != 502 && status != StatusCanceled,
+			"%d jobs ended with %d, want 200 or 502 or %d", statuses[status], status, StatusCanceled)
 	}
 	if l := r.Load(); l.InFlight != 0 || l.Queued != 0 || statuses[200] == 0 {
 		t.Errorf("left behind: %+v; ends: %v, want InFlight 0, Queued 0 and statuses[200] not 0", l, statuses)
