@@ -81,9 +81,8 @@ func TestBatch_SpansAreSentInBatches(t *testing.T) {
 	}
 	end("left")
 	sender.Stop()
-	if got := collector.received(); !slices.EqualFunc(got, append(want, []string{"left"}), slices.Equal) {
-		t.Errorf("received %q, want %q and the rest", got, want)
-	}
+	got := collector.received()
+	assert.True(t, slices.EqualFunc(got, append(want, []string{"left"}), slices.Equal), "received %q, want %q and the rest", got, want)
 	assert.Equal(t, "dropped", sender.Dropped()[signalTraces], 0)
 }
 

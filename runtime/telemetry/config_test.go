@@ -199,9 +199,8 @@ func TestRead_Switches(t *testing.T) {
 			continue
 		}
 		for letter, x := range map[string]*Exporter{"t": got.Traces, "m": got.Metrics, "l": got.Logs} {
-			if (x != nil) != strings.Contains(c.on, letter) {
-				t.Errorf("%s: %s is %v, want %t", c.name, letter, x, strings.Contains(c.on, letter))
-			}
+			assert.True(t, (x != nil) == strings.Contains(c.on, letter),
+				"%s: %s is %v, want %t", c.name, letter, x, strings.Contains(c.on, letter))
 		}
 		assert.Equal(t, c.name+": got.Sampler", got.Sampler, c.sampler)
 		assert.Equal(t, c.name+": len(got.Warnings) > 0", len(got.Warnings) > 0, c.warns)
@@ -219,9 +218,8 @@ func TestRead_Endpoints(t *testing.T) {
 		{"OTEL_EXPORTER_OTLP_ENDPOINT=c:4317", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "https://c:4317"},
 	} {
 		got, err := Read(env(c.set, c.other), CogYAML{})
-		if err != nil || got.Traces == nil || got.Traces.URL != c.url {
-			t.Errorf("%s %s: %+v, %v; want %s", c.set, c.other, got, err, c.url)
-		}
+		assert.True(t, err == nil && got.Traces != nil && got.Traces.URL == c.url,
+			"%s %s: %+v, %v; want %s", c.set, c.other, got, err, c.url)
 	}
 }
 
@@ -233,8 +231,6 @@ func TestRead_Propagators(t *testing.T) {
 		"xray":           nil, "b3, b3,tracecontext": {trace.B3, trace.W3C},
 	} {
 		got, err := Read(env("OTEL_PROPAGATORS="+value), CogYAML{})
-		if err != nil || !slices.Equal(got.Propagators, want) {
-			t.Errorf("%q: got %v, %v, want %v", value, got.Propagators, err, want)
-		}
+		assert.True(t, err == nil && slices.Equal(got.Propagators, want), "%q: got %v, %v, want %v", value, got.Propagators, err, want)
 	}
 }

@@ -92,9 +92,7 @@ func TestPost_RequestIsWhatSDKMakes(t *testing.T) {
 		sender.Stop()
 		got = append(got, collector.requests()...)
 	}
-	if !proto.Equal(got[0], got[1]) {
-		t.Errorf("sent, want proto.Equal(got[0], got[1]) true:\n%v\nthe SDK sends:\n%v", got[0], got[1])
-	}
+	assert.True(t, proto.Equal(got[0], got[1]), "sent, want proto.Equal(got[0], got[1]) true:\n%v\nthe SDK sends:\n%v", got[0], got[1])
 	if r := got[0].GetResourceSpans(); len(r) != 2 || len(r[1].GetScopeSpans()[0].GetSpans()) != 2 ||
 		r[0].GetScopeSpans()[0].GetSpans()[0].GetName() != "front" ||
 		r[0].GetScopeSpans()[0].GetScope().GetVersion() != "1.0" {

@@ -19,6 +19,7 @@ import (
 	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
 	"pinion/runtime/trace"
+	"pinion/tests/assert"
 )
 
 // used returns a set in which each family has samples.
@@ -73,9 +74,8 @@ func produce(t *testing.T, s *metrics.Set) map[string]metricdata.Metrics {
 	}
 	byName := map[string]metricdata.Metrics{}
 	for _, m := range scopes[0].Metrics {
-		if _, twice := byName[m.Name]; twice {
-			t.Errorf("%s is there twice: twice = true, want false", m.Name)
-		}
+		_, twice := byName[m.Name]
+		assert.False(t, twice, "%s is there twice: twice = true, want false", m.Name)
 		byName[m.Name] = m
 	}
 	return byName
@@ -106,17 +106,13 @@ func TestProducer_AllOfPageIsSent(t *testing.T) {
 	_, text := s.Write("")
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	page, err := parser.TextToMetricFamilies(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	namer := otlptranslator.MetricNamer{WithMetricSuffixes: true}
 	sent := map[string]metricdata.Metrics{}
 	for name, m := range produced {
 		kind, prometheus := typeOf(m)
 		translated, err := namer.Build(otlptranslator.Metric{Name: name, Unit: m.Unit, Type: kind})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		sent[translated] = m
 		if strings.HasPrefix(name, "cog.runtime.") || strings.HasPrefix(name, "http.") {
 			continue
@@ -134,9 +130,8 @@ func TestProducer_AllOfPageIsSent(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"cog_runtime_prediction_duration_seconds", "http_server_request_duration_seconds"} {
-		if _, ok := sent[want]; !ok {
-			t.Errorf("%s is not sent: ok = false, want true", want)
-		}
+		_, ok := sent[want]
+		assert.True(t, ok, "%s is not sent: ok = false, want true", want)
 	}
 }
 
@@ -209,9 +204,8 @@ func TestProducer_NamesOfOpenTelemetryAndCog(t *testing.T) {
 		}
 	}
 	for _, p := range sent["http.server.request.duration"].Data.(metricdata.Histogram[float64]).DataPoints {
-		if code, ok := p.Attributes.Value(metrics.StatusCode); !ok || code.Type() != attribute.INT64 {
-			t.Errorf("the status code is %v, want ok true and Type %v", code, attribute.INT64)
-		}
+		code, ok := p.Attributes.Value(metrics.StatusCode)
+		assert.True(t, ok && code.Type() == attribute.INT64, "the status code is %v, want ok true and Type %v", code, attribute.INT64)
 	}
 }
 
@@ -226,13 +220,10 @@ func TestProducer_ExemplarsNameTheirTrace(t *testing.T) {
 		for _, p := range data.DataPoints {
 			for _, e := range p.Exemplars {
 				found++
-				if e.Value != 1 || e.TraceID[0] != 1 || e.SpanID[0] != 2 || e.Time.IsZero() {
-					t.Errorf("%s has the exemplar %+v, want Value 1, TraceID[0] 1, SpanID[0] 2 and Time non-zero", name, e)
-				}
+				assert.True(t, e.Value == 1 && e.TraceID[0] == 1 && e.SpanID[0] == 2 && !e.Time.IsZero(),
+					"%s has the exemplar %+v, want Value 1, TraceID[0] 1, SpanID[0] 2 and Time non-zero", name, e)
 			}
 		}
-		if found == 0 {
-			t.Errorf("%s has no exemplar: got %d, want anything but 0", name, found)
-		}
+		assert.True(t, found != 0, "%s has no exemplar: got %d, want anything but 0", name, found)
 	}
 }

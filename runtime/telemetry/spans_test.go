@@ -1,12 +1,14 @@
 package telemetry
 
 import (
+	"fmt"
 	"testing"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	oteltrace "go.opentelemetry.io/otel/trace"
 
 	"pinion/runtime/trace"
+	"pinion/tests/assert"
 )
 
 // TestSpans_RatioSamplesTracesThatSDKDoes: so that a trace is whole that several servers sample.
@@ -21,9 +23,7 @@ func TestSpans_RatioSamplesTracesThatSDKDoes(t *testing.T) {
 					TraceID:       oteltrace.TraceID(id),
 					ParentContext: t.Context(),
 				}).Decision == sdktrace.RecordAndSample
-			if got := ours(id); got != want {
-				t.Errorf("%s at %g: sampled %v, want %v", id, share, got, want)
-			}
+			assert.Equal(t, fmt.Sprintf("%s at %g: sampled", id, share), ours(id), want)
 		}
 	}
 }
