@@ -44,9 +44,8 @@ func TestLimit_WaitsForThoseThatAreClosing(t *testing.T) {
 		for _, c := range cs {
 			c.Leave()
 		}
-		if s := l.Stats(); s.Open != 0 || l.closing != 0 {
-			t.Errorf("got %d open and %d closing at the end, want none", s.Open, l.closing)
-		}
+		s := l.Stats()
+		assert.True(t, s.Open == 0 && l.closing == 0, "got %d open and %d closing at the end, want none", s.Open, l.closing)
 	})
 }
 
@@ -60,15 +59,12 @@ func TestPlace_ClosingAndLeave(t *testing.T) {
 		}
 	}
 	before.Closing()
-	if got := l.Stats().Open; got != 1 || l.closing != 1 {
-		t.Errorf("got %d open and %d closing, want 1 and 1", got, l.closing)
-	}
-	if before.Leave() || !after.Leave() {
-		t.Error("got the place of a closing connection given back twice, or that of another not at all")
-	}
+	got := l.Stats().Open
+	assert.True(t, got == 1 && l.closing == 1, "got %d open and %d closing, want 1 and 1", got, l.closing)
+	assert.True(t, !before.Leave() && after.Leave(),
+		"got the place of a closing connection given back twice, or that of another not at all")
 	after.Closing()
 	other.Closing()
-	if got := l.Stats().Open; got != 0 || l.closing != 0 {
-		t.Errorf("got %d open and %d closing at the end, want none", got, l.closing)
-	}
+	got = l.Stats().Open
+	assert.True(t, got == 0 && l.closing == 0, "got %d open and %d closing at the end, want none", got, l.closing)
 }

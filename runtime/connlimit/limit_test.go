@@ -84,9 +84,7 @@ func TestLimit_ReceivingOnesAreClosedLast(t *testing.T) {
 	}
 	cs[0].receiving, cs[2].receiving = true, true
 	for i, want := range []int{1, 0, 2} {
-		if !cs.enter(l, true) || !cs[want].closed {
-			t.Errorf("connection %d: client %d is open, want it closed", i, want)
-		}
+		assert.True(t, cs.enter(l, true) && cs[want].closed, "connection %d: client %d is open, want it closed", i, want)
 	}
 	assert.False(t, cs.enter(l, true), "one more is taken, want it refused: the others are busy")
 }
@@ -101,9 +99,7 @@ func TestLimit_ThoseThatDoNotReadMakeRoom(t *testing.T) {
 	cs[0].blocked, cs[1].receiving, cs[3].since = true, true, time.Now()
 	for i, want := range []int{2, 1, 0} {
 		cs[3].since = time.Now() // it stays young
-		if !cs.enter(l, true) || !cs[want].closed {
-			t.Errorf("connection %d: client %d is open, want it closed", i, want)
-		}
+		assert.True(t, cs.enter(l, true) && cs[want].closed, "connection %d: client %d is open, want it closed", i, want)
 	}
 	assert.False(t, cs[3].closed, "the one that has just connected is closed, want it open")
 }
@@ -119,19 +115,14 @@ func TestLimit_YoungOnesAreClosedLast(t *testing.T) {
 	cs[0].since, cs[1].receiving, cs[2].receiving = time.Now(), true, true
 	cs[2].since = time.Now().Add(time.Hour) // it has sent much
 	for _, want := range []int{3, 1, 2} {
-		if !cs.enter(l, true) || !cs[want].closed {
-			t.Errorf("client %d is open, want it closed", want)
-		}
+		assert.True(t, cs.enter(l, true) && cs[want].closed, "client %d is open, want it closed", want)
 	}
-	if cs.enter(l, true) || cs[0].closed {
-		t.Error("got a connection closed that has just been opened, or one taken; want it kept: it is the only idle one")
-	}
+	assert.True(t, !cs.enter(l, true) && !cs[0].closed,
+		"got a connection closed that has just been opened, or one taken; want it kept: it is the only idle one")
 	cs.enter(l, false)
 	cs[0].since = time.Now().Add(-NewGrace)
 	l.searched = time.Time{} // as if it were long ago
-	if !cs.enter(l, true) || !cs[0].closed {
-		t.Error("client 0 is open, want it closed: it has had its time")
-	}
+	assert.True(t, cs.enter(l, true) && cs[0].closed, "client 0 is open, want it closed: it has had its time")
 }
 
 // TestLimit_ClosedOnesMakeRoomOnce, though their server knows them until it has done with them.
@@ -143,9 +134,7 @@ func TestLimit_ClosedOnesMakeRoomOnce(t *testing.T) {
 		cs[len(cs)-1].lingers = true
 	}
 	for i := range 4 {
-		if !cs.enter(l, true) || !cs[i].closed {
-			t.Errorf("connection %d: got client %d open, want it closed", i, i)
-		}
+		assert.True(t, cs.enter(l, true) && cs[i].closed, "connection %d: got client %d open, want it closed", i, i)
 	}
 }
 
@@ -173,9 +162,7 @@ func TestLimit_PeerWithTheMostLosesItsOwn(t *testing.T) {
 		for range 4 {
 			cs.enter(l, true)
 		}
-		if cs[0].closed || cs[1].closed {
-			t.Errorf("%s: got clients of the peer with two closed, want those of the other", c.name)
-		}
+		assert.True(t, !cs[0].closed && !cs[1].closed, "%s: got clients of the peer with two closed, want those of the other", c.name)
 		cs.enter(l, true)
 		assert.True(t, cs[0].closed, "%s: the oldest is open, want it closed: both peers had two", c.name)
 	}
@@ -187,9 +174,8 @@ func TestLimit_PeerOf(t *testing.T) {
 	} {
 		assert.Equal(t, address, PeerOf(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(address))).String(), want)
 	}
-	if got := PeerOf(&net.UnixAddr{Name: "/x"}); got.IsValid() {
-		t.Errorf("got %v for a Unix socket, want none", got)
-	}
+	got := PeerOf(&net.UnixAddr{Name: "/x"})
+	assert.False(t, got.IsValid(), "got %v for a Unix socket, want none", got)
 }
 
 func TestLimit_BusyOnesStay(t *testing.T) {
@@ -200,9 +186,7 @@ func TestLimit_BusyOnesStay(t *testing.T) {
 	assert.False(t, cs.enter(l, true), "a third one is taken, want it refused: the others are busy")
 	cs[0].Leave()
 	cs[0].Leave()
-	if !cs.enter(l, true) || cs.enter(l, true) {
-		t.Error("want one place free after one has left twice")
-	}
+	assert.True(t, cs.enter(l, true) && !cs.enter(l, true), "want one place free after one has left twice")
 	assert.Equal(t, "refused", l.Stats().Refused, 2)
 }
 
@@ -220,9 +204,7 @@ func TestLimit_PartIsServedAboveWhole(t *testing.T) {
 		t.Errorf("got %d open and %v, want 3, with the part's first one closed", got, probes[0].closed)
 	}
 	main[0].busy = false
-	if !main.enter(l, false) || !main[0].closed {
-		t.Error("a client is refused, want an idle one closed for it")
-	}
+	assert.True(t, main.enter(l, false) && main[0].closed, "a client is refused, want an idle one closed for it")
 	main[2].Leave()
 	probes[1].Leave()
 	if got, total := part.Stats().Open, l.Stats().Open; got != 0 || total != 1 {
@@ -238,9 +220,8 @@ func TestLimit_NeverAbove(t *testing.T) {
 			for range 500 {
 				var p Place
 				if l.Enter(&p) {
-					if open := l.Stats().Open; open > 8 {
-						t.Errorf("got %d open, want at most 8", open)
-					}
+					open := l.Stats().Open
+					assert.True(t, open <= 8, "got %d open, want at most 8", open)
 					p.Leave()
 				}
 			}
