@@ -35,18 +35,16 @@ func TestArrivals_SlowestIsCut(t *testing.T) {
 		slow.Came(10 << 10)
 		fast.Came(2 * mib)
 		unknown.Came(1 * mib)
-		if err := b.Wait(mib, time.Second, nil); err != nil {
-			t.Errorf("got %v, want room after slow ones were cut", err)
-		}
+		err := b.Wait(mib, time.Second, nil)
+		assert.True(t, err == nil, "got %v, want room after slow ones were cut", err)
 		if *cutSilent != 1 || *cutSlow != 1 || *cutFast != 0 || *cutUnknown != 0 {
 			t.Errorf("cut %d, %d, %d and %d, want the silent and the slow one", *cutSilent, *cutSlow, *cutFast, *cutUnknown)
 		}
 		for _, a := range []*Arrival{silent, slow, fast, unknown} {
 			a.End()
 		}
-		if got := b.Stats().Cut; got != 2 || len(b.arrivals.pending) != 0 {
-			t.Errorf("got %d cut and %d left, want 2 and none", got, len(b.arrivals.pending))
-		}
+		got := b.Stats().Cut
+		assert.True(t, got == 2 && len(b.arrivals.pending) == 0, "got %d cut and %d left, want 2 and none", got, len(b.arrivals.pending))
 	})
 }
 
@@ -84,8 +82,7 @@ func TestArrivals_MakeRoomForLargeBody(t *testing.T) {
 		if err := b.Wait(448<<10, roomWait, nil); err != nil {
 			t.Errorf("got %v with %d of 600 cut, want room", err, b.Stats().Cut)
 		}
-		if got := b.Stats().Cut; got > 300 {
-			t.Errorf("got %d of 600 cut, want no more than what makes room", got)
-		}
+		got := b.Stats().Cut
+		assert.True(t, got <= 300, "got %d of 600 cut, want no more than what makes room", got)
 	})
 }

@@ -74,9 +74,8 @@ func TestBudget_BodiesWait(t *testing.T) {
 			t.Errorf("got %d and %d served next, want 1 and 2", second, third)
 		}
 		b.Free(5 * mib)
-		if s := b.Stats(); s.Used != 0 || b.waiting.Load() != 0 {
-			t.Errorf("%+v, %d wait, want Used 0 and waiting 0", s, b.waiting.Load())
-		}
+		s := b.Stats()
+		assert.True(t, s.Used == 0 && b.waiting.Load() == 0, "%+v, %d wait, want Used 0 and waiting 0", s, b.waiting.Load())
 	})
 }
 
@@ -102,9 +101,8 @@ func TestBudget_Evicts(t *testing.T) {
 		}
 	}
 	retained[0].Hold() // an answer is made of it
-	if b.Take(15*mib, 15*mib) || next != 0 {
-		t.Errorf("%d were evicted for nothing, want b.Take(15*mib, 15*mib) false and next 0", next)
-	}
+	assert.True(t, !b.Take(15*mib, 15*mib) && next == 0,
+		"%d were evicted for nothing, want b.Take(15*mib, 15*mib) false and next 0", next)
 	if !b.Take(8*mib, 8*mib) || next != 3 { // the first frees nothing
 		t.Errorf("%d were evicted for 2 MiB, want b.Take(8*mib, 8*mib) true and next 3", next)
 	}
@@ -134,9 +132,8 @@ func TestBudget_NeverAbove(t *testing.T) {
 				} else if !b.Take(n, n) {
 					continue
 				}
-				if used := b.Stats().Used; used > limit {
-					t.Errorf("%d bytes are used, want at most %d", used, limit)
-				}
+				used := b.Stats().Used
+				assert.True(t, used <= limit, "%d bytes are used, want at most %d", used, limit)
 				b.Free(n)
 			}
 		})
@@ -159,7 +156,5 @@ func TestBudget_NoBudget(t *testing.T) {
 	if first, second := c.Release(), c.Release(); first != 0 || second != 1 {
 		t.Errorf("Release: got %d and %d bytes, want 0 and 1", first, second)
 	}
-	if b.Stats() != (Stats{}) {
-		t.Errorf("%+v, want %+v", b.Stats(), Stats{})
-	}
+	assert.True(t, b.Stats() == (Stats{}), "%+v, want %+v", b.Stats(), Stats{})
 }

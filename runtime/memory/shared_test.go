@@ -26,19 +26,16 @@ func TestShared_IsReused(t *testing.T) {
 	if s == nil || len(s.Data) != 1_000_000 || s.Room != 1<<20 {
 		t.Fatalf("got %+v, want len(Data) 1_000_000 bytes and Room %d", s, 1<<20)
 	}
-	if pool.Get(SharedMin-1, 0) != nil || pool.Get(SharedMost+1, 0) != nil {
-		t.Error("a body of another size is shared, want pool.Get(SharedMin-1, 0) nil and pool.Get(SharedMost+1, 0) nil")
-	}
+	assert.True(t, pool.Get(SharedMin-1, 0) == nil && pool.Get(SharedMost+1, 0) == nil,
+		"a body of another size is shared, want pool.Get(SharedMin-1, 0) nil and pool.Get(SharedMost+1, 0) nil")
 	clear(s.Data)
 	workers, err := unix.Dup(s.FD)
 	assert.NoError(t, err)
 	defer unix.Close(workers)
-	if err := unix.Ftruncate(workers, 1); err == nil {
-		t.Error("a worker can shorten the file, after which the front's reads fail: got no error, want an error")
-	}
-	if got := resident(t, workers); got < 1_000_000 {
-		t.Errorf("%d bytes are resident, want at least 1_000_000", got)
-	}
+	err = unix.Ftruncate(workers, 1)
+	assert.True(t, err != nil, "a worker can shorten the file, after which the front's reads fail: got no error, want an error")
+	got := resident(t, workers)
+	assert.True(t, got >= 1_000_000, "%d bytes are resident, want at least 1_000_000", got)
 	s.Free(true)
 	other := pool.Get(600_000, 0)
 	assert.Equal(t, "other", other, s)
@@ -61,14 +58,12 @@ func TestShared_IsAligned(t *testing.T) {
 			t.Fatalf("head %d: got %+v, want s non-nil and len(Data) 100_000 bytes", head, s)
 		}
 		begin := uintptr(unsafe.Pointer(&s.Data[0])) - uintptr(unsafe.Pointer(&s.All[0]))
-		if begin >= sharedAlign || (begin+uintptr(head))%sharedAlign != 0 {
-			t.Errorf("head %d: the body is at %d, want begin less than %d and 0", head, begin, sharedAlign)
-		}
+		assert.True(t, begin < sharedAlign && (begin+uintptr(head))%sharedAlign == 0,
+			"head %d: the body is at %d, want begin less than %d and 0", head, begin, sharedAlign)
 		s.Free(true)
 	}
-	if got := pool.Get(SharedMost, 1); got != nil {
-		t.Errorf("a body that reaches beyond its room is shared: got %+v, want nil", got)
-	}
+	got := pool.Get(SharedMost, 1)
+	assert.True(t, got == nil, "a body that reaches beyond its room is shared: got %+v, want nil", got)
 }
 
 // TestShared_IsLeft: a worker that keeps the body has it, and not the room behind it; no other request gets the piece.
@@ -82,13 +77,10 @@ func TestShared_IsLeft(t *testing.T) {
 	defer unix.Close(workers)
 	s.Leave()
 	got := make([]byte, 4)
-	if _, err := unix.Pread(workers, got, 0); err != nil || string(got) != "kept" {
-		t.Errorf("the body is %q (%v), want kept", got, err)
-	}
+	_, err = unix.Pread(workers, got, 0)
+	assert.True(t, err == nil && string(got) == "kept", "the body is %q (%v), want kept", got, err)
 	assert.Equal(t, "resident bytes", resident(t, workers), 4096)
-	if pool.live != 0 || s.All != nil {
-		t.Errorf("%d pieces are left, want live 0 and All nil", pool.live)
-	}
+	assert.True(t, pool.live == 0 && s.All == nil, "%d pieces are left, want live 0 and All nil", pool.live)
 }
 
 // TestShared_Idle: unused pieces are bounded, and go in time.
@@ -103,30 +95,26 @@ func TestShared_Idle(t *testing.T) {
 	for _, s := range pieces {
 		s.Free(true)
 	}
-	if pool.bytes != 3<<20 || pool.live != 2 || pieces[2].All != nil {
-		t.Errorf("%d bytes of %d pieces are kept, want two of 1.5 MiB", pool.bytes, pool.live)
-	}
+	assert.True(t, pool.bytes == 3<<20 && pool.live == 2 && pieces[2].All == nil,
+		"%d bytes of %d pieces are kept, want two of 1.5 MiB", pool.bytes, pool.live)
 	pool.timer.Stop()
 	pieces[0].freed = time.Now().Add(-sharedIdle)
 	pool.trim()
-	if pool.live != 1 || pieces[0].All != nil || pieces[1].All == nil {
-		t.Errorf("got %d pieces, want the one that was idle for long gone, and the other there", pool.live)
-	}
+	assert.True(t, pool.live == 1 && pieces[0].All == nil && pieces[1].All != nil,
+		"got %d pieces, want the one that was idle for long gone, and the other there", pool.live)
 	if pool.timer == nil || !pool.timer.Stop() {
 		t.Fatal("nothing will free the other one: Stop = false, want true")
 	}
 	pieces[1].freed = time.Now().Add(-sharedIdle)
 	pool.trim()
-	if pool.live != 0 || pool.bytes != 0 || pool.timer != nil {
-		t.Errorf("%d pieces, %d bytes, timer %v are left, want 0, 0 and nil", pool.live, pool.bytes, pool.timer)
-	}
+	assert.True(t, pool.live == 0 && pool.bytes == 0 && pool.timer == nil,
+		"%d pieces, %d bytes, timer %v are left, want 0, 0 and nil", pool.live, pool.bytes, pool.timer)
 }
 
 // TestShared_IsBounded: each piece takes a descriptor.
 func TestShared_IsBounded(t *testing.T) {
 	pool := &SharedPool{}
 	pool.live = sharedLive
-	if got := pool.Get(SharedMin, 0); got != nil {
-		t.Errorf("there are more pieces than may be: got %+v, want nil", got)
-	}
+	got := pool.Get(SharedMin, 0)
+	assert.True(t, got == nil, "there are more pieces than may be: got %+v, want nil", got)
 }
