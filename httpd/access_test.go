@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -72,17 +71,14 @@ func TestAccess_Lines(t *testing.T) {
 	assert.EqualNow(t, fmt.Sprintf("lines: %v", lines), len(lines), len(want))
 	for i, fields := range want {
 		for name, value := range fields {
-			if lines[i][name] != value {
-				t.Errorf("line %d: %s is %v, want %v", i, name, lines[i][name], value)
-			}
+			assert.True(t, lines[i][name] == value, "line %d: %s is %v, want %v", i, name, lines[i][name], value)
 		}
 		if s, ok := lines[i]["seconds"].(float64); !ok || s < 0 {
 			t.Errorf("line %d took %v: got ok %t, s %v, want ok true and s at least 0", i, lines[i]["seconds"], ok, s)
 		}
 	}
-	if strings.Contains(log.text.String(), "s3cr3t") {
-		t.Errorf(`a secret is in the log: %s, want no "s3cr3t" in it`, log.text.String())
-	}
+	assert.False(t, strings.Contains(log.text.String(), "s3cr3t"),
+		`a secret is in the log: %s, want no "s3cr3t" in it`, log.text.String())
 }
 
 // TestAccess_LinesForPeople: a line for people is one phrase, and probes have none.
@@ -106,9 +102,7 @@ func TestAccess_LinesForPeople(t *testing.T) {
 		got = append(got, regexp.MustCompile(` [0-9.]+(ns|µs|ms|s)\b`).ReplaceAllString(message, " TIME"))
 	}
 	want := []string{"msg=\"POST /predictions 200 TIME\" prediction_id=p1\n", `msg="GET \"/\\x1b[31m\" 404 TIME"` + "\n"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.EqualSlices(t, "lines", got, want)
 }
 
 // TestAccess_TimesOfRequestsAreRounded to about three digits.
@@ -127,9 +121,8 @@ func TestAccess_NoAccessLines(t *testing.T) {
 	c := serve(t, newFake(), Options{Logger: slog.New(slog.NewJSONHandler(log, nil))}).dial(t)
 	c.post(`{}`)
 	c.want(200)
-	if lines := log.requests(t); len(lines) != 0 {
-		t.Errorf("got %v, want no lines", lines)
-	}
+	lines := log.requests(t)
+	assert.True(t, len(lines) == 0, "got %v, want no lines", lines)
 }
 
 // TestAccess_Sample: of many requests as many lines are written as are allowed, evenly spread, and all requests are
@@ -167,9 +160,7 @@ func TestAccess_Sample(t *testing.T) {
 		}
 	}
 	assert.Equal(t, "lines", first, 10)
-	if newAccess(Options{}) != nil {
-		t.Error("got an access log without the option, want none")
-	}
+	assert.True(t, newAccess(Options{}) == nil, "got an access log without the option, want none")
 }
 
 // BenchmarkAccess measures a request whose line is left out, and one that has a line.

@@ -5,6 +5,8 @@ package httpd
 import (
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestAlloc_RequestAllocates: a whole request, from the read header to the answer in its buffer, costs its
@@ -27,8 +29,6 @@ func TestAlloc_RequestAllocates(t *testing.T) {
 			}
 			ctx.Response.Reset()
 		})
-		if got > most {
-			t.Errorf("%s: %v allocations, want at most %v", body, got, most)
-		}
+		assert.True(t, got <= most, "%s: %v allocations, want at most %v", body, got, most)
 	}
 }

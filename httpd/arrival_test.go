@@ -64,9 +64,8 @@ func TestArrivals_SlowClientsGiveTheirMemoryBack(t *testing.T) {
 				return err == nil && answer.StatusCode == http.StatusOK
 			})
 			b.Free(f.request().Charged) // the service does that
-			if got := b.Stats().Cut; got == 0 {
-				t.Error("got none cut, want some")
-			}
+			got := b.Stats().Cut
+			assert.True(t, got != 0, "got none cut, want some")
 			for _, slow := range clients {
 				slow.Close()
 			}
@@ -107,9 +106,8 @@ func TestChargeInUse_WaitingRequests(t *testing.T) {
 				return len(f.started)+int(b.Stats().Refusals) == c.clients
 			})
 			// Short headers beside the long one are charged too.
-			if got := len(f.started); got > want || got < want*9/10 {
-				t.Errorf("got %d running, want about %d", got, want)
-			}
+			got := len(f.started)
+			assert.True(t, got <= want && got >= want*9/10, "got %d running, want about %d", got, want)
 			if used := b.Stats().Used; (used > most*9/10) != c.charged || used > most {
 				t.Errorf("got %d bytes charged, want charged: %v, at most %d", used, c.charged, most)
 			}
@@ -130,9 +128,7 @@ func TestChargeInUse_WaitingRequests(t *testing.T) {
 					refused++
 				}
 			}
-			if refused != int(b.Stats().Refusals) {
-				t.Errorf("got %d refused, want %d", refused, b.Stats().Refusals)
-			}
+			assert.True(t, refused == int(b.Stats().Refusals), "got %d refused, want %d", refused, b.Stats().Refusals)
 			assert.Eventually(t, "nothing is charged", func() bool { return b.Stats().Used == 0 })
 		})
 	}

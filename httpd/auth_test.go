@@ -1,13 +1,14 @@
 package httpd
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/valyala/fasthttp"
+
 	"pinion/runtime/health"
 	"pinion/tests/assert"
-
-	"github.com/valyala/fasthttp"
 )
 
 // TestAuth_Tokens: which requests want a token, and what the others get.
@@ -73,9 +74,7 @@ func TestAuth_Tokens(t *testing.T) {
 			ctx.Request.Header.Set("Authorization", c.header)
 		}
 		s.handle(&ctx)
-		if got := ctx.Response.StatusCode(); got != c.code {
-			t.Errorf("%s %s, %q: got %d, want %d", c.method, c.path, c.header, got, c.code)
-		}
+		assert.Equal(t, fmt.Sprintf("%s %s, %q", c.method, c.path, c.header), ctx.Response.StatusCode(), c.code)
 		challenge := string(ctx.Response.Header.Peek("WWW-Authenticate"))
 		wrong := strings.Contains(challenge, "invalid_token")
 		if (challenge != "") != (c.code == 401) || wrong != (c.code == 401 && strings.HasPrefix(c.header, "Bearer ")) {
@@ -110,9 +109,8 @@ func TestAuth_Tokens(t *testing.T) {
 // TestAuth_NoTokensNoAccess: an empty set accepts no token.
 func TestAuth_NoTokensNoAccess(t *testing.T) {
 	var tokens Tokens
-	if tokens.Has(nil) || tokens.Has([]byte("x")) {
-		t.Error(`it takes a token, want tokens.Has(nil) false and tokens.Has([]byte("x")) false`)
-	}
+	assert.True(t, !tokens.Has(nil) && !tokens.Has([]byte("x")),
+		`it takes a token, want tokens.Has(nil) false and tokens.Has([]byte("x")) false`)
 	tokens.Set(nil)
 	assert.False(t, tokens.Has(nil), "it takes an empty token: tokens.Has(nil) = true, want false")
 }
@@ -138,9 +136,7 @@ func TestAuth_Monitor(t *testing.T) {
 			ctx.Request.Header.SetMethod(method)
 			ctx.Request.SetRequestURI(path)
 			s.handle(&ctx)
-			if got := ctx.Response.StatusCode(); got != want {
-				t.Errorf("%s %s: got %d, want %d", method, path, got, want)
-			}
+			assert.Equal(t, fmt.Sprintf("%s %s", method, path), ctx.Response.StatusCode(), want)
 		}
 	}
 }

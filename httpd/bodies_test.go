@@ -81,9 +81,7 @@ func TestBodies_FormsBecomeRequests(t *testing.T) {
 				if box, ok := req.Attachments.(*fakeAttachments); ok {
 					files = box.names
 				}
-				if strings.Join(files, "|") != strings.Join(c.files, "|") {
-					t.Errorf("files %q, want %q", files, c.files)
-				}
+				assert.True(t, strings.Join(files, "|") == strings.Join(c.files, "|"), "files %q, want %q", files, c.files)
 				wait(t, f.released, "the release")
 				assert.Equal(t, "attachment stores left open", f.open(), 0)
 			}
@@ -125,9 +123,7 @@ func TestBodies_FilesArriveWhole(t *testing.T) {
 				}
 				p := wait(t, f.started, "the prediction")
 				got, err := os.ReadFile(p.Request.Attachments.Path(0))
-				if err != nil || !bytes.Equal(got, content) {
-					t.Errorf("%d bytes arrived, %v, want %q", len(got), err, content)
-				}
+				assert.True(t, err == nil && bytes.Equal(got, content), "%d bytes arrived, %v, want %q", len(got), err, content)
 				f.finish(p)
 				c.want(200)
 				wait(t, f.released, "the release")
@@ -179,9 +175,8 @@ func TestBodies_NothingIsLeftOfWhatFails(t *testing.T) {
 			conn.send(c.request)
 			conn.want(c.status)
 			s.closed(t) // by then the handler has returned
-			if f.open() != 0 || len(f.attached) == 0 && c.status != 413 {
-				t.Errorf("%d of %d attachment stores are left, want open 0 and status 413", f.open(), len(f.attached))
-			}
+			assert.True(t, f.open() == 0 && (len(f.attached) != 0 || c.status == 413),
+				"%d of %d attachment stores are left, want open 0 and status 413", f.open(), len(f.attached))
 		})
 	}
 	t.Run("a join", func(t *testing.T) {
@@ -238,9 +233,7 @@ func TestBodies_UnreadBodiesAreNoRequests(t *testing.T) {
 			c := serve(t, f, Options{}).dial(t)
 			go io.WriteString(c.Conn, request+next) // it may not be read to its end
 			resp, _ := c.answer()
-			if resp.StatusCode < 400 {
-				t.Errorf("%.60q: %s: got %d, want at least 400", request, resp.Status, resp.StatusCode)
-			}
+			assert.True(t, resp.StatusCode >= 400, "%.60q: %s: got %d, want at least 400", request, resp.Status, resp.StatusCode)
 			if resp.Close {
 				c.ended()
 				continue
@@ -269,9 +262,8 @@ func TestBodies_BigFilesAndPacksAreWhole(t *testing.T) {
 		c := s.dial(t)
 		for range 2 {
 			c.send(bodyRequest("Accept: "+accept+"\r\n", ""))
-			if resp, body := c.want(200); !check(resp, body) {
-				t.Errorf("%s: %v with %d bytes: check(resp, body) = false, want true", accept, resp.Header, len(body))
-			}
+			resp, body := c.want(200)
+			assert.True(t, check(resp, body), "%s: %v with %d bytes: check(resp, body) = false, want true", accept, resp.Header, len(body))
 			wait(t, f.released, "the release")
 		}
 	}

@@ -50,9 +50,7 @@ func TestBodymemory_BodiesAreCharged(t *testing.T) {
 				return conn
 			}
 			send().want(200)
-			if during < 3*mib || during > 12*mib {
-				t.Errorf("%d bytes are charged while it runs, want %d to %d", during, 3*mib, 12*mib)
-			}
+			assert.True(t, during >= 3*mib && during <= 12*mib, "%d bytes are charged while it runs, want %d to %d", during, 3*mib, 12*mib)
 			b.Free(f.request().Charged) // the service does that
 			assert.Equal(t, "bytes left", b.Stats().Used, 0)
 			f.refusal = &predict.ValidationError{}
@@ -111,8 +109,7 @@ func TestBodymemory_AnswersAreCharged(t *testing.T) {
 		t.Fatal("no room: b.Take(12*mib, 12*mib) = false, want true")
 	}
 	conn.send(ask)
-	if answer, _ := conn.want(http.StatusServiceUnavailable); answer.Header.Get("Retry-After") != "1" {
-		t.Errorf("%v, want Retry-After 1", answer.Header)
-	}
+	answer, _ := conn.want(http.StatusServiceUnavailable)
+	assert.True(t, answer.Header.Get("Retry-After") == "1", "%v, want Retry-After 1", answer.Header)
 	assert.ErrorIs(t, "cause", (&request.RoomError{Bytes: 1, Cause: memory.ErrFull}), memory.ErrFull)
 }

@@ -23,13 +23,11 @@ func TestChunkWriter_LargeBuffersAreCharged(t *testing.T) {
 	if _, err := there.Read(small); err != nil { // the write has begun
 		t.Fatal(err)
 	}
-	if got := budget.Stats().Used; got < 1<<20-bufferCost || got > 2<<20 {
-		t.Errorf("got %d bytes charged, want about %d", got, 1<<20)
-	}
+	got := budget.Stats().Used
+	assert.True(t, got >= 1<<20-bufferCost && got <= 2<<20, "got %d bytes charged, want about %d", got, 1<<20)
 	there.Close()
-	if err := <-written; err == nil {
-		t.Error("got no error of a write to a client that left, want one")
-	}
+	err := <-written
+	assert.True(t, err != nil, "got no error of a write to a client that left, want one")
 	w.close(transport.New(transport.Options{}))
 	assert.Equal(t, "bytes charged after the end", budget.Stats().Used, 0)
 }

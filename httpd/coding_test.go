@@ -80,9 +80,8 @@ func TestCoding_StreamsAreNeverCompressed(t *testing.T) {
 	c := serve(t, f, Options{}).dial(t)
 	c.send(ask("POST", "/predictions", asStream+"Accept-Encoding: gzip, zstd\r\n", "{}"))
 	resp, body := c.want(200)
-	if resp.Header.Get("Content-Encoding") != "" || !strings.HasPrefix(body, "event: start") {
-		t.Errorf(`%v %.40s, want Content-Encoding empty and body starting with "event: start"`, resp.Header, body)
-	}
+	assert.True(t, resp.Header.Get("Content-Encoding") == "" && strings.HasPrefix(body, "event: start"),
+		`%v %.40s, want Content-Encoding empty and body starting with "event: start"`, resp.Header, body)
 }
 
 func TestCoding_OldClientsGetBigAnswersPlain(t *testing.T) {

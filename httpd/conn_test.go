@@ -30,9 +30,8 @@ func TestConn_SilentClientsAreClosed(t *testing.T) {
 
 	slow := s.dial(t)
 	slow.send("POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
-	if _, body := slow.want(408); !strings.Contains(body, "detail") {
-		t.Errorf(`got %q, want it to contain "detail"`, body)
-	}
+	_, body := slow.want(408)
+	assert.True(t, strings.Contains(body, "detail"), `got %q, want it to contain "detail"`, body)
 	slow.ended()
 
 	idle := serve(t, newFake(), Options{IdleTimeout: time.Second}).dial(t)
@@ -176,9 +175,8 @@ func TestConnections_ReceivingOnesMakeRoom(t *testing.T) {
 			last := s.dial(t)
 			last.send(homeRequest)
 			last.want(200)
-			if got := s.opt.Connections.Stats(); got.Evicted != 1 || got.Refused != 0 {
-				t.Errorf("got %+v, want one evicted and none refused", got)
-			}
+			got := s.opt.Connections.Stats()
+			assert.True(t, got.Evicted == 1 && got.Refused == 0, "got %+v, want one evicted and none refused", got)
 			sends.send(strings.Repeat(" ", most-most/2-2) + "}")
 			f.finish(wait(t, f.started, "the prediction of the large body"))
 			sends.want(200)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"pinion/tests/assert"
 )
 
 func TestDeadline_ReadDeadline(t *testing.T) {
@@ -21,16 +23,14 @@ func TestDeadline_ReadDeadline(t *testing.T) {
 	} {
 		var h fasthttp.RequestHeader
 		h.Set(headerDeadline, text)
-		if got, err := readDeadline(&h, func() time.Time { return now }); err != nil || !got.Equal(want) {
-			t.Errorf("%q: got %s, %v; want %s", text, got, err, want)
-		}
+		got, err := readDeadline(&h, func() time.Time { return now })
+		assert.True(t, err == nil && got.Equal(want), "%q: got %s, %v; want %s", text, got, err, want)
 	}
 	for _, text := range []string{"soon", "-1", "NaN", "Inf", "1e300", "2026-11-21", "5 s"} {
 		var h fasthttp.RequestHeader
 		h.Set(headerDeadline, text)
-		if got, err := readDeadline(&h, func() time.Time { return now }); err == nil {
-			t.Errorf("%q is taken for %s: got no error, want an error", text, got)
-		}
+		got, err := readDeadline(&h, func() time.Time { return now })
+		assert.True(t, err != nil, "%q is taken for %s: got no error, want an error", text, got)
 	}
 }
 

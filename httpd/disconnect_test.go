@@ -82,15 +82,13 @@ func TestDisconnect_StayingDoesNotCancel(t *testing.T) {
 	assert.EqualNow(t, "canceled", wait(t, f.canceled, "the cancel"), "leaves")
 	f.finish(byID["stays"])
 	f.finish(byID["talks"])
-	if _, body := stays.want(200); !strings.Contains(body, "succeeded") {
-		t.Errorf(`got %q, want it to contain "succeeded"`, body)
-	}
+	_, body := stays.want(200)
+	assert.True(t, strings.Contains(body, "succeeded"), `got %q, want it to contain "succeeded"`, body)
 	// Behind comes the pipelined request, on the same connection.
 	f.finish(wait(t, f.started, "the pipelined prediction"))
 	for range 2 {
-		if _, body := talks.want(200); !strings.Contains(body, "succeeded") {
-			t.Errorf(`got %q, want it to contain "succeeded"`, body)
-		}
+		_, body := talks.want(200)
+		assert.True(t, strings.Contains(body, "succeeded"), `got %q, want it to contain "succeeded"`, body)
 	}
 	assert.Equal(t, "other canceled calls", len(f.canceled), 0)
 }
@@ -181,15 +179,13 @@ func TestDisconnect_WhatIsReadAheadIsServed(t *testing.T) {
 		f.finish(first)
 		for _, id := range []string{"second", "third"} { // an answer may wait for the next, if that was read with its body
 			p := wait(t, f.started, id)
-			if id == "second" && len(p.Request.Input) < 1<<20 {
-				t.Errorf("its input has %d bytes, want at least %d bytes", len(p.Request.Input), 1<<20)
-			}
+			assert.False(t, id == "second" && len(p.Request.Input) < 1<<20,
+				"its input has %d bytes, want at least %d bytes", len(p.Request.Input), 1<<20)
 			f.finish(p)
 		}
 		for _, id := range []string{"first", "second", "third"} {
-			if _, body := c.want(200); !strings.Contains(body, id) {
-				t.Errorf("the answer to %s is %s, want its own", id, body)
-			}
+			_, body := c.want(200)
+			assert.True(t, strings.Contains(body, id), "the answer to %s is %s, want its own", id, body)
 		}
 		wait(t, sent, "the client's writing")
 		// Bytes that are never taken are dropped.

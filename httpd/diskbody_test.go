@@ -45,9 +45,7 @@ func TestDiskbody_LargeBodiesGoToDiskWithoutRoom(t *testing.T) {
 				t.Errorf("got on disk %t, in memory %d bytes, charged %d, used %d, want all of it on disk", req.Disk != nil,
 					len(req.Body), req.Charged, b.Stats().Used)
 			}
-			if got := string(req.Input); got != `{"s":"`+text+`"}` {
-				t.Errorf("the input has %d bytes: %.40s, want %q", len(got), got, `{"s":"`+text+`"}`)
-			}
+			assert.Equal(t, "the input", string(req.Input), `{"s":"`+text+`"}`)
 			req.Disk.Unmap(false)
 			assert.Equal(t, "mappings of the file", req.Input[100], 0)
 			f.refusal = &predict.ValidationError{}

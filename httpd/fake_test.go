@@ -234,9 +234,8 @@ func serveOn(t testing.TB, svc Service, o Options, ln net.Listener) *site {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 		defer cancel()
-		if err := s.Shutdown(ctx); err != nil {
-			t.Errorf("shutdown: %v", err)
-		}
+		err := s.Shutdown(ctx)
+		assert.True(t, err == nil, "shutdown: %v", err)
 	})
 	return s
 }

@@ -3,6 +3,8 @@ package httpd
 import (
 	"testing"
 	"time"
+
+	"pinion/tests/assert"
 )
 
 // TestFraming_UnusualIsServed: requests that are unusual but unambiguous are served.
@@ -40,12 +42,10 @@ func TestFraming_ConnectionCloseInList(t *testing.T) {
 		client := s.dial(t)
 		last := "GET /livez HTTP/1.1\r\nHost: x\r\n" + header + "\r\n\r\n"
 		client.send(ask("GET", "/livez", "", "") + last + "POST /shutdown HTTP/1.1\r\nHost: x\r\n\r\n")
-		if resp, _ := client.want(200); resp.Close {
-			t.Errorf("%s: the request before it is the last: Close = true, want false", header)
-		}
-		if resp, _ := client.want(200); !resp.Close {
-			t.Errorf("%s: the answer does not say that it is the last: Close = false, want true", header)
-		}
+		resp, _ := client.want(200)
+		assert.False(t, resp.Close, "%s: the request before it is the last: Close = true, want false", header)
+		resp, _ = client.want(200)
+		assert.True(t, resp.Close, "%s: the answer does not say that it is the last: Close = false, want true", header)
 		client.ended()
 	}
 }

@@ -197,7 +197,5 @@ func compareGolden(t *testing.T, name, got string) {
 	}
 	want, err := os.ReadFile(path)
 	assert.NoError(t, err)
-	if got != string(want) {
-		t.Errorf("%s:\ngot:\n%s\nwant:\n%s", path, got, want)
-	}
+	assert.True(t, got == string(want), "%s:\ngot:\n%s\nwant:\n%s", path, got, want)
 }

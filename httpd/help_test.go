@@ -41,13 +41,11 @@ func TestHelp_RefusalsLeadToDocuments(t *testing.T) {
 			assert.NoError(t, err)
 			body, err := io.ReadAll(answer.Body)
 			answer.Body.Close()
-			if err != nil || answer.StatusCode != c.code || !strings.Contains(string(body), c.says) {
-				t.Errorf("%s: got %d, %s (%v), want %d with %q", c.name, answer.StatusCode, body, err, c.code, c.says)
-			}
+			assert.True(t, err == nil && answer.StatusCode == c.code && strings.Contains(string(body), c.says),
+				"%s: got %d, %s (%v), want %d with %q", c.name, answer.StatusCode, body, err, c.code, c.says)
 			want := site != ""
-			if got := strings.Contains(string(body), ". See https://docs.example/"+c.page); got != want {
-				t.Errorf("%s, documents at %q: got a link %t, want %t: %s", c.name, site, got, want, body)
-			}
+			got := strings.Contains(string(body), ". See https://docs.example/"+c.page)
+			assert.True(t, got == want, "%s, documents at %q: got a link %t, want %t: %s", c.name, site, got, want, body)
 		}
 	}
 }

@@ -105,12 +105,10 @@ func TestJobs_AnswersAreChargedUntilTheirClientsHaveThemOrLeave(t *testing.T) {
 		t.Fatal(err)
 	}
 	assert.Eventually(t, "the answer is charged", func() bool { return budget.Stats().Used >= largeAnswer })
-	if got, text := jobsRequest(t, "POST", "http://"+address, "end 200 large"); got.StatusCode != 503 {
-		t.Errorf("got %d %.100s for another one, want 503", got.StatusCode, text)
-	}
-	if got, text := jobsRequest(t, "POST", "http://"+address, "end 200"); got.StatusCode != 200 {
-		t.Errorf("got %d %.100s for a small one, want 200", got.StatusCode, text)
-	}
+	got, text := jobsRequest(t, "POST", "http://"+address, "end 200 large")
+	assert.True(t, got.StatusCode == 503, "got %d %.100s for another one, want 503", got.StatusCode, text)
+	got, text = jobsRequest(t, "POST", "http://"+address, "end 200")
+	assert.True(t, got.StatusCode == 200, "got %d %.100s for a small one, want 200", got.StatusCode, text)
 	conn.Close()
 	assert.Eventually(t, "all is free", func() bool { return budget.Stats().Used == 0 })
 }
@@ -143,9 +141,8 @@ func TestJobs_EndOnce(t *testing.T) {
 		{"POST", "/", "end 502", 502, "answer to end 502"},
 	} {
 		response, text := jobsRequest(t, c.method, address+c.path, c.body)
-		if response.StatusCode != c.code || text != c.want {
-			t.Errorf("%s %s %.20q: %d %q, want %d %q", c.method, c.path, c.body, response.StatusCode, text, c.code, c.want)
-		}
+		assert.True(t, response.StatusCode == c.code && text == c.want,
+			"%s %s %.20q: %d %q, want %d %q", c.method, c.path, c.body, response.StatusCode, text, c.code, c.want)
 		if closes := response.Close; closes != (c.code == 408 || c.code == 413) {
 			t.Errorf("%s %s %.20q: the connection closes: %v, want %t", c.method, c.path, c.body, closes,
 				c.code == 408 || c.code == 413)
@@ -168,9 +165,8 @@ func TestJob_Bodies(t *testing.T) {
 	var jobs []*fakeJob
 	for i := range 20 {
 		body := "end 200 " + strings.Repeat(string(rune('a'+i)), 1+i*i*i*20)
-		if _, text := jobsRequest(t, "POST", address, body); text != "answer to "+body {
-			t.Errorf("request %d was answered %.40q, want %q", i, text, "answer to "+body)
-		}
+		_, text := jobsRequest(t, "POST", address, body)
+		assert.True(t, text == "answer to "+body, "request %d was answered %.40q, want %q", i, text, "answer to "+body)
 		jobs = append(jobs, <-queue.submitted)
 	}
 	for i, j := range jobs {

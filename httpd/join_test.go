@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pinion/runtime/predict"
+	"pinion/tests/assert"
 )
 
 // vanishing is a Service whose predictions are in flight when they are looked up and have ended, and are not retained,
@@ -71,9 +72,8 @@ func TestJoin_TooManySubscribers(t *testing.T) {
 	wait(t, f.canceled, "the cancel")
 	wait(t, f.released, "the release")
 	c.send(ask("GET", "/predictions/a", "", ""))
-	if _, body := c.want(200); !strings.Contains(body, `"status":"canceled"`) {
-		t.Errorf("got %q, want it to contain %q", body, `"status":"canceled"`)
-	}
+	_, body := c.want(200)
+	assert.True(t, strings.Contains(body, `"status":"canceled"`), "got %q, want it to contain %q", body, `"status":"canceled"`)
 }
 
 // TestJoin_ErrorsKeepConnection: after any answer, the next request on its connection is answered
@@ -99,9 +99,8 @@ func TestJoin_ErrorsKeepConnection(t *testing.T) {
 				conn.ended()
 				return
 			}
-			if _, body := conn.want(200); body != "{}" {
-				t.Errorf(`the next answer is %q, want "{}"`, body)
-			}
+			_, body := conn.want(200)
+			assert.True(t, body == "{}", `the next answer is %q, want "{}"`, body)
 		})
 	}
 }

@@ -112,9 +112,8 @@ func TestLeaving_WhichDisconnectCancels(t *testing.T) {
 				f.finish(p)
 			}
 			wait(t, f.released, "the release")
-			if c.cancels != (p.Record().Status == predict.Canceled) {
-				t.Errorf("it ended %s: got %t, want %t", p.Record().Status, c.cancels, p.Record().Status == predict.Canceled)
-			}
+			assert.True(t, c.cancels == (p.Record().Status == predict.Canceled),
+				"it ended %s: got %t, want %t", p.Record().Status, c.cancels, p.Record().Status == predict.Canceled)
 		})
 	}
 }

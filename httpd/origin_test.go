@@ -130,9 +130,7 @@ func TestCORS_Patterns(t *testing.T) {
 		{"null", "null", true},
 		{"https://*.example.com", "null", false},
 	} {
-		if got := newCORS([]string{c.pattern}).allows([]byte(c.origin)); got != c.want {
-			t.Errorf("%s and %s: got %v, want %v", c.pattern, c.origin, got, c.want)
-		}
+		assert.Equal(t, fmt.Sprintf("%s and %s", c.pattern, c.origin), newCORS([]string{c.pattern}).allows([]byte(c.origin)), c.want)
 	}
 }
 
@@ -182,12 +180,9 @@ func TestOrigin_ShutdownPolicy(t *testing.T) {
 			ctx.Request.Header.Set(c.header, "x")
 		}
 		s.handle(&ctx)
-		if got := ctx.Response.StatusCode(); got != c.code {
-			t.Errorf("%+v from %s, %q: got %d, want %d", c.options, c.from, c.header, got, c.code)
-		}
-		if heard := len(f.shutdowns) > 0; heard != (c.code == 200) {
-			t.Errorf("%+v from %s, %q: heard: %v, want %t", c.options, c.from, c.header, heard, c.code == 200)
-		}
+		assert.Equal(t, fmt.Sprintf("%+v from %s, %q", c.options, c.from, c.header), ctx.Response.StatusCode(), c.code)
+		heard := len(f.shutdowns) > 0
+		assert.True(t, heard == (c.code == 200), "%+v from %s, %q: heard: %v, want %t", c.options, c.from, c.header, heard, c.code == 200)
 	}
 }
 
@@ -215,9 +210,8 @@ func TestOrigin_ProxiesMayNotShutDownOrReload(t *testing.T) {
 			ctx.Request.SetRequestURI(path)
 			ctx.Request.Header.Set(header, "x")
 			s.handle(&ctx)
-			if got := ctx.Response.StatusCode(); got != 403 || len(f.shutdowns) > 0 {
-				t.Errorf("POST %s with %s: %d, want 403 and len(shutdowns) empty", path, header, got)
-			}
+			got := ctx.Response.StatusCode()
+			assert.True(t, got == 403 && len(f.shutdowns) == 0, "POST %s with %s: %d, want 403 and len(shutdowns) empty", path, header, got)
 		}
 	}
 }

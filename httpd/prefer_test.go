@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -65,9 +66,7 @@ func TestPrefer_Modes(t *testing.T) {
 		if got.bounded && got.wait > 365*24*time.Hour && c.want.wait == years {
 			got.wait = years // longer than any wait
 		}
-		if got != c.want {
-			t.Errorf("Accept %q, Prefer %q: %+v, want %+v", c.accept, c.prefer, got, c.want)
-		}
+		assert.Equal(t, fmt.Sprintf("Accept %q, Prefer %q", c.accept, c.prefer), got, c.want)
 	}
 }
 

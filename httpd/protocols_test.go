@@ -14,6 +14,7 @@ import (
 	"pinion/httpd/protocol"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
+	"pinion/tests/assert"
 )
 
 // protocolService is a fake behind a protocol: its predictions have their own ids.
@@ -112,9 +113,8 @@ func TestProtocol_StreamComments(t *testing.T) {
 	}
 	f.finish(p)
 	rest, err := io.ReadAll(st.br)
-	if err != nil || !strings.HasSuffix(string(rest), "end\n") {
-		t.Errorf("it ends with %q, %v, want it to end in %q", rest, err, "end\n")
-	}
+	assert.True(t, err == nil && strings.HasSuffix(string(rest), "end\n"),
+		"it ends with %q, %v, want it to end in %q", rest, err, "end\n")
 }
 
 // TestProtocol_StreamEndsEarly: after a bad item the other rows, which would run forever, are canceled.
@@ -125,9 +125,8 @@ func TestProtocol_StreamEndsEarly(t *testing.T) {
 	c := s.dial(t)
 	c.send(linesRequest("1"))
 	wait(t, f.started, "the first row").Output([]byte(`"bad"`))
-	if _, body := c.want(200); body != "\"bad\"\nend\n" {
-		t.Errorf("the stream is %q, want %q", body, "\"bad\"\nend\n")
-	}
+	_, body := c.want(200)
+	assert.True(t, body == "\"bad\"\nend\n", "the stream is %q, want %q", body, "\"bad\"\nend\n")
 	for range 3 {
 		wait(t, f.canceled, "the cancel of each row")
 	}
@@ -155,8 +154,7 @@ func TestProtocols_InputsOfDiskBodiesAreCharged(t *testing.T) {
 		if _, body := conn.want(c.status); c.status == 200 && (used < 20*mib || used > 25*mib) {
 			t.Errorf("%d bytes are charged for three rows that share 20 MiB; %.40s, want %d to %d", used, body, 20*mib, 25*mib)
 		}
-		if left := b.Stats().Used; c.status != 200 && left != 0 {
-			t.Errorf("%d bytes stay charged, want 0", left)
-		}
+		left := b.Stats().Used
+		assert.False(t, c.status != 200 && left != 0, "%d bytes stay charged, want 0", left)
 	}
 }

@@ -2,6 +2,7 @@ package httpd
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -40,12 +41,9 @@ func TestReload_FromThisMachineOnly(t *testing.T) {
 			ctx.Request.Header.Set(name, value)
 		}
 		s.handle(&ctx)
-		if got := ctx.Response.StatusCode(); got != c.code {
-			t.Errorf("%s, %q: got %d, want %d", c.from, c.header, got, c.code)
-		}
-		if heard := asked > before; heard != (c.code == 202) {
-			t.Errorf("%s, %q: heard: %v, want %t", c.from, c.header, heard, c.code == 202)
-		}
+		assert.Equal(t, fmt.Sprintf("%s, %q", c.from, c.header), ctx.Response.StatusCode(), c.code)
+		heard := asked > before
+		assert.True(t, heard == (c.code == 202), "%s, %q: heard: %v, want %t", c.from, c.header, heard, c.code == 202)
 	}
 	var ctx fasthttp.RequestCtx
 	for _, c := range []struct{ notice, body string }{

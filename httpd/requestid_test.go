@@ -64,9 +64,8 @@ func TestRequestID_IsEchoed(t *testing.T) {
 	for _, unusable := range []string{"", strings.Repeat("x", trace.MaxRequestID+1), "a\tb", "\xc3\xbc"} {
 		client := s.dial(t)
 		client.send(ask("GET", "/", "X-Request-Id: "+unusable+"\r\n", ""))
-		if resp, _ := client.want(200); resp.Header.Get("X-Request-Id") != "" {
-			t.Errorf("the answer has the id %q of its request, want none", unusable)
-		}
+		resp, _ := client.want(200)
+		assert.True(t, resp.Header.Get("X-Request-Id") == "", "the answer has the id %q of its request, want none", unusable)
 	}
 	if got := strings.Count(log.String(), `"request_id":"the id"`); got != 8 {
 		t.Errorf("%d lines of the log name it, want 8:\n%s", got, log.String())
@@ -80,7 +79,6 @@ func TestWarning_Header(t *testing.T) {
 	client := serve(t, f, Options{}).dial(t)
 	client.post("{}")
 	resp, _ := client.want(422)
-	if got := resp.Header.Values("Pinion-Warning"); len(got) != 2 || got[0] != "one" || got[1] != "two" {
-		t.Errorf("got warnings %q, want one and two", got)
-	}
+	got := resp.Header.Values("Pinion-Warning")
+	assert.True(t, len(got) == 2 && got[0] == "one" && got[1] == "two", "got warnings %q, want one and two", got)
 }

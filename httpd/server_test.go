@@ -71,12 +71,9 @@ func TestServer_BigAnswersAreWhole(t *testing.T) {
 		var got struct{ ID, Output, Logs, Completed_at string }
 		assert.NoError(t, json.Unmarshal([]byte(body), &got))
 		assert.Equal(t, "the output", `"`+got.Output+`"`, string(f.result.Output))
-		if got.Logs != strings.Repeat("a\uFFFD\n", 100<<10) || got.Completed_at == "" {
-			t.Errorf("got %d bytes of logs, completed at %q, want the whole answer", len(got.Logs), got.Completed_at)
-		}
-		if resp.ContentLength != int64(len(body)) {
-			t.Errorf("Content-Length %d, want %d", resp.ContentLength, len(body))
-		}
+		assert.True(t, got.Logs == strings.Repeat("a\uFFFD\n", 100<<10) && got.Completed_at != "",
+			"got %d bytes of logs, completed at %q, want the whole answer", len(got.Logs), got.Completed_at)
+		assert.True(t, resp.ContentLength == int64(len(body)), "Content-Length %d, want %d", resp.ContentLength, len(body))
 	}
 }
 
@@ -151,9 +148,8 @@ func TestServer_Cancel(t *testing.T) {
 		if _, body := client.want(200); !strings.Contains(body, `"status":"canceled"`) {
 			t.Errorf("%s: %s, want it to contain %q", c.id, body, `"status":"canceled"`)
 		}
-		if id := wait(t, f.canceled, "the cancel"); id != c.id {
-			t.Errorf("canceled %q, want %q", id, c.id)
-		}
+		id := wait(t, f.canceled, "the cancel")
+		assert.True(t, id == c.id, "canceled %q, want %q", id, c.id)
 	}
 }
 
@@ -169,9 +165,8 @@ func TestServer_ConnectionHeaders(t *testing.T) {
 	s := serve(t, newFake(), Options{})
 	c := s.dial(t)
 	c.send("GET / HTTP/1.0\r\n\r\n")
-	if resp, _ := c.want(200); resp.Header.Get("Server") != "" {
-		t.Errorf("the answer names its server: %v, want Server empty", resp.Header)
-	}
+	resp, _ := c.want(200)
+	assert.True(t, resp.Header.Get("Server") == "", "the answer names its server: %v, want Server empty", resp.Header)
 	c.ended()
 	c = s.dial(t)
 	c.send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")

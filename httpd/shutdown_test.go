@@ -34,9 +34,8 @@ func TestShutdown_FinishesWhatIsInFlight(t *testing.T) {
 	done := s.shut(context.Background())
 	idle.ended()
 	fresh.ended()
-	if err := wait(t, s.served, "the end of Serve"); err != nil {
-		t.Errorf("Serve: %v", err)
-	}
+	err := wait(t, s.served, "the end of Serve")
+	assert.True(t, err == nil, "Serve: %v", err)
 	if nc, err := net.Dial("tcp", s.addr); err == nil {
 		nc.Close()
 		t.Error("the server still accepts: got no error, want an error")
@@ -50,18 +49,15 @@ func TestShutdown_FinishesWhatIsInFlight(t *testing.T) {
 	f.finish(q)
 	for _, c := range []*client{busy, piped} {
 		resp, body := c.want(200)
-		if !resp.Close || !strings.Contains(body, `"status":"succeeded"`) {
-			t.Errorf("Close %v, %s, want true and a text with %q", resp.Close, body, `"status":"succeeded"`)
-		}
+		assert.True(t, resp.Close && strings.Contains(body, `"status":"succeeded"`),
+			"Close %v, %s, want true and a text with %q", resp.Close, body, `"status":"succeeded"`)
 		c.ended()
 		c.Close()
 	}
-	if err := wait(t, done, "the end of Shutdown"); err != nil {
-		t.Errorf("Shutdown: %v", err)
-	}
-	if err := s.Shutdown(context.Background()); err != nil {
-		t.Errorf("a second Shutdown: %v", err)
-	}
+	err = wait(t, done, "the end of Shutdown")
+	assert.True(t, err == nil, "Shutdown: %v", err)
+	err = s.Shutdown(context.Background())
+	assert.True(t, err == nil, "a second Shutdown: %v", err)
 }
 
 func TestShutdown_GivesUpWithItsContext(t *testing.T) {
@@ -85,12 +81,10 @@ func TestShutdown_ServeAfterShutdown(t *testing.T) {
 	assert.NoError(t, s.Shutdown(context.Background()))
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	assert.NoError(t, err)
-	if err := s.Serve(ln); err != nil {
-		t.Errorf("Serve: %v", err)
-	}
-	if _, err := ln.Accept(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("the listener is open: %v, want net.ErrClosed", err)
-	}
+	err = s.Serve(ln)
+	assert.True(t, err == nil, "Serve: %v", err)
+	_, err = ln.Accept()
+	assert.ErrorIs(t, "the listener is open", err, net.ErrClosed)
 }
 
 func TestShutdown_UnderLoadLosesNothing(t *testing.T) {
@@ -110,9 +104,8 @@ func TestShutdown_UnderLoadLosesNothing(t *testing.T) {
 		go func() { ends <- hammer(c) }()
 	}
 	wait(t, began, "the first request")
-	if err := wait(t, s.shut(context.Background()), "the end of Shutdown"); err != nil {
-		t.Errorf("Shutdown: %v", err)
-	}
+	err := wait(t, s.shut(context.Background()), "the end of Shutdown")
+	assert.True(t, err == nil, "Shutdown: %v", err)
 	for range clients {
 		if err := wait(t, ends, "the end of a client"); err != nil {
 			t.Error(err)

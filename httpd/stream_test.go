@@ -28,9 +28,8 @@ func TestStream_EachEventLeavesAtOnce(t *testing.T) {
 	}
 	f.finish(p)
 	st.want("completed", "")
-	if more := st.rest(); more != nil {
-		t.Errorf("after the last event come %v, want nil", more)
-	}
+	more := st.rest()
+	assert.True(t, more == nil, "after the last event come %v, want nil", more)
 }
 
 func TestStream_OfMany(t *testing.T) {
@@ -56,9 +55,8 @@ func TestStream_OfMany(t *testing.T) {
 	}
 	e, _ := st.next()
 	var object struct{ Output []int }
-	if err := json.Unmarshal([]byte(e.data), &object); err != nil || len(object.Output) != n {
-		t.Errorf("%s with %d items: %v, want %d", e.name, len(object.Output), err, n)
-	}
+	err := json.Unmarshal([]byte(e.data), &object)
+	assert.True(t, err == nil && len(object.Output) == n, "%s with %d items: %v, want %d", e.name, len(object.Output), err, n)
 }
 
 func TestStream_OfBigEvents(t *testing.T) {
@@ -96,9 +94,8 @@ func TestStream_OfBigEvents(t *testing.T) {
 			t.Errorf("%s with %d items and %d bytes of logs: %v, want %d and %d bytes", e.name, len(object.Output),
 				len(object.Logs), err, len(sizes)+1, 300<<10*len("a\uFFFD\n"))
 		}
-		if more := st.rest(); more != nil {
-			t.Errorf("after the last event come %v, want nil", more)
-		}
+		more := st.rest()
+		assert.True(t, more == nil, "after the last event come %v, want nil", more)
 	}
 }
 
@@ -110,9 +107,8 @@ func TestStream_KeepsItsConnection(t *testing.T) {
 	for range 3 {
 		c.send(ask("GET", "/livez", "", "") + streamRequest("a") + ask("GET", "/nope", "", ""))
 		c.want(200)
-		if events := c.follow().rest(); len(events) != 2 {
-			t.Errorf("got %v, want 2", events)
-		}
+		events := c.follow().rest()
+		assert.True(t, len(events) == 2, "got %v, want 2", events)
 		c.want(404)
 	}
 	// A refused stream too.
@@ -150,9 +146,8 @@ func TestStream_Comments(t *testing.T) {
 		}
 		f.finish(p)
 		last := st.rest()
-		if e := last[len(last)-1]; e.name != "completed" {
-			t.Errorf("it ends with %v, want name completed", e)
-		}
+		e := last[len(last)-1]
+		assert.True(t, e.name == "completed", "it ends with %v, want name completed", e)
 	}
 }
 
@@ -249,9 +244,8 @@ func TestStreams_AreReleasedOnce(t *testing.T) {
 			conn := s.dial(t)
 			conn.send(streamRequest("a"))
 			_, body := conn.want(c.status)
-			if c.status == 200 && !strings.Contains(body, "event: completed\n") {
-				t.Errorf("it ends without its last event: %q, want it to contain %q", body, "event: completed\n")
-			}
+			assert.False(t, c.status == 200 && !strings.Contains(body, "event: completed\n"),
+				"it ends without its last event: %q, want it to contain %q", body, "event: completed\n")
 			wait(t, f.released, "the release")
 			assert.Equal(t, "releases", len(f.released), 0)
 			conn.send(ask("GET", "/livez", "", ""))
@@ -276,9 +270,8 @@ func TestStream_ShutdownFinishesStreams(t *testing.T) {
 	st.want("output", `{"chunk":1,"index":0}`)
 	f.finish(p)
 	st.want("completed", "")
-	if more := st.rest(); more != nil {
-		t.Errorf("after the last event come %v, want nil", more)
-	}
+	more := st.rest()
+	assert.True(t, more == nil, "after the last event come %v, want nil", more)
 	if err := wait(t, done, "the end of Shutdown"); err != nil {
 		t.Error(err)
 	}

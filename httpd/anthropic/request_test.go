@@ -6,6 +6,7 @@ import (
 
 	"pinion/httpd/openai"
 	"pinion/runtime/rawjson"
+	"pinion/tests/assert"
 )
 
 // TestRead_Chat compares the chat completions that requests become.
@@ -53,9 +54,8 @@ func TestRead_Errors(t *testing.T) {
 		`{"max_tokens":1,"messages":[{"role":"user","content":"a"}],"n":2}`:                                                  "n",
 		`{"max_tokens":1,"messages":[{"role":"user","content":"a"}],"system":3}`:                                             "system",
 	} {
-		if _, err := read(nil, []byte(body)); err == nil || err.Param != want || err.Status != 400 {
-			t.Errorf("%s: got %+v, want the parameter %q", body, err, want)
-		}
+		_, err := read(nil, []byte(body))
+		assert.True(t, err != nil && err.Param == want && err.Status == 400, "%s: got %+v, want the parameter %q", body, err, want)
 	}
 }
 
@@ -101,9 +101,8 @@ func TestStream_Blocks(t *testing.T) {
 	for line := range strings.Lines(string(out)) {
 		if data, ok := strings.CutPrefix(line, "data: "); ok {
 			got = append(got, strings.TrimSpace(data))
-			if err := rawjson.Check([]byte(got[len(got)-1])); err != nil {
-				t.Errorf("%s: %v", data, err)
-			}
+			err := rawjson.Check([]byte(got[len(got)-1]))
+			assert.True(t, err == nil, "%s: %v", data, err)
 		}
 	}
 	want := []string{

@@ -7,6 +7,7 @@ import (
 
 	"pinion/httpd/protocol"
 	"pinion/runtime/rawjson"
+	"pinion/tests/assert"
 )
 
 // manyMembers are the members of a JSON object, of different names.
@@ -49,9 +50,8 @@ func TestRequest_CopiesAreCharged(t *testing.T) {
 		}
 		refused := protocol.Errorf(protocol.Waited, "no room")
 		call, err = Read(signature("x"), []byte(c.body), func(int64) *protocol.Error { return refused }, Name)
-		if c.copied > 0 && (err != refused || call.Inputs != nil) {
-			t.Errorf("%.60s: %v with %d inputs, want err %+v and Inputs nil", c.body, err, len(call.Inputs), refused)
-		}
+		assert.False(t, c.copied > 0 && (err != refused || call.Inputs != nil),
+			"%.60s: %v with %d inputs, want err %+v and Inputs nil", c.body, err, len(call.Inputs), refused)
 	}
 }
 
@@ -85,9 +85,7 @@ func TestRequest_Read(t *testing.T) {
 		for _, in := range call.Inputs {
 			got = append(got, string(in))
 		}
-		if strings.Join(got, " ") != c.want {
-			t.Errorf("%s: %s, want %s", c.body, got, c.want)
-		}
+		assert.True(t, strings.Join(got, " ") == c.want, "%s: %s, want %s", c.body, got, c.want)
 	}
 }
 
@@ -101,9 +99,7 @@ func TestRead_NotesUnknownKeys(t *testing.T) {
 		if call.UnknownKeys != nil {
 			got = strings.Join(call.UnknownKeys.Names, " ")
 		}
-		if err != nil || got != want {
-			t.Errorf("%s: got %q, %v, want %q", body, got, err, want)
-		}
+		assert.True(t, err == nil && got == want, "%s: got %q, %v, want %q", body, got, err, want)
 	}
 }
 
@@ -139,9 +135,8 @@ func TestRequest_EitherName(t *testing.T) {
 		`{"instances":[1],"instances":[2]}`: "",
 	} {
 		_, err := Read(signature("x"), []byte(body), nil, Name, "inputs")
-		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Message, want) {
-			t.Errorf("%s: %+v, want %q", body, err, want)
-		}
+		assert.True(t, (err == nil) == (want == "") && (err == nil || strings.HasPrefix(err.Message, want)),
+			"%s: %+v, want %q", body, err, want)
 	}
 }
 

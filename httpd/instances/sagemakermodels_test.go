@@ -3,6 +3,8 @@ package instances
 import (
 	"fmt"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestPageAfter_ListsEachModelOnce, over as many pages as it takes.
@@ -24,8 +26,7 @@ func TestPageAfter_ListsEachModelOnce(t *testing.T) {
 			token = page.Next
 			pages++
 		}
-		if want := max(1, (n+modelsPage-1)/modelsPage); len(seen) != n || pages != want {
-			t.Errorf("%d models: got %d on %d pages, want all on %d", n, len(seen), pages, want)
-		}
+		want := max(1, (n+modelsPage-1)/modelsPage)
+		assert.True(t, len(seen) == n && pages == want, "%d models: got %d on %d pages, want all on %d", n, len(seen), pages, want)
 	}
 }

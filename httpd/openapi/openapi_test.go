@@ -86,9 +86,8 @@ func holds(t *testing.T, place string, before, after any) {
 func TestOpenapi_CompleteDocumentStays(t *testing.T) {
 	for name, model := range documents(t) {
 		once := complete(t, model, fullServer)
-		if twice := complete(t, once, fullServer); !bytes.Equal(once, twice) {
-			t.Errorf("%s: it became %s: got %q, want %q", name, twice, once, twice)
-		}
+		twice := complete(t, once, fullServer)
+		assert.True(t, bytes.Equal(once, twice), "%s: it became %s: got %q, want %q", name, twice, once, twice)
 		named := complete(t, bytes.Replace(model, []byte(`"Cog"`), []byte(`"its own"`), 1), fullServer)
 		assert.Equal(t, name+": the title", string(at(named, "info", "title")), `"its own"`)
 	}
@@ -120,9 +119,8 @@ func TestOpenapi_EveryReferenceLeadsSomewhere(t *testing.T) {
 		for path, operations := range whole["paths"].(map[string]any) {
 			for method, operation := range operations.(map[string]any) {
 				id, _ := operation.(map[string]any)["operationId"].(string)
-				if ids[id] != "" || id == "" {
-					t.Errorf("%s: %s %s and %s have the id %q, want ids[id] empty and id non-empty", name, method, path, ids[id], id)
-				}
+				assert.True(t, ids[id] == "" && id != "",
+					"%s: %s %s and %s have the id %q, want ids[id] empty and id non-empty", name, method, path, ids[id], id)
 				ids[id] = method + " " + path
 			}
 		}
@@ -161,23 +159,18 @@ func TestOpenapi_RoutesAndMediaTypesAreThoseOfThisServer(t *testing.T) {
 		}, true},
 	} {
 		whole := complete(t, models[c.model], c.s)
-		if got := at(whole, c.path...) != nil; got != c.want {
-			t.Errorf("%s, %+v: %q is there: %v, want %t", c.model, c.s, c.path, got, c.want)
-		}
+		assert.Equal(t, fmt.Sprintf("%s, %+v: %q is there", c.model, c.s, c.path), at(whole, c.path...) != nil, c.want)
 	}
 	whole := complete(t, models["prediction"], fullServer)
 	for _, code := range []string{
 		"200", "202", "400", "403", "406", "408", "409", "413", "415", "422", "429", "500",
 		"502", "503",
 	} {
-		if at(whole, append(create, code)...) == nil {
-			t.Errorf("a prediction lacks the status %s, want non-nil", code)
-		}
+		assert.True(t, at(whole, append(create, code)...) != nil, "a prediction lacks the status %s, want non-nil", code)
 	}
 	for _, media := range []string{"application/json", "application/msgpack", "multipart/form-data"} {
-		if at(whole, "paths", "/predictions", "post", "requestBody", "content", media, "schema") == nil {
-			t.Errorf("a request lacks the type %s, want non-nil", media)
-		}
+		assert.True(t, at(whole, "paths", "/predictions", "post", "requestBody", "content", media, "schema") != nil,
+			"a request lacks the type %s, want non-nil", media)
 	}
 }
 
@@ -225,9 +218,8 @@ func TestOpenapi_FormHasFiles(t *testing.T) {
 
 func TestOpenapi_WhatIsNoDocumentIsRefused(t *testing.T) {
 	for _, text := range []string{"", "[]", "{", `{"a":1} x`} {
-		if whole, err := Complete([]byte(text), fullServer); err == nil {
-			t.Errorf("%q became %s: got no error, want an error", text, whole)
-		}
+		whole, err := Complete([]byte(text), fullServer)
+		assert.True(t, err != nil, "%q became %s: got no error, want an error", text, whole)
 	}
 }
 
@@ -271,9 +263,8 @@ func TestOpenapi_SharedValuesStandInTheirPlaces(t *testing.T) {
 			t.Errorf("%s.json: got the placeholder %.60s, want a value", name, load(part)[at:])
 		}
 		for value := range rawjson.Members(at(part, "shared")) {
-			if ref := fmt.Sprintf(`"#/shared/%s"`, value); bytes.Count(part, []byte(ref)) < 2 {
-				t.Errorf("%s.json: %s stands in fewer than two places, want at least 2", name, ref)
-			}
+			ref := fmt.Sprintf(`"#/shared/%s"`, value)
+			assert.True(t, bytes.Count(part, []byte(ref)) >= 2, "%s.json: %s stands in fewer than two places, want at least 2", name, ref)
 		}
 	}
 }

@@ -31,10 +31,8 @@ func TestError_Of(t *testing.T) {
 	} {
 		for _, err := range []error{c.err, fmt.Errorf("create: %w", c.err)} {
 			e := ErrorOf(err)
-			if e.Kind != c.kind || e.RetryAfter != c.again || e.Row != -1 {
-				t.Errorf("%v: kind %d, retry after %v, row %d, want %d, %v and -1", err, e.Kind, e.RetryAfter, e.Row, c.kind,
-					c.again)
-			}
+			assert.True(t, e.Kind == c.kind && e.RetryAfter == c.again && e.Row == -1,
+				"%v: kind %d, retry after %v, row %d, want %d, %v and -1", err, e.Kind, e.RetryAfter, e.Row, c.kind, c.again)
 		}
 	}
 }

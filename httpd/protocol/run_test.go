@@ -72,9 +72,8 @@ func TestRun_Rows(t *testing.T) {
 		t.Fatalf("got %+v, want nil", err)
 	}
 	for i, want := range inputs("a", "b", "c") {
-		if got := answers.List[i].Output; string(got) != string(want) {
-			t.Errorf("row %d: %s, want %s", i, got, want)
-		}
+		got := answers.List[i].Output
+		assert.True(t, string(got) == string(want), "row %d: %s, want %s", i, got, want)
 	}
 	answers.Release()
 	if run.Release(); freed != 7 {

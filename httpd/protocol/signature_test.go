@@ -25,18 +25,14 @@ func TestSignature_ReadSignature(t *testing.T) {
 			t.Errorf("input %d is %s of kind %d, want %s of kind %d", i, f.Name, f.Value.Kind, name, kinds[name])
 		}
 	}
-	if x := s.Input("x").Value; x.Dtype != "float32" || x.Rank != 2 {
-		t.Errorf("x has dtype %q and rank %d, want float32 and 2", x.Dtype, x.Rank)
-	}
-	if required := s.Required(); len(required) != 2 || s.Input("none") != nil {
-		t.Errorf("required: %v, want len(required) 2 and none nil", required)
-	}
-	if !s.Iterator || !s.Concatenate || s.Output.Kind != Text {
-		t.Errorf("output: %+v, want Iterator true, Concatenate true and Kind %d", s, Text)
-	}
-	if _, err := ReadSignature([]byte(`{}`)); err == nil {
-		t.Error("a document without schemas is read: got no error, want an error")
-	}
+	x := s.Input("x").Value
+	assert.True(t, x.Dtype == "float32" && x.Rank == 2, "x has dtype %q and rank %d, want float32 and 2", x.Dtype, x.Rank)
+	required := s.Required()
+	assert.True(t, len(required) == 2 && s.Input("none") == nil, "required: %v, want len(required) 2 and none nil", required)
+	assert.True(t, s.Iterator && s.Concatenate && s.Output.Kind == Text,
+		"output: %+v, want Iterator true, Concatenate true and Kind %d", s, Text)
+	_, err = ReadSignature([]byte(`{}`))
+	assert.True(t, err != nil, "a document without schemas is read: got no error, want an error")
 }
 
 // TestSignature_RecursiveSchemas: reading a schema that contains itself ends.

@@ -38,9 +38,8 @@ func TestUploads_OldestGoFirst(t *testing.T) {
 		l.put(t, "3", maxUploadBytes/4)
 	used := l.use("1")
 	l.put(t, "4", maxUploadBytes/4)
-	if first.closed != 0 || second.closed != 1 || third.closed != 0 {
-		t.Errorf("got %d, %d, %d removals, want only the second", first.closed, second.closed, third.closed)
-	}
+	assert.True(t, first.closed == 0 && second.closed == 1 && third.closed == 0,
+		"got %d, %d, %d removals, want only the second", first.closed, second.closed, third.closed)
 	assert.False(t, l.add(&upload{id: "5", size: maxUploadBytes, created: time.Now(), store: &fakeStore{}}),
 		"a file has room that a file in use takes: add = true, want false")
 	l.release(used)
@@ -55,15 +54,13 @@ func TestUploads_DeletedInUse(t *testing.T) {
 	l := newUploads()
 	store := l.put(t, "1", 1)
 	a := &attached{of: l, files: []*upload{l.use("1"), l.use("1")}}
-	if !l.delete("1") || l.delete("1") || l.use("1") != nil {
-		t.Error(`a deleted file is found, want l.delete("1") true, then false and 1 nil`)
-	}
+	assert.True(t, l.delete("1") && !l.delete("1") && l.use("1") == nil,
+		`a deleted file is found, want l.delete("1") true, then false and 1 nil`)
 	assert.Equal(t, "removals of a file in use", store.closed, 0)
 	a.Close()
 	a.Close()
-	if store.closed != 1 || l.bytes != 0 || a.Path(2) != "" || a.Path(-1) != "" {
-		t.Errorf("got %d removals and %d bytes, want 1 and 0", store.closed, l.bytes)
-	}
+	assert.True(t, store.closed == 1 && l.bytes == 0 && a.Path(2) == "" && a.Path(-1) == "",
+		"got %d removals and %d bytes, want 1 and 0", store.closed, l.bytes)
 }
 
 // TestUploads_Expire: a file that is too old goes, and the others stay.
@@ -72,9 +69,8 @@ func TestUploads_Expire(t *testing.T) {
 	old, young := l.put(t, "old", 1), l.put(t, "young", 1)
 	l.files["old"].created = time.Now().Add(-uploadAge)
 	l.expire()
-	if old.closed != 1 || young.closed != 0 || l.timer == nil {
-		t.Errorf("got %d and %d removals, want 1 and 0", old.closed, young.closed)
-	}
+	assert.True(t, old.closed == 1 && young.closed == 0 && l.timer != nil,
+		"got %d and %d removals, want 1 and 0", old.closed, young.closed)
 	l.timer.Stop()
 }
 

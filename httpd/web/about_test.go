@@ -9,6 +9,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 	"golang.org/x/sys/unix"
+
+	"pinion/tests/assert"
 )
 
 // TestAbout_StaysInTheFolder: neither names nor links lead out of the folder, a pipe holds nothing up, and large files
@@ -21,19 +23,11 @@ func TestAbout_StaysInTheFolder(t *testing.T) {
 		secret: "secret", filepath.Join(dir, "readme.MD"): "# Fox", filepath.Join(dir, "run.py"): "secret",
 		filepath.Join(examples, "a b.json"): "{}", filepath.Join(dir, "large.png"): strings.Repeat("x", maxLogo+1),
 	} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		assert.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
-	if err := os.Symlink(secret, filepath.Join(examples, "link.txt")); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mkfifo(filepath.Join(examples, "pipe.json"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Symlink(secret, filepath.Join(examples, "link.txt")))
+	assert.NoError(t, unix.Mkfifo(filepath.Join(examples, "pipe.json"), 0o600))
 	routes := PageData(PageOptions{Dir: dir, Logo: "large.png"})
 	var ctx fasthttp.RequestCtx
 	routes["/docs/about"](&ctx)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/valyala/fasthttp"
+
+	"pinion/tests/assert"
 )
 
 // TestPage_FetchesNothing: it is one page, fetches nothing from elsewhere, and its policy allows just the script and
@@ -25,53 +27,40 @@ func TestPage_FetchesNothing(t *testing.T) {
 			t.Fatalf("%d elements of %s, want 1", len(inline), tag)
 		}
 		sum := sha256.Sum256(inline[0][1])
-		if want := tag + "-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(policy, want) {
-			t.Errorf("the policy %q lacks %q, want it there", policy, want)
-		}
+		want := tag + "-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+		assert.True(t, strings.Contains(policy, want), "the policy %q lacks %q, want it there", policy, want)
 	}
-	if !bytes.Contains(body, []byte("<title>a &lt;b&gt;</title>")) {
-		t.Errorf(`the page lacks the model's name: got %.300q, want it to contain "<title>a &lt;b&gt;</title>"`, body)
-	}
-	if strings.Contains(policy, "unsafe") {
-		t.Errorf(`the policy is %q, want no "unsafe" in it`, policy)
-	}
-	if !bytes.Contains(body, []byte(`href="dashboard"`)) {
-		t.Errorf("the page has no link to the live view: got %.300q, want it to contain %q", body, `href="dashboard"`)
-	}
+	assert.True(t, bytes.Contains(body, []byte("<title>a &lt;b&gt;</title>")),
+		`the page lacks the model's name: got %.300q, want it to contain "<title>a &lt;b&gt;</title>"`, body)
+	assert.False(t, strings.Contains(policy, "unsafe"), `the policy is %q, want no "unsafe" in it`, policy)
+	assert.True(t, bytes.Contains(body, []byte(`href="dashboard"`)),
+		"the page has no link to the live view: got %.300q, want it to contain %q", body, `href="dashboard"`)
 	var alone fasthttp.RequestCtx
 	if Page(PageOptions{})(&alone); bytes.Contains(alone.Response.Body(), []byte("Live view")) {
 		t.Error("got a link to the live view, want none: there is no live view")
 	}
-	if bytes.Contains(alone.Response.Body(), []byte(">Help<")) {
-		t.Error("got a link to the documents, want none: their address is not known")
-	}
+	assert.False(t, bytes.Contains(alone.Response.Body(), []byte(">Help<")),
+		"got a link to the documents, want none: their address is not known")
 	var helped fasthttp.RequestCtx
 	Page(PageOptions{Help: `https://docs.example/"x"`})(&helped)
-	if want := `href="https://docs.example/&#34;x&#34;"`; !bytes.Contains(helped.Response.Body(), []byte(want)) {
-		t.Errorf("got no link %s to the documents", want)
-	}
+	want := `href="https://docs.example/&#34;x&#34;"`
+	assert.True(t, bytes.Contains(helped.Response.Body(), []byte(want)), "got no link %s to the documents", want)
 	for _, from := range []string{
 		`src="http`, `href="http`, "@import", "innerHTML", "eval(", "document.write",
 		"insertAdjacentHTML",
 	} {
-		if bytes.Contains(body, []byte(from)) {
-			t.Errorf("the page has %q: got %.300q, want no %q in it", from, body, []byte(from))
-		}
+		assert.False(t, bytes.Contains(body, []byte(from)), "the page has %q: got %.300q, want no %q in it", from, body, []byte(from))
 	}
 }
 
 // TestPage_Scripts: each file of the folder is in the page, once.
 func TestPage_Scripts(t *testing.T) {
 	entries, err := pageScripts.ReadDir("page/scripts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var there []string
 	for _, e := range entries {
 		there = append(there, strings.TrimSuffix(e.Name(), ".js"))
 	}
 	named := slices.Sorted(slices.Values(pageNames()))
-	if !slices.Equal(there, named) {
-		t.Errorf("the folder has %q, the page takes %q, want the same", there, named)
-	}
+	assert.True(t, slices.Equal(there, named), "the folder has %q, the page takes %q, want the same", there, named)
 }

@@ -50,9 +50,8 @@ func TestDashboard_Events(t *testing.T) {
 	v.Close()
 	for range f {
 	}
-	if got := v.follow(); got != nil {
-		t.Errorf("a closed view has a follower: got %v, want nil", got)
-	}
+	got := v.follow()
+	assert.True(t, got == nil, "a closed view has a follower: got %v, want nil", got)
 }
 
 // TestHistory_RatesAndQuantiles: rates and quantiles are those of what came since.
@@ -88,9 +87,7 @@ func TestHistory_RatesAndQuantiles(t *testing.T) {
 		now = now.Add(time.Second)
 		p, _ = h.add(sample{now.Add(20 * time.Second), set.Figures()}, metrics.Load{})
 	}
-	if p.succeeded != 0 || !math.IsNaN(p.p50) {
-		t.Errorf("without predictions the point is %+v, want succeeded 0 and p50 NaN", p)
-	}
+	assert.True(t, p.succeeded == 0 && math.IsNaN(p.p50), "without predictions the point is %+v, want succeeded 0 and p50 NaN", p)
 }
 
 // TestHistory_QuantilesOfFew: no quantile of a few times exceeds the longest of them, far below the bucket's bound.
@@ -103,9 +100,8 @@ func TestHistory_QuantilesOfFew(t *testing.T) {
 	const longest = 12200 * time.Millisecond
 	set.Ended(predict.End{Status: predict.Canceled, Times: predict.Times{Total: longest}})
 	p, _ := h.add(sample{now.Add(time.Second), set.Figures()}, metrics.Load{})
-	if p.p50 > 0.001 || p.p99 < 10 || p.p99 > longest.Seconds()+0.01 {
-		t.Errorf("got p50 %v s and p99 %v s, want at most 1 ms, and 10 to 12.2 s", p.p50, p.p99)
-	}
+	assert.True(t, p.p50 <= 0.001 && p.p99 >= 10 && p.p99 <= longest.Seconds()+0.01,
+		"got p50 %v s and p99 %v s, want at most 1 ms, and 10 to 12.2 s", p.p50, p.p99)
 }
 
 // TestHistory_Usual: the usual time is that of predictions that succeeded, without their queue, and stays known while
@@ -126,9 +122,7 @@ func TestHistory_Usual(t *testing.T) {
 	for i := range kept + minute {
 		h.add(sample{now.Add(time.Duration(1+i) * time.Second), set.Figures()}, metrics.Load{})
 	}
-	if h.usual < 0.01 || h.usual > 0.025 {
-		t.Errorf("long after the last prediction it is %v s, want about 0.02", h.usual)
-	}
+	assert.True(t, h.usual >= 0.01 && h.usual <= 0.025, "long after the last prediction it is %v s, want about 0.02", h.usual)
 }
 
 // TestHistory_Streams: of streams, the rate of items and the time to the first are those of what came since.
@@ -146,9 +140,8 @@ func TestHistory_Streams(t *testing.T) {
 	h.add(sample{now.Add(3 * time.Second), set.Figures()}, metrics.Load{})
 	r := recentOf(h.since(1))
 	first, _ := r.First50.(float64)
-	if r.Items != 20.0 || first < 0.1 || first > 0.25 || r.Next != 0.01 {
-		t.Errorf("got %v items a second, first %v, next %v; want 20, about 0.2, 0.01", r.Items, r.First50, r.Next)
-	}
+	assert.True(t, r.Items == 20.0 && first >= 0.1 && first <= 0.25 && r.Next == 0.01,
+		"got %v items a second, first %v, next %v; want 20, about 0.2, 0.01", r.Items, r.First50, r.Next)
 }
 
 // TestDashboard_Content: input and output are shown only where Content is set.
@@ -193,9 +186,7 @@ func TestDashboard_Page(t *testing.T) {
 		`src="http`, `href="http`, "@import", "innerHTML", "eval(", "document.write",
 		"insertAdjacentHTML", "a <b>",
 	} {
-		if bytes.Contains(body, []byte(text)) {
-			t.Errorf("the page has %q: got %.300q, want no %q in it", text, body, []byte(text))
-		}
+		assert.False(t, bytes.Contains(body, []byte(text)), "the page has %q: got %.300q, want no %q in it", text, body, []byte(text))
 	}
 	entries, err := scripts.ReadDir("scripts")
 	assert.NoError(t, err)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/valyala/fasthttp"
+
+	"pinion/tests/assert"
 )
 
 // TestFleet_FetchesNothingFromElsewhere, and makes no HTML of what it shows.
@@ -14,30 +16,23 @@ func TestFleet_FetchesNothingFromElsewhere(t *testing.T) {
 	var ctx fasthttp.RequestCtx
 	NewFleet(nil).Page()(&ctx)
 	body, policy := ctx.Response.Body(), string(ctx.Response.Header.Peek("Content-Security-Policy"))
-	if !strings.Contains(policy, "script-src 'sha256-") || strings.Contains(policy, "unsafe") {
-		t.Errorf(`got the policy %q, want it with "script-src 'sha256-" and without "unsafe"`, policy)
-	}
+	assert.True(t, strings.Contains(policy, "script-src 'sha256-") && !strings.Contains(policy, "unsafe"),
+		`got the policy %q, want it with "script-src 'sha256-" and without "unsafe"`, policy)
 	for _, from := range []string{`src="http`, `href="http`, "@import", "innerHTML", "eval(", "/*script*/", "/*style*/"} {
-		if bytes.Contains(body, []byte(from)) {
-			t.Errorf("got %q in the page, %.300q, want no %q in it", from, body, []byte(from))
-		}
+		assert.False(t, bytes.Contains(body, []byte(from)), "got %q in the page, %.300q, want no %q in it", from, body, []byte(from))
 	}
 }
 
 func TestFleet_HasEachScriptOnce(t *testing.T) {
 	entries, err := fleetScripts.ReadDir("fleet/scripts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var got []string
 	for _, e := range entries {
 		got = append(got, strings.TrimSuffix(e.Name(), ".js"))
 	}
 	want := fleetScriptNames()
 	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		t.Errorf("got the files %q, want %q", got, want)
-	}
+	assert.EqualSlices(t, "files", got, want)
 }
 
 // TestFleet_IsReadOnceASecond, however many pages are open.
@@ -54,7 +49,5 @@ func TestFleet_IsReadOnceASecond(t *testing.T) {
 			t.Fatalf("got %s, want it to contain %q", ctx.Response.Body(), `"waiting":0`)
 		}
 	}
-	if reads > 50 {
-		t.Errorf("got %d reads, want few", reads)
-	}
+	assert.True(t, reads <= 50, "got %d reads, want few", reads)
 }
