@@ -74,10 +74,8 @@ func TestClient_Send(t *testing.T) {
 		requests := strings.Join(got, "|")
 		got = nil
 		mu.Unlock()
-		if status != test.status || !errors.Is(err, test.err) || requests != test.requests {
-			t.Errorf("%s: got %d, %v, %q; want %d, %v, %q", test.path, status, err, requests,
-				test.status, test.err, test.requests)
-		}
+		assert.True(t, status == test.status && errors.Is(err, test.err) && requests == test.requests,
+			"%s: got %d, %v, %q; want %d, %v, %q", test.path, status, err, requests, test.status, test.err, test.requests)
 	}
 }
 

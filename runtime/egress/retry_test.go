@@ -19,9 +19,8 @@ func TestNewStatusError_RetryAfter(t *testing.T) {
 	} {
 		response := &http.Response{StatusCode: 503, Header: http.Header{"Retry-After": {header}}}
 		got := NewStatusError("server", response, now)
-		if got.RetryAfter != want || got.Error() != "the server answered 503 Service Unavailable" {
-			t.Errorf("Retry-After %q: got %v after %v, want %v", header, got, got.RetryAfter, want)
-		}
+		assert.True(t, got.RetryAfter == want && got.Error() == "the server answered 503 Service Unavailable",
+			"Retry-After %q: got %v after %v, want %v", header, got, got.RetryAfter, want)
 	}
 }
 
@@ -42,9 +41,7 @@ func TestBackoff_After(t *testing.T) {
 		{100, 0.9, nil, time.Minute},
 	} {
 		b := Backoff{100 * time.Millisecond, time.Minute, func() float64 { return c.random }}
-		if got := b.After(c.tries, c.err); got != c.want {
-			t.Errorf("after %d tries and %v, random %v: got %v, want %v", c.tries, c.err, c.random, got, c.want)
-		}
+		assert.Equal(t, fmt.Sprintf("after %d tries and %v, random %v", c.tries, c.err, c.random), b.After(c.tries, c.err), c.want)
 	}
 	first := Backoff{First: 100 * time.Millisecond, Most: time.Minute}
 	if got := first.After(1, nil); got < first.First || got >= first.First*5/4 {

@@ -100,9 +100,8 @@ func TestPlan_GPUs(t *testing.T) {
 		plan, err := MakePlan(c.gpus, workers, c.workers >= 0, c.visible)
 		switch {
 		case c.problem != "":
-			if err == nil || !strings.Contains(err.Error(), c.problem) {
-				t.Errorf("--gpus %s --workers %d: got %v, want %q", c.gpus, c.workers, err, c.problem)
-			}
+			assert.True(t, err != nil && strings.Contains(err.Error(), c.problem),
+				"--gpus %s --workers %d: got %v, want %q", c.gpus, c.workers, err, c.problem)
 			continue
 		case err != nil:
 			t.Errorf("--gpus %s --workers %d: %v", c.gpus, c.workers, err)
@@ -112,10 +111,8 @@ func TestPlan_GPUs(t *testing.T) {
 		if _, own := plan.Device(0); own {
 			got = strings.Join(plan.devices, "|")
 		}
-		if got != c.want || plan.Workers != c.count {
-			t.Errorf("--gpus %s --workers %d: got %d workers with %s, want %d with %s", c.gpus, c.workers, plan.Workers, got,
-				c.count, c.want)
-		}
+		assert.True(t, got == c.want && plan.Workers == c.count,
+			"--gpus %s --workers %d: got %d workers with %s, want %d with %s", c.gpus, c.workers, plan.Workers, got, c.count, c.want)
 	}
 }
 

@@ -57,7 +57,6 @@ func TestLogText_LimitsAreDefinedOnce(t *testing.T) {
 		})
 		assert.NoError(t, err)
 	}
-	if want := "../../runtime/logtext/logtext.go"; fmt.Sprint(found) != fmt.Sprint([]string{want, want}) {
-		t.Errorf("notices are in %v, want both in %s alone", found, want)
-	}
+	want := "../../runtime/logtext/logtext.go"
+	assert.True(t, fmt.Sprint(found) == fmt.Sprint([]string{want, want}), "notices are in %v, want both in %s alone", found, want)
 }

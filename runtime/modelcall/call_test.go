@@ -162,12 +162,9 @@ func TestCall_Refuses(t *testing.T) {
 // TestCall_WorkerDies: the caller gets the error, and goes on.
 func TestCall_WorkerDies(t *testing.T) {
 	r := newRig(t)
-	if kind, answer := r.call(`{"model":"callee","input":{"s":"die"}}`); kind != ipc.KindFailed || answer == "" {
-		t.Errorf("got %s %s, want an error", kind, answer)
-	}
-	if r.caller.Record().Status.Terminal() {
-		t.Errorf("got a caller that is %s, want it to run", r.caller.Record().Status)
-	}
+	kind, answer := r.call(`{"model":"callee","input":{"s":"die"}}`)
+	assert.True(t, kind == ipc.KindFailed && answer != "", "got %s %s, want an error", kind, answer)
+	assert.False(t, r.caller.Record().Status.Terminal(), "got a caller that is %s, want it to run", r.caller.Record().Status)
 }
 
 // TestCall_CanceledWithItsCaller: when the prediction ends that calls, or the socket is closed.
@@ -211,9 +208,8 @@ func TestCallers_OfABatch(t *testing.T) {
 
 func TestParse_Unreadable(t *testing.T) {
 	for _, body := range []string{``, `[]`, `{"model":7,"input":{}}`, `{"input":{}}`, "{\"model\":\"m\",\"input\":{}}x"} {
-		if _, err := parse([]byte(body)); !errors.Is(err, errUnreadable) {
-			t.Errorf("%q: got %v, want %v", body, err, errUnreadable)
-		}
+		_, err := parse([]byte(body))
+		assert.True(t, errors.Is(err, errUnreadable), "%q: got %v, want %v", body, err, errUnreadable)
 	}
 }
 
@@ -236,8 +232,7 @@ func TestDeadline_OfACall(t *testing.T) {
 		for _, req := range c.of {
 			calling.of = append(calling.of, predict.New("a", &req, now, nil, predict.Options{}))
 		}
-		if got := calling.deadline(); !got.Equal(c.want) {
-			t.Errorf("%d predictions: got %v, want %v", len(c.of), got, c.want)
-		}
+		got := calling.deadline()
+		assert.True(t, got.Equal(c.want), "%d predictions: got %v, want %v", len(c.of), got, c.want)
 	}
 }

@@ -1,6 +1,10 @@
 package modelcall
 
-import "testing"
+import (
+	"testing"
+
+	"pinion/tests/assert"
+)
 
 // TestUnread_PausesTheModel while so many items, or bytes of them, are not read.
 func TestUnread_PausesTheModel(t *testing.T) {
@@ -14,17 +18,12 @@ func TestUnread_PausesTheModel(t *testing.T) {
 			sent++
 		}
 		want := uint64(min(maxUnreadItems, max(1, maxUnreadBytes/size)))
-		if sent != want || !paused[0] {
-			t.Errorf("%s: paused after %d, want %d", name, sent, want)
-		}
+		assert.True(t, sent == want && paused[0], "%s: paused after %d, want %d", name, sent, want)
 		u.add(size, pause) // it was under way
 		u.take(1)
-		if len(paused) != 1 {
-			t.Errorf("%s: got %v with as many as before, want a pause", name, paused)
-		}
+		assert.True(t, len(paused) == 1, "%s: got %v with as many as before, want a pause", name, paused)
 		u.take(1 << 60) // more than there are
-		if len(paused) != 2 || paused[1] || u.bytes != 0 {
-			t.Errorf("%s: got %v, and %d bytes left, want it resumed", name, paused, u.bytes)
-		}
+		assert.True(t, len(paused) == 2 && !paused[1] && u.bytes == 0,
+			"%s: got %v, and %d bytes left, want it resumed", name, paused, u.bytes)
 	}
 }

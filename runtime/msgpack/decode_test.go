@@ -65,9 +65,8 @@ func TestDecode_ToJSON(t *testing.T) {
 	} {
 		for _, r := range []io.Reader{strings.NewReader(c.pack), iotest.OneByteReader(strings.NewReader(c.pack))} {
 			got, err := ToJSON(r, options())
-			if err != nil || string(got) != c.want || rawjson.Check(got) != nil {
-				t.Errorf("%.60q: %.100s, %v; want %.100s", c.pack, got, err, c.want)
-			}
+			assert.True(t, err == nil && string(got) == c.want && rawjson.Check(got) == nil,
+				"%.60q: %.100s, %v; want %.100s", c.pack, got, err, c.want)
 		}
 	}
 }
@@ -98,9 +97,7 @@ func TestDecode_ToJSONRefuses(t *testing.T) {
 	} {
 		_, err := ToJSON(strings.NewReader(pack), options())
 		var syntax *SyntaxError
-		if !errors.As(err, &syntax) || syntax.Reason != want {
-			t.Errorf("%.40q: %v, want %s", pack, err, want)
-		}
+		assert.True(t, errors.As(err, &syntax) && syntax.Reason == want, "%.40q: %v, want %s", pack, err, want)
 	}
 }
 
@@ -115,9 +112,8 @@ func TestDecode_ToJSONIsBounded(t *testing.T) {
 		"\xdc\x02\x00" + strings.Repeat("\x90", 512),
 		"\xdc\x02\x00" + strings.Repeat("\x80", 512),
 	} {
-		if _, err := ToJSON(strings.NewReader(pack), o); !errors.Is(err, ErrTooLarge) {
-			t.Errorf("%.20q: %v, want ErrTooLarge", pack, err)
-		}
+		_, err := ToJSON(strings.NewReader(pack), o)
+		assert.True(t, errors.Is(err, ErrTooLarge), "%.20q: %v, want ErrTooLarge", pack, err)
 	}
 }
 
@@ -140,24 +136,21 @@ func TestDecode_EscapesAreCharged(t *testing.T) {
 	_, err := ToJSON(strings.NewReader(pack), o)
 	runtime.ReadMemStats(&after)
 	// The text grows by a quarter at a time, so reading it takes some five times its size.
-	if taken := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, full) || taken > 8*size {
-		t.Errorf("%v after %d bytes, want %v and at most %d", err, taken, full, 8*size)
-	}
+	taken := after.TotalAlloc - before.TotalAlloc
+	assert.True(t, errors.Is(err, full) && taken <= 8*size, "%v after %d bytes, want %v and at most %d", err, taken, full, 8*size)
 }
 
 func TestDecode_ToJSONPassesErrorsOn(t *testing.T) {
 	broken := errors.New("broken")
 	for _, pack := range []string{"", "\x82\xa1", "\x81\xa5input\xc6\x00\x00\x00\x05abc"} {
 		from := io.MultiReader(strings.NewReader(pack), iotest.ErrReader(broken))
-		if _, err := ToJSON(from, options()); !errors.Is(err, broken) {
-			t.Errorf("%q: %v, want %v", pack, err, broken)
-		}
+		_, err := ToJSON(from, options())
+		assert.True(t, errors.Is(err, broken), "%q: %v, want %v", pack, err, broken)
 	}
 	o := options()
 	o.Bin = func([]byte, io.Reader) ([]byte, error) { return nil, broken }
-	if _, err := ToJSON(strings.NewReader("\x81\xa5input\xc4\x00"), o); !errors.Is(err, broken) {
-		t.Errorf("of a bin: %v, want %v", err, broken)
-	}
+	_, err := ToJSON(strings.NewReader("\x81\xa5input\xc4\x00"), o)
+	assert.True(t, errors.Is(err, broken), "of a bin: %v, want %v", err, broken)
 }
 
 // FuzzToJSON checks that what is read is strict JSON, comes back the same through FromJSON, and costs no more

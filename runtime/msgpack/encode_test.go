@@ -38,17 +38,15 @@ func TestEncode_FromJSON(t *testing.T) {
 		{`["data:;base64,"]`, "\x91\xaddata:;base64,"},
 		{`{"x":{"output":"data:;base64,"}}`, "\x81\xa1x\x81\xa6output\xaddata:;base64,"},
 	} {
-		if got, err := FromJSON(nil, []byte(c.json), "output"); string(got) != c.want || err != nil {
-			t.Errorf("%.60s: %.60q, %v, want %.60q", c.json, got, err, c.want)
-		}
+		got, err := FromJSON(nil, []byte(c.json), "output")
+		assert.True(t, string(got) == c.want && err == nil, "%.60s: %.60q, %v, want %.60q", c.json, got, err, c.want)
 	}
 	for _, json := range []string{
 		`18446744073709551616`, `-9223372036854775809`,
 		`{"a":[1,{"b":1180591620717411303424}]}`,
 	} {
-		if got, err := FromJSON(nil, []byte(json), "output"); !errors.Is(err, ErrLongInteger) {
-			t.Errorf("%s: %q, %v, want %v", json, got, err, ErrLongInteger)
-		}
+		got, err := FromJSON(nil, []byte(json), "output")
+		assert.True(t, errors.Is(err, ErrLongInteger), "%s: %q, %v, want %v", json, got, err, ErrLongInteger)
 	}
 }
 
@@ -64,9 +62,7 @@ func TestEncode_HeadersOfEverySize(t *testing.T) {
 			pack, err := FromJSON(nil, json, "")
 			assert.NoError(t, err)
 			back, err := ToJSON(bytes.NewReader(pack), Options{Most: 1 << 30})
-			if err != nil || !bytes.Equal(back, json) {
-				t.Errorf("%d members: %.60s, %v, want %q", n, back, err, json)
-			}
+			assert.True(t, err == nil && bytes.Equal(back, json), "%d members: %.60s, %v, want %q", n, back, err, json)
 		}
 	}
 }

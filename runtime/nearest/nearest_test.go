@@ -1,6 +1,7 @@
 package nearest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -30,11 +31,7 @@ func TestHint_AsksOnlyForANearWord(t *testing.T) {
 
 func TestDistance_CountsASwapOnce(t *testing.T) {
 	for pair, want := range map[[2]string]int{{"ocr", "ocr"}: 0, {"ocr", "cor"}: 1, {"", "ocr"}: 3, {"embed", "rank"}: 5} {
-		if got := Distance(pair[0], pair[1]); got != want {
-			t.Errorf("the distance of %q and %q is %d, want %d", pair[0], pair[1], got, want)
-		}
-		if got := Distance(pair[1], pair[0]); got != want {
-			t.Errorf("the distance of %q and %q is %d, want %d", pair[1], pair[0], got, want)
-		}
+		assert.Equal(t, fmt.Sprintf("the distance of %q and %q", pair[0], pair[1]), Distance(pair[0], pair[1]), want)
+		assert.Equal(t, fmt.Sprintf("the distance of %q and %q", pair[1], pair[0]), Distance(pair[1], pair[0]), want)
 	}
 }

@@ -101,9 +101,8 @@ func TestEnvelope_ListsOfLastInput(t *testing.T) {
 		for known := rawjson.ObjectWith(req.Input, req.Lists); ; {
 			key, value, ok := known.Next()
 			wantKey, wantValue, wantOK := plain.Next()
-			if ok != wantOK || string(key) != string(wantKey) || string(value) != string(wantValue) {
-				t.Errorf("%s: %s %s, want %s %s", body, key, value, wantKey, wantValue)
-			}
+			assert.True(t, ok == wantOK && string(key) == string(wantKey) && string(value) == string(wantValue),
+				"%s: %s %s, want %s %s", body, key, value, wantKey, wantValue)
 			if !wantOK {
 				break
 			}
@@ -171,13 +170,10 @@ func TestEnvelope_Syntax(t *testing.T) {
 	} {
 		_, err := readJSON([]byte(body), true)
 		var syntax *rawjson.SyntaxError
-		if !errors.As(err, &syntax) || syntax.Offset != at {
-			t.Errorf("%q: error %v, want a syntax error at %d", body, err, at)
-		}
+		assert.True(t, errors.As(err, &syntax) && syntax.Offset == at, "%q: error %v, want a syntax error at %d", body, err, at)
 	}
-	if _, err := readJSON(nil, true); !errors.Is(err, ErrEmpty) {
-		t.Errorf("an empty body that claims to be JSON: %v, want ErrEmpty", err)
-	}
+	_, err := readJSON(nil, true)
+	assert.ErrorIs(t, "an empty body that claims to be JSON", err, ErrEmpty)
 }
 
 func TestEnvelope_ProblemsAreBounded(t *testing.T) {
@@ -191,9 +187,8 @@ func TestEnvelope_ProblemsAreBounded(t *testing.T) {
 	b.WriteString(`]}`)
 	_, err := readJSON([]byte(b.String()), true)
 	var invalid *predict.ValidationError
-	if !errors.As(err, &invalid) || len(invalid.Problems) != maxProblems {
-		t.Errorf("%T with %d Problems, want %d", err, len(invalid.Problems), maxProblems)
-	}
+	assert.True(t, errors.As(err, &invalid) && len(invalid.Problems) == maxProblems,
+		"%T with %d Problems, want %d", err, len(invalid.Problems), maxProblems)
 }
 
 // TestEnvelope_LongMembers: what has megabytes is refused or ignored, and is not copied before.
@@ -219,9 +214,8 @@ func TestEnvelope_LongMembers(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := readJSON(raw, true)
 		runtime.ReadMemStats(&after)
-		if taken := after.TotalAlloc - before.TotalAlloc; taken > 4<<20 {
-			t.Errorf("%.60s: reading it took %d bytes, want at most %d", body, taken, 4<<20)
-		}
+		taken := after.TotalAlloc - before.TotalAlloc
+		assert.True(t, taken <= 4<<20, "%.60s: reading it took %d bytes, want at most %d", body, taken, 4<<20)
 		var invalid *predict.ValidationError
 		switch {
 		case want == "" && err != nil:

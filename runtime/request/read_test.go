@@ -82,9 +82,8 @@ func TestReadStored_EachFormat(t *testing.T) {
 			if len(req.Form) > 0 {
 				got = req.Form[0]
 			}
-			if got.Name != c.field.Name || got.Form != c.field.Form || string(got.Value) != string(c.field.Value) {
-				t.Errorf("got the field %+v, want %+v", got, c.field)
-			}
+			assert.True(t, got.Name == c.field.Name && got.Form == c.field.Form && string(got.Value) == string(c.field.Value),
+				"got the field %+v, want %+v", got, c.field)
 			if file := strings.Join(files.files, ","); file != c.file || (req.Attachments != nil) != (c.file != "") {
 				t.Errorf("got the files %q and Attachments %v, want %q", file, req.Attachments, c.file)
 			}
@@ -116,10 +115,8 @@ func TestReadStored_Refuses(t *testing.T) {
 			case c.want == nil && !errors.Is(err, ErrEmpty), c.want != nil && !errors.As(err, c.want):
 				t.Errorf("got %T: %v, want an error of type %T", err, err, c.want)
 			}
-			if req.Attachments != nil || len(files.files) > 0 && !files.closed {
-				t.Errorf("got Attachments %v, closed %v: files are left, want Attachments nil and len(files) empty",
-					req.Attachments, files.closed)
-			}
+			assert.True(t, req.Attachments == nil && (len(files.files) == 0 || files.closed),
+				"got Attachments %v, closed %v: files are left, want Attachments nil and len(files) empty", req.Attachments, files.closed)
 		})
 	}
 }
@@ -160,9 +157,7 @@ func TestRead_BudgetIsFull(t *testing.T) {
 	body := formBody(`name="s"`, strings.Repeat("x", 3*mib))
 	req, err := r.Read(strings.NewReader(body), FormData, formType, room)
 	var full *RoomError
-	if !errors.As(err, &full) || !errors.Is(err, memory.ErrFull) {
-		t.Errorf("got %v, want a *RoomError", err)
-	}
+	assert.True(t, errors.As(err, &full) && errors.Is(err, memory.ErrFull), "got %v, want a *RoomError", err)
 	budget.Free(req.Charged)
 	assert.Equal(t, "bytes in use", budget.Stats().Used, 13*mib)
 }
@@ -171,7 +166,6 @@ func TestRead_LargerAsJSON(t *testing.T) {
 	r, _ := stored(t, nil)
 	// Each byte 0 of a text is six as JSON.
 	body := "\x81\xa5input\x81\xa1s\xdb\x00\x10\x00\x00" + strings.Repeat("\x00", mib)
-	if _, err := r.Read(strings.NewReader(body), MsgPack, TypeMsgPack, &Room{}); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("got %v, want %v", err, ErrTooLarge)
-	}
+	_, err := r.Read(strings.NewReader(body), MsgPack, TypeMsgPack, &Room{})
+	assert.True(t, errors.Is(err, ErrTooLarge), "got %v, want %v", err, ErrTooLarge)
 }

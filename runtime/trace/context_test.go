@@ -27,9 +27,8 @@ func TestContext_HexIsThatOfTheLibrary(t *testing.T) {
 func TestTrace_SpanIDsDiffer(t *testing.T) {
 	of := (&Tracer{Sample: func(ID, Context) bool { return true }}).Root()
 	of.ids.last.Store(1<<64 - 0x9e3779b97f4a7c15) // the next one is zero
-	if got := of.New().Span; got == (SpanID{}) {
-		t.Errorf("got the id %s, want one that names a span", got)
-	}
+	got := of.New().Span
+	assert.True(t, got != (SpanID{}), "got the id %s, want one that names a span", got)
 	seen := map[SpanID]bool{}
 	for range 10_000 {
 		id := of.New().Span

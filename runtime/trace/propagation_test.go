@@ -1,10 +1,13 @@
 package trace
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"strings"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // TestReadPropagation_Values: which values of the headers are handed on.
@@ -31,9 +34,7 @@ func TestReadPropagation_Values(t *testing.T) {
 		{http.Header{"X-Request-Id": {long}, "Traceparent": {"p\xff"}, "Tracestate": {"a=1"}}, false, Propagation{}},
 		{http.Header{"Traceparent": {"p"}, "Tracestate": {"a=1", "b=\t"}}, false, Propagation{TraceParent: "p"}},
 	} {
-		if got := ReadPropagation(c.traced, c.header.Values); got != c.want {
-			t.Errorf("headers %v, traced %v: got %+v, want %+v", c.header, c.traced, got, c.want)
-		}
+		assert.Equal(t, fmt.Sprintf("headers %v, traced %v", c.header, c.traced), ReadPropagation(c.traced, c.header.Values), c.want)
 	}
 }
 

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -77,9 +78,7 @@ func TestWire_SpansOfAllSizesAreRead(t *testing.T) {
 	assert.NoError(t, proto.Unmarshal(encoded, &got))
 	assert.EqualNow(t, "len(got.GetSpans())", len(got.GetSpans()), len(want))
 	for i, s := range got.GetSpans() {
-		if s.GetName() != want[i] {
-			t.Errorf("a name of %d bytes has %d: got %.300q, want %q", len(want[i]), len(s.GetName()), s.GetName(), want[i])
-		}
+		assert.Equal(t, fmt.Sprintf("the name of %d bytes", len(want[i])), s.GetName(), want[i])
 	}
 }
 

@@ -44,9 +44,8 @@ func TestNVML_Samples(t *testing.T) {
 }
 
 func TestNvml_NoLibrary(t *testing.T) {
-	if got := New(Options{Library: filepath.Join(t.TempDir(), "none.so"), Timeout: long}).Samples(); len(got) != 0 {
-		t.Errorf("got %v, want none", got)
-	}
+	got := New(Options{Library: filepath.Join(t.TempDir(), "none.so"), Timeout: long}).Samples()
+	assert.True(t, len(got) == 0, "got %v, want none", got)
 	if got := New(Options{Library: "libm.so.6", Timeout: long}).Samples(); len(got) != 0 { // it has none of the functions
 		t.Errorf("got %v, want none", got)
 	}
@@ -54,9 +53,8 @@ func TestNvml_NoLibrary(t *testing.T) {
 
 func TestNvml_BrokenDriver(t *testing.T) {
 	t.Setenv("FAKE_NVML_BROKEN", "1")
-	if got := New(Options{Library: fakeLibrary(t), Timeout: long}).Samples(); len(got) != 0 {
-		t.Errorf("got %v, want none", got)
-	}
+	got := New(Options{Library: fakeLibrary(t), Timeout: long}).Samples()
+	assert.True(t, len(got) == 0, "got %v, want none", got)
 }
 
 // TestNvml_HangingDriver: Samples waits only for its timeout, asks once, and uses a late answer.
@@ -65,9 +63,8 @@ func TestNvml_HangingDriver(t *testing.T) {
 	t.Setenv("FAKE_NVML_GATE", gate)
 	s := New(Options{Library: fakeLibrary(t), Timeout: time.Millisecond})
 	for range 3 {
-		if got := s.Samples(); got != nil {
-			t.Errorf("got %v of a driver that hangs, want nil", got)
-		}
+		got := s.Samples()
+		assert.True(t, got == nil, "got %v of a driver that hangs, want nil", got)
 	}
 	s.mu.Lock()
 	l := s.sampling
@@ -78,7 +75,6 @@ func TestNvml_HangingDriver(t *testing.T) {
 	assert.NoError(t, os.WriteFile(gate, nil, 0o600))
 	<-l.done
 	s.o.Timeout = long
-	if got := s.Samples(); len(got) != 2 {
-		t.Errorf("got %v of a driver that is well again, want 2", got)
-	}
+	got := s.Samples()
+	assert.True(t, len(got) == 2, "got %v of a driver that is well again, want 2", got)
 }
