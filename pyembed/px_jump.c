@@ -35,13 +35,26 @@ static PyObject *_Atomic *member_that_is(PyObject *o, PyObject *value) {
   return found;
 }
 
-// set_exception_table(code, table): replaces the table of the try blocks. The one before stays in memory, since another
-// thread may read it.
+// kept_hash is where bytes keep their hash: before their characters, one of which counts as part of the head.
+static Py_ssize_t *kept_hash(PyObject *bytes) {
+  PyObject *number = px_attribute((PyObject *)Py_TYPE(bytes), "__basicsize__");
+  long head = number ? PyLong_AsLong(number) - 1 : 0;
+  PyErr_Clear();
+  Py_XDECREF(number);
+  return head > 0 ? (Py_ssize_t *)((char *)bytes + head) - 1 : NULL;
+}
+
+// set_exception_table(code, table, hash): replaces the table of the try blocks, whose hash is given. The one before
+// stays in memory, since another thread may read it. The new one takes its hash, because that of the code, which may be
+// a key, covers it.
 static PyObject *set_exception_table(PX_SELF, PyObject *args) {
   PyObject *code, *table;
-  if (!PyArg_ParseTuple(args, "OO", &code, &table)) return NULL;
+  Py_ssize_t hash;
+  if (!PyArg_ParseTuple(args, "OOn", &code, &table, &hash)) return NULL;
   PyObject *before = px_attribute(code, "co_exceptiontable"), *expected = before;
   PyObject *_Atomic *member = before ? member_that_is(code, before) : NULL;
+  Py_ssize_t *was = before ? kept_hash(before) : NULL;
+  if (was && *was == hash) *kept_hash(table) = hash;
   if (member && atomic_compare_exchange_strong(member, &expected, table)) Py_IncRef(table);
   Py_XDECREF(before);
   Py_RETURN_NONE;

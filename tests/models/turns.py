@@ -53,5 +53,11 @@ def nest(n: int) -> None:
 
 
 def run(how: str) -> None:
-    """Run a new copy of a function."""
-    FunctionType(globals()[how].__code__.replace(), globals())(10**30)
+    """Run a new copy of a function, whose code stays the key that it was."""
+    code = globals()[how].__code__.replace()
+    keys = {code}
+    try:
+        FunctionType(code, globals())(10**30)
+    finally:
+        if code not in keys:
+            print("lost")

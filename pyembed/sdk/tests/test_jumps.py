@@ -15,7 +15,7 @@ def tables(monkeypatch):
     """The tables that were set, by the code."""
     found = {}
     worker = types.ModuleType("_px")
-    worker.set_exception_table = found.__setitem__
+    worker.set_exception_table = lambda code, table, _: found.update({code: table})
     monkeypatch.setitem(sys.modules, "_px", worker)
     monkeypatch.delitem(sys.modules, "cog._worker.serve.jumps", raising=False)
     yield found

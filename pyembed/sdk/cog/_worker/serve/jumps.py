@@ -41,7 +41,8 @@ def catch_at_jump(frame: FrameType) -> None:
     if start is None or (now is not None and now[2:] == start[2:]):
         return
     changed = [*_without(entries, at, end), (at, end, *start[2:])]
-    _px.set_exception_table(code, b"".join(map(_packed, sorted(changed))))
+    packed = b"".join(map(_packed, sorted(changed)))
+    _px.set_exception_table(code, packed, hash(code.co_exceptiontable))
 
 
 def _entry(entries: list[_Entry], at: int) -> _Entry | None:
