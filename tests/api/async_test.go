@@ -83,9 +83,7 @@ func TestAsync_TextOfConcurrentPredictionsIsSeparated(t *testing.T) {
 			} {
 				want += name + " " + line + "\n"
 			}
-			if a.Status != "succeeded" || a.Logs != want || a.Text(t) != name {
-				t.Errorf("%s: %s\nwant logs %q", name, a, want)
-			}
+			assert.True(t, a.Status == "succeeded" && a.Logs == want && a.Text(t) == name, "%s: %s\nwant logs %q", name, a, want)
 		}
 		assert.Equal(t, "a later one has logs", s.Succeed(harness.Input{"what": "nothing"}).Logs, "")
 		// With one prediction inside a line says whose it is; here, written around Python, it is unknown.
@@ -125,9 +123,8 @@ func TestAsync_ServersLogHasLinesOfConcurrentPredictions(t *testing.T) {
 		if text == "eve error" {
 			stream = "stderr"
 		}
-		if line.PredictionID != "mine" || line.Stream != stream || strings.Contains(line.Raw, `\n"`) {
-			t.Errorf("got %s, want PredictionID mine, Stream %q and Raw without %q", line.Raw, stream, `\n"`)
-		}
+		assert.True(t, line.PredictionID == "mine" && line.Stream == stream && !strings.Contains(line.Raw, `\n"`),
+			"got %s, want PredictionID mine, Stream %q and Raw without %q", line.Raw, stream, `\n"`)
 	}
 }
 
@@ -159,12 +156,10 @@ func TestAsync_CancelEndsTaskAndLeavesBystandersAlone(t *testing.T) {
 				s.WaitLog("begun " + name)
 				harness.WantCode(t, "cancel of "+name, s.Cancel(name), http.StatusOK)
 				a := harness.Receive(t, answer)
-				if a.Code != http.StatusOK || a.Status != "canceled" || a.Error != "" || a.Prediction.Output != nil {
-					t.Errorf("%s: %s, want Code 200, Status canceled, Error empty and Output nil", name, a)
-				}
-				if how == "wait" && a.Logs != fmt.Sprintf("begun %[1]s\ncanceled %[1]s\nfinally %[1]s\n", name) {
-					t.Errorf("%s: logs are %q, want begun, canceled and finally of %s", name, a.Logs, name)
-				}
+				assert.True(t, a.Code == http.StatusOK && a.Status == "canceled" && a.Error == "" && a.Prediction.Output == nil,
+					"%s: %s, want Code 200, Status canceled, Error empty and Output nil", name, a)
+				assert.True(t, how != "wait" || a.Logs == fmt.Sprintf("begun %[1]s\ncanceled %[1]s\nfinally %[1]s\n", name),
+					"%s: logs are %q, want begun, canceled and finally of %s", name, a.Logs, name)
 				harness.WantCode(t, "cancel of "+name+" afterwards", s.Cancel(name), http.StatusOK)
 			}
 		}
@@ -195,9 +190,8 @@ func TestAsync_TaskThatSwallowsItsCancelEndsWorkerAfterGrace(t *testing.T) {
 	// It shared the worker: the only one that suffers, and its error says why.
 	harness.WantFailed(t, "bystander", harness.Receive(t, bystander), "cancel")
 	harness.WantOutput(t, "what waited", harness.Receive(t, waiting.Answer), "waited")
-	if got := s.Worker(); got == worker {
-		t.Errorf("the worker was not replaced: got %d, want anything but %d", got, worker)
-	}
+	got := s.Worker()
+	assert.True(t, got != worker, "the worker was not replaced: got %d, want anything but %d", got, worker)
 }
 
 func TestAsync_ClientThatLeavesCancelsItsTask(t *testing.T) {
@@ -228,9 +222,8 @@ func TestAsync_FailuresAreTheirOwn(t *testing.T) {
 		} {
 			a := s.Create(harness.Input{"input": harness.Input{"what": what, "n": 2}, "context": harness.Input{"k": "v"}})
 			harness.EqualJSON(t, what, a.Output, want)
-			if mine, _ := a.Metrics["mine"].(float64); what == "metric" && mine != 6 {
-				t.Errorf("metrics are %v: got %v, want 6", a.Metrics, mine)
-			}
+			mine, _ := a.Metrics["mine"].(float64)
+			assert.True(t, what != "metric" || mine == 6, "metrics are %v: got %v, want 6", a.Metrics, mine)
 		}
 		assert.Equal(t, "restarts", s.Health().Workers[0].Restarts, 0)
 	})
@@ -249,9 +242,8 @@ func TestAsync_DeathFailsEveryRunningPredictionOfAsyncWorker(t *testing.T) {
 	harness.SendSignal(t, s.Worker(), syscall.SIGABRT)
 	for name, answer := range map[string]<-chan harness.Answer{"one": first, "two": two, "dying": dying.Answer} {
 		a := harness.Receive(t, answer)
-		if a.Status != "failed" || !strings.HasPrefix(a.Error, "worker killed by SIGABRT while running") {
-			t.Errorf(`%s: %s, want Status failed and Error starting with "worker killed by SIGABRT while running"`, name, a)
-		}
+		assert.True(t, a.Status == "failed" && strings.HasPrefix(a.Error, "worker killed by SIGABRT while running"),
+			`%s: %s, want Status failed and Error starting with "worker killed by SIGABRT while running"`, name, a)
 	}
 	harness.WantOutput(t, "what waited", harness.Receive(t, waiting.Answer), "waited")
 }

@@ -59,9 +59,8 @@ func TestAuth_TokensFromFile(t *testing.T) {
 		assert.False(t, strings.Contains(s.Log.String(), token),
 			"the log has a token, want Log without %q:\n%s", token, s.Log)
 	}
-	if _, ok := s.Log.Find("the token file is open to other users: set its mode to 0600"); ok {
-		t.Errorf("it complains of a file with mode 0600: ok = true, want false")
-	}
+	_, ok := s.Log.Find("the token file is open to other users: set its mode to 0600")
+	assert.False(t, ok, "it complains of a file with mode 0600: ok = true, want false")
 }
 
 // TestAuth_TokenFilesThatAreRefused: a server without usable tokens does not start; one whose file others can read says
@@ -79,9 +78,8 @@ func TestAuth_TokenFilesThatAreRefused(t *testing.T) {
 		"the token file is open to other users: set its mode to 0600",
 		"a token is short enough to be guessed",
 	} {
-		if _, ok := s.Log.Find(says); !ok {
-			t.Errorf("the log does not say %s: ok = false, want true", says)
-		}
+		_, ok := s.Log.Find(says)
+		assert.True(t, ok, "the log does not say %s: ok = false, want true", says)
 	}
 }
 

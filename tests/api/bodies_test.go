@@ -57,9 +57,7 @@ func logged(a harness.Answer, word string) string {
 
 func removed(t *testing.T, folder string) {
 	t.Helper()
-	if folder == "" {
-		t.Fatal("got no folder of the model, want one")
-	}
+	assert.TrueNow(t, folder != "", "got no folder of the model, want one")
 	harness.Eventually(t, "the folder of the prediction is removed", func() bool {
 		_, err := os.Stat(folder)
 		return os.IsNotExist(err)
@@ -104,9 +102,8 @@ func TestBodies_FormsReachModel(t *testing.T) {
 	} {
 		body, kind := formOf(t, c.parts...)
 		a := s.Create(body, "Content-Type", kind)
-		if a.Code != http.StatusOK || a.Status != "succeeded" {
-			t.Fatalf("%.200v: %s, want Code 200 and Status succeeded", c.parts, a)
-		}
+		assert.TrueNow(t, a.Code == http.StatusOK && a.Status == "succeeded",
+			"%.200v: %s, want Code 200 and Status succeeded", c.parts, a)
 		encoded := strings.TrimPrefix(a.Text(t), "data:image/png;base64,")
 		if output, err := base64.StdEncoding.DecodeString(encoded); err != nil || string(output) != c.output {
 			t.Errorf("%.200v: got %.60q, %v, want %q", c.parts, output, err, c.output)
@@ -139,9 +136,8 @@ func TestBodies_FormsAreChecked(t *testing.T) {
 	// What stands for a file inside of the server means nothing in JSON.
 	for _, forged := range []string{"\x000:x", "\\u00000:x", "/etc/passwd"} {
 		a := s.Create(`{"input":{"file":"` + forged + `"}}`)
-		if a.Code != http.StatusBadRequest && a.Code != http.StatusUnprocessableEntity {
-			t.Errorf("%q: %s, want Code 400 or 422", forged, a)
-		}
+		assert.True(t, a.Code == http.StatusBadRequest || a.Code == http.StatusUnprocessableEntity,
+			"%q: %s, want Code 400 or 422", forged, a)
 	}
 	left(t, s)
 }
@@ -159,37 +155,29 @@ func TestBodies_FilesComeAsThemselves(t *testing.T) {
 	body, kind := formOf(t, part{"file", "in.png", content})
 	a := s.Create(body, "Content-Type", kind, "Accept", "image/*")
 	h := a.Header
-	if a.Code != http.StatusOK || string(a.Body) != content || h.Get("Content-Type") != "image/png" ||
-		h.Get("Content-Disposition") != "attachment; filename=result.png" {
-		t.Errorf("got %d %v with %d bytes, want the file that was sent", a.Code, h, len(a.Body))
-	}
-	if len(h.Get("Pinion-Prediction-Id")) != 26 || !strings.HasPrefix(h.Get("Pinion-Metrics"), `{"predict_time":`) {
-		t.Errorf("headers %v, want len(Pinion-Prediction-Id) 26 bytes and Pinion-Metrics starting with %q", h,
-			`{"predict_time":`)
-	}
+	assert.True(t, a.Code == http.StatusOK && string(a.Body) == content && h.Get("Content-Type") == "image/png" &&
+		h.Get("Content-Disposition") == "attachment; filename=result.png",
+		"got %d %v with %d bytes, want the file that was sent", a.Code, h, len(a.Body))
+	assert.True(t, len(h.Get("Pinion-Prediction-Id")) == 26 &&
+		strings.HasPrefix(h.Get("Pinion-Metrics"), `{"predict_time":`),
+		"headers %v, want len(Pinion-Prediction-Id) 26 bytes and Pinion-Metrics starting with %q", h, `{"predict_time":`)
 	// To who takes another type alone it comes as text.
-	if a = s.Create(body, "Content-Type", kind, "Accept", "audio/*"); a.Code != http.StatusNotAcceptable ||
-		!strings.HasPrefix(a.Text(t), "data:image/png;base64,") {
-		t.Errorf(`as audio: %.300s: got Code %d, want Code 406 and Text starting with "data:image/png;base64,"`, a.String(),
-			a.Code)
-	}
+	a = s.Create(body, "Content-Type", kind, "Accept", "audio/*")
+	assert.True(t, a.Code == http.StatusNotAcceptable && strings.HasPrefix(a.Text(t), "data:image/png;base64,"),
+		`as audio: %.300s: got Code %d, want Code 406 and Text starting with "data:image/png;base64,"`, a.String(), a.Code)
 	// As a kept prediction.
 	body, kind = formOf(t, part{"file", "in.png", "abc"}, part{"id", "", "kept"})
-	if a = s.Create(body, "Content-Type", kind, "Accept", "application/octet-stream"); string(a.Body) != "abc" {
-		t.Errorf("of one with an id: %s, want abc", a)
-	}
-	if a = s.Do("GET", "/predictions/kept", nil, "Accept", "image/png"); string(a.Body) != "abc" {
-		t.Errorf("afterwards: %s, want abc", a)
-	}
-	if a = s.Do("GET", "/predictions/kept", nil); a.Status != "succeeded" ||
-		!bytes.Contains(a.Body, []byte(`"input":{"file":"in.png"}`)) {
-		t.Errorf("its state: %s, want Status succeeded and Body with %q", a, `"input":{"file":"in.png"}`)
-	}
+	a = s.Create(body, "Content-Type", kind, "Accept", "application/octet-stream")
+	assert.True(t, string(a.Body) == "abc", "of one with an id: %s, want abc", a)
+	a = s.Do("GET", "/predictions/kept", nil, "Accept", "image/png")
+	assert.True(t, string(a.Body) == "abc", "afterwards: %s, want abc", a)
+	a = s.Do("GET", "/predictions/kept", nil)
+	assert.True(t, a.Status == "succeeded" && bytes.Contains(a.Body, []byte(`"input":{"file":"in.png"}`)),
+		"its state: %s, want Status succeeded and Body with %q", a, `"input":{"file":"in.png"}`)
 	body, kind = formOf(t, part{"file", "in.png", "abc"}, part{"note", "", "raise"})
-	if a = s.Create(body, "Content-Type", kind, "Accept", "image/*"); a.Code != http.StatusBadGateway ||
-		a.Error != "ValueError: as asked" {
-		t.Errorf(`of a failure: %s, want Code 502 and Error "ValueError: as asked"`, a)
-	}
+	a = s.Create(body, "Content-Type", kind, "Accept", "image/*")
+	assert.True(t, a.Code == http.StatusBadGateway && a.Error == "ValueError: as asked",
+		`of a failure: %s, want Code 502 and Error "ValueError: as asked"`, a)
 	left(t, s)
 }
 
@@ -212,10 +200,9 @@ func TestBodies_MessagePackBothWays(t *testing.T) {
 	z := gzip.NewWriter(&squeezed)
 	fmt.Fprint(z, pack)
 	z.Close()
-	if a := s.Create(squeezed.Bytes(), "Content-Type", packed, "Content-Encoding", "gzip"); a.Status != "succeeded" ||
-		!bytes.Contains(a.Output, []byte(`"read":"xyz"`)) {
-		t.Errorf("compressed: %s, want Status succeeded and Output with %q", a, `"read":"xyz"`)
-	}
+	a = s.Create(squeezed.Bytes(), "Content-Type", packed, "Content-Encoding", "gzip")
+	assert.True(t, a.Status == "succeeded" && bytes.Contains(a.Output, []byte(`"read":"xyz"`)),
+		"compressed: %s, want Status succeeded and Output with %q", a, `"read":"xyz"`)
 	harness.WantCode(t, "a timestamp",
 		s.Create("\x81\xa5input\x81\xa5value\xd6\xff\x00\x00\x00\x00", "Content-Type", packed),
 		http.StatusBadRequest)
@@ -261,13 +248,11 @@ func TestBodies_ImageExample(t *testing.T) {
 	assert.NoError(t, err)
 	defer file.Close()
 	picture, err := png.DecodeConfig(file)
-	if err != nil || max(picture.Width, picture.Height) != 200 || picture.ColorModel != color.GrayModel {
-		t.Errorf("got %+v, %v, want max 200 and ColorModel %v", picture, err, color.GrayModel)
-	}
+	assert.True(t, err == nil && max(picture.Width, picture.Height) == 200 && picture.ColorModel == color.GrayModel,
+		"got %+v, %v, want max 200 and ColorModel %v", picture, err, color.GrayModel)
 	body, kind := formOf(t, part{"image", "x.png", "no picture"})
-	if a := s.Create(body, "Content-Type", kind, "Accept", "image/*"); a.Code != http.StatusBadGateway ||
-		!strings.Contains(a.Error, "UnidentifiedImageError") {
-		t.Errorf(`of no picture: %s, want Code 502 and Error with "UnidentifiedImageError"`, a)
-	}
+	a := s.Create(body, "Content-Type", kind, "Accept", "image/*")
+	assert.True(t, a.Code == http.StatusBadGateway && strings.Contains(a.Error, "UnidentifiedImageError"),
+		`of no picture: %s, want Code 502 and Error with "UnidentifiedImageError"`, a)
 	left(t, s)
 }

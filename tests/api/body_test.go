@@ -26,10 +26,8 @@ func TestBody_HundredMebibytesPassBothWays(t *testing.T) {
 	echo := func() {
 		t.Helper()
 		a := s.Create(full)
-		if a.Err != nil || a.Status != "succeeded" || !bytes.Equal(a.Output, sent) {
-			t.Fatalf("the answer of %d bytes is not what was sent: %.200s, want Status succeeded and Output %q", len(a.Body), a,
-				sent)
-		}
+		assert.TrueNow(t, a.Err == nil && a.Status == "succeeded" && bytes.Equal(a.Output, sent),
+			"the answer of %d bytes is not what was sent: %.200s, want Status succeeded and Output %q", len(a.Body), a, sent)
 	}
 	for range 3 { // until the worker's memory has found its size
 		echo()
@@ -55,10 +53,9 @@ func TestBody_HundredMebibytesPassBothWays(t *testing.T) {
 	harness.Eventually(t, "the front holds less than one of the bodies", func() bool {
 		return harness.Resident(t, s.PID) < 60*mebibyte
 	})
-	if now := harness.Resident(t, worker); now > workerMemory+10*mebibyte {
-		t.Errorf("the worker holds %d MiB, before it held %d, want at most %d", now/mebibyte, workerMemory/mebibyte,
-			workerMemory+10*mebibyte)
-	}
+	now := harness.Resident(t, worker)
+	assert.True(t, now <= workerMemory+10*mebibyte, "the worker holds %d MiB, before it held %d, want at most %d",
+		now/mebibyte, workerMemory/mebibyte, workerMemory+10*mebibyte)
 }
 
 // TestBody_BodiesOfEverySizePass walks the sizes at which the way of a body through socket and memory file changes.

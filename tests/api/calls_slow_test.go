@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -78,18 +79,15 @@ func TestCallsSlow_ReaderSlowsTheModelDown(t *testing.T) {
 			before := harness.PeakResident(t, s.PID)
 			var ahead, read int
 			text := harness.PredictBy(s, "a", slowInput(t, dir, model, most, size)).Text(t)
-			if _, err := fmt.Sscan(text, &ahead, &read); err != nil {
-				t.Fatalf("%s: %q: %v", model, text, err)
-			}
+			_, err := fmt.Sscan(text, &ahead, &read)
+			assert.NoError(t, err, model, text)
 			grown := harness.PeakResident(t, s.PID) - before
-			if ahead > most/4 || read != most {
-				t.Errorf("%s, items of %d bytes: got %d of %d, and %d of them early, want all, and a quarter at most",
-					model, size, read, most, ahead)
-			}
-			if total := size * most; grown > total/2 && !harness.Sanitized(t) {
-				t.Errorf("%s, items of %d bytes: the server grew by %d bytes, want less than half of %d",
-					model, size, grown, total)
-			}
+			assert.True(t, ahead <= most/4 && read == most,
+				"%s, items of %d bytes: got %d of %d, and %d of them early, want all, and a quarter at most", model, size, read,
+				most, ahead)
+			total := size * most
+			assert.True(t, grown <= total/2 || harness.Sanitized(t),
+				"%s, items of %d bytes: the server grew by %d bytes, want less than half of %d", model, size, grown, total)
 		}
 	}
 }

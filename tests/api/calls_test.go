@@ -112,9 +112,8 @@ func callingPair(t testing.TB, arguments ...string) (s *harness.Server, dir stri
 func failedWith(t testing.TB, a harness.Answer, want string) {
 	t.Helper()
 	var got struct{ Status, Error string }
-	if harness.Decode(t, a, &got); got.Status != "failed" || got.Error != want {
-		t.Errorf("got %s\nwant the error %s", a, want)
-	}
+	harness.Decode(t, a, &got)
+	assert.True(t, got.Status == "failed" && got.Error == want, "got %s\nwant the error %s", a, want)
 }
 
 // TestCalls_ModelCallsAnother, which runs on another Python. Its errors are the caller's, which may catch them. A
@@ -154,17 +153,15 @@ func TestCall_IsValidated(t *testing.T) {
 	}, map[string]string{"a": ", predictor: run.py:run", "b": ", predictor: run.py:run"}, harness.Options{})
 	assert.Equal(t, "the output", outputText(t, harness.PredictBy(s, "a", harness.Input{"n": 3})), "4")
 	var bad struct{ Error string }
-	if harness.Decode(t, harness.PredictBy(s, "a", harness.Input{"n": 4}),
-		&bad); !strings.HasPrefix(bad.Error, "input n: ") ||
-		!strings.Contains(bad.Error, "3") {
-		t.Errorf(`the error is %q, want it starting with "input n: " and with "3"`, bad.Error)
-	}
+	harness.Decode(t, harness.PredictBy(s, "a", harness.Input{"n": 4}), &bad)
+	assert.True(t, strings.HasPrefix(bad.Error, "input n: ") && strings.Contains(bad.Error, "3"),
+		`the error is %q, want it starting with "input n: " and with "3"`, bad.Error)
 }
 
 // outputText is the JSON of an output.
 func outputText(t testing.TB, a harness.Answer) string {
 	t.Helper()
-	assert.EqualNow(t, fmt.Sprintf("%s", a), a.Status, "succeeded")
+	assert.EqualNow(t, a.String(), a.Status, "succeeded")
 	return string(bytes.TrimSpace(a.Output))
 }
 
@@ -239,9 +236,8 @@ func TestCall_LoadsItsModel(t *testing.T) {
 	t.Parallel()
 	s, _ := callingModels(t, map[string]string{"a": callingModel, "b": calledModel, "c": calledModel},
 		map[string]string{"b": ", load: on-demand", "c": ", load: manual"}, harness.Options{Args: []string{"--reload"}})
-	if state := modelEntries(t, s)["b"].State; state != "unloaded" {
-		t.Fatalf("b is %s, want unloaded", state)
-	}
+	state := modelEntries(t, s)["b"].State
+	assert.TrueNow(t, state == "unloaded", "b is %s, want unloaded", state)
 	harness.WantStatus(t, "the answer", harness.PredictBy(s, "a", harness.Input{"text": "hello"}), "succeeded")
 	hasState(t, s, "b", "ready")
 	failedWith(t, harness.PredictBy(s, "a", harness.Input{"model": "c"}),
@@ -284,9 +280,8 @@ func TestCalls_AreTraced(t *testing.T) {
 	assert.EqualNow(t, `len(ids["cog.prediction"])`, len(ids["cog.prediction"]), 2)
 	assert.EqualNow(t, `len(ids["cog.prediction.invoke"])`, len(ids["cog.prediction.invoke"]), 2)
 	below := func(parent string) bool { return slices.Contains(parents["cog.prediction"], parent) }
-	if !slices.ContainsFunc(ids["cog.prediction.invoke"], below) {
-		t.Errorf("no prediction is below one of %v: %v, want one", ids["cog.prediction.invoke"], parents)
-	}
+	assert.True(t, slices.ContainsFunc(ids["cog.prediction.invoke"], below),
+		"no prediction is below one of %v: %v, want one", ids["cog.prediction.invoke"], parents)
 }
 
 // TestCalls_OfDocuments makes the models that the how-to shows, and runs its command.
@@ -302,15 +297,12 @@ func TestCalls_OfDocuments(t *testing.T) {
 			code[name] = strings.ReplaceAll("\n"+lines, "\n    ", "\n")
 		}
 	}
-	if len(code) != 3 {
-		t.Fatalf("the page shows the models %v: got %d, want 3", slices.Collect(maps.Keys(code)), len(code))
-	}
+	assert.TrueNow(t, len(code) == 3,
+		"the page shows the models %v: got %d, want 3", slices.Collect(maps.Keys(code)), len(code))
 	s, _ := callingModels(t, code, nil, harness.Options{})
 	shown := regexp.MustCompile(`(?m)^    curl .* -d '(\{.*"text".*\})' localhost:5000/predictions$`).FindStringSubmatch(
 		text)
-	if shown == nil {
-		t.Fatal("the page shows no request: got nil, want non-nil")
-	}
+	assert.TrueNow(t, shown != nil, "the page shows no request: got nil, want non-nil")
 	var body map[string]any
 	harness.FromJSON(t, shown[1], &body)
 	var got struct{ Output []string }

@@ -104,9 +104,8 @@ func TestCallsTree_IsShown(t *testing.T) {
 	})
 	var members map[string]json.RawMessage
 	harness.Decode(t, s.Do(http.MethodGet, "/models/a/predictions/none", nil), &members)
-	if calls, has := members["calls"]; has {
-		t.Errorf("a prediction without calls has %s, want no calls", calls)
-	}
+	calls, has := members["calls"]
+	assert.False(t, has, "a prediction without calls has %s, want no calls", calls)
 }
 
 // TestCallsTree_WaitingCallIsStarting: until the called model begins it, a call is shown as starting.

@@ -55,10 +55,9 @@ func TestCallsValues_ArraysOfCalls(t *testing.T) {
 		"a": arrayCaller, "b": arrayCalled,
 		"c": "import numpy\nfrom numpy.typing import NDArray\n\ndef run(n: NDArray[numpy.int32]) -> int:\n    return 1\n",
 	}, map[string]string{"a": run, "b": run, "c": run}, harness.Options{})
-	if got := harness.PredictBy(s, "a", harness.Input{}).Text(t); !strings.Contains(got, `input "n"`) ||
-		!strings.Contains(got, "float64") {
-		t.Errorf(`got %q, want it with %q and with "float64"`, got, `input "n"`)
-	}
+	got := harness.PredictBy(s, "a", harness.Input{}).Text(t)
+	assert.True(t, strings.Contains(got, `input "n"`) && strings.Contains(got, "float64"),
+		`got %q, want it with %q and with "float64"`, got, `input "n"`)
 }
 
 const fileCaller = `
@@ -106,12 +105,9 @@ func TestCalls_Files(t *testing.T) {
 		map[string]string{"a": run, "b": run, "c": run}, harness.Options{})
 	var got struct{ Output []string }
 	harness.Decode(t, harness.PredictBy(s, "a", harness.Input{}), &got)
-	if want := []string{
-		"of a pathof a path", "of bytesof bytes", "of a file objectof a file object", "item 0",
-		"item 1",
-	}; len(got.Output) == 0 || !slices.Equal(got.Output[1:], want) {
-		t.Fatalf("got %q, want len(Output) non-empty and Output %q", got.Output, want)
-	}
+	want := []string{"of a pathof a path", "of bytesof bytes", "of a file objectof a file object", "item 0", "item 1"}
+	assert.TrueNow(t, len(got.Output) != 0 && slices.Equal(got.Output[1:], want),
+		"got %q, want len(Output) non-empty and Output %q", got.Output, want)
 	folder := filepath.Dir(got.Output[0])
 	harness.Eventually(t, "the files are removed", func() bool {
 		left, err := filepath.Glob(folder)
@@ -236,8 +232,7 @@ func TestCallsValues_CallsOfBatches(t *testing.T) {
 	s, _ := callingModels(t, map[string]string{"a": batchedCaller, "b": batchedCalled, "c": gatheringCaller},
 		map[string]string{"a": run, "b": run, "c": run}, harness.Options{Args: []string{"--queue", "64"}})
 	assert.Equal(t, "the output", harness.PredictBy(s, "a", harness.Input{"text": "t"}).Text(t), "1t of 1")
-	if got := outputText(t, harness.PredictBy(s, "c", harness.Input{})); !strings.HasPrefix(got, `["w of `) ||
-		strings.Count(got, " of ") != 4 {
-		t.Errorf("got %s, want a text starting with %q and Count 4", got, `["w of `)
-	}
+	got := outputText(t, harness.PredictBy(s, "c", harness.Input{}))
+	assert.True(t, strings.HasPrefix(got, `["w of `) && strings.Count(got, " of ") == 4,
+		"got %s, want a text starting with %q and Count 4", got, `["w of `)
 }

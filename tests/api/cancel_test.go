@@ -26,9 +26,8 @@ func TestCancel_ThatGoesNowhereIsRepeated(t *testing.T) {
 		s := harness.Ready(t, harness.Options{Model: "blocking.py", Args: []string{"--cancel-grace", grace}})
 		worker := s.Worker()
 		a := harness.CancelRunning(t, s, how, harness.Input{"how": how})
-		if a.Status != "canceled" || !strings.HasSuffix(a.Logs, "canceled in "+how+"\nfinally "+how+"\n") {
-			t.Errorf("got %s, want Status canceled and Logs ending in %q", a, "canceled in "+how+"\nfinally "+how+"\n")
-		}
+		assert.True(t, a.Status == "canceled" && strings.HasSuffix(a.Logs, "canceled in "+how+"\nfinally "+how+"\n"),
+			"got %s, want Status canceled and Logs ending in %q", a, "canceled in "+how+"\nfinally "+how+"\n")
 		assert.Equal(t, how+": what was dropped",
 			strings.Count(a.Logs, map[string]string{"bare_once": "swallowed one\n", "deleting": "CancelationException"}[how]), 1)
 		harness.SameWorker(t, s, worker)
@@ -46,9 +45,8 @@ func TestCancel_CanceledModelCleansUp(t *testing.T) {
 		a := harness.CancelRunning(t, s, class, harness.Input{"wanted": true})
 		assert.Equal(t, class+": a.Status", a.Status, "canceled")
 		assert.Equal(t, class+`: slow.ReplaceAllString(a.Logs, "")`, slow.ReplaceAllString(a.Logs, ""), "begun\nclean\n")
-		if s.Succeed(harness.Input{"wanted": false}); s.Worker() != worker {
-			t.Errorf("%s: the worker was replaced, want the same", class)
-		}
+		s.Succeed(harness.Input{"wanted": false})
+		assert.True(t, s.Worker() == worker, "%s: the worker was replaced, want the same", class)
 	}
 }
 
@@ -59,12 +57,10 @@ func TestCancel_CanceledPredictionsEndCanceled(t *testing.T) {
 	worker := s.Worker()
 	for _, how := range []string{"swallow_and_return", "other_error"} {
 		a := harness.CancelRunning(t, s, how, harness.Input{"how": how})
-		if a.Status != "canceled" || a.Error != "" || a.Output != nil {
-			t.Errorf("%s: got %s, want Status canceled, Error empty and Output nil", how, a)
-		}
-		if how == "other_error" && !strings.Contains(a.Logs, "ValueError: while cleaning up") {
-			t.Errorf(`the traceback is not in the logs of %s, want Logs with "ValueError: while cleaning up"`, a)
-		}
+		assert.True(t, a.Status == "canceled" && a.Error == "" && a.Output == nil,
+			"%s: got %s, want Status canceled, Error empty and Output nil", how, a)
+		assert.True(t, how != "other_error" || strings.Contains(a.Logs, "ValueError: while cleaning up"),
+			`the traceback is not in the logs of %s, want Logs with "ValueError: while cleaning up"`, a)
 	}
 	s.Succeed(harness.Input{})
 	harness.SameWorker(t, s, worker)
@@ -85,9 +81,8 @@ func TestCancel_ThatDoesNotHelpEndsWorkerAfterGrace(t *testing.T) {
 		}
 		harness.WantOutput(t, "what waited", harness.Receive(t, waiting.Answer), "nothing waited")
 		h := s.WaitHealth("READY")
-		if h.Workers[0].PID == worker || !strings.Contains(h.Workers[0].LastExit, "cancel") {
-			t.Errorf(`health is %+v, want PID not %d and LastExit with "cancel"`, h, worker)
-		}
+		assert.True(t, h.Workers[0].PID != worker && strings.Contains(h.Workers[0].LastExit, "cancel"),
+			`health is %+v, want PID not %d and LastExit with "cancel"`, h, worker)
 	}
 }
 
@@ -106,9 +101,8 @@ func TestCancel_OfWhatWaitsNeverReachesModel(t *testing.T) {
 		}
 		harness.WantCode(t, "cancel of "+name, s.Cancel(name), http.StatusOK)
 		a := harness.Receive(t, requests[name].Answer) // at once: the model is busy and need not be asked
-		if a.Code != http.StatusOK || a.Status != "canceled" || a.Logs != "" {
-			t.Errorf("%s: %s, want Code 200, Status canceled and Logs empty", name, a)
-		}
+		assert.True(t, a.Code == http.StatusOK && a.Status == "canceled" && a.Logs == "",
+			"%s: %s, want Code 200, Status canceled and Logs empty", name, a)
 		harness.WantCode(t, "cancel of "+name+" again", s.Cancel(name), http.StatusOK)
 	}
 	open()

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -284,10 +285,9 @@ func testChaos(t *testing.T, o harness.Options) {
 	})
 	for what, n := range dirty {
 		// fasthttp's wait 10 s for another connection.
-		if n > fresh[what] && !strings.HasPrefix(what, "github.com/valyala/fasthttp.(*workerPool)") {
-			t.Errorf("got %d goroutines more than in a fresh server, made by %s, want those of fasthttp's workers alone",
-				n-fresh[what], what)
-		}
+		assert.True(t, n <= fresh[what] || strings.HasPrefix(what, "github.com/valyala/fasthttp.(*workerPool)"),
+			"got %d goroutines more than in a fresh server, made by %s, want those of fasthttp's workers alone", n-fresh[what],
+			what)
 	}
 	for i, fault := range c.faults {
 		if i == 20 {

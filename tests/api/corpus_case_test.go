@@ -225,9 +225,8 @@ func unstream(t testing.TB, what string, a *harness.Answer) []byte {
 		if last == "completed" {
 			to = &a.Prediction
 		}
-		if err := json.Unmarshal([]byte(data), to); err != nil {
-			t.Errorf("%s: %v in event %.300s", what, err, event)
-		}
+		err := json.Unmarshal([]byte(data), to)
+		assert.True(t, err == nil, "%s: %v in event %.300s", what, err, event)
 		if last == "output" {
 			chunks = append(chunks, output.Chunk)
 		}
@@ -281,9 +280,8 @@ func (step corpusStep) healthcheck(t testing.TB, what string, s *harness.Server)
 		Error  string `json:"user_healthcheck_error"`
 	}
 	harness.FromJSON(t, a.Body, &health)
-	if health.Status != step.Health || !matchText(health.Error, step.Error) && step.Error != "" {
-		t.Errorf("%s: got %s, want %s with %q", what, a, step.Health, step.Error)
-	}
+	assert.True(t, health.Status == step.Health && (matchText(health.Error, step.Error) || step.Error == ""),
+		"%s: got %s, want %s with %q", what, a, step.Health, step.Error)
 	return true
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -26,9 +27,8 @@ func matchJSON(t testing.TB, what string, got []byte, want json.RawMessage) {
 		return
 	}
 	harness.FromJSON(t, want, &w)
-	if problem := match(g, w); problem != "" {
-		t.Errorf("%s: %s\n got %.1000s\nwant %.1000s", what, problem, got, want)
-	}
+	problem := match(g, w)
+	assert.True(t, problem == "", "%s: %s\n got %.1000s\nwant %.1000s", what, problem, got, want)
 }
 
 // match returns what keeps a JSON value from being the one wanted, "" where nothing does. Wanted may be:

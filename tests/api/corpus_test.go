@@ -104,9 +104,7 @@ func corpusCases(t *testing.T) []*corpusCase {
 	t.Helper()
 	cases, err := readCorpus()
 	assert.NoError(t, err)
-	if len(cases) < corpusMinimum {
-		t.Errorf("the corpus has %d models, want %d", len(cases), corpusMinimum)
-	}
+	assert.True(t, len(cases) >= corpusMinimum, "the corpus has %d models, want %d", len(cases), corpusMinimum)
 	return cases
 }
 

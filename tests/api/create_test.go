@@ -35,9 +35,8 @@ func TestCreate_IDIsFreeWhenItsAnswerIsOut(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "echo.py:text"})
 	for n := range 20 {
-		if a := s.Create(harness.Input{"id": "same", "input": harness.Input{"text": "x"}}); a.Status != "succeeded" {
-			t.Fatalf("request %d: %s, want Status succeeded", n, a)
-		}
+		a := s.Create(harness.Input{"id": "same", "input": harness.Input{"text": "x"}})
+		assert.TrueNow(t, a.Status == "succeeded", "request %d: %s, want Status succeeded", n, a)
 	}
 }
 
@@ -52,9 +51,8 @@ func TestCreate_LongPipelineIsAnsweredInOrder(t *testing.T) {
 		fmt.Fprintf(&requests, "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	}
 	for n, a := range s.Raw(requests.String(), many) {
-		if a.Status != "succeeded" || a.ID != fmt.Sprint("p", n) || a.Text(t) != fmt.Sprint("t", n) {
-			t.Fatalf("answer %d: %s, want Status succeeded, ID %q and Text %q", n, a, fmt.Sprint("p", n), fmt.Sprint("t", n))
-		}
+		assert.TrueNow(t, a.Status == "succeeded" && a.ID == fmt.Sprint("p", n) && a.Text(t) == fmt.Sprint("t", n),
+			"answer %d: %s, want Status succeeded, ID %q and Text %q", n, a, fmt.Sprint("p", n), fmt.Sprint("t", n))
 	}
 }
 
@@ -90,9 +88,8 @@ func TestCreate_MetricsAndContextArePredictionsOwn(t *testing.T) {
 		for _, n := range []int{1, 2} {
 			a := s.Create(harness.Input{"input": harness.Input{"n": n}, "context": harness.Input{"user": fmt.Sprint("u", n)}})
 			harness.EqualJSON(t, "context", a.Output, fmt.Sprintf(`{"user":"u%d"}`, n))
-			if _, ok := a.Metrics["predict_time"]; !ok {
-				t.Errorf("no predict_time in %s: ok = false, want true", a)
-			}
+			_, ok := a.Metrics["predict_time"]
+			assert.True(t, ok, "no predict_time in %s: ok = false, want true", a)
 			delete(a.Metrics, "predict_time")
 			got, _ := json.Marshal(a.Metrics) // decoded from JSON
 			harness.EqualJSON(t, "metrics", got,
@@ -100,13 +97,11 @@ func TestCreate_MetricsAndContextArePredictionsOwn(t *testing.T) {
 		}
 		harness.EqualJSON(t, "no context", s.Create(harness.Input{"input": harness.Input{"n": 1}}).Output, `{}`)
 		a := s.Fail(harness.Input{"n": 0})
-		if a.Error == "" || a.Metrics["n"] != 0.0 {
-			t.Errorf(`what was recorded before a failure is lost: %s, want Error non-empty and Metrics["n"] 0.0`, a)
-		}
-		if a := s.Fail(harness.Input{"n": -1}); !strings.HasPrefix(a.Error, "TypeError: ") &&
-			!strings.HasPrefix(a.Error, "ValueError: ") {
-			t.Errorf(`a reserved name: %s, want Error starting with "TypeError: " or starting with "ValueError: "`, a)
-		}
+		assert.True(t, a.Error != "" && a.Metrics["n"] == 0.0,
+			`what was recorded before a failure is lost: %s, want Error non-empty and Metrics["n"] 0.0`, a)
+		a = s.Fail(harness.Input{"n": -1})
+		assert.True(t, strings.HasPrefix(a.Error, "TypeError: ") || strings.HasPrefix(a.Error, "ValueError: "),
+			`a reserved name: %s, want Error starting with "TypeError: " or starting with "ValueError: "`, a)
 	})
 }
 

@@ -62,8 +62,7 @@ func TestDeclarations_OddDeclarationsAreServedAsCogServesThem(t *testing.T) {
 		assert.Equal(t, "the function got",
 			s.Succeed(harness.Input{"text": "a", "args": []int{1}, "kwargs": harness.Input{"x": 1}, "more": 2}).Text(
 				t), defaults)
-		assert.Equal(t, "pinion predict: the function got", strings.TrimSpace(c.Good(t, "predict", "-i", "text=a")),
-			defaults)
+		assert.Equal(t, "pinion predict: the function got", strings.TrimSpace(c.Good(t, "predict", "-i", "text=a")), defaults)
 		given := harness.Input{
 			"text": "a", "log": "l", "steps": 9, "many": []any{harness.Input{"b": 1}}, "one": nil, "_hint": "i",
 			"__seed": 8.0,

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -15,14 +16,11 @@ func TestDisconnect_ClientThatLeavesBehindMuch(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner"})
 	c := s.Dial()
 	const body = `{"input":{"do":["sleep"]}}`
-	if _, err := fmt.Fprintf(c, "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body),
-		body); err != nil {
-		t.Fatal(err)
-	}
+	_, err := fmt.Fprintf(c, "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	assert.NoError(t, err)
 	s.WaitLog("sleeps")
-	if _, err := fmt.Fprint(c, strings.Repeat("x", 3<<20)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = fmt.Fprint(c, strings.Repeat("x", 3<<20))
+	assert.NoError(t, err)
 	c.Close()
 	s.WaitLog("woken by a cancel")
 }

@@ -14,6 +14,7 @@ import (
 
 	pb "pinion/httpd/oip/grpc/inferencepb"
 	"pinion/runtime/connlimit"
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -45,9 +46,8 @@ func TestConnections_NewOnesAreServed(t *testing.T) {
 		for i := range 10 {
 			answered(t, c.name, func() error {
 				a := s.Do(http.MethodPost, "/predictions", fmt.Sprintf(`{"input":{"text":"%d"}}`, i), "Connection", "close")
-				if a.Err == nil && a.Status != "succeeded" {
-					t.Errorf("%s: request %d: got %.200s, want a prediction", c.name, i, a.Body)
-				}
+				assert.True(t, a.Err != nil || a.Status == "succeeded",
+					"%s: request %d: got %.200s, want a prediction", c.name, i, a.Body)
 				return a.Err
 			})
 		}
@@ -60,9 +60,8 @@ func TestConnections_NewOnesAreServed(t *testing.T) {
 		close(stop)
 		attackers.Wait()
 	}
-	if got := s.Health().Connections; got.Evicted < uint64(limit) {
-		t.Errorf("got %+v, want the attackers' evicted", got)
-	}
+	got := s.Health().Connections
+	assert.True(t, got.Evicted >= uint64(limit), "got %+v, want the attackers' evicted", got)
 }
 
 // answered calls ask, which connects and asks, until it is answered. It must be at once, unless this machine is so busy that
@@ -72,9 +71,7 @@ func answered(t *testing.T, name string, ask func() error) {
 	harness.Eventually(t, name+": an answer", func() bool {
 		began := time.Now()
 		err := ask()
-		if err != nil && time.Since(began) < connlimit.NewGrace {
-			t.Errorf("%s: got %v, want an answer", name, err)
-		}
+		assert.True(t, err == nil || time.Since(began) >= connlimit.NewGrace, "%s: got %v, want an answer", name, err)
 		return err == nil
 	})
 }

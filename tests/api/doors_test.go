@@ -37,17 +37,14 @@ func TestConnections_LeaveDescriptorsForServer(t *testing.T) {
 	monitor := strings.TrimPrefix(s.WaitLog("serving metrics and probes").MetricsAddress, "http://")
 	main := strings.TrimPrefix(s.Address, "http://")
 	limit := s.Health().Connections.Limit
-	if limit > descriptors-256 || limit < descriptors/4 {
-		t.Errorf("got a limit of %d connections with %d descriptors, want at most %d and at least %d", limit, descriptors,
-			descriptors-256, descriptors/4)
-	}
+	assert.True(t, limit <= descriptors-256 && limit >= descriptors/4,
+		"got a limit of %d connections with %d descriptors, want at most %d and at least %d", limit, descriptors,
+		descriptors-256, descriptors/4)
 	for _, address := range []string{main, s.GRPCAddress(), monitor} {
 		before := s.Worker()
 		for i := range descriptors + descriptors/20 {
 			c, err := net.Dial("tcp", address)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			defer c.Close()
 			if i%2 == 0 && address == s.GRPCAddress() {
 				_, _ = io.WriteString(c, http2.ClientPreface+"\x00\x00\x00\x04\x00\x00\x00\x00\x00")
@@ -55,9 +52,8 @@ func TestConnections_LeaveDescriptorsForServer(t *testing.T) {
 		}
 		for _, at := range []string{main, monitor} {
 			answer, err := http.Get("http://" + at + "/livez")
-			if err != nil || answer.StatusCode != http.StatusOK {
-				t.Fatalf("/livez at %s, with the connections at %s: %v %v, want StatusCode 200", at, address, answer, err)
-			}
+			assert.TrueNow(t, err == nil && answer.StatusCode == http.StatusOK,
+				"/livez at %s, with the connections at %s: %v %v, want StatusCode 200", at, address, answer, err)
 			answer.Body.Close()
 		}
 		harness.Eventually(t, "ServerLive, with the connections at "+address, func() bool {
@@ -66,21 +62,16 @@ func TestConnections_LeaveDescriptorsForServer(t *testing.T) {
 			_, err := client.ServerLive(t.Context(), &pb.ServerLiveRequest{})
 			return err == nil
 		})
-		if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, syscall.Kill(before, syscall.SIGKILL))
 		harness.Eventually(t, "the worker is replaced",
 			func() bool { h := s.Health(); return h.Status == "READY" && h.Workers[0].PID != before })
 		s.Succeed(harness.Input{})
 	}
 	c := s.Health().Connections
-	if c.Open > limit+64 || c.Evicted < uint64(descriptors) {
-		t.Errorf("got %+v, want at most %d open, and idle ones evicted", c, limit)
-	}
+	assert.True(t, c.Open <= limit+64 && c.Evicted >= uint64(descriptors),
+		"got %+v, want at most %d open, and idle ones evicted", c, limit)
 	page, err := http.Get("http://" + monitor + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer page.Body.Close()
 	text, _ := io.ReadAll(page.Body)
 	assert.Contains(t, "the metrics", string(text), "pinion_connections ",

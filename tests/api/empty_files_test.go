@@ -63,8 +63,7 @@ func TestEmptyFiles_EmptyTextIsRefusedWhereFileIsNeeded(t *testing.T) {
 		`{"input":{"image":"data:,a","more":["",""]}}`: "more/0",
 	} {
 		a := s.Create(body)
-		if a.Code != http.StatusUnprocessableEntity || problems(t, a)[0].Loc[2] != field {
-			t.Errorf("%s is answered %s, want Code 422 and Loc[2] %q", body, a, field)
-		}
+		assert.True(t, a.Code == http.StatusUnprocessableEntity && problems(t, a)[0].Loc[2] == field,
+			"%s is answered %s, want Code 422 and Loc[2] %q", body, a, field)
 	}
 }

@@ -27,9 +27,8 @@ type exampleHealth struct {
 // readExampleHealth asks for health.
 func readExampleHealth(t *testing.T, s *harness.Server, path string) (h exampleHealth) {
 	t.Helper()
-	if a := s.Do(http.MethodGet, path, nil); json.Unmarshal(a.Body, &h) != nil {
-		t.Errorf("got %s, want JSON", a)
-	}
+	a := s.Do(http.MethodGet, path, nil)
+	assert.True(t, json.Unmarshal(a.Body, &h) == nil, "got %s, want JSON", a)
 	return h
 }
 
@@ -62,13 +61,11 @@ func TestExample_RunsBeforeModelIsReady(t *testing.T) {
 					t.Errorf(`got %s, want Output %q and Logs without "example"`, a, want)
 				}
 				h := readExampleHealth(t, s, "/health-check")
-				if h.Setup.Logs != "set up\nrun with example\n" || h.Example != nil {
-					t.Errorf("health is %+v, want Logs %q and Example nil", h, "set up\nrun with example\n")
-				}
+				assert.True(t, h.Setup.Logs == "set up\nrun with example\n" && h.Example == nil,
+					"health is %+v, want Logs %q and Example nil", h, "set up\nrun with example\n")
 				h = readExampleHealth(t, s, "/health-check?example")
-				if h.Status != "READY" || h.Example == nil || h.Example.Status != "succeeded" {
-					t.Errorf("health is %+v, want h.Status READY and h.Example.Status succeeded", h)
-				}
+				assert.True(t, h.Status == "READY" && h.Example != nil && h.Example.Status == "succeeded",
+					"health is %+v, want h.Status READY and h.Example.Status succeeded", h)
 				assert.Contains(t, "the output", string(s.Succeed(harness.Input{"text": "mine"}).Output), `"runs":4`)
 				wantExample(t, s, `{"text":"example"}`)
 			})
@@ -88,9 +85,8 @@ func wantExample(t *testing.T, s *harness.Server, want string) {
 			} `json:"schemas"`
 		} `json:"components"`
 	}
-	if a := s.Do(http.MethodGet, "/openapi.json", nil); json.Unmarshal(a.Body, &document) != nil {
-		t.Errorf("got %s, want JSON", a)
-	}
+	a := s.Do(http.MethodGet, "/openapi.json", nil)
+	assert.True(t, json.Unmarshal(a.Body, &document) == nil, "got %s, want JSON", a)
 	assert.Equal(t, "the document's example", string(document.Components.Schemas.Input.Example), want)
 }
 
@@ -114,9 +110,8 @@ func TestExample_ShowsThatModelIsBroken(t *testing.T) {
 	a := s.Do(http.MethodGet, "/readyz?example", nil)
 	harness.WantAnswer(t, "the answer", a, http.StatusServiceUnavailable, "RuntimeError: the device is lost")
 	h := readExampleHealth(t, s, "/health-check?example=1")
-	if h.Status != "UNHEALTHY" || h.Example.Status != "failed" || h.Example.Error != "RuntimeError: the device is lost" {
-		t.Errorf("health is %+v, want UNHEALTHY, and why the example failed", h)
-	}
+	assert.True(t, h.Status == "UNHEALTHY" && h.Example.Status == "failed" &&
+		h.Example.Error == "RuntimeError: the device is lost", "health is %+v, want UNHEALTHY, and why the example failed", h)
 	s.Do(http.MethodGet, "/health-check?example", nil, "Sec-Fetch-Site", "cross-site")
 	s.Stop()                                          // then its log is whole
 	if n := s.Log.Count("run with example"); n != 3 { // setup's, and two that were asked for
@@ -134,9 +129,7 @@ func TestExample_OfFilesAndArrays(t *testing.T) {
 	s.WaitLog(text)
 	assert.Equal(t, "runs of the example", s.Log.Count(text), 1)
 	h := readExampleHealth(t, s, "/health-check?example")
-	if h.Example == nil || h.Example.Status != "succeeded" {
-		t.Errorf("health is %+v, want Status succeeded", h)
-	}
+	assert.True(t, h.Example != nil && h.Example.Status == "succeeded", "health is %+v, want Status succeeded", h)
 }
 
 func TestExample_FromFile(t *testing.T) {

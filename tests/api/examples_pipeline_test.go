@@ -36,14 +36,11 @@ func TestExamples_PipelineRanksPassages(t *testing.T) {
 	page := string(s.Do("GET", "/metrics", nil).Body)
 	count := func(name string) int {
 		m := regexp.MustCompile(`(?m)^` + name + `\{model="embed"\} (\d+)$`).FindStringSubmatch(page)
-		if m == nil {
-			t.Fatalf("/metrics has no %s of embed: got nil, want non-nil", name)
-		}
+		assert.TrueNow(t, m != nil, "/metrics has no %s of embed: got nil, want non-nil", name)
 		n, _ := strconv.Atoi(m[1])
 		return n
 	}
-	if calls, batches := len(passages)+1, count("pinion_batch_size_count"); batches >= calls {
-		t.Errorf("got %d batches of %d calls, want fewer", batches, calls)
-	}
+	calls, batches := len(passages)+1, count("pinion_batch_size_count")
+	assert.True(t, batches < calls, "got %d batches of %d calls, want fewer", batches, calls)
 	assert.Equal(t, "items of batches", count("pinion_batch_size_sum"), len(passages)+1)
 }

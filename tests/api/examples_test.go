@@ -44,9 +44,8 @@ print(json.dumps([
 		a := s.Succeed(harness.Input{"audio": audio})
 		matchJSON(t, "segments", a.Output, want)
 		var segments []struct{ Start, End float64 }
-		if a.Decode(t, &segments); len(segments) != 2 {
-			t.Errorf("there are %d segments in %s, want 2", len(segments), a)
-		}
+		a.Decode(t, &segments)
+		assert.True(t, len(segments) == 2, "there are %d segments in %s, want 2", len(segments), a)
 		spoken := 0.0
 		for _, segment := range segments {
 			spoken += segment.End - segment.Start
@@ -123,10 +122,9 @@ func TestExamples_AreTestedWithTheirOwnPins(t *testing.T) {
 	for _, name := range []string{"speech-detection", "filetype"} {
 		pins := harness.ReadFile(t, filepath.Join("..", "examples", name, "requirements.txt"))
 		for _, line := range strings.Split(strings.TrimSpace(pins), "\n") {
-			if !strings.HasPrefix(line, "#") && !strings.Contains(tested, "\n"+line+"\n") {
-				t.Errorf("tests/requirements-models.txt lacks %q of %s: got %.300q, want it to contain %q", line, name, tested,
-					"\n"+line+"\n")
-			}
+			assert.True(t, strings.HasPrefix(line, "#") || strings.Contains(tested, "\n"+line+"\n"),
+				"tests/requirements-models.txt lacks %q of %s: got %.300q, want it to contain %q", line, name, tested,
+				"\n"+line+"\n")
 		}
 	}
 }
@@ -164,14 +162,11 @@ print(json.dumps([[network.embed([t], norm=n)[0].tolist() for t in json.loads(sy
 	for i, answer := range answers {
 		var got []float64
 		a := harness.Receive(t, answer)
-		if a.Status != "succeeded" {
-			t.Fatalf("text %d: %s, want Status succeeded", i, a)
-		}
+		assert.TrueNow(t, a.Status == "succeeded", "text %d: %s, want Status succeeded", i, a)
 		a.Decode(t, &got)
 		for at, w := range want[i/len(texts)%2][i%len(texts)] {
-			if math.Abs(got[at]-w) > 1e-5 {
-				t.Fatalf("text %d: number %d is %v, the library says %v, want at most 1e-5", i, at, got[at], w)
-			}
+			assert.TrueNow(t, math.Abs(got[at]-w) <= 1e-5,
+				"text %d: number %d is %v, the library says %v, want at most 1e-5", i, at, got[at], w)
 		}
 	}
 	fails := s.Create(map[string]any{"input": harness.Input{"text": strings.Repeat("x", 10_001)}})

@@ -40,9 +40,8 @@ func TestExposure_WhereServerListensByDefault(t *testing.T) {
 			want = "http://0.0.0.0:"
 		}
 	}
-	if got := listensAt(t, nil); !strings.HasPrefix(got, want) {
-		t.Errorf("it listens at %s, want %s", got, want)
-	}
+	got := listensAt(t, nil)
+	assert.True(t, strings.HasPrefix(got, want), "it listens at %s, want %s", got, want)
 	if got := listensAt(t, nil, "PINION_HOST=127.0.0.2"); !strings.HasPrefix(got, "http://127.0.0.2:") {
 		t.Errorf(`it listens at %s in spite of PINION_HOST, want it to start with "http://127.0.0.2:"`, got)
 	}

@@ -38,15 +38,13 @@ func TestFailure_ExceptionFailsItsPredictionAlone(t *testing.T) {
 			}
 			calls++
 			a := s.Fail(harness.Input{"name": c.name})
-			if !strings.HasPrefix(a.Error, c.err) || strings.HasPrefix(c.err, "ValueError") && a.Error != c.err {
-				t.Errorf("%s: error is %q, want %q", c.name, a.Error, c.err)
-			}
+			assert.True(t, strings.HasPrefix(a.Error, c.err) && (!strings.HasPrefix(c.err, "ValueError") || a.Error == c.err),
+				"%s: error is %q, want %q", c.name, a.Error, c.err)
 			assert.Contains(t, c.name, a.Logs, "Traceback (most recent call last):", "raising.py", "in run", "in inner")
 			assert.False(t, strings.Contains(a.Logs, "_worker"),
 				"%s: our own frames are in the traceback, want no \"_worker\" in it:\n%s", c.name, a.Logs)
-			if _, ok := a.Metrics["predict_time"]; !ok {
-				t.Errorf("%s: no predict_time in %s: ok = false, want true", c.name, a)
-			}
+			_, ok := a.Metrics["predict_time"]
+			assert.True(t, ok, "%s: no predict_time in %s: ok = false, want true", c.name, a)
 		}
 		assert.Contains(t, "chained", s.Fail(harness.Input{"name": "chained"}).Logs, "KeyError: 'key'", "direct cause",
 			"ModelError: outer")

@@ -74,9 +74,8 @@ func TestFiles_BeginsWithItsFiles(t *testing.T) {
 			return
 		}
 		var p harness.Prediction
-		if err := json.NewDecoder(r.Body).Decode(&p); err != nil {
-			t.Errorf("read a webhook: %v", err)
-		}
+		err := json.NewDecoder(r.Body).Decode(&p)
+		assert.True(t, err == nil, "read a webhook: %v", err)
 		hooks <- p
 	}))
 	defer outside.Close()
@@ -85,9 +84,8 @@ func TestFiles_BeginsWithItsFiles(t *testing.T) {
 			"id": id, "input": harness.Input{"file": outside.URL + "/" + id}, "webhook": outside.URL,
 			"webhook_events_filter": []string{"start", "completed"},
 		}
-		if a := s.Create(request, "Prefer", "respond-async"); a.Code != http.StatusAccepted {
-			t.Fatalf("%s: %s, want Code 202", id, a)
-		}
+		a := s.Create(request, "Prefer", "respond-async")
+		assert.TrueNow(t, a.Code == http.StatusAccepted, "%s: %s, want Code 202", id, a)
 		harness.Receive(t, asked)
 	}
 	status := func(id string) string { return s.Do(http.MethodGet, "/predictions/"+id, nil).Status }
@@ -152,9 +150,8 @@ func TestFiles_FileObjectsAndFoldersAsOutputs(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "filing.py:FileLike"})
 	a := s.Succeed(harness.Input{"how": "buffer"})
-	if !strings.HasSuffix(a.Text(t), ";base64,"+base64.StdEncoding.EncodeToString([]byte("abc"))) {
-		t.Errorf("got %s, want Text ending in %q", a, ";base64,"+base64.StdEncoding.EncodeToString([]byte("abc")))
-	}
+	assert.True(t, strings.HasSuffix(a.Text(t), ";base64,"+base64.StdEncoding.EncodeToString([]byte("abc"))),
+		"got %s, want Text ending in %q", a, ";base64,"+base64.StdEncoding.EncodeToString([]byte("abc")))
 	assert.Contains(t, "error", s.Fail(harness.Input{"how": "folder"}).Error, "folder")
 }
 

@@ -48,10 +48,9 @@ models:
 	running := make(chan harness.Answer, 1)
 	go func() { running <- harness.PredictBy(s, "b", harness.Input{"gate": "gate"}) }()
 	s.WaitLog("waiting gate")
-	if a := modelEntries(t, s)["a"]; a.State != "unloaded" || harness.Alive(first) {
-		t.Errorf("a is %+v, its process lives: %v, want State unloaded and harness.Alive(first) false", a,
-			harness.Alive(first))
-	}
+	a := modelEntries(t, s)["a"]
+	assert.True(t, a.State == "unloaded" && !harness.Alive(first),
+		"a is %+v, its process lives: %v, want State unloaded and harness.Alive(first) false", a, harness.Alive(first))
 	harness.WantAnswer(t, "beside one that runs", harness.PredictBy(s, "a", harness.Input{}),
 		http.StatusServiceUnavailable,
 		"a needs 6.0 GiB of the 10.0 GiB that the models may have together, and b has 6.0 GiB and cannot be unloaded now")

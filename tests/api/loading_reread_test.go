@@ -47,20 +47,17 @@ func TestLoading_ModelsFileReread(t *testing.T) {
 	reread(t, s, dir, "default: c\nmodels:\n  a: {path: a}\n  b: {path: b, queue: 5}\n  c: {path: c}\n")
 	harness.Eventually(t, "b is replaced", func() bool { return modelEntries(t, s)["b"].Queue.Capacity == 5 })
 	hasState(t, s, "c", "ready")
-	if now := processOf(t, s, "b"); now == b || !harness.Alive(b) {
-		t.Errorf("process %d answers for b, before it was %d, which lives: %v, want not %d and true", now, b,
-			harness.Alive(b), b)
-	}
+	now := processOf(t, s, "b")
+	assert.True(t, now != b && harness.Alive(b),
+		"process %d answers for b, before it was %d, which lives: %v, want not %d and true", now, b, harness.Alive(b), b)
 	assert.Equal(t, "the process of a", processOf(t, s, "a"), a)
-	if model, _, _, _ := harness.SaidBy(t, harness.PredictBy(s, "", harness.Input{})); model != "c" ||
-		!modelEntries(t, s)["c"].Default {
-		t.Errorf("%s answers at the root, want model c and Default true", model)
-	}
+	model, _, _, _ := harness.SaidBy(t, harness.PredictBy(s, "", harness.Input{}))
+	assert.True(t, model == "c" && modelEntries(t, s)["c"].Default,
+		"%s answers at the root, want model c and Default true", model)
 	page := string(s.Do(http.MethodGet, "/metrics", nil).Body)
-	if !strings.Contains(page, `pinion_workers{model="c",state="ready"} 1`) ||
-		!strings.Contains(string(s.Do(http.MethodGet, "/docs", nil).Body), `href="models/c/docs" aria-current="page"`) {
-		t.Error("metrics or the page at the root lack c, want it in both")
-	}
+	assert.True(t, strings.Contains(page, `pinion_workers{model="c",state="ready"} 1`) &&
+		strings.Contains(string(s.Do(http.MethodGet, "/docs", nil).Body), `href="models/c/docs" aria-current="page"`),
+		"metrics or the page at the root lack c, want it in both")
 	open()
 	saidBy(t, harness.Receive(t, running), "b")
 	harness.Eventually(t, "b's old process is gone", func() bool { return !harness.Alive(b) })
@@ -165,9 +162,8 @@ func TestLoading_RereadWhileSetupHangs(t *testing.T) {
 	assert.NoError(t, os.Remove(filepath.Join(dir, "a", "setup.fifo")))
 	reread(t, s, dir, write("5"))
 	harness.Eventually(t, "a is replaced", func() bool { return modelEntries(t, s)["a"].Queue.Capacity == 5 })
-	if now := processOf(t, s, "a"); now == old {
-		t.Errorf("process %d answers for a, want another", now)
-	}
+	now := processOf(t, s, "a")
+	assert.True(t, now != old, "process %d answers for a, want another", now)
 	harness.Eventually(t, "the other models are gone", func() bool { return s.Log.Count("unloaded") == 2 })
 	assert.Equal(t, "models that were served", s.Log.Count("serving"), 4)
 }

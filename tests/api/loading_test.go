@@ -67,17 +67,15 @@ func TestLoading_ModelsFile(t *testing.T) {
 		a.Slots != 0 || a.MemoryBytes != 0 {
 		t.Errorf("a is %+v, want State unloaded, Load on-demand, Default false, Capacity 7, Slots 0 and MemoryBytes 0", a)
 	}
-	if b := entries["b"]; b.State != "ready" || b.Load != "startup" || !b.Default || b.Queue.Capacity != 3 ||
-		b.ModelURL != filepath.Join(dir, "b") {
-		t.Errorf("b is %+v, want State ready, Load startup, Default true, Capacity 3 and ModelURL %q", b,
-			filepath.Join(dir, "b"))
-	}
+	b := entries["b"]
+	assert.True(t, b.State == "ready" && b.Load == "startup" && b.Default && b.Queue.Capacity == 3 &&
+		b.ModelURL == filepath.Join(dir, "b"),
+		"b is %+v, want State ready, Load startup, Default true, Capacity 3 and ModelURL %q", b, filepath.Join(dir, "b"))
 	saidBy(t, harness.PredictBy(s, "", harness.Input{}), "b")
 	harness.WantCode(t, "readiness of what a request loads", s.Do(http.MethodGet, "/models/a/readyz", nil), http.StatusOK)
-	if model, python, _, _ := harness.SaidBy(t, harness.PredictBy(s, "a", harness.Input{})); model != "a" ||
-		!strings.HasPrefix(harness.OldestPython(t).Version, python+".") {
-		t.Errorf("%s answers, on %s, want model a and Version starting with %q", model, python, python+".")
-	}
+	model, python, _, _ := harness.SaidBy(t, harness.PredictBy(s, "a", harness.Input{}))
+	assert.True(t, model == "a" && strings.HasPrefix(harness.OldestPython(t).Version, python+"."),
+		"%s answers, on %s, want model a and Version starting with %q", model, python, python+".")
 	if a := modelEntries(t, s)["a"]; a.State != "ready" || a.Slots != 1 || a.MemoryBytes == 0 {
 		t.Errorf("a is %+v, want State ready, Slots 1 and MemoryBytes not 0", a)
 	}
@@ -164,9 +162,8 @@ func TestLoading_LoadAndUnload(t *testing.T) {
 	harness.WantCode(t, "unload of what is unloaded", s.Do(http.MethodPost, "/models/a/unload", nil), http.StatusOK)
 	assert.Equal(t, "the process of b", processOf(t, s, "b"), other)
 	harness.WantCode(t, "load again", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusOK)
-	if now := processOf(t, s, "a"); now == pid {
-		t.Errorf("it has the old process: got %d, want anything but %d", now, pid)
-	}
+	now := processOf(t, s, "a")
+	assert.True(t, now != pid, "it has the old process: got %d, want anything but %d", now, pid)
 	harness.WantAnswer(t, "an unknown one", s.Do(http.MethodPost, "/models/c/load", nil), http.StatusNotFound,
 		"It has a, b")
 	proxied := s.Do(http.MethodPost, "/models/a/unload", nil, "X-Forwarded-For", "192.0.2.1")
@@ -302,9 +299,7 @@ func TestLoading_RequestsWaitForLoad(t *testing.T) {
 		"0.05")
 	harness.WantAnswer(t, "a request that cannot wait", late, http.StatusServiceUnavailable,
 		"Model a is still being loaded")
-	if late.Header.Get("Retry-After") == "" {
-		t.Error(`it has no Retry-After: got "", want some text`)
-	}
+	assert.True(t, late.Header.Get("Retry-After") != "", `it has no Retry-After: got "", want some text`)
 	open()
 	for range 4 {
 		saidBy(t, harness.Receive(t, answers), "a")
@@ -331,7 +326,6 @@ func TestLoading_LoadedAgain(t *testing.T) {
 	s.CloseIdle()
 	harness.Eventually(t, fmt.Sprintf("%d descriptors", before),
 		func() bool { return harness.Descriptors(t, s.PID) <= before })
-	if z := harness.Zombies(s); len(z) > 0 {
-		t.Errorf("zombies: %v, want none", z)
-	}
+	z := harness.Zombies(s)
+	assert.True(t, len(z) == 0, "zombies: %v, want none", z)
 }

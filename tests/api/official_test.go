@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -15,10 +16,7 @@ func TestOfficial_PackageMayBeInstalled(t *testing.T) {
 	var said []string
 	a := s.Succeed(harness.Input{"text": "hello"})
 	a.Decode(t, &said)
-	if len(said) != 4 || said[0] != "0.23.1" || said[1] != said[2] || said[3] != "hello" {
-		t.Fatalf("got %s, want version 0.23.1 twice, and hello", a)
-	}
-	if strings.Contains(said[1], "site-packages") {
-		t.Errorf(`cog is %s, want no "site-packages" in it`, said[1])
-	}
+	assert.TrueNow(t, len(said) == 4 && said[0] == "0.23.1" && said[1] == said[2] && said[3] == "hello",
+		"got %s, want version 0.23.1 twice, and hello", a)
+	assert.False(t, strings.Contains(said[1], "site-packages"), `cog is %s, want no "site-packages" in it`, said[1])
 }

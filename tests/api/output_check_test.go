@@ -24,9 +24,8 @@ func TestOutputCheck_OutputMustMatchItsAnnotation(t *testing.T) {
 			s := harness.Ready(t, harness.Options{Model: "wrong.py:" + model, Args: []string{"--validate-output", "error"}})
 			assert.Equal(t, "the error", s.Fail(harness.Input{"good": false}).Error, refusedOutput+problem)
 			s.Succeed(harness.Input{"good": true})
-			if strings.Contains(s.Log.String(), "token") {
-				t.Errorf(`the output's value stands in the log: got %.300q, want no "token" in it`, s.Log.String())
-			}
+			assert.False(t, strings.Contains(s.Log.String(), "token"),
+				`the output's value stands in the log: got %.300q, want no "token" in it`, s.Log.String())
 		})
 	}
 }
@@ -40,18 +39,16 @@ func TestOutputCheck_StreamEndsAtFirstItemThatItMayNotHave(t *testing.T) {
 	assert.Contains(t, "text", text, `"status":"failed"`)
 	assert.Contains(t, "text", text, "output/1: a number is not")
 	a = s.Create(map[string]any{"input": harness.Input{"good": true}}, "Accept", "text/event-stream")
-	if text := string(a.Body); strings.Count(text, "event: output") != 3 ||
-		!strings.Contains(text, `"status":"succeeded"`) {
-		t.Errorf("got %s, want Count 3 and text with %q", text, `"status":"succeeded"`)
-	}
+	text = string(a.Body)
+	assert.True(t, strings.Count(text, "event: output") == 3 && strings.Contains(text, `"status":"succeeded"`),
+		"got %s, want Count 3 and text with %q", text, `"status":"succeeded"`)
 }
 
 func TestOutputCheck_FilesAreWhatPathMayBe(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "wrong.py:File", Args: []string{"--validate-output", "error"}})
-	if a := s.Succeed(harness.Input{}); !strings.HasPrefix(a.Text(t), "data:text/plain") {
-		t.Errorf(`got %s, want Text starting with "data:text/plain"`, a)
-	}
+	a := s.Succeed(harness.Input{})
+	assert.True(t, strings.HasPrefix(a.Text(t), "data:text/plain"), `got %s, want Text starting with "data:text/plain"`, a)
 	assert.Equal(t, "the output", string(s.Do(http.MethodPost, "/predictions", map[string]any{}, "Accept",
 		"text/plain, application/octet-stream").Body), "text")
 }
@@ -68,9 +65,8 @@ func TestOutputCheck_WrongOutputIsWarnedOfOnce(t *testing.T) {
 	off := harness.Ready(t, harness.Options{Model: "wrong.py:Text", Env: []string{"PINION_VALIDATE_OUTPUT=off"}})
 	off.Succeed(harness.Input{"good": false})
 	off.Stop()
-	if strings.Contains(off.Log.String(), warning) {
-		t.Errorf("it is warned of, though that is off: got %.300q, want no %q in it", off.Log.String(), warning)
-	}
+	assert.False(t, strings.Contains(off.Log.String(), warning),
+		"it is warned of, though that is off: got %.300q, want no %q in it", off.Log.String(), warning)
 	harness.WantRefused(t, harness.Options{Model: "wrong.py:Text", Args: []string{"--validate-output", "maybe"}}, 2,
 		"off, warn or error")
 }
@@ -82,7 +78,6 @@ func TestOutputCheck_TrainingsOutputIsCheckedToo(t *testing.T) {
 		Args: []string{"--validate-output", "error"},
 	})
 	a := s.Do(http.MethodPost, "/trainings", map[string]any{"input": harness.Input{"good": false}})
-	if a.Status != "failed" || !strings.HasPrefix(a.Error, refusedOutput) {
-		t.Errorf("got %s, want Status failed and Error starting with %q", a, refusedOutput)
-	}
+	assert.True(t, a.Status == "failed" && strings.HasPrefix(a.Error, refusedOutput),
+		"got %s, want Status failed and Error starting with %q", a, refusedOutput)
 }

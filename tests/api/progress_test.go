@@ -104,9 +104,8 @@ func TestProgress_IsInServersLog(t *testing.T) {
 			middle()
 			assert.Contains(t, "the prediction's logs", (<-answer).Prediction.Logs, wholeBar)
 			waitRecord(t, s, wholeBar)
-			if n := recordsWith(s, "steps:"); n > 100 {
-				t.Errorf("got %d records of a bar with 1000 steps, want at most one a second", n)
-			}
+			n := recordsWith(s, "steps:")
+			assert.True(t, n <= 100, "got %d records of a bar with 1000 steps, want at most one a second", n)
 			dots := s.Begin("dots", harness.Input{"what": "dots"})
 			waitRecord(t, s, "....")
 			harness.WriteFile(t, filepath.Join(dir, "stop"), "")
@@ -153,9 +152,8 @@ func TestProgress_StandsOnTerminal(t *testing.T) {
 					return setupLine.MatchString(term.String())
 				})
 				for _, draft := range strings.Split(term.String(), "\r\x1b[K") {
-					if strings.Contains(draft, "shards:  40%|") && !strings.Contains(draft, "setting up for ") {
-						t.Errorf("got the line %q, want the time of the setup in it", draft)
-					}
+					assert.True(t, !strings.Contains(draft, "shards:  40%|") || strings.Contains(draft, "setting up for "),
+						"got the line %q, want the time of the setup in it", draft)
 				}
 			}
 			shards()

@@ -85,9 +85,7 @@ func startNginx(t *testing.T, server string) *http.Client {
 		"listen 443 ssl;": "listen unix:" + in("socket") + " ssl;", "/etc/ssl/models.example.com.pem": in("cert"),
 		"/etc/ssl/models.example.com.key": in("key"), "http://127.0.0.1:5000;": server + ";",
 	} {
-		if !strings.Contains(site, from) {
-			t.Fatalf("the configuration has no %q, want it there", from)
-		}
+		assert.TrueNow(t, strings.Contains(site, from), "the configuration has no %q, want it there", from)
 		site = strings.Replace(site, from, to, 1)
 	}
 	config := "daemon off; master_process off; pid " + in("pid") +

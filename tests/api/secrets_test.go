@@ -106,9 +106,7 @@ func TestSecrets_AppearNowhere(t *testing.T) {
 	r := &secretsRun{t: t, spy: newSpy(t), said: map[string]string{}}
 	r.s = harness.Ready(t, harness.Options{
 		Model: "api/secrets.py", Args: []string{"--queue", "4", "--access-log"},
-		Env: []string{
-			"WEBHOOK_AUTH_TOKEN=" + secretBearer, "COG_LOG_LEVEL=debug", "COG_THROTTLE_RESPONSE_INTERVAL=0",
-		},
+		Env: []string{"WEBHOOK_AUTH_TOKEN=" + secretBearer, "COG_LOG_LEVEL=debug", "COG_THROTTLE_RESPONSE_INTERVAL=0"},
 	})
 	r.succeed()
 	r.inFlight()
@@ -216,13 +214,11 @@ func (r *secretsRun) search() {
 	}
 	assert.Contains(t, "the log", r.said["the server's log"], "webhook delivery failed", `"msg":"request"`) // it did talk
 	for what, text := range r.said {
-		if at := strings.Index(text, planted); at >= 0 {
-			t.Errorf("%s shows a secret, want none: …%.120q…", what, text[max(0, at-60):])
-		}
+		at := strings.Index(text, planted)
+		assert.True(t, at < 0, "%s shows a secret, want none: …%.120q…", what, text[max(0, at-60):])
 	}
 	for _, path := range []string{"/hook", "/some.txt", "/store/made.txt", "/hook-refused"} {
-		if r.spy.trusted[path] == 0 {
-			t.Errorf("nothing came to %s with its secret: the test proves nothing, want anything but 0", path)
-		}
+		assert.True(t, r.spy.trusted[path] != 0,
+			"nothing came to %s with its secret: the test proves nothing, want anything but 0", path)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -28,16 +29,14 @@ func TestSeveralFaults_HangLeavesOtherModel(t *testing.T) {
 	hung := modelHealth(t, s, "a").Workers[0].PID
 	harness.SendSignal(t, hung, syscall.SIGSTOP)
 	for replaced := false; !replaced; {
-		if _, _, pid, _ := harness.SaidBy(t, harness.PredictBy(s, "b", harness.Input{})); pid != before {
-			t.Fatalf("process %s answers for b, before it was %s, want the same", pid, before)
-		}
+		_, _, pid, _ := harness.SaidBy(t, harness.PredictBy(s, "b", harness.Input{}))
+		assert.TrueNow(t, pid == before, "process %s answers for b, before it was %s, want the same", pid, before)
 		h := modelHealth(t, s, "a")
 		replaced = h.Status == "READY" && h.Workers[0].PID != hung
 	}
-	if model, _, pid, _ := harness.SaidBy(t, harness.PredictBy(s, "a", harness.Input{})); model != "a" ||
-		pid == fmt.Sprint(hung) {
-		t.Errorf("%s answers in process %s, want a and not %q", model, pid, fmt.Sprint(hung))
-	}
+	model, _, pid, _ := harness.SaidBy(t, harness.PredictBy(s, "a", harness.Input{}))
+	assert.True(t, model == "a" && pid != fmt.Sprint(hung),
+		"%s answers in process %s, want a and not %q", model, pid, fmt.Sprint(hung))
 }
 
 // brokenA has folders of a model a that cannot be set up and a model b that waits at a named pipe in its setup.
@@ -68,13 +67,11 @@ func TestSeveralFaults_ReadinessWaitsForFirstSetupOfEachModel(t *testing.T) {
 	harness.Eventually(t, "the setup of a has failed",
 		func() bool { return modelHealth(t, s, "a").Status == "SETUP_FAILED" })
 	notYet := s.Do(http.MethodGet, "/readyz", nil)
-	if harness.WantCode(t, "while b is set up", notYet,
-		http.StatusServiceUnavailable); !strings.Contains(string(notYet.Body), "model b: Setup has not finished yet") {
-		t.Errorf(`got %s, want it to contain "model b: Setup has not finished yet"`, notYet)
-	}
-	if _, err := os.Stat(file); err == nil {
-		t.Error("the file is there before the setup of b has ended: got no error, want an error")
-	}
+	harness.WantCode(t, "while b is set up", notYet, http.StatusServiceUnavailable)
+	assert.True(t, strings.Contains(string(notYet.Body), "model b: Setup has not finished yet"),
+		`got %s, want it to contain "model b: Setup has not finished yet"`, notYet)
+	_, err := os.Stat(file)
+	assert.True(t, err != nil, "the file is there before the setup of b has ended: got no error, want an error")
 	open()
 	harness.WaitModels(t, s)
 	harness.Eventually(t, "the file appears", func() bool { _, err := os.Stat(file); return err == nil })

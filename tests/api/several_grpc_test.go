@@ -25,17 +25,14 @@ func TestSeveralGRPC_GRPCChoosesModel(t *testing.T) {
 				Contents: &pb.InferTensorContents{BytesContents: [][]byte{[]byte("x")}},
 			}}})
 		assert.NoError(t, err)
-		if out := string(got.GetOutputs()[0].GetContents().GetBytesContents()[0]); got.GetModelName() != name ||
-			!strings.Contains(out, name+" 3.") {
-			t.Errorf("%s answers %q as %s, want GetModelName %q and out with %q", name, out, got.GetModelName(), name,
-				name+" 3.")
-		}
+		out := string(got.GetOutputs()[0].GetContents().GetBytesContents()[0])
+		assert.True(t, got.GetModelName() == name && strings.Contains(out, name+" 3."),
+			"%s answers %q as %s, want GetModelName %q and out with %q", name, out, got.GetModelName(), name, name+" 3.")
 	}
 	_, err := client.ModelReady(t.Context(), &pb.ModelReadyRequest{Name: "bb"})
-	if want := `this server has "a", "b"; did you mean "b"?`; status.Code(err) != codes.NotFound ||
-		!strings.Contains(err.Error(), want) {
-		t.Errorf("an unknown one: %v, want Code %v and err with %q", err, codes.NotFound, want)
-	}
+	want := `this server has "a", "b"; did you mean "b"?`
+	assert.True(t, status.Code(err) == codes.NotFound && strings.Contains(err.Error(), want),
+		"an unknown one: %v, want Code %v and err with %q", err, codes.NotFound, want)
 	page := string(s.Do(http.MethodGet, "/metrics", nil).Body)
 	assert.Contains(t, "/metrics", page, `pinion_grpc_requests_total{code="OK",method="ModelInfer"} 2`)
 }

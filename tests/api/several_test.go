@@ -53,16 +53,13 @@ func TestSeveral_Models(t *testing.T) {
 		"b": {"b", harness.NewestPython(t).Version},
 	} {
 		model, python, _, text := harness.SaidBy(t, harness.PredictBy(s, path, harness.Input{"text": "x"}))
-		if model != want.model || !strings.HasPrefix(want.python, python+".") || text != "x" {
-			t.Errorf("%q is answered by model %s on Python %s with %q, want %+v", path, model, python, text, want)
-		}
+		assert.True(t, model == want.model && strings.HasPrefix(want.python, python+".") && text == "x",
+			"%q is answered by model %s on Python %s with %q, want %+v", path, model, python, text, want)
 	}
 	entries := modelEntries(t, s)
 	for name, isDefault := range map[string]bool{"a": true, "b": false} {
 		m := entries[name]
-		if m.MemoryBytes <= 0 {
-			t.Errorf("%s has %d bytes, want more than 0", name, m.MemoryBytes)
-		}
+		assert.True(t, m.MemoryBytes > 0, "%s has %d bytes, want more than 0", name, m.MemoryBytes)
 		m.MemoryBytes = 0
 		want := modelEntry{
 			Name: name, State: "ready", Load: "startup", Default: isDefault,
@@ -72,18 +69,16 @@ func TestSeveral_Models(t *testing.T) {
 		assert.Equal(t, "the entry", m, want)
 		var alone modelEntry
 		harness.Decode(t, s.Do(http.MethodGet, "/models/"+name, nil), &alone)
-		if alone.MemoryBytes = 0; alone != want {
-			t.Errorf("alone it is %+v, want %+v", alone, want)
-		}
+		alone.MemoryBytes = 0
+		assert.Equal(t, "alone", alone, want)
 	}
 	var health struct{ Models map[string]string }
 	harness.Decode(t, s.Do(http.MethodGet, "/health-check", nil), &health)
 	assert.True(t, maps.Equal(health.Models, map[string]string{"a": "READY", "b": "READY"}),
 		"the health has %v, want %v", health.Models, map[string]string{"a": "READY", "b": "READY"})
 	health.Models = nil
-	if harness.Decode(t, s.Do(http.MethodGet, "/models/b/health-check", nil), &health); health.Models != nil {
-		t.Errorf("the health of one model has %v, want nil", health.Models)
-	}
+	harness.Decode(t, s.Do(http.MethodGet, "/models/b/health-check", nil), &health)
+	assert.True(t, health.Models == nil, "the health of one model has %v, want nil", health.Models)
 	for _, path := range []string{"/models/c", "/models/c/predictions", "/models/c/predictions/1/cancel"} {
 		method := http.MethodPost
 		if path == "/models/c" {
@@ -117,9 +112,8 @@ func TestSeveral_IDsAreModelsOwn(t *testing.T) {
 	harness.WantCode(t, "cancel", s.Do(http.MethodPost, "/models/b/predictions/same/cancel", nil), http.StatusOK)
 	harness.WantStatus(t, "b", harness.Receive(t, answers["b"]), "canceled")
 	var running struct{ Status string }
-	if harness.Decode(t, s.Do(http.MethodGet, "/predictions/same", nil), &running); running.Status != "processing" {
-		t.Errorf("a is %s, want processing", running.Status)
-	}
+	harness.Decode(t, s.Do(http.MethodGet, "/predictions/same", nil), &running)
+	assert.True(t, running.Status == "processing", "a is %s, want processing", running.Status)
 	open()
 	saidBy(t, harness.Receive(t, answers["a"]), "a")
 }
@@ -143,9 +137,8 @@ func TestSeveral_CrashLeavesOtherModel(t *testing.T) {
 			done = true
 		default:
 		}
-		if _, _, pid, _ := harness.SaidBy(t, harness.PredictBy(s, "b", harness.Input{})); pid != before {
-			t.Errorf("process %s answers for b, before it was %s, want the same", pid, before)
-		}
+		_, _, pid, _ := harness.SaidBy(t, harness.PredictBy(s, "b", harness.Input{}))
+		assert.True(t, pid == before, "process %s answers for b, before it was %s, want the same", pid, before)
 		harness.WantCode(t, "readiness", s.Do(http.MethodGet, "/readyz", nil), http.StatusOK)
 	}
 	<-died
@@ -164,10 +157,9 @@ func TestSeveral_SetupThatFailsLeavesOtherModels(t *testing.T) {
 	assert.Contains(t, "the entry", modelEntries(t, s)["a"].Error, "it cannot be set up today")
 	saidBy(t, harness.PredictBy(s, "b", harness.Input{}), "b")
 	refused := harness.PredictBy(s, "", harness.Input{})
-	if harness.WantCode(t, "the default, which failed", refused,
-		http.StatusServiceUnavailable); !strings.Contains(string(refused.Body), "/health-check") {
-		t.Errorf(`got %s, want it to contain "/health-check"`, refused)
-	}
+	harness.WantCode(t, "the default, which failed", refused, http.StatusServiceUnavailable)
+	assert.True(t, strings.Contains(string(refused.Body), "/health-check"),
+		`got %s, want it to contain "/health-check"`, refused)
 	harness.WantCode(t, "readiness of the model", s.Do(http.MethodGet, "/models/a/readyz", nil),
 		http.StatusServiceUnavailable)
 	harness.WantCode(t, "liveness", s.Do(http.MethodGet, "/livez", nil), http.StatusOK)
@@ -197,9 +189,7 @@ func TestSeveral_MetricsAndLogsNameModel(t *testing.T) {
 		}
 	}
 	for name, n := range seen {
-		if n > 1 {
-			t.Errorf("%s is there %d times, want at most 1", name, n)
-		}
+		assert.True(t, n <= 1, "%s is there %d times, want at most 1", name, n)
 	}
 	for name, number := range map[string]string{
 		"go_goroutines": "", "pinion_memory_used_bytes": "",
@@ -208,8 +198,7 @@ func TestSeveral_MetricsAndLogsNameModel(t *testing.T) {
 		assert.Contains(t, name+" not the server's", page, "\n"+name+" "+number)
 	}
 	line, ok := s.Log.First(func(l harness.Line) bool {
-		return l.Text == "serving" &&
-			strings.Contains(l.Raw, `"model":"b"`)
+		return l.Text == "serving" && strings.Contains(l.Raw, `"model":"b"`)
 	})
 	assert.True(t, ok, "no line of the log has the model: %+v: ok = false, want true", line)
 	single := harness.Ready(t, harness.Options{Model: "echo.py:run"})
@@ -226,19 +215,16 @@ func TestSeveral_OtherProtocolsChooseModel(t *testing.T) {
 		Data   []struct{ ID string }
 		Models []string
 	}
-	if harness.Decode(t, s.Do(http.MethodGet, "/v1/models", nil), &list); !slices.Equal(list.Models, []string{"a", "b"}) ||
-		len(list.Data) != 2 {
-		t.Errorf("the models are %+v, want Models [a b] and len(Data) 2", list)
-	}
+	harness.Decode(t, s.Do(http.MethodGet, "/v1/models", nil), &list)
+	assert.True(t, slices.Equal(list.Models, []string{"a", "b"}) && len(list.Data) == 2,
+		"the models are %+v, want Models [a b] and len(Data) 2", list)
 	for _, name := range list.Models {
 		var got struct{ Predictions []string }
 		harness.Decode(t, s.Do(http.MethodPost, "/v1/models/"+name+":predict",
 			map[string]any{"instances": []harness.Input{{"text": "x"}}}),
 			&got)
-		if len(got.Predictions) != 1 || !strings.HasPrefix(got.Predictions[0], name+" ") {
-			t.Errorf("%s answers %q, want len(Predictions) 1 and Predictions[0] starting with %q", name, got.Predictions,
-				name+" ")
-		}
+		assert.True(t, len(got.Predictions) == 1 && strings.HasPrefix(got.Predictions[0], name+" "),
+			"%s answers %q, want len(Predictions) 1 and Predictions[0] starting with %q", name, got.Predictions, name+" ")
 		harness.WantCode(t, "ready", s.Do(http.MethodGet, "/v2/models/"+name+"/ready", nil), http.StatusOK)
 	}
 	unknown := s.Do(http.MethodGet, "/v2/models/c", nil)
@@ -269,11 +255,10 @@ func TestSeveral_DocumentsAndPagesAreModelsOwn(t *testing.T) {
 	assert.Equal(t, "b.Info.Title", b.Info.Title, "b")
 	for path := range b.Paths { // each is there
 		path = strings.NewReplacer("{prediction_id}", "none").Replace(path)
-		if got := s.Do(http.MethodGet, "/models/b"+path, nil); got.Code == http.StatusNotFound &&
-			!strings.Contains(string(got.Body), "Prediction not found") &&
-			!strings.Contains(string(got.Body), "The folder cog_examples has no such file") {
-			t.Errorf(`%s: %s, want with "Prediction not found" or with "The folder cog_examples has no such file"`, path, got)
-		}
+		got := s.Do(http.MethodGet, "/models/b"+path, nil)
+		assert.True(t, got.Code != http.StatusNotFound || strings.Contains(string(got.Body), "Prediction not found") ||
+			strings.Contains(string(got.Body), "The folder cog_examples has no such file"),
+			`%s: %s, want with "Prediction not found" or with "The folder cog_examples has no such file"`, path, got)
 	}
 	for path, links := range map[string][]string{
 		"/docs":          {`href="models/a/docs" aria-current="page"`, `href="models/b/docs">`},
@@ -324,9 +309,8 @@ func TestSeveral_ReloadOfOneModel(t *testing.T) {
 			_, _, pid, _ := harness.SaidBy(t, harness.PredictBy(s, "b", harness.Input{}))
 			return pid != b
 		})
-	if _, _, pid, _ := harness.SaidBy(t, harness.PredictBy(s, "a", harness.Input{})); pid != a {
-		t.Errorf("a is replaced too: got %.300q, want %q", pid, a)
-	}
+	_, _, pid, _ := harness.SaidBy(t, harness.PredictBy(s, "a", harness.Input{}))
+	assert.Equal(t, "a is replaced too", pid, a)
 }
 
 // TestSeveral_ModelsThatCannotBeServed end the start, with what is wrong.

@@ -26,9 +26,7 @@ func TestShortageOfDescriptors_IsWaitedOut(t *testing.T) {
 			}
 			a := harness.WaitShortage(t, s, "too many open files")
 			harness.WantCode(t, "during the shortage", a, http.StatusServiceUnavailable)
-			if a.Header.Get("Retry-After") == "" {
-				t.Errorf("got no Retry-After: %s, want Retry-After non-empty", a)
-			}
+			assert.True(t, a.Header.Get("Retry-After") != "", "got no Retry-After: %s, want Retry-After non-empty", a)
 			harness.WantCode(t, "liveness", s.Do(http.MethodGet, "/livez", nil), http.StatusOK)
 			end()
 			s.WaitHealth("READY")

@@ -44,9 +44,7 @@ func TestStartScript_OfCogStartsServer(t *testing.T) {
 		t.Fatalf("the server has ended: %v", err)
 	}
 	a, err := http.Post(address+"/shutdown", "application/json", nil)
-	if err != nil {
-		t.Fatalf("ask the server to end: %v\n%s", err, log)
-	}
+	assert.NoError(t, err, "ask the server to end", log)
 	a.Body.Close()
 	harness.Eventually(t, "the server has ended", func() bool {
 		select {

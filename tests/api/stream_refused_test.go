@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -43,9 +44,8 @@ func TestStream_RefusalNamesFunction(t *testing.T) {
 		a := s.Do(http.MethodPost, c.path, map[string]any{"input": harness.Input{"n": 1}}, "Accept", "text/event-stream")
 		harness.WantCode(t, c.name+c.path, a, http.StatusNotAcceptable)
 		for _, want := range []string{c.says, "sk without Accept: text/event-stream"} {
-			if !strings.Contains(string(a.Body), want) {
-				t.Errorf("%s%s: got %s, want it to contain %q", c.name, c.path, a.Body, want)
-			}
+			assert.True(t, strings.Contains(string(a.Body), want),
+				"%s%s: got %s, want it to contain %q", c.name, c.path, a.Body, want)
 		}
 	}
 }

@@ -92,10 +92,9 @@ func TestStream_HasItsNumberOfSubscribersAndNoMore(t *testing.T) {
 	open()
 	for i, reader := range subscribers {
 		kind, data, outputs, err := reader.rest()
-		if err != nil || kind != "completed" || outputs != 2 || !strings.Contains(data, `"output":[1,2]`) {
-			t.Fatalf("subscriber %d: %s %s after %d outputs, %v, want kind completed, outputs 2 and data with %q", i, kind, data,
-				outputs, err, `"output":[1,2]`)
-		}
+		assert.TrueNow(t, err == nil && kind == "completed" && outputs == 2 && strings.Contains(data, `"output":[1,2]`),
+			"subscriber %d: %s %s after %d outputs, %v, want kind completed, outputs 2 and data with %q", i, kind, data, outputs,
+			err, `"output":[1,2]`)
 	}
 }
 
@@ -116,9 +115,8 @@ func TestStream_SlowReaderDelaysNoOtherClient(t *testing.T) {
 	// The first reads as fast as it can. It may miss events too, where this machine is busy: what counts is that it
 	// comes to an end while the others take nothing.
 	kind, data, outputs, err := first.rest()
-	if err != nil || kind != "completed" && kind != "error" {
-		t.Fatalf("the reader: %s %.300s after %d outputs, %v, want completed or error", kind, data, outputs, err)
-	}
+	assert.TrueNow(t, err == nil && (kind == "completed" || kind == "error"),
+		"the reader: %s %.300s after %d outputs, %v, want completed or error", kind, data, outputs, err)
 	harness.Eventually(t, "the model is through", func() bool {
 		return s.Do(http.MethodGet, "/predictions/flood", nil).Status == "succeeded"
 	})
@@ -129,9 +127,7 @@ func TestStream_SlowReaderDelaysNoOtherClient(t *testing.T) {
 	lagged := 0
 	for i, reader := range waiting {
 		kind, data, outputs, err := reader.rest()
-		if err != nil {
-			t.Fatalf("slow subscriber %d: %v", i, err)
-		}
+		assert.NoError(t, err, "slow subscriber", i)
 		var missed struct {
 			Error   string
 			Skipped int
@@ -139,19 +135,16 @@ func TestStream_SlowReaderDelaysNoOtherClient(t *testing.T) {
 		switch kind {
 		case "error":
 			lagged++
-			if err := json.Unmarshal([]byte(data), &missed); err != nil ||
-				missed.Error != "SSE stream lagged; events were dropped" ||
-				missed.Skipped < 1 || missed.Skipped+outputs > items+2 {
-				t.Errorf("slow subscriber %d is told %s after %d outputs, want that it lagged, and by how many of %d events", i,
-					data, outputs, items+2)
-			}
+			assert.True(t, json.Unmarshal([]byte(data), &missed) == nil &&
+				missed.Error == "SSE stream lagged; events were dropped" && missed.Skipped >= 1 &&
+				missed.Skipped+outputs <= items+2,
+				"slow subscriber %d is told %s after %d outputs, want that it lagged, and by how many of %d events", i, data,
+				outputs, items+2)
 		case "completed":
 			assert.Equal(t, fmt.Sprintf("outputs of slow subscriber %d, who got no error", i), outputs, items)
 		default:
 			t.Errorf("slow subscriber %d ends with %s, want error or completed", i, kind)
 		}
 	}
-	if lagged == 0 {
-		t.Errorf("no subscriber was too slow: the test is none: got %d, want anything but 0", lagged)
-	}
+	assert.True(t, lagged != 0, "no subscriber was too slow: the test is none: got %d, want anything but 0", lagged)
 }

@@ -77,9 +77,8 @@ func TestUploads_OfOneNameKeepOrderInWhichTheyWereYielded(t *testing.T) {
 		for i := range 6 {
 			want = append(want, fmt.Sprint("/step.png ", i))
 		}
-		if got := store.list(); !slices.Equal(got, want) {
-			t.Fatalf("round %d: got the uploads %q, want %q", round, got, want)
-		}
+		got := store.list()
+		assert.TrueNow(t, slices.Equal(got, want), "round %d: got the uploads %q, want %q", round, got, want)
 	}
 }
 

@@ -22,9 +22,8 @@ type problem struct {
 func problems(t *testing.T, a harness.Answer) []problem {
 	t.Helper()
 	var body struct{ Detail []problem }
-	if err := json.Unmarshal(a.Body, &body); err != nil || a.Code != http.StatusUnprocessableEntity {
-		t.Fatalf("got %s, want 422 with problems", a)
-	}
+	assert.TrueNow(t, json.Unmarshal(a.Body, &body) == nil && a.Code == http.StatusUnprocessableEntity,
+		"got %s, want 422 with problems", a)
 	return body.Detail
 }
 
@@ -186,9 +185,8 @@ class Runner(BaseRunner):
 			`{"floats":[0.5,2],"ints":[1,-2.0],"rows":[[1.5],[2.5,3]]}`:           `([0.5, 2.0], [1, -2], [[1.5], [2.5, 3.0]])`,
 			`{"floats":[1],"ints":[10000000000000000000000,1e2],"rows":[[],[7]]}`: `([1.0], [10000000000000000000000, 100], [[], [7.0]])`,
 		} {
-			if a := s.Create(`{"input":` + given + `}`); a.Code != http.StatusOK || a.Text(t) != want {
-				t.Errorf("%s: %s, want %s", given, a, want)
-			}
+			a := s.Create(`{"input":` + given + `}`)
+			assert.True(t, a.Code == http.StatusOK && a.Text(t) == want, "%s: %s, want %s", given, a, want)
 		}
 		for _, wrong := range []string{
 			`{"floats":[0.5,"1"]}`, `{"floats":[true]}`, `{"floats":[null]}`, `{"ints":[1,2.5]}`,

@@ -62,12 +62,10 @@ func TestVersions_Shares(t *testing.T) {
 	wantShares(t, s, 90, 10)
 	shift(t, s, 25, 75)
 	wantShares(t, s, 25, 75)
-	if got := shares(t, s, "/models/ocr@2/predictions", 5); got["two"] != 5 {
-		t.Errorf("got %v, want version 2 alone", got)
-	}
-	if got := shares(t, s, "/models/ocr@1/predictions", 5); got["one"] != 5 {
-		t.Errorf("got %v, want version 1 alone", got)
-	}
+	got := shares(t, s, "/models/ocr@2/predictions", 5)
+	assert.True(t, got["two"] == 5, "got %v, want version 2 alone", got)
+	got = shares(t, s, "/models/ocr@1/predictions", 5)
+	assert.True(t, got["one"] == 5, "got %v, want version 1 alone", got)
 	harness.WriteFile(t, file, versionsText+"traffic: {ocr@1: 90, ocr@2: 20}\n")
 	s.Signal(syscall.SIGHUP)
 	mistake := s.WaitLog("the file of models has a mistake: nothing changes")
@@ -254,9 +252,8 @@ func TestVersions_BrokenVersionGetsNothing(t *testing.T) {
 func TestVersions_Mirror(t *testing.T) {
 	t.Parallel()
 	s, dir, _ := versionsFile(t, "mirror: ocr@2\n", "--reload")
-	if got := shares(t, s, "/models/ocr/predictions", 10); got["one"] != 10 {
-		t.Errorf("got %v, want answers of version 1 alone", got)
-	}
+	got := shares(t, s, "/models/ocr/predictions", 10)
+	assert.True(t, got["one"] == 10, "got %v, want answers of version 1 alone", got)
 	mirrored := func(result string, n int) func() bool {
 		want := fmt.Sprintf(`pinion_mirrored_predictions_total{model="ocr",model_version="2",result=%q} %d`+"\n", result, n)
 		return func() bool { return bytes.Contains(s.Do(http.MethodGet, "/metrics", nil).Body, []byte(want)) }

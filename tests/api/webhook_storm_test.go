@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -37,20 +38,16 @@ def run(n: int = 3000) -> Iterator[int]:
 			return len(got) > 0 && got[len(got)-1].Status == "succeeded"
 		})
 		got, most := hooks.Of(id), 2+int(time.Since(began)/interval)
-		if id == "logs" && len(got) > most+1 {
-			t.Errorf("got %d deliveries of logs and completed, want at most %d", len(got), most+1)
-		}
+		assert.True(t, id != "logs" || len(got) <= most+1,
+			"got %d deliveries of logs and completed, want at most %d", len(got), most+1)
 		before := -1
 		for i, hook := range got {
 			var list []int
-			if len(hook.Output) > 0 && json.Unmarshal(hook.Output, &list) != nil {
-				t.Fatalf("delivery %d has the output %.100s, want no error", i, hook.Output)
-			}
+			assert.TrueNow(t, len(hook.Output) == 0 || json.Unmarshal(hook.Output, &list) == nil,
+				"delivery %d has the output %.100s, want no error", i, hook.Output)
 			last := i == len(got)-1
-			if id == "outputs" && !last && len(list) <= before && i > 0 || last && len(list) != items {
-				t.Errorf("%s: delivery %d of %d has %d items after %d, want at most 0 and %d", id, i, len(got), len(list), before,
-					items)
-			}
+			assert.True(t, (id != "outputs" || last || len(list) > before || i <= 0) && (!last || len(list) == items),
+				"%s: delivery %d of %d has %d items after %d, want at most 0 and %d", id, i, len(got), len(list), before, items)
 			before = len(list)
 		}
 	}
