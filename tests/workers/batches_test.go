@@ -90,10 +90,9 @@ func TestBatches_WaitingPredictionsAreBatch(t *testing.T) {
 			received := receiveAll(t, answers)
 			for text, want := range map[string]string{"a": "A", "b": "BB", "c": "C", "d": "DD"} {
 				harness.WantOutput(t, text, received[text], want)
-				if m := received[text].Metrics; m["batch_size"] != 2.0 || m["queue_time"] == nil || m["predict_time"] == nil {
-					t.Errorf(`%s: metrics are %v, want m["batch_size"] 2.0, m["queue_time"] non-nil and m["predict_time"] non-nil`,
-						text, m)
-				}
+				m := received[text].Metrics
+				assert.True(t, m["batch_size"] == 2.0 && m["queue_time"] != nil && m["predict_time"] != nil,
+					`%s: metrics are %v, want m["batch_size"] 2.0, m["queue_time"] non-nil and m["predict_time"] non-nil`, text, m)
 				assert.Equal(t, text+": logs", received[text].Logs, "batch of 2\n")
 			}
 			assert.EqualSlices(t, class+": batches", batches(t, s), []string{"1 gate", "1 a c", "2 b d"})
@@ -129,9 +128,8 @@ func TestBatches_SettingsWithoutEffectAreNamed(t *testing.T) {
 		s.WaitLog(flag + " has no effect: the model's predict function has no @cog.batch")
 	}
 	s = batched(t, "Runner", harness.AnyPython(t), "--batch-size", "3")
-	if line, ok := s.Log.Find("has no effect"); ok {
-		t.Errorf("got %q for a model with batches, want no warning", line.Text)
-	}
+	line, ok := s.Log.Find("has no effect")
+	assert.False(t, ok, "got %q for a model with batches, want no warning", line.Text)
 }
 
 // TestBatches_BadItemFailsAlone, whether it is returned or raised; the rest of its batch is run again.
@@ -232,9 +230,8 @@ func TestBatches_CancelInBatch(t *testing.T) {
 		s := batched(t, class, harness.AnyPython(t))
 		gate, open := closeGate(t, s)
 		answers := beginAll(t, s, texts("a", "b")...)
-		if a := s.Cancel("item-0"); a.Code != http.StatusOK {
-			t.Fatalf("cancel: %s, want Code 200", a)
-		}
+		a := s.Cancel("item-0")
+		assert.TrueNow(t, a.Code == http.StatusOK, "cancel: %s, want Code 200", a)
 		harness.WantStatus(t, class+": canceled before it started", harness.Receive(t, answers["a"]), "canceled")
 		open()
 		harness.Receive(t, gate)
@@ -278,9 +275,8 @@ func TestBatches_Stages(t *testing.T) {
 			var out map[string]string
 			received[name].Decode(t, &out)
 			upper := strings.ToUpper(name) + "!"
-			if !maps.Equal(out, map[string]string{"text": upper}) || received[name].Status != "succeeded" {
-				t.Errorf("%s: %s, want out %v and Status succeeded", name, received[name], map[string]string{"text": upper})
-			}
+			assert.True(t, maps.Equal(out, map[string]string{"text": upper}) && received[name].Status == "succeeded",
+				"%s: %s, want out %v and Status succeeded", name, received[name], map[string]string{"text": upper})
 			if m := received[name].Metrics; m["letters"] != float64(len(name)) || m["batch_size"] != 2.0 {
 				t.Errorf(`%s: metrics are %v, want m["letters"] %v and m["batch_size"] 2.0`, name, m, float64(len(name)))
 			}
@@ -326,9 +322,8 @@ func TestBatches_EveryModeIsBatched(t *testing.T) {
 	hooks := make(chan harness.Prediction, 8)
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var p harness.Prediction
-		if err := json.NewDecoder(r.Body).Decode(&p); err != nil {
-			t.Errorf("read a webhook: %v", err)
-		}
+		err := json.NewDecoder(r.Body).Decode(&p)
+		assert.True(t, err == nil, "read a webhook: %v", err)
 		hooks <- p
 	}))
 	defer receiver.Close()
@@ -338,9 +333,8 @@ func TestBatches_EveryModeIsBatched(t *testing.T) {
 		"id": "hooked", "input": harness.Input{"text": "a"}, "webhook": receiver.URL,
 		"webhook_events_filter": []string{"start", "completed"},
 	}
-	if a := s.Create(hooked, "Prefer", "respond-async"); a.Code != http.StatusAccepted {
-		t.Fatalf("respond-async: %s, want Code 202", a)
-	}
+	a := s.Create(hooked, "Prefer", "respond-async")
+	assert.TrueNow(t, a.Code == http.StatusAccepted, "respond-async: %s, want Code 202", a)
 	answers := map[string]chan harness.Answer{}
 	ask := func(name string, body any, headers ...string) {
 		answer := make(chan harness.Answer, 1)

@@ -42,9 +42,8 @@ func cancelLoops(t *testing.T, python harness.Python) {
 				continue // without asyncio.TaskGroup
 			}
 			a := harness.CancelRunning(t, s, how, harness.Input{"how": how})
-			if a.Status != "canceled" || strings.Count(a.Logs, "Traceback") > 1 {
-				t.Errorf("%s of %s slots, %s: got %s, want it canceled and at most one traceback", c.model, c.slots, how, a)
-			}
+			assert.True(t, a.Status == "canceled" && strings.Count(a.Logs, "Traceback") <= 1,
+				"%s of %s slots, %s: got %s, want it canceled and at most one traceback", c.model, c.slots, how, a)
 			want, exact := map[string]string{
 				"waiting":   "begun\nclean\n",         // the task cleans up
 				"gathering": "begun\nclean\ncaught\n", // so does this one, and then the function
@@ -52,9 +51,8 @@ func cancelLoops(t *testing.T, python harness.Python) {
 				"grouping":  "begun\ncaught\n",
 				"saving":    "begun\ncaught\nsaved\n", // behind the handler
 			}[how]
-			if exact && a.Logs != want {
-				t.Errorf("%s of %s slots, %s: got the logs %q, want %q", c.model, c.slots, how, a.Logs, want)
-			}
+			assert.True(t, !exact || a.Logs == want,
+				"%s of %s slots, %s: got the logs %q, want %q", c.model, c.slots, how, a.Logs, want)
 		}
 		assert.Equal(t, "afterwards", s.Succeed(harness.Input{"how": ""}).Text(t), "done")
 		harness.SameWorker(t, s, worker)
@@ -76,9 +74,8 @@ func TestCancel_DuringImport(t *testing.T) {
 			s.Cancel("importing")
 			harness.WriteFile(t, filepath.Join(s.Dir, "imported"), "")
 			a := harness.Receive(t, answer)
-			if a.Status != "canceled" || strings.Contains(a.Logs, "Traceback") {
-				t.Errorf("%s: got %s, want it canceled", model, a)
-			}
+			assert.True(t, a.Status == "canceled" && !strings.Contains(a.Logs, "Traceback"),
+				"%s: got %s, want it canceled", model, a)
 			again := s.Begin("again", harness.Input{"how": "importing"})
 			harness.Eventually(t, "the second import has ended", func() bool {
 				s.Cancel("again")
@@ -107,21 +104,16 @@ func TestCancel_OfModelWithItsOwnHandler(t *testing.T) {
 			})
 			assert.Contains(t, "the logs", s.Succeed(harness.Input{}).Logs, text)
 			worker := s.Worker()
-			assert.Equal(t, by+", "+model, harness.CancelRunning(t, s, by+model, harness.Input{"wait": true}).Status,
-				"canceled")
+			assert.Equal(t, by+", "+model, harness.CancelRunning(t, s, by+model, harness.Input{"wait": true}).Status, "canceled")
 			harness.WaitWorkers(t, s, 1, 1)
-			if s.Succeed(harness.Input{}); s.Worker() == worker {
-				t.Errorf("%s, %s: the worker is the same, want another", by, model)
-			}
+			s.Succeed(harness.Input{})
+			assert.True(t, s.Worker() != worker, "%s, %s: the worker is the same, want another", by, model)
 		}
 	}
 }
 
 var (
-	swallows = []string{
-		"helper", "nested", "retrying", "suppressing", "guarding", "keeping", "converting",
-		"computing",
-	}
+	swallows      = []string{"helper", "nested", "retrying", "suppressing", "guarding", "keeping", "converting", "computing"}
 	cleanups      = []string{"handler", "final", "chained", "leaving", "after_helper", "closing", "named"}
 	asyncSwallows = []string{"helper", "own", "retrying", "gathering", "child", "blocking"}
 	asyncCleanups = []string{
@@ -165,9 +157,8 @@ func cancelSwallowed(t *testing.T, python harness.Python) {
 		}
 		for _, how := range c.cleanups {
 			a := harness.CancelRunning(t, s, "clean "+how, harness.Input{"how": c.cleaning + "." + how})
-			if a.Status != "canceled" || a.Logs != "begun\nclean\n" {
-				t.Errorf("%s %s: got %s with the logs %q, want it to clean up", c.model, how, a, a.Logs)
-			}
+			assert.True(t, a.Status == "canceled" && a.Logs == "begun\nclean\n",
+				"%s %s: got %s with the logs %q, want it to clean up", c.model, how, a, a.Logs)
 		}
 		assert.Equal(t, c.model+", afterwards", s.Succeed(harness.Input{"how": ""}).Text(t), "done")
 		harness.SameWorker(t, s, worker)

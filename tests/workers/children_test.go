@@ -38,9 +38,7 @@ func TestChildren_ModelsMayStartProcessesAndThreads(t *testing.T) {
 		for _, c := range cases {
 			a := s.Succeed(harness.Input{"what": c.what, "method": c.method})
 			harness.EqualJSON(t, c.what+" "+c.method, a.Output, c.want)
-			if a.Logs != "" && c.what != "crashing" {
-				t.Errorf("%s %s wrote %q, want crashing", c.what, c.method, a.Logs)
-			}
+			assert.True(t, a.Logs == "" || c.what == "crashing", "%s %s wrote %q, want crashing", c.what, c.method, a.Logs)
 		}
 		h := s.Health()
 		assert.Equal(t, "restarts", h.Workers[0].Restarts, 0)
@@ -92,9 +90,8 @@ func TestChildren_DaemonEndsWithItsWorker(t *testing.T) {
 	worker := s.Worker()
 	var daemon int
 	s.Succeed(harness.Input{"what": "daemon"}).Decode(t, &daemon)
-	if !harness.Alive(daemon) {
-		t.Fatal("the daemon has not outlived its prediction: harness.Alive(daemon) = false, want true")
-	}
+	assert.TrueNow(t, harness.Alive(daemon),
+		"the daemon has not outlived its prediction: harness.Alive(daemon) = false, want true")
 	harness.SendSignal(t, worker, syscall.SIGKILL)
 	harness.EqualJSON(t, "output", s.Succeed(harness.Input{"what": "threads"}).Output, `[0, 1, 4, 9, 16]`)
 	assert.False(t, harness.Alive(daemon),
@@ -114,9 +111,8 @@ func TestChildren_WhatModelLeavesBehindEndsWithItsWorker(t *testing.T) {
 			s := harness.Ready(t, harness.Options{Model: "children.py"})
 			var left int
 			s.Succeed(harness.Input{"what": "background"}).Decode(t, &left)
-			if !harness.Alive(left) {
-				t.Fatal("the child has not outlived its prediction: harness.Alive(left) = false, want true")
-			}
+			assert.TrueNow(t, harness.Alive(left),
+				"the child has not outlived its prediction: harness.Alive(left) = false, want true")
 			end(s)
 			harness.Eventually(t, "the child ends", func() bool { return !harness.Alive(left) })
 		})

@@ -44,16 +44,14 @@ func TestClock_JumpOfClockIsSeen(t *testing.T) {
 			"completed": a.CompletedAt,
 		} {
 			at, err := time.Parse(time.RFC3339, text)
-			if err != nil || at.Sub(want).Abs() > near {
-				t.Errorf("%v: it was %s %q (%v), want about %s", by, name, text, err, want)
-			}
+			assert.True(t, err == nil && at.Sub(want).Abs() <= near,
+				"%v: it was %s %q (%v), want about %s", by, name, text, err, want)
 		}
 		var seen [5]float64
 		a.Decode(t, &seen)
 		for i, seconds := range seen[:4] {
-			if math.Abs(seconds-float64(want.Unix())) > near.Seconds() {
-				t.Errorf("%v: way %d to ask tells %f, want about %d", by, i, seconds, want.Unix())
-			}
+			assert.True(t, math.Abs(seconds-float64(want.Unix())) <= near.Seconds(),
+				"%v: way %d to ask tells %f, want about %d", by, i, seconds, want.Unix())
 		}
 		if own := monotonic(); math.Abs(seen[4]-own) > near.Seconds() {
 			t.Errorf("%v: what measures durations tells %f, want about %f", by, seen[4], own)
@@ -95,14 +93,12 @@ func TestClock_JumpOfClockEndsNothing(t *testing.T) {
 			most := time.Since(begun).Seconds() + 1
 			for _, a := range received {
 				took, ok := a.Metrics["predict_time"].(float64)
-				if a.Code != http.StatusOK || a.Status != "succeeded" || !ok || took < 0 || took > most {
-					t.Errorf("got %s, want Code 200, Status succeeded, ok true and took 0 to %v", a, most)
-				}
+				assert.True(t, a.Code == http.StatusOK && a.Status == "succeeded" && ok && took >= 0 && took <= most,
+					"got %s, want Code 200, Status succeeded, ok true and took 0 to %v", a, most)
 			}
-			if took, _ := first.Metrics["predict_time"].(float64); took < least-1 || least < 0.01 {
-				t.Errorf("it took %f s, it says, and more than %f s it did, want at least %v and at least 0.01", took, least,
-					least-1)
-			}
+			took, _ := first.Metrics["predict_time"].(float64)
+			assert.True(t, took >= least-1 && least >= 0.01,
+				"it took %f s, it says, and more than %f s it did, want at least %v and at least 0.01", took, least, least-1)
 			harness.SameWorker(t, s, worker)
 		})
 	}
@@ -171,9 +167,7 @@ func TestClock_JumpOfClockClosesNoConnection(t *testing.T) {
 		}
 		harness.Eventually(t, "all are parked, and have no goroutine", func() bool {
 			found := goroutineCount.FindSubmatch(s.Do(http.MethodGet, "/metrics", nil).Body)
-			if found == nil {
-				t.Fatal("metrics do not tell of goroutines: got nil, want non-nil")
-			}
+			assert.TrueNow(t, found != nil, "metrics do not tell of goroutines: got nil, want non-nil")
 			n, err := strconv.Atoi(string(found[1]))
 			return err == nil && n < many
 		})

@@ -94,9 +94,8 @@ func TestContainer_ServeOnTerminal(t *testing.T) {
 		}
 		press := func(key string) {
 			t.Helper()
-			if _, err := term.User.WriteString(key); err != nil {
-				t.Fatal(err)
-			}
+			_, err := term.User.WriteString(key)
+			assert.NoError(t, err)
 		}
 		shows("worker ready")
 		shows("The model is ready")
@@ -112,13 +111,10 @@ func TestContainer_ServeOnTerminal(t *testing.T) {
 			want = 130
 		} else {
 			open()
-			assert.Contains(t, "the answer", string(harness.Receive(t, answer).Body),
-				`"status":"succeeded","output":"finished"`)
+			assert.Contains(t, "the answer", string(harness.Receive(t, answer).Body), `"status":"succeeded","output":"finished"`)
 		}
 		_ = cmd.Wait() // ProcessState says how it ended
-		if got := cmd.ProcessState.ExitCode(); got != want {
-			t.Errorf("it ended with %v, want %d\n%s", cmd.ProcessState, want, term)
-		}
+		assert.True(t, cmd.ProcessState.ExitCode() == want, "it ended with %v, want %d\n%s", cmd.ProcessState, want, term)
 		if text := term.String(); strings.Contains(text, "KeyboardInterrupt") {
 			t.Errorf("the model was interrupted too, want no \"KeyboardInterrupt\" in it:\n%s", text)
 		}
@@ -151,8 +147,7 @@ def run(name: str = Input(choices=["it's", "b"]), n: int = Input(ge=3), more: st
 		assert.NoError(t, err, line)
 		assert.Contains(t, line, string(out), `"output":"it's 3 given"`)
 		assert.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("it ended with %v\n%s", err, term)
-		}
+		err = cmd.Wait()
+		assert.True(t, err == nil, "it ended with %v\n%s", err, term)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -68,7 +69,6 @@ func TestDeafThread_WorkerStarts(t *testing.T) {
 	dir := harness.NewFolder(t, "run.py", "import ctypes\n\n\ndef run() -> int:\n    return ctypes.CDLL(None).hear()\n")
 	s := harness.Ready(t, harness.Options{Dir: dir, Env: []string{"LD_PRELOAD=" + library}})
 	// One was started before Go, and others beside its threads.
-	if got := string(s.Succeed(map[string]any{}).Output); got < "2" {
-		t.Errorf("%s threads took what waited for them, want 2 or more", got)
-	}
+	got := string(s.Succeed(map[string]any{}).Output)
+	assert.True(t, got >= "2", "%s threads took what waited for them, want 2 or more", got)
 }

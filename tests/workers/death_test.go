@@ -51,9 +51,8 @@ func TestDeath_WorkersDeathFailsItsPredictionWithCause(t *testing.T) {
 			}
 			assert.False(t, strings.Contains(a.Logs, "goroutine "),
 				"%s: Go's dump is in the logs, want no \"goroutine \" in it:\n%s", c.how, a.Logs)
-			if _, ok := a.Metrics["predict_time"]; !ok {
-				t.Errorf("%s: no predict_time in %s: ok = false, want true", c.how, a)
-			}
+			_, ok := a.Metrics["predict_time"]
+			assert.True(t, ok, "%s: no predict_time in %s: ok = false, want true", c.how, a)
 			// A success, so that the next death is the first one again; the queue keeps it until the new worker is ready.
 			assert.Equal(t, c.how+": logs of the next prediction", s.Succeed(harness.Input{"token": "after-" + c.how}).Logs, "")
 		}
@@ -172,8 +171,7 @@ func TestDeath_AllPredictionsNameClosedChannel(t *testing.T) {
 		s.WaitLog("begun")
 		assert.Contains(t, "the error of the one that closes", s.Fail(harness.Input{"close": true}).Error, "closed",
 			"channel to the server")
-		assert.Contains(t, "the error of the one beside", harness.Receive(t, beside).Error, "closed",
-			"channel to the server")
+		assert.Contains(t, "the error of the one beside", harness.Receive(t, beside).Error, "closed", "channel to the server")
 	})
 }
 
@@ -199,14 +197,11 @@ func TestDeath_WhatWaitedIsAnsweredByNextWorkerExactlyOnce(t *testing.T) {
 				continue
 			}
 			pid, token, _ := strings.Cut(a.Text(t), " ")
-			if pids[pid] = true; token != fmt.Sprintf("waiting%d", i) {
-				t.Errorf("waiting%d got the answer of %s, want %q", i, token, fmt.Sprintf("waiting%d", i))
-			}
+			pids[pid] = true
+			assert.Equal(t, fmt.Sprintf("the answer of waiting%d", i), token, fmt.Sprintf("waiting%d", i))
 		}
-		if len(pids) != 1 || pids[strconv.Itoa(old)] {
-			t.Errorf("answered by %v; the worker that died was %d, want len(pids) 1 and pids[strconv.Itoa(old)] false", pids,
-				old)
-		}
+		assert.True(t, len(pids) == 1 && !pids[strconv.Itoa(old)],
+			"answered by %v; the worker that died was %d, want len(pids) 1 and pids[strconv.Itoa(old)] false", pids, old)
 		assert.Equal(t, "predictions that the model ran", len(harness.WantOnce(t, harness.ModelLines(t, s, "ran.txt"))), 14)
 	})
 }
@@ -255,15 +250,11 @@ func TestDeath_FiveDeathsWithoutSuccessMakeServerDefunct(t *testing.T) {
 		assert.Contains(t, fmt.Sprintf("death %d", i), a.Error, "code 3")
 	}
 	h := s.WaitHealth("DEFUNCT")
-	if h.Workers[0].NextStart == "" {
-		t.Error("got no next_start, want the time of the next try")
-	}
+	assert.True(t, h.Workers[0].NextStart != "", "got no next_start, want the time of the next try")
 	a := s.Input(harness.Input{})
 	harness.WantCode(t, "afterwards", a, http.StatusServiceUnavailable)
 	assert.Contains(t, "the refusal", string(a.Body), "defunct until a worker is tried again", "code 3")
-	if a.Header.Get("Retry-After") == "" {
-		t.Error("got no Retry-After, want some text")
-	}
+	assert.True(t, a.Header.Get("Retry-After") != "", "got no Retry-After, want some text")
 	harness.WantCode(t, "liveness", s.Do(http.MethodGet, "/livez", nil), http.StatusOK)
 	s.WaitHealth("READY") // by itself, half a minute later
 	s.Succeed(harness.Input{})

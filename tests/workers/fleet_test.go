@@ -25,19 +25,17 @@ func TestFleet_PlaceInLine(t *testing.T) {
 	}
 	for i, name := range append([]string{"running"}, harness.Numbered("waiting", 4)...) {
 		a := s.Do(http.MethodGet, "/predictions/"+name, nil)
-		if want := fmt.Sprintf(`"queue_position":%d`, i); strings.Contains(string(a.Body), want) != (i > 0) {
-			t.Errorf("%s: %s, want %t", name, a, i > 0)
-		}
+		assert.True(t, strings.Contains(string(a.Body), fmt.Sprintf(`"queue_position":%d`, i)) == (i > 0),
+			"%s: %s, want %t", name, a, i > 0)
 	}
 	open()
 	harness.Receive(t, running)
 	for _, v := range waiting {
 		harness.Receive(t, v.Answer)
 	}
-	if a := s.Do(http.MethodGet, "/predictions/waiting3", nil); a.Status != "succeeded" ||
-		strings.Contains(string(a.Body), "queue_position") {
-		t.Errorf(`afterwards: %s, want Status succeeded and Body without "queue_position"`, a)
-	}
+	a := s.Do(http.MethodGet, "/predictions/waiting3", nil)
+	assert.True(t, a.Status == "succeeded" && !strings.Contains(string(a.Body), "queue_position"),
+		`afterwards: %s, want Status succeeded and Body without "queue_position"`, a)
 }
 
 // TestFleet_AcceptedInOrder: what was answered 202 has its place in the line by then.
@@ -52,9 +50,8 @@ func TestFleet_AcceptedInOrder(t *testing.T) {
 			t.Fatalf("%s: %s, want Code 202", name, a)
 		}
 		a := s.Do(http.MethodGet, "/predictions/"+name, nil)
-		if want := fmt.Sprintf(`"queue_position":%d`, i+1); !strings.Contains(string(a.Body), want) {
-			t.Errorf("%s: want %s: %s", name, want, a)
-		}
+		want := fmt.Sprintf(`"queue_position":%d`, i+1)
+		assert.True(t, strings.Contains(string(a.Body), want), "%s: want %s: %s", name, want, a)
 	}
 	open()
 	harness.Receive(t, running)
@@ -121,10 +118,9 @@ func TestFleet_Deadline(t *testing.T) {
 	open()
 	harness.Receive(t, running)
 	s.Succeed(harness.Input{})
-	if counts := harness.WantOnce(t, harness.ModelLines(t, s, "ran.txt")); len(counts) != 2 || counts["in-time"] != 1 ||
-		counts["running"] != 1 {
-		t.Errorf(`the model ran %v, want len(counts) 2, counts["in-time"] 1 and counts["running"] 1`, counts)
-	}
+	counts := harness.WantOnce(t, harness.ModelLines(t, s, "ran.txt"))
+	assert.True(t, len(counts) == 2 && counts["in-time"] == 1 && counts["running"] == 1,
+		`the model ran %v, want len(counts) 2, counts["in-time"] 1 and counts["running"] 1`, counts)
 }
 
 func TestFleet_HealthDescribesEachWorker(t *testing.T) {
@@ -134,11 +130,10 @@ func TestFleet_HealthDescribesEachWorker(t *testing.T) {
 		s.Succeed(harness.Input{})
 	}
 	w := s.Health().Workers[0]
-	if w.Busy != 0 || w.BusySince != "" || w.Served != 3 || w.MemoryBytes < 1<<20 || w.State != "ready" ||
-		w.LastExit != "" {
-		t.Errorf("idle: %+v, want Busy 0, BusySince empty, Served 3, MemoryBytes at least %d, State ready and LastExit empty",
-			w, 1<<20)
-	}
+	assert.True(t, w.Busy == 0 && w.BusySince == "" && w.Served == 3 && w.MemoryBytes >= 1<<20 && w.State == "ready" &&
+		w.LastExit == "",
+		"idle: %+v, want Busy 0, BusySince empty, Served 3, MemoryBytes at least %d, State ready and LastExit empty", w,
+		1<<20)
 	before := time.Now().Add(-time.Millisecond)
 	open, running := harness.BeginAtGate(t, s, harness.Input{"token": "running"})
 	var waiting []*harness.Request
@@ -148,12 +143,10 @@ func TestFleet_HealthDescribesEachWorker(t *testing.T) {
 	h := s.Health()
 	w = h.Workers[0]
 	since, err := time.Parse(time.RFC3339, w.BusySince)
-	if err != nil || since.Before(before) || since.After(time.Now()) || w.Busy < 1 || w.Served != 3 {
-		t.Errorf("busy: got %+v, want it busy since its prediction began, and 3 served", w)
-	}
-	if h.Queue == nil || h.Queue.Capacity != 7 || h.Queue.Length+w.Busy != 5 {
-		t.Errorf("the queue is %+v, the worker has %d, want Capacity 7 and h.Queue.Length+w.Busy 5", h.Queue, w.Busy)
-	}
+	assert.True(t, err == nil && !since.Before(before) && !since.After(time.Now()) && w.Busy >= 1 && w.Served == 3,
+		"busy: got %+v, want it busy since its prediction began, and 3 served", w)
+	assert.True(t, h.Queue != nil && h.Queue.Capacity == 7 && h.Queue.Length+w.Busy == 5,
+		"the queue is %+v, the worker has %d, want Capacity 7 and h.Queue.Length+w.Busy 5", h.Queue, w.Busy)
 	open()
 	harness.WantStatus(t, "the answer", harness.Receive(t, running), "succeeded")
 	for _, v := range waiting {
@@ -170,9 +163,8 @@ func TestFleet_PredictTimeout(t *testing.T) {
 		})
 		a := s.Fail(harness.Input{"do": "sleep"})
 		assert.Contains(t, "error", a.Error, "Prediction timed out: it ran for longer than 1s")
-		if took, _ := a.Metrics["predict_time"].(float64); took < 1 {
-			t.Errorf("it took %v: got %v, want at least 1", a.Metrics, took)
-		}
+		took, _ := a.Metrics["predict_time"].(float64)
+		assert.True(t, took >= 1, "it took %v: got %v, want at least 1", a.Metrics, took)
 		worker := workerOf(t, s.Succeed(harness.Input{})).pid
 		a = s.Fail(harness.Input{"do": "swallow"}) // the worker has to go
 		assert.Contains(t, "error", a.Error, "Prediction timed out: it ran for longer than 1s")
@@ -187,9 +179,8 @@ func TestFleet_StoppedWorkerIsReplaced(t *testing.T) {
 	s := fleet(t, harness.Options{Args: []string{"--hang-timeout", "1s", "--queue", "4"}})
 	first := workerOf(t, s.Succeed(harness.Input{})).pid
 	harness.SendSignal(t, s.Worker(), syscall.SIGSTOP)
-	if second := workerOf(t, s.Succeed(harness.Input{})).pid; second == first {
-		t.Errorf("the stopped worker answers: got %.300q, want anything but %q", second, first)
-	}
+	second := workerOf(t, s.Succeed(harness.Input{})).pid
+	assert.True(t, second != first, "the stopped worker answers: got %.300q, want anything but %q", second, first)
 	w := s.WaitHealth("READY").Workers[0]
 	assert.Contains(t, "last exit", w.LastExit, "killed by the server",
 		"it has not answered on its control channel for 1s")
@@ -249,9 +240,8 @@ func TestFleet_LostGPUContextRetiresWorker(t *testing.T) {
 	first := workerOf(t, s.Succeed(harness.Input{})).pid
 	a := s.Fail(harness.Input{"do": "lose_gpu"})
 	assert.Contains(t, "error", a.Error, "an illegal memory access was encountered")
-	if second := workerOf(t, s.Succeed(harness.Input{})).pid; second == first {
-		t.Errorf("the same worker answers: got %.300q, want anything but %q", second, first)
-	}
+	second := workerOf(t, s.Succeed(harness.Input{})).pid
+	assert.True(t, second != first, "the same worker answers: got %.300q, want anything but %q", second, first)
 	assert.Contains(t, "last exit", s.WaitHealth("READY").Workers[0].LastExit, "its GPU context is lost",
 		"an illegal memory access was encountered")
 }

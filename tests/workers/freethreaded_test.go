@@ -27,9 +27,8 @@ func TestFreeThreaded_WorkerLeavesGILOff(t *testing.T) {
 	eachFreeThreaded(t, func(t *testing.T, python harness.Python) {
 		for _, args := range [][]string{nil, {"--concurrency", "4"}, {"--preload"}} {
 			s := harness.Ready(t, harness.Options{Python: python.Path, Model: "freethreaded.py", Args: args})
-			if a := s.Succeed(harness.Input{}); string(a.Output) != "false" {
-				t.Errorf("%q: the GIL is enabled: %s, want false", args, a)
-			}
+			a := s.Succeed(harness.Input{})
+			assert.True(t, string(a.Output) == "false", "%q: the GIL is enabled: %s, want false", args, a)
 			assert.Equal(t, fmt.Sprintf("%q", args), countTurnedOn(s), 0)
 		}
 	})
@@ -64,9 +63,8 @@ func TestFreeThreaded_LogNamesModuleThatTurnsGILOn(t *testing.T) {
 			Env: []string{"PYTHONPATH=" + compileExtension(t, python)},
 		})
 		for range 2 {
-			if a := s.Succeed(harness.Input{"module": "needsgil"}); string(a.Output) != "true" {
-				t.Errorf("the GIL is off: %s, want true", a)
-			}
+			a := s.Succeed(harness.Input{"module": "needsgil"})
+			assert.True(t, string(a.Output) == "true", "the GIL is off: %s, want true", a)
 		}
 		harness.Eventually(t, "the log names the module", func() bool { return countTurnedOn(s) > 0 })
 		assert.Equal(t, "count of the module in the log", countTurnedOn(s), 1)
@@ -96,9 +94,7 @@ func compileExtension(t *testing.T, python harness.Python) string {
 	harness.WriteFile(t, source, extension)
 	out, err := exec.CommandContext(t.Context(), "gcc", "-shared", "-fPIC", "-I"+filepath.Dir(headers[0]),
 		"-o", strings.TrimSuffix(source, ".c")+".so", source).CombinedOutput()
-	if err != nil {
-		t.Fatalf("compile an extension: %v\n%s", err, out)
-	}
+	assert.NoError(t, err, "compile an extension", out)
 	return folder
 }
 

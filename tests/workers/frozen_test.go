@@ -17,9 +17,8 @@ func freeze(t *testing.T, pid int) (thaw func()) {
 	letGo, err := harness.Freeze(pid)
 	assert.NoError(t, err)
 	thaw = func() {
-		if err := letGo(); err != nil {
-			t.Errorf("the frozen process is not gone: %v", err)
-		}
+		err := letGo()
+		assert.True(t, err == nil, "the frozen process is not gone: %v", err)
 	}
 	t.Cleanup(thaw)
 	return thaw
@@ -84,9 +83,8 @@ func TestFrozen_WorkerDoesNotHoldShutdown(t *testing.T) {
 			s.Wait()
 			thaw()
 			s.Ended(end.code)
-			if _, found := s.Log.Find("a worker was killed and its process has not ended: it is given up"); !found {
-				t.Error("the log does not tell: found = false, want true")
-			}
+			_, found := s.Log.Find("a worker was killed and its process has not ended: it is given up")
+			assert.True(t, found, "the log does not tell: found = false, want true")
 		})
 	}
 }

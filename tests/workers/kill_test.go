@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -32,17 +33,13 @@ func TestKill_KilledWorkerFailsOnlyWhatItRan(t *testing.T) {
 		}
 		clients.more(t, 300)
 		failed := clients.stopAll()
-		if len(failed) > rounds {
-			t.Errorf("%d kills cost %d predictions, want at most %d", rounds, len(failed), rounds)
-		}
+		assert.True(t, len(failed) <= rounds, "%d kills cost %d predictions, want at most %d", rounds, len(failed), rounds)
 		begun, done := ledger(t, s)
 		for _, a := range failed {
 			harness.WantFailed(t, "the answer", a, "worker killed (SIGKILL) while running this prediction")
 		}
 		for token, n := range begun {
-			if n > 1 {
-				t.Errorf("%s was begun %d times, want at most 1", token, n)
-			}
+			assert.True(t, n <= 1, "%s was begun %d times, want at most 1", token, n)
 		}
 		if unfinished := len(begun) - len(done); unfinished > len(failed) {
 			t.Errorf("%d were begun and not done, and %d failed, want at most %d", unfinished, len(failed), len(failed))

@@ -30,9 +30,7 @@ func leftBy(t *testing.T, s *harness.Server, what, die string) []string {
 func leftIn(t *testing.T, logs string) []string {
 	t.Helper()
 	_, after, found := strings.Cut(logs, "left ")
-	if !found {
-		t.Fatalf("got %q, want what is left", logs)
-	}
+	assert.TrueNow(t, found, "got %q, want what is left", logs)
 	line, _, _ := strings.Cut(after, "\n")
 	return strings.Fields(line)
 }
@@ -126,9 +124,7 @@ func TestDescendants_EndWithPredict(t *testing.T) {
 		cmd := exec.Command(harness.Binary(t), "predict", harness.Models(t), "--python", harness.AnyPython(t).Path,
 			"--predictor", "leaves.py", "-i", "what=sessions", "-i", "die="+die)
 		out, err := cmd.CombinedOutput()
-		if (err == nil) != (die == "") {
-			t.Fatalf("got %v: %s, want %t", err, out, die == "")
-		}
+		assert.TrueNow(t, (err == nil) == (die == ""), "got %v: %s, want %t", err, out, die == "")
 		for _, pid := range leftIn(t, string(out)) {
 			assert.False(t, alive(t, pid), "die %q: process %s has outlived the command, want alive(t, pid) false", die, pid)
 		}

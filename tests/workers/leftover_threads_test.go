@@ -84,12 +84,9 @@ func TestLeftoverThreads_ThreadThatWritesWhileItsPredictionEnds(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "leftover_threads.py:Writing", Env: leftoverLibrary(t)})
 	for n := range 100 {
 		a := s.Succeed(harness.Input{"n": n})
-		if n%2 == 1 && a.Logs != "mine\n" {
-			t.Fatalf("the next prediction's logs are %.300q, want %q", a.Logs, "mine\n")
-		}
-		if n%2 == 0 && strings.ReplaceAll(a.Logs, "of an earlier one\n", "") != "" {
-			t.Fatalf("its own logs are %.300q, want none", a.Logs)
-		}
+		assert.TrueNow(t, n%2 != 1 || a.Logs == "mine\n", "the next prediction's logs are %.300q, want %q", a.Logs, "mine\n")
+		assert.TrueNow(t, n%2 != 0 || strings.ReplaceAll(a.Logs, "of an earlier one\n", "") == "",
+			"its own logs are %.300q, want none", a.Logs)
 	}
 }
 
@@ -109,11 +106,10 @@ func TestLeftoverThreads_CrashAfterChildren(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "leftover_threads.py:Crashing"})
 	a := s.Input(harness.Input{})
-	if a.Status != "failed" || !strings.HasPrefix(a.Logs,
-		"before\nof a child\nafter\nFatal Python error: Segmentation fault") {
-		t.Errorf("%s, want Status failed and Logs starting with %q", a,
-			"before\nof a child\nafter\nFatal Python error: Segmentation fault")
-	}
+	assert.True(t, a.Status == "failed" &&
+		strings.HasPrefix(a.Logs, "before\nof a child\nafter\nFatal Python error: Segmentation fault"),
+		"%s, want Status failed and Logs starting with %q", a,
+		"before\nof a child\nafter\nFatal Python error: Segmentation fault")
 }
 
 // TestLeftoverThreads_TextOfChildAfterManyOthers: 80 predictions have left a child each, and the text of the next such
@@ -143,10 +139,9 @@ func TestLeftoverThreads_PipesOfManyPredictions(t *testing.T) {
 		for range 80 {
 			s.Succeed(harness.Input{"start": "sleeper"})
 		}
-		if n := harness.Descriptors(t, s.PID); n < front+128 || n > front+140 {
-			t.Errorf("with 80 children the front has %d files open, without them %d, want %d to %d", n, front, front+128,
-				front+140)
-		}
+		n := harness.Descriptors(t, s.PID)
+		assert.True(t, n >= front+128 && n <= front+140,
+			"with 80 children the front has %d files open, without them %d, want %d to %d", n, front, front+128, front+140)
 		s.Succeed(harness.Input{"start": "wake_sleepers"})
 		harness.Eventually(t, "the pipes are closed", func() bool {
 			return harness.Descriptors(t, s.PID) <= front+4 && harness.Descriptors(t, s.Worker()) <= worker+4

@@ -236,8 +236,7 @@ class Runner(BaseRunner):
 			"PYTHONPATH=" + string(found), "OTEL_PYTHON_LOG_CORRELATION=true", "OTEL_TRACES_EXPORTER=none",
 			"OTEL_METRICS_EXPORTER=none", "OTEL_LOGS_EXPORTER=none",
 		}})
-		assert.Contains(t, "the logs", s.Succeed(harness.Input{}).Logs, "WARNING [model] [run.py:9]", "trace_id=",
-			"logged\n")
+		assert.Contains(t, "the logs", s.Succeed(harness.Input{}).Logs, "WARNING [model] [run.py:9]", "trace_id=", "logged\n")
 		if p := s.Health().Preload; p != nil {
 			assert.Equal(t, "the preload process", p.State, "ready")
 		}

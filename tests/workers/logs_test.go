@@ -46,9 +46,7 @@ func TestLogs_RawWritesInTurns(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "printing.py"})
 	const n = 2000
 	lines := strings.SplitAfter(s.Succeed(harness.Input{"what": "turns", "n": n}).Logs, "\n")
-	if len(lines) != 2*n+1 {
-		t.Fatalf("%d lines, want %d", len(lines)-1, 2*n)
-	}
+	assert.TrueNow(t, len(lines) == 2*n+1, "%d lines, want %d", len(lines)-1, 2*n)
 	next := map[string]int{"out": 0, "err": 0}
 	for _, line := range lines[:2*n] {
 		stream := line[:3]
@@ -87,9 +85,7 @@ func TestLogs_ServersLogNamesPrediction(t *testing.T) {
 			_, ok := s.Log.First(func(l harness.Line) bool {
 				return l.Text == text && l.PredictionID == id && l.Stream == "std"+stream
 			})
-			if !ok {
-				t.Fatalf("the server's log has no line %q of %s: ok = false, want true", text, id)
-			}
+			assert.TrueNow(t, ok, "the server's log has no line %q of %s: ok = false, want true", text, id)
 		}
 	}
 }

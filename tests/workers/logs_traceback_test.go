@@ -59,15 +59,13 @@ class Broken:
 		s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:" + name})
 		harness.WantCode(t, "a failure", s.Input(harness.Input{"how": "it"}), 200)
 		harness.Eventually(t, "the traceback is in the log", func() bool { _, ok := s.Log.First(isWhole); return ok })
-		if n := s.Log.Count("Traceback (most recent call last):") + s.Log.Count("KeyError: 'it'"); n > 0 {
-			t.Errorf("%d lines of it are separate records, want none", n)
-		}
+		n := s.Log.Count("Traceback (most recent call last):") + s.Log.Count("KeyError: 'it'")
+		assert.True(t, n <= 0, "%d lines of it are separate records, want none", n)
 		s.Succeed(harness.Input{"how": "printed"})
 		s.Stop()
 		printed, ok := s.Log.First(func(l harness.Line) bool { return strings.HasSuffix(l.Text, "\nValueError: no printed") })
-		if !ok || !strings.HasPrefix(printed.Text, "Traceback") || printed.PredictionID == "" || printed.Stream != "stderr" {
-			t.Errorf("got %+v of the one that was printed, want it of its prediction, on stderr", printed)
-		}
+		assert.True(t, ok && strings.HasPrefix(printed.Text, "Traceback") && printed.PredictionID != "" &&
+			printed.Stream == "stderr", "got %+v of the one that was printed, want it of its prediction, on stderr", printed)
 		assert.Equal(t, `s.Log.Count("before")`, s.Log.Count("before"), 2)
 		assert.Equal(t, `s.Log.Count("after")`, s.Log.Count("after"), 1)
 	}
@@ -83,12 +81,11 @@ class Broken:
 				texts = append(texts, l.Text)
 			}
 		}
-		if got := strings.Join(texts, "|"); len(texts) != 3 || !strings.HasPrefix(got, "before|a line|Traceback (most") ||
-			!strings.Contains(got, "\nValueError: one\n\ntwo\n\nDuring handling") ||
-			!strings.HasSuffix(got, "\nRuntimeError: three\nTraceback of another program\nfour") {
-			t.Errorf("%s: got %d records, %s, want 3: what is before, the whole traceback, and what follows", name, len(texts),
-				got)
-		}
+		got := strings.Join(texts, "|")
+		assert.True(t, len(texts) == 3 && strings.HasPrefix(got, "before|a line|Traceback (most") &&
+			strings.Contains(got, "\nValueError: one\n\ntwo\n\nDuring handling") &&
+			strings.HasSuffix(got, "\nRuntimeError: three\nTraceback of another program\nfour"),
+			"%s: got %d records, %s, want 3: what is before, the whole traceback, and what follows", name, len(texts), got)
 	}
 	s := harness.Start(t, harness.Options{Dir: dir, Model: "run.py:Broken"})
 	s.WaitHealth("SETUP_FAILED")
@@ -169,8 +166,6 @@ async def run(how: str, key: str) -> str:
 			}
 			delete(ids, found[2])
 		}
-		if len(ids) > 0 {
-			t.Errorf("no record has the tracebacks of %v, want none", ids)
-		}
+		assert.True(t, len(ids) == 0, "no record has the tracebacks of %v, want none", ids)
 	})
 }

@@ -56,13 +56,11 @@ func TestMemory_WhatEndedDoesNotFillMemory(t *testing.T) {
 		return nil
 	})
 	used, limit, evictions := harness.MemoryBudget(t, s)
-	if used > limit || used > limit/4+1<<20 || evictions == 0 {
-		t.Errorf("%d of %d bytes are used after %d evictions, want at most %d and at most %d and not 0", used, limit,
-			evictions, limit, limit/4+1<<20)
-	}
-	if most.Load() > group/2<<20 {
-		t.Errorf("the front had %d MiB: got %d, want at most %d", most.Load()>>20, most.Load(), group/2<<20)
-	}
+	assert.True(t, used <= limit && used <= limit/4+1<<20 && evictions != 0,
+		"%d of %d bytes are used after %d evictions, want at most %d and at most %d and not 0", used, limit, evictions, limit,
+		limit/4+1<<20)
+	assert.True(t, most.Load() <= group/2<<20,
+		"the front had %d MiB: got %d, want at most %d", most.Load()>>20, most.Load(), group/2<<20)
 	// those of the clients end in any order, and evict each other
 	s.Create(map[string]any{"id": "last", "input": harness.Input{}})
 	harness.WantCode(t, "the last of them is not kept", s.Do("GET", "/predictions/last", nil), http.StatusOK)
@@ -118,9 +116,8 @@ func TestMemory_BodiesShareMemory(t *testing.T) {
 	harness.RunClients(t, many, large(15<<20, "Pinion-Test", "chunked"))
 	harness.RunClients(t, many, large(60_000_000, "Pinion-Test", "chunked"))
 	close(stop)
-	if n := <-small; n == 0 {
-		t.Errorf("no small request was answered meanwhile: got %d, want anything but 0", n)
-	}
+	n := <-small
+	assert.True(t, n != 0, "no small request was answered meanwhile: got %d, want anything but 0", n)
 	harness.Eventually(t, "nothing is left in use",
 		func() bool { used, _, _ := harness.MemoryBudget(t, s); return used < 9<<20 })
 	harness.WaitResident(t, s, before)
@@ -186,9 +183,8 @@ func TestMemory_BodiesBeyondMemoryGoToDisk(t *testing.T) {
 	refused := slices.Concat([]byte(`{"input":{"size":"no number","text":"`), text, []byte(`"}}`))
 	assert.Equal(t, "input that is not valid", s.Create(refused).Code, http.StatusUnprocessableEntity)
 	cut := io.MultiReader(bytes.NewReader(refused[:50<<20]), iotest.ErrReader(errors.New("left")))
-	if a := s.Create(cut); a.Err == nil {
-		t.Errorf("a client that leaves: %.300s: got no error, want an error", a.String())
-	}
+	a := s.Create(cut)
+	assert.True(t, a.Err != nil, "a client that leaves: %.300s: got no error, want an error", a.String())
 	harness.Eventually(t, "the files are gone", func() bool {
 		return !strings.Contains(harness.Maps(t, s.PID), s.Tmp)
 	})
@@ -202,9 +198,8 @@ func TestMemory_OnePredictionThatDoesNotFit(t *testing.T) {
 	for i, headers := range [][]string{nil, {"Accept", "text/event-stream"}, {"Prefer", "respond-async"}} {
 		id := fmt.Sprint("big", i)
 		a := s.Create(map[string]any{"id": id, "input": harness.Input{"n": 1000, "size": 100_000}}, headers...)
-		if a.Code != http.StatusOK && a.Code != http.StatusAccepted {
-			t.Errorf("%s: %.300s: got %d, want 200 or 202", id, a.String(), a.Code)
-		}
+		assert.True(t, a.Code == http.StatusOK || a.Code == http.StatusAccepted,
+			"%s: %.300s: got %d, want 200 or 202", id, a.String(), a.Code)
 		harness.Eventually(t, "it has failed", func() bool {
 			a = s.Do("GET", "/predictions/"+id, nil)
 			return a.Status == "failed"
@@ -231,13 +226,10 @@ func TestMemory_WebhooksThatWaitDoNotFillMemory(t *testing.T) {
 	s, _ := harness.StartConfined(t, "run.py:Runner", 256)
 	for i := range harness.Soak(300, 150) { // of 1 MB each
 		a := s.Create(map[string]any{"input": harness.Input{"n": 10, "size": 100_000}, "webhook": receiver.URL})
-		if a.Status != "succeeded" {
-			t.Fatalf("prediction %d: %.300s: got %q, want succeeded", i, a.String(), a.Status)
-		}
+		assert.TrueNow(t, a.Status == "succeeded", "prediction %d: %.300s: got %q, want succeeded", i, a.String(), a.Status)
 	}
-	if used, limit, _ := harness.MemoryBudget(t, s); used > limit*3/4 {
-		t.Errorf("%d of %d bytes are used, want at most %d", used, limit, limit*3/4)
-	}
+	used, limit, _ := harness.MemoryBudget(t, s)
+	assert.True(t, used <= limit*3/4, "%d of %d bytes are used, want at most %d", used, limit, limit*3/4)
 }
 
 // TestMemory_ClaimedBodiesShareMemory: a server with free places for all of the queue's large bodies runs them as it

@@ -78,15 +78,13 @@ func testCallsMeet(t *testing.T, s *harness.Server) {
 		if text != "d" {
 			assert.Contains(t, "logs of "+text, a.Logs, "step of a b c")
 		}
-		if strings.Count(a.Logs, "mine") != 1 {
-			t.Errorf("logs of %s: got %q, want no line of another prediction", text, a.Logs)
-		}
+		assert.True(t, strings.Count(a.Logs, "mine") == 1,
+			"logs of %s: got %q, want no line of another prediction", text, a.Logs)
 		assert.Contains(t, "metrics of "+text, string(a.Body), `"steps":1`)
 	}
 	for _, want := range []string{"step 0 a b c", "step 1 d"} {
-		if got := calls(t, s); !slices.Contains(got, want) {
-			t.Errorf("calls: got %q, want %q among them", got, want)
-		}
+		got := calls(t, s)
+		assert.True(t, slices.Contains(got, want), "calls: got %q, want %q among them", got, want)
 	}
 }
 
@@ -164,9 +162,8 @@ func testAnErrorIsOfItsItem(t *testing.T, s *harness.Server) {
 		harness.Receive(t, gate)
 		got := receiveAll(t, others)
 		assert.Contains(t, c.bad, got[c.bad].Error, c.own)
-		if got["good"].Error == "" != (c.other == "") || !strings.Contains(got["good"].Error, c.other) {
-			t.Errorf("beside %s: got error %q, want %q", c.bad, got["good"].Error, c.other)
-		}
+		assert.True(t, got["good"].Error == "" == (c.other == "") && strings.Contains(got["good"].Error, c.other),
+			"beside %s: got error %q, want %q", c.bad, got["good"].Error, c.other)
 		assert.NoError(t, os.Remove(s.Dir+"/gate"))
 	}
 	harness.WantOutput(t, "after errors", s.Input(harness.Input{"text": "x", "how": "halves"}), "X")

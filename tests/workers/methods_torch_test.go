@@ -52,9 +52,8 @@ func TestMethods_TorchGeneratesAsAlone(t *testing.T) {
 	}
 	for n := range cases {
 		var got []int
-		if harness.Receive(t, answers[n]).Decode(t, &got); !slices.Equal(got, want[n]) {
-			t.Errorf("tokens of case %d: got %v, want %v", n, got, want[n])
-		}
+		harness.Receive(t, answers[n]).Decode(t, &got)
+		assert.True(t, slices.Equal(got, want[n]), "tokens of case %d: got %v, want %v", n, got, want[n])
 	}
 	for input, problem := range map[string]harness.Input{
 		"a prompt of 1 to 480 tokens is expected": {"prompt": []int{}},

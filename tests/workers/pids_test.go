@@ -66,9 +66,8 @@ func (g pidsGroup) current() int {
 func waitShort(t *testing.T, s *harness.Server) {
 	t.Helper()
 	harness.WaitShortage(t, s, "")
-	if restarts := s.Health().Workers[0].Restarts; restarts > 1 {
-		t.Errorf("got %d restarts during the shortage, want none counted", restarts)
-	}
+	restarts := s.Health().Workers[0].Restarts
+	assert.True(t, restarts <= 1, "got %d restarts during the shortage, want none counted", restarts)
 }
 
 // TestShortageOfThreads_IsWaitedOut: a worker that the kernel lets start, and then make no threads, has not died by its

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -176,9 +177,8 @@ func sameFacts(t *testing.T, what string, worker, plain []byte) {
 	t.Helper()
 	threads := strings.HasPrefix(what, "Threads")
 	var got, want map[string]any
-	if err := errors.Join(json.Unmarshal(worker, &got), json.Unmarshal(plain, &want)); err != nil {
-		t.Fatalf("%s: %v in %.500s or %.500s", what, err, worker, plain)
-	}
+	assert.NoError(t, errors.Join(json.Unmarshal(worker, &got), json.Unmarshal(plain, &want)),
+		what, "in", worker, "or", plain)
 	for _, d := range byDesign {
 		if other, ok := byThreads[d.fact]; ok && threads {
 			want[d.fact] = other
@@ -196,14 +196,11 @@ func sameFacts(t *testing.T, what string, worker, plain []byte) {
 		}
 	}
 	for fact := range want {
-		if _, ok := got[fact]; !ok {
-			t.Errorf("%s: %s: got none, want %v", what, fact, want[fact])
-		}
+		_, ok := got[fact]
+		assert.True(t, ok, "%s: %s: got none, want %v", what, fact, want[fact])
 	}
 	for fact := range got {
-		if !reflect.DeepEqual(got[fact], want[fact]) {
-			t.Errorf("%s: %s: got %v, want %v", what, fact, got[fact], want[fact])
-		}
+		assert.True(t, reflect.DeepEqual(got[fact], want[fact]), "%s: %s: got %v, want %v", what, fact, got[fact], want[fact])
 	}
 }
 
@@ -260,9 +257,8 @@ func TestWorker_EndsAsPlainPythons(t *testing.T) {
 			s.Succeed(harness.Input{"text": "a"})
 			s.Stop()
 			for _, name := range []string{"atexit", "destructor", "destroyed", "released"} {
-				if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-					t.Errorf("%v: %v, want the file that the end of the worker makes", c, err)
-				}
+				_, err := os.Stat(filepath.Join(dir, name))
+				assert.True(t, err == nil, "%v: %v, want the file that the end of the worker makes", c, err)
 			}
 		}
 	})

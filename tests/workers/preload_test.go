@@ -29,9 +29,7 @@ func preloaded(t testing.TB, o harness.Options) *harness.Server {
 func preloadProcess(t testing.TB, s *harness.Server) harness.Preload {
 	t.Helper()
 	h := s.Health()
-	if h.Preload == nil {
-		t.Fatalf("health has nothing of a preload process: %+v, want Preload non-nil", h)
-	}
+	assert.TrueNow(t, h.Preload != nil, "health has nothing of a preload process: %+v, want Preload non-nil", h)
 	return *h.Preload
 }
 
@@ -62,10 +60,8 @@ func TestPreload_ForkedWorkerSkipsImport(t *testing.T) {
 				worker := s.Worker()
 				harness.SendSignal(t, worker, syscall.SIGKILL)
 				h = harness.WaitWorkers(t, s, 2, i+1)
-				if slices.Contains(harness.ModelLines(t, s, "set-up.txt"), strconv.Itoa(h.Workers[0].PID)) == false ||
-					h.Workers[0].PID == worker {
-					t.Errorf("the new worker is %+v, want Contains not false and PID not %d", h.Workers[0], worker)
-				}
+				assert.True(t, slices.Contains(harness.ModelLines(t, s, "set-up.txt"), strconv.Itoa(h.Workers[0].PID)) &&
+					h.Workers[0].PID != worker, "the new worker is %+v, want Contains not false and PID not %d", h.Workers[0], worker)
 				// A success on each, so that the deaths do not add up.
 				seen := map[string]bool{}
 				for try := 0; len(seen) < 2; try++ {
@@ -98,9 +94,8 @@ func TestPreload_ForkedWorkerIsWorker(t *testing.T) {
 				`{"parent":%d,"group":true,"main":true,"threads":["MainThread"],"native":true,"argv":["preloaded.py"],
 				"title":"pinion: worker","template":false}`, s.PID))
 			got, least, others := oomScore(t, s.Worker()), oomScore(t, s.PID)+300, oomScore(t, preloadProcess(t, s).PID)
-			if got < least || got == others {
-				t.Errorf("the worker's oom_score_adj is %d, want at least %d, and not the preload process's %d", got, least, others)
-			}
+			assert.True(t, got >= least && got != others,
+				"the worker's oom_score_adj is %d, want at least %d, and not the preload process's %d", got, least, others)
 			assert.Equal(t, "logs", s.Succeed(harness.Input{"what": "speak"}).Logs, "to the descriptor\nto stdout\nto stderr\n")
 			sleeping := s.Begin("sleeping", harness.Input{"what": "sleep"})
 			s.WaitLog(fmt.Sprint("sleeping in ", s.Worker()))
@@ -124,9 +119,7 @@ func TestPreload_ForkedWorkerIsWorker(t *testing.T) {
 			s.Succeed(harness.Input{})
 			// The spawned processes import the model on their own.
 			setUp := harness.ModelLines(t, s, "set-up.txt")
-			if len(setUp) == 0 {
-				t.Error("got no worker was set up, want at least one")
-			}
+			assert.True(t, len(setUp) != 0, "got no worker was set up, want at least one")
 			for _, pid := range setUp {
 				assert.False(t, slices.Contains(harness.ModelLines(t, s, "imported.txt"), pid),
 					"worker %s has imported the model, want it forked", pid)
@@ -144,9 +137,8 @@ func TestPreload_ForkedWorkersDrawTheirOwnNumbers(t *testing.T) {
 	harness.SendSignal(t, s.Worker(), syscall.SIGKILL)
 	harness.WaitWorkers(t, s, 1, 1)
 	s.Succeed(harness.Input{"what": "numbers"}).Decode(t, &second)
-	if first[0] != second[0] || first[1] == second[1] {
-		t.Errorf("one worker drew %v, the next %v, want the same from the import and another in the worker", first, second)
-	}
+	assert.True(t, first[0] == second[0] && first[1] != second[1],
+		"one worker drew %v, the next %v, want the same from the import and another in the worker", first, second)
 }
 
 func TestPreload_ForkedWorkersHaveTheirOwnGPUs(t *testing.T) {
@@ -162,9 +154,7 @@ func TestPreload_ForkedWorkersHaveTheirOwnGPUs(t *testing.T) {
 		seen[string(harness.Receive(t, second).Output)] = true
 		return len(seen) == 2
 	})
-	if !seen[`"1"`] || !seen[`"2,3"`] {
-		t.Errorf("they see %v, want seen[`\"1\"`] true and seen[`\"2,3\"`] true", seen)
-	}
+	assert.True(t, seen[`"1"`] && seen[`"2,3"`], "they see %v, want seen[`\"1\"`] true and seen[`\"2,3\"`] true", seen)
 	imports(t, s, 1)
 }
 
@@ -192,9 +182,7 @@ func editFile(t testing.TB, file, from, to string) {
 	t.Helper()
 	text := harness.ReadFile(t, file)
 	changed := strings.Replace(text, from, to, 1)
-	if changed == text {
-		t.Fatalf("%s has no %q: got %.300q, want anything but %q", file, from, changed, text)
-	}
+	assert.TrueNow(t, changed != text, "%s has no %q: got %.300q, want anything but %q", file, from, changed, text)
 	harness.WriteFile(t, file, changed)
 }
 
@@ -209,10 +197,9 @@ func TestPreload_ProcessThatCannotForkIsRefused(t *testing.T) {
 			s := preloaded(t, harness.Options{Python: python.Path, Env: []string{"AT_IMPORT=" + at}})
 			s.Succeed(harness.Input{})
 			got := preloadProcess(t, s)
-			if got.State != "refused" || !strings.Contains(got.Reason, reason) || got.PID != 0 || got.Forked != 0 {
-				t.Errorf("%s: health says %+v of the preload process, want State refused, Reason with %q, PID 0 and Forked 0", at,
-					got, reason)
-			}
+			assert.True(t, got.State == "refused" && strings.Contains(got.Reason, reason) && got.PID == 0 && got.Forked == 0,
+				"%s: health says %+v of the preload process, want State refused, Reason with %q, PID 0 and Forked 0", at, got,
+				reason)
 			line, _ := s.Log.First(func(l harness.Line) bool { return strings.Contains(l.Text, "no preload process") })
 			assert.Equal(t, at+": line.Level", line.Level, "WARN")
 			assert.Contains(t, at+": line.Raw", line.Raw, reason)
@@ -309,8 +296,7 @@ func TestPreload_WithoutPreloadProcessHealthHasNone(t *testing.T) {
 		t.Skip("all servers have one")
 	}
 	s := harness.Ready(t, harness.Options{Model: "preloaded.py:Runner", Env: []string{"IMPORTS=imported.txt"}})
-	if h := s.Health(); h.Preload != nil {
-		t.Errorf("health says %+v, want nil", h.Preload)
-	}
+	h := s.Health()
+	assert.True(t, h.Preload == nil, "health says %+v, want nil", h.Preload)
 	imports(t, s, 1)
 }

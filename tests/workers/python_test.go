@@ -21,25 +21,19 @@ func TestPython_HelloIsServedByEachPython(t *testing.T) {
 		a := s.Create(`{"id":"my-id","input":{"name":"Zoë"},"created_at":"2020-01-02T03:04:05Z"}`)
 		harness.EqualJSON(t, "output", a.Output, `"hello Zoë"`)
 		created, err := time.Parse(time.RFC3339, a.CreatedAt)
-		if err != nil || !created.Equal(time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)) {
-			t.Errorf("created_at is %q: %v: got %v, want %v", a.CreatedAt, err, created,
-				time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC))
-		}
-		if a.ID != "my-id" || a.StartedAt == "" || a.CompletedAt < a.StartedAt {
-			t.Errorf("got %s, want ID my-id, StartedAt non-empty and CompletedAt at least %q", a, a.StartedAt)
-		}
+		assert.True(t, err == nil && created.Equal(time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)),
+			"created_at is %q: %v: got %v, want %v", a.CreatedAt, err, created, time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC))
+		assert.True(t, a.ID == "my-id" && a.StartedAt != "" && a.CompletedAt >= a.StartedAt,
+			"got %s, want ID my-id, StartedAt non-empty and CompletedAt at least %q", a, a.StartedAt)
 		if seconds, ok := a.Metrics["predict_time"].(float64); !ok || seconds <= 0 || seconds > 60 {
 			t.Errorf("predict_time is %v: got ok %t, seconds %v, want ok true and seconds more than 0 and at most 60",
 				a.Metrics["predict_time"], ok, seconds)
 		}
 		h := s.Health()
-		if h.Status != "READY" || h.Setup.Status != "succeeded" || h.Setup.StartedAt == "" ||
-			h.Setup.CompletedAt < h.Setup.StartedAt {
-			t.Errorf("health is %+v, want READY after a setup that succeeded", h)
-		}
-		if h.Version["python"] != python.Version || h.Version["cog"] == "" || h.Version["pinion"] == "" {
-			t.Errorf("versions are %v, want Python %s", h.Version, python.Version)
-		}
+		assert.True(t, h.Status == "READY" && h.Setup.Status == "succeeded" && h.Setup.StartedAt != "" &&
+			h.Setup.CompletedAt >= h.Setup.StartedAt, "health is %+v, want READY after a setup that succeeded", h)
+		assert.True(t, h.Version["python"] == python.Version && h.Version["cog"] != "" && h.Version["pinion"] != "",
+			"versions are %v, want Python %s", h.Version, python.Version)
 	})
 }
 
@@ -125,9 +119,8 @@ func TestPython_InstalledServerTakesPythonOfItsEnvironment(t *testing.T) {
 	bin := filepath.Dir(harness.Venv(t, harness.AnyPython(t)))
 	installed := filepath.Join(bin, "pinion")
 	// By another process: a file that this one has open for writing when it starts a child cannot be run.
-	if out, err := exec.Command("cp", harness.Binary(t), installed).CombinedOutput(); err != nil {
-		t.Fatalf("copy the command: %v\n%s", err, out)
-	}
+	out, err := exec.Command("cp", harness.Binary(t), installed).CombinedOutput()
+	assert.NoError(t, err, "copy the command", out)
 	dir := harness.NewFolder(t, "cog.yaml", "run: run.py:run\n", "run.py",
 		"import sys\n\n\ndef run() -> str:\n    return sys.executable\n")
 	cmd := exec.Command(installed, "predict", dir)
@@ -156,9 +149,8 @@ func TestPythons_OwnVariablesCount(t *testing.T) {
 			}
 			facts := surroundings(t, python, env...)
 			modules, _ := facts["modules"].(map[string]any)
-			if name == "PYTHONPATH" && modules["numpy"] != filepath.Join(extra, "numpy.py") {
-				t.Errorf("numpy is %v, not that of PYTHONPATH, want %q", modules["numpy"], filepath.Join(extra, "numpy.py"))
-			}
+			assert.True(t, name != "PYTHONPATH" || modules["numpy"] == filepath.Join(extra, "numpy.py"),
+				"numpy is %v, not that of PYTHONPATH, want %q", modules["numpy"], filepath.Join(extra, "numpy.py"))
 		})
 	}
 }
@@ -181,9 +173,8 @@ func TestPython_TextIsSameInEveryEnvironment(t *testing.T) {
 			var cached []string
 			if name == "plain" || name == "no bytecode" {
 				cached, _ = filepath.Glob(filepath.Join(s.Dir, "__pycache__", "printing.*"))
-				if wrote := len(cached) > 0; wrote != (name == "plain") {
-					t.Errorf("bytecode is written: %v, want %t", wrote, name == "plain")
-				}
+				wrote := len(cached) > 0
+				assert.True(t, wrote == (name == "plain"), "bytecode is written: %v, want %t", wrote, name == "plain")
 			}
 		})
 	}
@@ -199,15 +190,12 @@ func TestPython_ServersOwnAffairsStayOutOfModelsEnvironment(t *testing.T) {
 		var environment map[string]string
 		s.Succeed(harness.Input{}).Decode(t, &environment)
 		assert.Equal(t, "the user's own variable", environment["MINE"], "1")
-		if _, ok := environment["PINION_WORKER"]; ok {
-			t.Error("PINION_WORKER is visible: ok = true, want false")
-		}
-		if value, ok := environment["GOGC"]; ok {
-			t.Errorf("got GOGC=%s in the model's environment, want none", value)
-		}
-		if _, ok := environment["WEBHOOK_AUTH_TOKEN"]; ok {
-			t.Error("the token of webhooks is visible to the model: ok = true, want false")
-		}
+		_, ok := environment["PINION_WORKER"]
+		assert.False(t, ok, "PINION_WORKER is visible: ok = true, want false")
+		value, ok := environment["GOGC"]
+		assert.False(t, ok, "got GOGC=%s in the model's environment, want none", value)
+		_, ok = environment["WEBHOOK_AUTH_TOKEN"]
+		assert.False(t, ok, "the token of webhooks is visible to the model: ok = true, want false")
 		path := strings.Split(environment["PYTHONPATH"], ":")
 		assert.EqualNow(t, "len(path)", len(path), 2)
 		assert.Equal(t, "path[1]", path[1], "/mine")
@@ -253,7 +241,6 @@ func TestPython_ModelSeesUsersGOGC(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "facts.py:environment", Args: []string{"--preload"}})
 	var environment map[string]string
 	s.Succeed(harness.Input{}).Decode(t, &environment)
-	if value, ok := environment["GOGC"]; ok {
-		t.Errorf("got GOGC=%s in a forked worker, want none", value)
-	}
+	value, ok := environment["GOGC"]
+	assert.False(t, ok, "got GOGC=%s in a forked worker, want none", value)
 }

@@ -113,8 +113,7 @@ func TestReload_ThatFailsChangesNothing(t *testing.T) {
 	s.Signal(syscall.SIGHUP)
 	harness.Eventually(t, "the successor has failed", func() bool {
 		_, found := s.Log.First(func(l harness.Line) bool {
-			return strings.Contains(l.Text,
-				"the worker's successor failed")
+			return strings.Contains(l.Text, "the worker's successor failed")
 		})
 		return found
 	})

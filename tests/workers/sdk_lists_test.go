@@ -29,9 +29,8 @@ func TestSDKLists_CancelEndsMoreKindsOfWaiting(t *testing.T) {
 				continue
 			}
 			a := harness.CancelRunning(t, s, how, harness.Input{"how": how})
-			if a.Code != http.StatusOK || a.Status != "canceled" || a.Prediction.Output != nil || a.Error != "" {
-				t.Errorf("%s: %s, want Code 200, Status canceled, Output nil and Error empty", how, a)
-			}
+			assert.True(t, a.Code == http.StatusOK && a.Status == "canceled" && a.Prediction.Output == nil && a.Error == "",
+				"%s: %s, want Code 200, Status canceled, Output nil and Error empty", how, a)
 			assert.True(t, strings.HasSuffix(a.Logs, "canceled in "+how+"\nfinally "+how+"\n"),
 				"%s: logs are %q, want it to end in %q", how, a.Logs, "canceled in "+how+"\nfinally "+how+"\n")
 			if a := s.Succeed(harness.Input{}); a.Text(t) != "nothing" || a.Logs != "finally nothing\n" {
@@ -87,14 +86,12 @@ func TestSDKLists_HundredMegabytesOfLogsFitInBoundedMemory(t *testing.T) {
 	if !found || len(text) > retained || len(text) < retained-128<<10 { // whole pieces of what was read
 		t.Errorf("the answer has %d bytes of log, want %d to %d and the notice", len(a.Logs), retained-128<<10, retained)
 	}
-	if want := fmt.Sprintf("%d bytes of log were cut: ", lines*length-len(text)); !strings.HasPrefix(notice, want) {
-		t.Errorf("the notice is %q, want %q", notice, want)
-	}
+	want := fmt.Sprintf("%d bytes of log were cut: ", lines*length-len(text))
+	assert.True(t, strings.HasPrefix(notice, want), "the notice is %q, want %q", notice, want)
 	for i, line := range strings.SplitN(a.Logs, "\n", 1001)[:1000] {
-		if !strings.HasPrefix(line, fmt.Sprintf("%08d xxx", i)) || len(line) != length-1 {
-			t.Fatalf("line %d is %.40q…, want line starting with %q and len(line) %d bytes", i, line, fmt.Sprintf("%08d xxx", i),
-				length-1)
-		}
+		assert.TrueNow(t, strings.HasPrefix(line, fmt.Sprintf("%08d xxx", i)) && len(line) == length-1,
+			"line %d is %.40q…, want line starting with %q and len(line) %d bytes", i, line, fmt.Sprintf("%08d xxx", i),
+			length-1)
 	}
 	if grown := harness.PeakResident(t, worker) - model; grown > 16<<20 && !harness.Sanitized(t) {
 		t.Errorf("the worker has grown by %d MiB, want at most %d", grown>>20, 16<<20)

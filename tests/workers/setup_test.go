@@ -45,9 +45,8 @@ func TestSetup_ThatFailsLeavesServerUpWithItsLogs(t *testing.T) {
 			t.Parallel()
 			s := harness.Start(t, harness.Options{Model: c.model, Args: c.args})
 			h := s.WaitHealth("SETUP_FAILED")
-			if h.Setup.Status != "failed" || h.Setup.CompletedAt == "" {
-				t.Errorf("health is %+v, want Status failed and CompletedAt non-empty", h)
-			}
+			assert.True(t, h.Setup.Status == "failed" && h.Setup.CompletedAt != "",
+				"health is %+v, want Status failed and CompletedAt non-empty", h)
 			for _, text := range c.logs {
 				assert.Contains(t, "the setup's logs", h.Setup.Logs, text)
 			}
@@ -123,9 +122,7 @@ func TestSetup_ThatFailsInLaterWorkerIsTriedAgainAndThenGivenUp(t *testing.T) {
 	})
 	h := s.Health()
 	assert.Contains(t, "the setup's logs", h.Setup.Logs, "RuntimeError: the second time")
-	if h.Workers[0].Restarts == 0 {
-		t.Errorf("health is %+v, want Restarts not 0", h)
-	}
+	assert.True(t, h.Workers[0].Restarts != 0, "health is %+v, want Restarts not 0", h)
 	harness.WantCode(t, "prediction", s.Input(harness.Input{}), http.StatusServiceUnavailable)
 }
 
@@ -146,10 +143,8 @@ func TestSetup_SchemaIsMadeFromSignature(t *testing.T) {
 		}
 	}
 	assert.NoError(t, harness.DecodeExact(a.Body, &doc))
-	if doc.OpenAPI != "3.0.2" || doc.Info.Title != filepath.Base(s.Dir) {
-		t.Errorf("document is %.200s: got OpenAPI %q, want OpenAPI 3.0.2 and Title %q", a.Body, doc.OpenAPI,
-			filepath.Base(s.Dir))
-	}
+	assert.True(t, doc.OpenAPI == "3.0.2" && doc.Info.Title == filepath.Base(s.Dir),
+		"document is %.200s: got OpenAPI %q, want OpenAPI 3.0.2 and Title %q", a.Body, doc.OpenAPI, filepath.Base(s.Dir))
 	text := doc.Components.Schemas.Input.Properties["text"]
 	for key, want := range map[string]string{
 		"type": "string", "default": "abc", "title": "Text", "minLength": "2", "maxLength": "4", "pattern": "^[a-z]+$",

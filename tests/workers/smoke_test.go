@@ -35,14 +35,12 @@ func TestSmoke_ModelOfEachKindServes(t *testing.T) {
 				t.Parallel()
 				args := append([]string{"--queue", "8"}, kind.args...)
 				s := harness.Ready(t, harness.Options{Python: python.Path, Model: "smoke.py:" + kind.model, Args: args})
-				if a := s.Succeed(harness.Input{"do": "echo"}); string(a.Output) != kind.output ||
-					!strings.Contains(a.Logs, "doing echo\n") {
-					t.Errorf("got %s, want Output %q and Logs with %q", a, kind.output, "doing echo\n")
-				}
-				if a := s.Fail(harness.Input{"do": "raise"}); a.Error != "ValueError: as asked" ||
-					!strings.Contains(a.Logs, "Traceback") {
-					t.Errorf(`got %s, want Error "ValueError: as asked" and Logs with "Traceback"`, a)
-				}
+				a := s.Succeed(harness.Input{"do": "echo"})
+				assert.True(t, string(a.Output) == kind.output && strings.Contains(a.Logs, "doing echo\n"),
+					"got %s, want Output %q and Logs with %q", a, kind.output, "doing echo\n")
+				a = s.Fail(harness.Input{"do": "raise"})
+				assert.True(t, a.Error == "ValueError: as asked" && strings.Contains(a.Logs, "Traceback"),
+					`got %s, want Error "ValueError: as asked" and Logs with "Traceback"`, a)
 				harness.WantCode(t, "a wrong input", s.Input(harness.Input{"do": 5}), http.StatusUnprocessableEntity)
 				sleeper := s.Begin("sleeper", harness.Input{"do": "sleep"})
 				harness.Eventually(t, "the model sleeps", func() bool { return s.Log.Count("doing sleep") == 1 })
@@ -69,9 +67,8 @@ func TestSmoke_ModelOfEachKindServes(t *testing.T) {
 			file := "data:text/plain;base64," + base64.StdEncoding.EncodeToString([]byte("text"))
 			a := s.Succeed(harness.Input{"array": []float64{1, 2.5}, "file": file})
 			_, data, _ := strings.Cut(a.Text(t), ",")
-			if text, err := base64.StdEncoding.DecodeString(data); err != nil || string(text) != "text 3.5" {
-				t.Errorf(`got %s: %v, %q, want "text 3.5"`, a, err, string(text))
-			}
+			text, err := base64.StdEncoding.DecodeString(data)
+			assert.True(t, err == nil && string(text) == "text 3.5", `got %s: %v, %q, want "text 3.5"`, a, err, string(text))
 		})
 	}
 }

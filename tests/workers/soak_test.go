@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -72,9 +73,8 @@ func TestSoak_CancelStorm(t *testing.T) {
 			})
 			t.Logf("%d predictions, %d cancels: %d came in time, %d too late", share*width, asked.Load(), canceled.Load(),
 				late.Load())
-			if canceled.Load() == 0 || late.Load() == 0 {
-				t.Errorf("got %d canceled and %d late, want some of each: the storm proves nothing", canceled.Load(), late.Load())
-			}
+			assert.True(t, canceled.Load() != 0 && late.Load() != 0,
+				"got %d canceled and %d late, want some of each: the storm proves nothing", canceled.Load(), late.Load())
 			harness.SameWorker(t, s, worker)
 			s.Succeed(harness.Input{"token": "after"})
 		})
@@ -137,9 +137,7 @@ func TestSoak_MemoryAndDescriptorsStayFlat(t *testing.T) {
 			if grownFront > 16<<20 { // the garbage collector's breathing; a leak of 100 bytes is 20 MB
 				t.Errorf("the front grew by %d KiB, want at most %d", grownFront>>10, 16<<20)
 			}
-			if grownWorker > 2<<20 {
-				t.Errorf("the worker grew by %d KiB, want at most %d", grownWorker>>10, 2<<20)
-			}
+			assert.True(t, grownWorker <= 2<<20, "the worker grew by %d KiB, want at most %d", grownWorker>>10, 2<<20)
 			s.CloseIdle()
 			harness.Eventually(t, "both have as many files open as before", func() bool {
 				return harness.Descriptors(t, s.PID) <= frontFiles && harness.Descriptors(t, worker) <= workerFiles

@@ -43,9 +43,8 @@ func TestStop_SIGTERMAndShutdownLetWhatIsInFlightFinish(t *testing.T) {
 				harness.WantStatus(t, "the answer", harness.Receive(t, v.Answer), "succeeded")
 			}
 			s.Ended(0)
-			if a := s.Input(harness.Input{}); a.Err == nil {
-				t.Errorf("it still answers: %s, want an error", a)
-			}
+			a := s.Input(harness.Input{})
+			assert.True(t, a.Err != nil, "it still answers: %s, want an error", a)
 			assert.Equal(t, "the model ran", strings.Join(harness.ModelLines(t, s, "ran.txt"), " "),
 				"first waiting0 waiting1 waiting2 waiting3")
 		})
@@ -83,9 +82,8 @@ func TestStop_SIGINTEndsAtOnceWhatSIGTERMBegan(t *testing.T) {
 		s.WaitLog("leaving")
 		s.Signal(syscall.SIGINT)
 		s.Ended(130)
-		if _, found := s.Log.Find("interrupted again: ending at once"); !found {
-			t.Error("the SIGINT did not end the wait for the worker: found = false, want true")
-		}
+		_, found := s.Log.Find("interrupted again: ending at once")
+		assert.True(t, found, "the SIGINT did not end the wait for the worker: found = false, want true")
 	}
 }
 
@@ -102,9 +100,8 @@ func TestStop_SIGTERMCanBeLeftToShutdownRequest(t *testing.T) {
 		for range 5 {
 			s.Succeed(harness.Input{"text": "still here"})
 		}
-		if _, ended := s.Log.Find("shutting down"); ended {
-			t.Errorf("%q: SIGTERM was not ignored: ended = true, want false", args)
-		}
+		_, ended := s.Log.Find("shutting down")
+		assert.False(t, ended, "%q: SIGTERM was not ignored: ended = true, want false", args)
 		harness.WantCode(t, "shutdown", s.Do(http.MethodPost, "/shutdown", nil), http.StatusOK)
 		s.Ended(0)
 	}

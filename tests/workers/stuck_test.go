@@ -83,9 +83,8 @@ func TestStuck_BlockedLoopIsReplaced(t *testing.T) {
 		first := s.Succeed(harness.Input{}).Text(t)
 		blocking := s.Begin("blocking", harness.Input{"do": "block"})
 		s.WaitLog("blocking")
-		if second := s.Succeed(harness.Input{}).Text(t); second == first {
-			t.Errorf("the blocked worker answers: got %.300q, want anything but %q", second, first)
-		}
+		second := s.Succeed(harness.Input{}).Text(t)
+		assert.True(t, second != first, "the blocked worker answers: got %.300q, want anything but %q", second, first)
 		a := harness.Receive(t, blocking)
 		harness.WantStatus(t, "the one that blocks", a, "failed")
 		assert.Contains(t, "error", a.Error, "killed by the server while running this prediction", stuckCause)
@@ -101,9 +100,8 @@ func TestStuck_LoopWithoutReadersIsReplaced(t *testing.T) {
 		Args: []string{"--hang-timeout", "1s", "--queue", "4"},
 	})
 	first := s.Succeed(harness.Input{"do": "deafen"}).Text(t)
-	if second := s.Succeed(harness.Input{}).Text(t); second == first {
-		t.Errorf("the deaf worker answers: got %.300q, want anything but %q", second, first)
-	}
+	second := s.Succeed(harness.Input{}).Text(t)
+	assert.True(t, second != first, "the deaf worker answers: got %.300q, want anything but %q", second, first)
 	assert.Contains(t, "last exit", s.WaitHealth("READY").Workers[0].LastExit, stuckCause)
 }
 
@@ -170,9 +168,8 @@ func TestStuck_SlowModelIsNotStuck(t *testing.T) {
 	time.Sleep(3 * time.Second) // longer than a free slot may leave a prediction; nothing is to happen meanwhile
 	open()
 	first, second := harness.Receive(t, slow), harness.Receive(t, next.Answer)
-	if first.Status != "succeeded" || second.Status != "succeeded" || first.Text(t) != second.Text(t) {
-		t.Errorf("got %s and %s, want two successes of one worker", first, second)
-	}
+	assert.True(t, first.Status == "succeeded" && second.Status == "succeeded" && first.Text(t) == second.Text(t),
+		"got %s and %s, want two successes of one worker", first, second)
 }
 
 // stuckBatches prepares each item in a thread, and may block its loop after a batch.

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -56,8 +57,7 @@ func TestSubreaper_SystemWithout(t *testing.T) {
 		{"check", dir, "--setup"},
 	} {
 		args := append(append(append([]string{}, wrap[1:]...), harness.Binary(t)), append(line, "--python", python)...)
-		if out, err := exec.Command(wrap[0], args...).CombinedOutput(); err != nil {
-			t.Errorf("pinion %q: got %v, want success:\n%s", line, err, out)
-		}
+		out, err := exec.Command(wrap[0], args...).CombinedOutput()
+		assert.True(t, err == nil, "pinion %q: got %v, want success:\n%s", line, err, out)
 	}
 }

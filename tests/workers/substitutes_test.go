@@ -30,9 +30,7 @@ func TestSubstitutes_LookLikeStandardLibrarys(t *testing.T) {
 			s := harness.Ready(t, harness.Options{Python: python.Path, Model: "threads_in_async.py:" + c.model, Args: c.args})
 			var inside map[string][]any
 			s.Succeed(c.in).Decode(t, &inside)
-			if len(plain) < 10 || len(inside) != len(plain) {
-				t.Fatalf("got %d places, want %d", len(inside), len(plain))
-			}
+			assert.TrueNow(t, len(plain) >= 10 && len(inside) == len(plain), "got %d places, want %d", len(inside), len(plain))
 			for place, want := range plain {
 				got, _ := json.Marshal(inside[place])
 				harness.EqualJSON(t, c.model+": "+place, got, string(harness.ToJSON(t, want)))

@@ -17,9 +17,7 @@ func TestThreads_CancelEndsEveryKindOfWaiting(t *testing.T) {
 // cancelEveryWait cancels predictions on threads. What C code does, "native" and "regex", a cancel does not end there.
 func cancelEveryWait(t *testing.T, python harness.Python) {
 	t.Helper()
-	s := harness.Ready(t, harness.Options{
-		Python: python.Path, Model: "blocking.py", Args: []string{"--concurrency", "3"},
-	})
+	s := harness.Ready(t, harness.Options{Python: python.Path, Model: "blocking.py", Args: []string{"--concurrency", "3"}})
 	beside := s.Begin("beside", harness.Input{"how": "sleep"}) // no cancel of another ends it
 	harness.CancelEveryWait(t, s)
 	harness.WantCode(t, "cancel of the first", s.Cancel("beside"), http.StatusOK)
@@ -45,9 +43,8 @@ func cancelTurns(t *testing.T, python harness.Python) {
 		} {
 			for i := range 20 {
 				a := harness.CancelRunning(t, s, fmt.Sprint(how, i), harness.Input{"how": how})
-				if a.Status != "canceled" || a.Logs != want {
-					t.Errorf("%s of %s slots: got %s with the logs %q, want it canceled and %q", how, slots, a, a.Logs, want)
-				}
+				assert.True(t, a.Status == "canceled" && a.Logs == want,
+					"%s of %s slots: got %s with the logs %q, want it canceled and %q", how, slots, a, a.Logs, want)
 			}
 		}
 	}

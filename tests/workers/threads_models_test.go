@@ -196,9 +196,8 @@ func debianTorch(t *testing.T, model string) harness.Options {
 	packages := filepath.Dir(filepath.Dir(harness.Tool(t, "torch/usr/lib/python3/dist-packages/torch/__init__.py")))
 	root := filepath.Join(packages, "../../../..")
 	libraries, err := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-gnu"))
-	if err != nil || len(libraries) != 1 {
-		t.Fatalf("libraries of %s: got %q (%v), want one folder", root, libraries, err)
-	}
+	assert.TrueNow(t, err == nil && len(libraries) == 1,
+		"libraries of %s: got %q (%v), want one folder", root, libraries, err)
 	multiarch := filepath.Base(libraries[0])
 	path := []string{
 		libraries[0], filepath.Join(libraries[0], "blas"), filepath.Join(libraries[0], "lapack"),
@@ -233,8 +232,7 @@ func TestThreads_ModesOfTorchAreOfTheirThread(t *testing.T) {
 		return seen
 	}
 	const usual, inference, off = "True False True", "False True False", "False False False"
-	assert.Equal(t, "beside inference_mode()", ask("inference", "inference"),
-		[meet]string{inference, usual, usual, usual})
+	assert.Equal(t, "beside inference_mode()", ask("inference", "inference"), [meet]string{inference, usual, usual, usual})
 	assert.Equal(t, "after it", ask("after"), [meet]string{usual, usual, usual, usual})
 	assert.Equal(t, "beside set_grad_enabled(False)", ask("off", "off"), [meet]string{off, usual, usual, usual})
 	kept := ask("kept")

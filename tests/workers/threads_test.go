@@ -60,9 +60,7 @@ func TestThreads_PredictionsKeepApart(t *testing.T) {
 				a, token := harness.Receive(t, answer), fmt.Sprint("t", i)
 				harness.WantOutput(t, token, a, token+" "+token)
 				want := fmt.Sprintf("begin %[1]s\nhalf %[1]s, thread %[1]s\npool %[1]s\nend %[1]s\n", token)
-				if text := strings.ReplaceAll(a.Logs, ", \n", ", "); text != want {
-					t.Errorf("logs of %s are %q, want %q", token, a.Logs, want)
-				}
+				assert.True(t, strings.ReplaceAll(a.Logs, ", \n", ", ") == want, "logs of %s are %q, want %q", token, a.Logs, want)
 				for _, name := range []string{"token", "thread", "pool"} {
 					assert.Equal(t, "metric "+name, a.Metrics[name], any(token))
 				}
@@ -200,9 +198,7 @@ func TestThreads_GILHeldForeverEndsTheWorker(t *testing.T) {
 	a := harness.CancelRunning(t, s, "hog", harness.Input{"how": "hog"})
 	assert.Equal(t, "status", string(a.Status), "canceled")
 	harness.WantStatus(t, "after", s.Input(harness.Input{}), "succeeded")
-	if s.Worker() == worker {
-		t.Error("got the same worker, want another one")
-	}
+	assert.True(t, s.Worker() != worker, "got the same worker, want another one")
 }
 
 func TestThreads_FreeSlotThatTakesNothingIsAHang(t *testing.T) {
