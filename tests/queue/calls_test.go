@@ -84,9 +84,8 @@ func TestCalls_OfJob(t *testing.T) {
 			ends("refused", "failed", `a refused model "a" is already among its callers: a → a`, harness.Input{"call": "a"})
 			var members map[string]json.RawMessage
 			harness.Decode(t, ends("none", "succeeded", "", harness.Input{}), &members)
-			if _, has := members["calls"]; has {
-				t.Errorf("a job without calls has %s, want no calls", members["calls"])
-			}
+			_, has := members["calls"]
+			assert.False(t, has, "a job without calls has %s, want no calls", members["calls"])
 
 			harness.MakeFIFO(t, filepath.Join(c.dir, "b"), "gate")
 			harness.EnqueueAt(t, asked, "a", "live", harness.Input{"call": "b", "gate": "gate"})

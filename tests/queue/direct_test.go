@@ -25,10 +25,9 @@ func TestDirect_PredictionIsFoundAnywhere(t *testing.T) {
 	running := a.Begin("p1", harness.Input{"gate": "gate", "token": large})
 	harness.WaitStatus(t, a, "p1", "processing")
 	for _, s := range others {
-		if got := harness.StateOf(s, "p1"); got.Code != http.StatusOK || got.Status != "processing" ||
-			!strings.Contains(string(got.Body), large) {
-			t.Errorf("GET at another member: %s, want Code 200, Status processing and Body with %q", got, large)
-		}
+		got := harness.StateOf(s, "p1")
+		assert.True(t, got.Code == http.StatusOK && got.Status == "processing" && strings.Contains(string(got.Body), large),
+			"GET at another member: %s, want Code 200, Status processing and Body with %q", got, large)
 	}
 	open()
 	harness.WantAnswer(t, "the answer", harness.Receive(t, running), http.StatusOK, `"status":"succeeded"`)
@@ -41,11 +40,9 @@ func TestDirect_PredictionIsFoundAnywhere(t *testing.T) {
 		harness.WantStatus(t, "after the cancel it", harness.Receive(t, sleeping), "canceled")
 		harness.WantCode(t, "cancel an ended one", s.Cancel(id), http.StatusNotFound)
 	}
-	if got := b.Do(http.MethodPut, "/predictions/p1",
-		map[string]any{"input": harness.Input{"token": "again"}}); got.Code != http.StatusOK ||
-		harness.TimesRun(t, a, "again") != 1 {
-		t.Errorf("elsewhere the id is free: %s, want Code 200 and TimesRun 1", got)
-	}
+	got := b.Do(http.MethodPut, "/predictions/p1", map[string]any{"input": harness.Input{"token": "again"}})
+	assert.True(t, got.Code == http.StatusOK && harness.TimesRun(t, a, "again") == 1,
+		"elsewhere the id is free: %s, want Code 200 and TimesRun 1", got)
 }
 
 // TestDirect_StreamIsFollowedAnywhere, from its first event to its last.
@@ -74,10 +71,9 @@ func TestDirect_StreamIsFollowedAnywhere(t *testing.T) {
 		text := harness.Receive(t, stream)
 		assert.Equal(t, fmt.Sprintf("outputs of stream %d", i), strings.Count(text, "event: output"), n)
 		for _, part := range []string{`"data":"begun\n"`, "event: completed", `"status":"succeeded"`, `"token 199"]`} {
-			if !strings.Contains(text, part) || !strings.Contains(string(own.Body), part) {
-				t.Errorf("stream %d, or the first client's, lacks %s, want it in both; it ends with %s", i, part,
-					text[max(0, len(text)-300):])
-			}
+			assert.True(t, strings.Contains(text, part) && strings.Contains(string(own.Body), part),
+				"stream %d, or the first client's, lacks %s, want it in both; it ends with %s", i, part,
+				text[max(0, len(text)-300):])
 		}
 	}
 }

@@ -47,9 +47,8 @@ func TestEmbeddedNATS_DiesWithItsServer(t *testing.T) {
 	t.Parallel()
 	store := t.TempDir()
 	s := harness.StartMember(t, "embed:"+store, harness.Options{})
-	if got := natsOf(s); got == 0 {
-		t.Fatalf("got no process of NATS: got %d, want anything but 0", got)
-	}
+	got := natsOf(s)
+	assert.TrueNow(t, got != 0, "got no process of NATS: got %d, want anything but 0", got)
 	harness.Enqueue(t, s, "p1", harness.Input{})
 	harness.WaitStatus(t, s, "p1", "succeeded")
 	s.Kill() // and no process is left

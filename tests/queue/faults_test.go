@@ -149,10 +149,8 @@ func TestFaults_JobThatKillsItsServers(t *testing.T) {
 		a = next
 	}
 	got := harness.WaitStatus(t, a, "p1", "failed")
-	if !strings.Contains(got.Error, "gave up after 2 attempts") || harness.TimesRun(t, a, "p1") != 2 {
-		t.Errorf(`after %d runs: %s, want Error with "gave up after 2 attempts" and TimesRun 2`, harness.TimesRun(t, a, "p1"),
-			got)
-	}
+	assert.True(t, strings.Contains(got.Error, "gave up after 2 attempts") && harness.TimesRun(t, a, "p1") == 2,
+		`after %d runs: %s, want Error with "gave up after 2 attempts" and TimesRun 2`, harness.TimesRun(t, a, "p1"), got)
 }
 
 func TestFaults_DeadlinePassesInQueue(t *testing.T) {
@@ -189,9 +187,8 @@ func TestFaults_BoundsOfQueue(t *testing.T) {
 	full := func(id string, headers ...string) {
 		t.Helper()
 		got := a.Create(map[string]any{"id": id, "input": harness.Input{}}, append(async, headers...)...)
-		if got.Code != http.StatusTooManyRequests || got.Header.Get("Retry-After") == "" {
-			t.Errorf("%s: %s, want Code 429 and Retry-After non-empty", id, got)
-		}
+		assert.True(t, got.Code == http.StatusTooManyRequests && got.Header.Get("Retry-After") != "",
+			"%s: %s, want Code 429 and Retry-After non-empty", id, got)
 		harness.WantCode(t, fmt.Sprintf("the refused %s is known", id), harness.StateOf(a, id), http.StatusNotFound)
 	}
 	harness.Enqueue(t, a, "g1", harness.Input{}, "X-Tenant", "greedy")
@@ -292,9 +289,7 @@ func TestFaults_LeaderOfNATSIsKilled(t *testing.T) {
 		}
 		return true
 	})
-	if again > 0 {
-		t.Errorf("%d ran more than once, though no server was lost, want none", again)
-	}
+	assert.True(t, again <= 0, "%d ran more than once, though no server was lost, want none", again)
 	t.Logf("%d accepted", count.Load())
 }
 
@@ -307,9 +302,8 @@ func TestFaults_JobWaitsBehindDyingWorkers(t *testing.T) {
 	for i := range 5 {
 		id := fmt.Sprint("crash", i)
 		harness.Enqueue(t, a, id, harness.Input{"how": "abort"})
-		if got := harness.WaitStatus(t, a, id, "failed"); !strings.Contains(got.Error, "SIGABRT") {
-			t.Errorf("%s: got %s, want the cause", id, got)
-		}
+		got := harness.WaitStatus(t, a, id, "failed")
+		assert.True(t, strings.Contains(got.Error, "SIGABRT"), "%s: got %s, want the cause", id, got)
 	}
 	a.WaitHealth("DEFUNCT")
 	harness.Enqueue(t, a, "behind", harness.Input{"token": "behind"})

@@ -31,26 +31,22 @@ func TestFollow_StreamThroughAnotherServer(t *testing.T) {
 	open()
 	for i, stream := range streams {
 		text := harness.Receive(t, stream)
-		if n := strings.Count(text, "event: output"); n != 200 || strings.Count(text, "event: completed") != 1 ||
-			!strings.Contains(text, `"status":"succeeded"`) {
-			t.Errorf("stream %d has %d outputs: %.600s, want n 200, Count 1 and text with %q", i, n, text,
-				`"status":"succeeded"`)
-		}
+		n := strings.Count(text, "event: output")
+		assert.True(t, n == 200 && strings.Count(text, "event: completed") == 1 &&
+			strings.Contains(text, `"status":"succeeded"`),
+			"stream %d has %d outputs: %.600s, want n 200, Count 1 and text with %q", i, n, text, `"status":"succeeded"`)
 		at := -1
 		for n := range 200 {
 			next := strings.Index(text, fmt.Sprintf(`{"chunk":"token %d","index":%d}`, n, n))
-			if next <= at {
-				t.Fatalf("stream %d lacks token %d, or has it out of order: %.600s: got %d, want more than %d", i, n, text, next,
-					at)
-			}
+			assert.TrueNow(t, next > at,
+				"stream %d lacks token %d, or has it out of order: %.600s: got %d, want more than %d", i, n, text, next, at)
 			at = next
 		}
 	}
 	after := b.Do(http.MethodPut, "/predictions/p1", map[string]any{"input": in}, "Accept", "text/event-stream")
-	if n := strings.Count(string(after.Body), "event: output"); n > 200 ||
-		!strings.Contains(string(after.Body), "event: completed") {
-		t.Errorf(`after the end: %s, want n at most 200 and Body with "event: completed"`, after)
-	}
+	assert.True(t, strings.Count(string(after.Body), "event: output") <= 200 &&
+		strings.Contains(string(after.Body), "event: completed"),
+		`after the end: %s, want n at most 200 and Body with "event: completed"`, after)
 }
 
 // TestAttach_ShortJob: a client that attaches by a stream to a job that waits gets all events, however short the run
@@ -80,9 +76,8 @@ func TestAttach_ShortJob(t *testing.T) {
 	harness.Receive(t, running)
 	for i, stream := range streams {
 		text := harness.Receive(t, stream)
-		if strings.Count(text, "event: output") != 3 || strings.Count(text, "event: completed") != 1 {
-			t.Errorf("stream %d: got %s, want 3 outputs", i, text)
-		}
+		assert.True(t, strings.Count(text, "event: output") == 3 && strings.Count(text, "event: completed") == 1,
+			"stream %d: got %s, want 3 outputs", i, text)
 		for _, want := range []string{
 			`{"chunk":"token 2","index":2}`, `{"source":"stdout","data":"done\n"}`,
 			`"name":"items","value":2`,
@@ -100,9 +95,8 @@ func followStream(t testing.TB, s *harness.Server, id string) <-chan string {
 	lines := bufio.NewReader(s.Open(t, http.MethodPut, "/predictions/"+id, `{"input":{}}`, "Accept",
 		"text/event-stream").Body)
 	first, err := lines.ReadString('\n')
-	if err != nil || first != "event: start\n" {
-		t.Fatalf("%s begins with %q, %v, want %q", id, first, err, "event: start\n")
-	}
+	assert.TrueNow(t, err == nil && first == "event: start\n",
+		"%s begins with %q, %v, want %q", id, first, err, "event: start\n")
 	text := make(chan string, 1)
 	go func() {
 		rest, _ := io.ReadAll(lines)

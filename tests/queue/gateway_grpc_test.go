@@ -49,18 +49,16 @@ func TestGatewayGRPC_IsWholeFront(t *testing.T) {
 	})
 	got, err := client.ModelInfer(t.Context(), inferText("b", "x"))
 	assert.NoError(t, err)
-	if out := string(got.GetOutputs()[0].GetContents().GetBytesContents()[0]); !strings.HasPrefix(out, "b 3.") {
-		t.Errorf("got %q, want the answer of b", out)
-	}
+	out := string(got.GetOutputs()[0].GetContents().GetBytesContents()[0])
+	assert.True(t, strings.HasPrefix(out, "b 3."), "got %q, want the answer of b", out)
 
 	stream, err := client.ModelStreamInfer(t.Context())
 	assert.NoError(t, err)
 	for _, model := range []string{"a", "b"} {
 		assert.NoError(t, stream.Send(inferText(model, "x")))
 		answer, err := stream.Recv()
-		if err != nil || answer.GetErrorMessage() != "" || answer.GetInferResponse().GetModelName() != model {
-			t.Errorf("got %v, %v, want an answer of %s", answer, err, model)
-		}
+		assert.True(t, err == nil && answer.GetErrorMessage() == "" && answer.GetInferResponse().GetModelName() == model,
+			"got %v, %v, want an answer of %s", answer, err, model)
 	}
 
 	probe, err := grpc_health_v1.NewHealthClient(conn).Check(t.Context(),
@@ -80,10 +78,8 @@ func TestGatewayGRPC_IsWholeFront(t *testing.T) {
 		t.Errorf("got services %v, %v, want inference.GRPCInferenceService", services, err)
 	}
 	index, err := client.RepositoryIndex(t.Context(), &pb.RepositoryIndexRequest{})
-	if err != nil || len(index.GetModels()) != 2 || index.GetModels()[1].GetName() != "b" ||
-		index.GetModels()[1].GetState() != "READY" {
-		t.Errorf("got the index %v, %v, want a and b, ready", index, err)
-	}
+	assert.True(t, err == nil && len(index.GetModels()) == 2 && index.GetModels()[1].GetName() == "b" &&
+		index.GetModels()[1].GetState() == "READY", "got the index %v, %v, want a and b, ready", index, err)
 	for code, call := range map[codes.Code]func() error{
 		codes.NotFound: func() error { _, err := client.ModelInfer(t.Context(), inferText("c", "x")); return err },
 		codes.PermissionDenied: func() error {
@@ -91,9 +87,8 @@ func TestGatewayGRPC_IsWholeFront(t *testing.T) {
 			return err
 		},
 	} {
-		if err := call(); status.Code(err) != code {
-			t.Errorf("got %v, want %v", err, code)
-		}
+		err := call()
+		assert.True(t, status.Code(err) == code, "got %v, want %v", err, code)
 	}
 }
 
@@ -157,7 +152,5 @@ func TestGatewayGRPC_AsksForToken(t *testing.T) {
 		}
 	}
 	probe, err := grpc_health_v1.NewHealthClient(conn).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{})
-	if err != nil {
-		t.Errorf("health without a token: got %v, %v, want an answer", probe, err)
-	}
+	assert.True(t, err == nil, "health without a token: got %v, %v, want an answer", probe, err)
 }

@@ -74,10 +74,9 @@ func TestGateway_ChecksInputs(t *testing.T) {
 	harness.WantCode(t, "it is known after all", g.Do(http.MethodGet, "/predictions/wrong", nil), http.StatusNotFound)
 	for _, path := range []string{"/trainings", "/predictions"} { // the model has no training
 		a := g.Do(http.MethodPost, path, `{"input":{"prompt":"","steps":0}}`)
-		if here := s.Do(http.MethodPost, path,
-			map[string]any{"input": map[string]any{"prompt": "", "steps": 0}}); a.Code != here.Code || a.Code < 400 {
-			t.Errorf("%s: %s, but a server says %s, want Code %d and at least 400", path, a, here, here.Code)
-		}
+		here := s.Do(http.MethodPost, path, map[string]any{"input": map[string]any{"prompt": "", "steps": 0}})
+		assert.True(t, a.Code == here.Code && a.Code >= 400,
+			"%s: %s, but a server says %s, want Code %d and at least 400", path, a, here, here.Code)
 	}
 	harness.WantCode(t, "what fits", accept("good", `{"prompt":"a","token":"hidden-in-the-state"}`), http.StatusAccepted)
 	harness.WaitStatus(t, g.Server, "good", "succeeded")
@@ -85,10 +84,9 @@ func TestGateway_ChecksInputs(t *testing.T) {
 	s.Stop()
 	harness.WantCode(t, "without a server", accept("waits", `{"prompt":"a","token":"hidden-in-the-state"}`),
 		http.StatusAccepted)
-	if text := string(harness.StateOf(g.Server, "waits").Body); !strings.Contains(text, `"token":"**********"`) ||
-		strings.Contains(text, "hidden") {
-		t.Errorf(`its state is %s, want it with %q and without "hidden"`, text, `"token":"**********"`)
-	}
+	text := string(harness.StateOf(g.Server, "waits").Body)
+	assert.True(t, strings.Contains(text, `"token":"**********"`) && !strings.Contains(text, "hidden"),
+		`its state is %s, want it with %q and without "hidden"`, text, `"token":"**********"`)
 	harness.StartMember(t, at.URL, harness.Options{Model: "tokens.py"})
 	harness.Eventually(t, "the next server has written its schema", func() bool {
 		states, err := js.Stream(t.Context(), "KV_pinion_state_m")
@@ -113,16 +111,14 @@ func TestGateway_StreamThroughGateway(t *testing.T) {
 	harness.WaitStatus(t, g.Server, "p1", "processing")
 	stream := followStream(t, g.Server, "p1")
 	open()
-	if text := harness.Receive(t, stream); strings.Count(text, "event: output") != 50 ||
-		!strings.Contains(text, `"status":"succeeded"`) {
-		t.Errorf("the stream is %.400s, want Count 50 and text with %q", text, `"status":"succeeded"`)
-	}
+	text := harness.Receive(t, stream)
+	assert.True(t, strings.Count(text, "event: output") == 50 && strings.Contains(text, `"status":"succeeded"`),
+		"the stream is %.400s, want Count 50 and text with %q", text, `"status":"succeeded"`)
 	a := g.Create(`{"input":{"n":5}}`, "Accept", "text/event-stream")
-	if a.Code != http.StatusOK || !strings.HasPrefix(a.Header.Get("Content-Type"), "text/event-stream") ||
-		!strings.Contains(string(a.Body), `"output":["token 0","token 1","token 2","token 3","token 4"]`) {
-		t.Errorf(`a new stream: %v %.400s, want Code 200, Content-Type starting with "text/event-stream" and Body with %q`,
-			a.Header, a, `"output":["token 0","token 1","token 2","token 3","token 4"]`)
-	}
+	assert.True(t, a.Code == http.StatusOK && strings.HasPrefix(a.Header.Get("Content-Type"), "text/event-stream") &&
+		strings.Contains(string(a.Body), `"output":["token 0","token 1","token 2","token 3","token 4"]`),
+		`a new stream: %v %.400s, want Code 200, Content-Type starting with "text/event-stream" and Body with %q`, a.Header,
+		a, `"output":["token 0","token 1","token 2","token 3","token 4"]`)
 }
 
 // TestGateway_WithoutServersOrNATS: a synchronous request waits in vain; without NATS the gateway is not ready.
@@ -143,17 +139,15 @@ func TestGateway_WithoutServersOrNATS(t *testing.T) {
 		return a.Code == http.StatusServiceUnavailable &&
 			strings.HasPrefix(string(a.Body), `{"detail":"The job queue takes no requests now: NATS cannot be reached; `)
 	})
-	if a := g.Create(`{"input":{}}`, "Prefer", "respond-async"); a.Code != http.StatusServiceUnavailable ||
-		a.Header.Get("Retry-After") == "" {
-		t.Errorf("without NATS: %s, want Code 503 and Retry-After non-empty", a)
-	}
+	a := g.Create(`{"input":{}}`, "Prefer", "respond-async")
+	assert.True(t, a.Code == http.StatusServiceUnavailable && a.Header.Get("Retry-After") != "",
+		"without NATS: %s, want Code 503 and Retry-After non-empty", a)
 	harness.WantCode(t, "/livez without NATS", g.Do(http.MethodGet, "/livez", nil), http.StatusOK)
 	nats.Start()
 	harness.WaitModels(t, g.Server)
 	assert.NoError(t, g.Cmd.Process.Signal(syscall.SIGTERM))
-	if err := g.Cmd.Wait(); err != nil {
-		t.Errorf("it ended with %v", err)
-	}
+	err := g.Cmd.Wait()
+	assert.True(t, err == nil, "it ended with %v", err)
 }
 
 // TestGateway_IsLost: the jobs whose clients waited there are canceled, those that wait as well as those that run.
@@ -190,18 +184,12 @@ func TestGateway_SettingsOfGatewayThatAreRefused(t *testing.T) {
 		"--model m and --models a,b: give one of them": {"--nats", "nats://127.0.0.1:1", "--model", "m", "--models", "a,b"},
 		"--models: a is given twice":                   {"--nats", "nats://127.0.0.1:1", "--models", "a, a"},
 		`--models: invalid model name "a b"`:           {"--nats", "nats://127.0.0.1:1", "--models", "a b"},
-		`--protocols "openia": must be a list of `: {
-			"--nats", "nats://127.0.0.1:1", "--model", "m", "--protocols",
-			"openia",
-		},
-		"a gateway needs a NATS server": {"--nats", "embed", "--model", "m"},
-		`invalid model name "a b"`:      {"--nats", "nats://127.0.0.1:1", "--model", "a b"},
-		"--queue-timeout and --grace": {
-			"--nats", "nats://127.0.0.1:1", "--model", "m", "--queue-timeout",
-			"0s",
-		},
-		"--ack-wait 1s: must be at least ": {"--nats", "nats://127.0.0.1:1", "--model", "m", "--ack-wait", "1s"},
-		"takes no argument, not dir":       {"dir", "--nats", "nats://127.0.0.1:1", "--model", "m"},
+		`--protocols "openia": must be a list of `:     {"--nats", "nats://127.0.0.1:1", "--model", "m", "--protocols", "openia"},
+		"a gateway needs a NATS server":                {"--nats", "embed", "--model", "m"},
+		`invalid model name "a b"`:                     {"--nats", "nats://127.0.0.1:1", "--model", "a b"},
+		"--queue-timeout and --grace":                  {"--nats", "nats://127.0.0.1:1", "--model", "m", "--queue-timeout", "0s"},
+		"--ack-wait 1s: must be at least ":             {"--nats", "nats://127.0.0.1:1", "--model", "m", "--ack-wait", "1s"},
+		"takes no argument, not dir":                   {"dir", "--nats", "nats://127.0.0.1:1", "--model", "m"},
 	} {
 		assert.Contains(t, fmt.Sprintf("%q", args), (harness.CLI{}).Bad(t, 2, append([]string{"gateway"}, args...)...), want)
 	}

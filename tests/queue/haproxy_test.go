@@ -24,15 +24,12 @@ func startHAProxy(t *testing.T, a, b *harness.Server, change func(string) string
 		"bind :8080": "bind " + address, "127.0.0.1:5001": harness.Host(a), "127.0.0.1:5002": harness.Host(b),
 		"abns@pinion-": "abns@pinion-" + address + "-",
 	} {
-		if !strings.Contains(config, from) {
-			t.Fatalf("the configuration has no %q, want it there", from)
-		}
+		assert.TrueNow(t, strings.Contains(config, from), "the configuration has no %q, want it there", from)
 		config = strings.ReplaceAll(config, from, to)
 	}
 	if change != nil {
-		if config = change(config); config == text {
-			t.Fatalf("nothing was changed: got %.300q, want anything but %q", config, text)
-		}
+		config = change(config)
+		assert.TrueNow(t, config != text, "nothing was changed: got %.300q, want anything but %q", config, text)
 	}
 	file := filepath.Join(t.TempDir(), "haproxy.cfg")
 	harness.WriteFile(t, file, config)
@@ -63,18 +60,15 @@ func TestHAProxy_AsksAnotherServer(t *testing.T) {
 	harness.Eventually(t, "a server is busy", func() bool { return harness.TimesRun(t, a, "busy") == 1 })
 	refused := 0
 	for i := range requests {
-		if got := balancer.Input(harness.Input{"token": fmt.Sprint("t", i)}); got.Code != http.StatusOK ||
-			got.Header.Get("Pinion-Refused") != "" {
-			t.Errorf("request %d: %s, want Code 200 and Pinion-Refused empty", i, got)
-		}
+		got := balancer.Input(harness.Input{"token": fmt.Sprint("t", i)})
+		assert.True(t, got.Code == http.StatusOK && got.Header.Get("Pinion-Refused") == "",
+			"request %d: %s, want Code 200 and Pinion-Refused empty", i, got)
 		if without.Input(harness.Input{}).Code != http.StatusOK {
 			refused++
 		}
 	}
-	if refused == 0 {
-		t.Errorf("without its retry HAProxy never met the busy server: this test shows nothing: got %d, want anything but 0",
-			refused)
-	}
+	assert.True(t, refused != 0,
+		"without its retry HAProxy never met the busy server: this test shows nothing: got %d, want anything but 0", refused)
 	for i := range requests {
 		assert.Equal(t, fmt.Sprintf("request %d ran", i), harness.TimesRun(t, a, fmt.Sprint("t", i)), 1)
 	}
@@ -83,11 +77,9 @@ func TestHAProxy_AsksAnotherServer(t *testing.T) {
 	harness.Enqueue(t, b, "known", harness.Input{"gate": "gate2", "token": "known"})
 	harness.WaitStatus(t, a, "known", "processing")
 	got := balancer.Input(harness.Input{})
-	if got.Code != http.StatusConflict || got.Header.Get("Pinion-Retry") != "elsewhere" ||
-		got.Header.Get("Pinion-Refused") != "" {
-		t.Errorf("with both servers busy: %s %v, want Code 409, Pinion-Retry elsewhere and Pinion-Refused empty", got,
-			got.Header)
-	}
+	assert.True(t, got.Code == http.StatusConflict && got.Header.Get("Pinion-Retry") == "elsewhere" &&
+		got.Header.Get("Pinion-Refused") == "",
+		"with both servers busy: %s %v, want Code 409, Pinion-Retry elsewhere and Pinion-Refused empty", got, got.Header)
 	got = balancer.Create(`{"id":"known","input":{}}`, "Prefer", "respond-async")
 	assert.Equal(t, "an id that is known: got.Code", got.Code, http.StatusConflict)
 	assert.Equal(t, `an id that is known: got.Header.Get("Pinion-Retry")`, got.Header.Get("Pinion-Retry"), "")
@@ -125,11 +117,7 @@ func TestHAProxy_TellsOfLostServer(t *testing.T) {
 		t.Errorf("the other server knows it, or it ran again: %s, %d times, want Code 404 and TimesRun 1", got,
 			harness.TimesRun(t, a, "p1"))
 	}
-	if got := balancer.Create(map[string]any{
-		"id":    "p1",
-		"input": harness.Input{"token": "p1"},
-	}); got.Code != http.StatusOK ||
-		harness.TimesRun(t, a, "p1") != 2 {
-		t.Errorf("the client repeats it: %s, want Code 200 and TimesRun 2", got)
-	}
+	got := balancer.Create(map[string]any{"id": "p1", "input": harness.Input{"token": "p1"}})
+	assert.True(t, got.Code == http.StatusOK && harness.TimesRun(t, a, "p1") == 2,
+		"the client repeats it: %s, want Code 200 and TimesRun 2", got)
 }

@@ -30,9 +30,8 @@ func TestQueue_RunsAnyID(t *testing.T) {
 			body["id"] = id
 			got = a.Create(body, "Prefer", "respond-async", "X-Request-Id", "UTF-8''q")
 		}
-		if got.Code != http.StatusAccepted && got.Code != http.StatusConflict {
-			t.Fatalf("accept %q: %s, want Code 202 or 409", id, got)
-		}
+		assert.TrueNow(t, got.Code == http.StatusAccepted || got.Code == http.StatusConflict,
+			"accept %q: %s, want Code 202 or 409", id, got)
 	}
 	for i, id := range ids {
 		for _, s := range []*harness.Server{a, g.Server} {

@@ -48,9 +48,7 @@ func TestJobs_CommandsOfJobsDocumentWork(t *testing.T) {
 			harness.WaitStatus(t, s, strings.TrimSpace(out), "succeeded")
 		}
 	}
-	if ran < 8 {
-		t.Errorf("only %d commands found, want at least 8", ran)
-	}
+	assert.True(t, ran >= 8, "only %d commands found, want at least 8", ran)
 	assert.Contains(t, "all models, for a user of one",
 		(harness.CLI{}).Bad(t, 1, "jobs", "list", "--nats", at.URL),
 		"NATS does not allow this user to list the job queues: give --model NAME")
@@ -116,11 +114,10 @@ func TestJobs_OfEmbeddedQueue(t *testing.T) {
 		Jobs   []struct{ ID, Status, Server string }
 	}
 	text := harness.CLI{}.Good(t, "jobs", "list", "--json", "--nats", at, "--model", "m")
-	if err := json.Unmarshal([]byte(text), &list); err != nil || list.Stored != 2 || len(list.Jobs) != 2 ||
-		list.Jobs[0].Status != "running" || list.Jobs[0].Server == "" || list.Jobs[1].ID != "waits" ||
-		list.Jobs[1].Status != "waiting" {
-		t.Fatalf("the list is %s, %v, want one job that runs at a server, and one that waits", text, err)
-	}
+	err := json.Unmarshal([]byte(text), &list)
+	assert.TrueNow(t, err == nil && list.Stored == 2 && len(list.Jobs) == 2 && list.Jobs[0].Status == "running" &&
+		list.Jobs[0].Server != "" && list.Jobs[1].ID == "waits" && list.Jobs[1].Status == "waiting",
+		"the list is %s, %v, want one job that runs at a server, and one that waits", text, err)
 	harness.CLI{}.Good(t, "jobs", "cancel", "runs", "--nats", at, "--model", "m")
 	harness.WaitStatus(t, s, "runs", "canceled")
 	harness.WaitStatus(t, s, "waits", "succeeded")

@@ -66,9 +66,8 @@ func TestMetrics_WithoutQueueThereAreNoQueueMetrics(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "fleet.py"})
 	for _, path := range []string{"/health-check", "/metrics"} {
-		if got := s.Do(http.MethodGet, path, nil); strings.Contains(string(got.Body), "fleet") ||
-			strings.Contains(string(got.Body), "pinion_job") {
-			t.Errorf(`%s: %s, want it without "fleet" and without "pinion_job"`, path, got)
-		}
+		got := s.Do(http.MethodGet, path, nil)
+		assert.True(t, !strings.Contains(string(got.Body), "fleet") && !strings.Contains(string(got.Body), "pinion_job"),
+			`%s: %s, want it without "fleet" and without "pinion_job"`, path, got)
 	}
 }

@@ -45,9 +45,8 @@ func newCable(t *testing.T) *cable {
 
 func (c *cable) ip(args ...string) {
 	c.t.Helper()
-	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
-		c.t.Fatalf("ip %q: %v %s", args, err, out)
-	}
+	out, err := exec.Command("ip", args...).CombinedOutput()
+	assert.NoError(c.t, err, "ip", args, out)
 }
 
 func (c *cable) cut()  { c.ip("link", "set", c.name, "down") }

@@ -92,16 +92,13 @@ func TestObjects_LargeResultsShareMemory(t *testing.T) {
 		return nil
 	}
 	harness.RunClients(t, 40, reads)
-	if whole.Load() == 0 {
-		t.Errorf("no client got it, %d, want anything but 0", whole.Load())
-	}
+	assert.True(t, whole.Load() != 0, "no client got it, %d, want anything but 0", whole.Load())
 	harness.RunClients(t, 8, func(client int) error {
 		if a := g.Input(harness.Input{"size": size}); !has(a) {
 			return fmt.Errorf("client %d that waits: %d bytes: %.300s", client, len(a.Body), a.String())
 		}
 		return nil
 	})
-	if a := harness.StateOf(g.Server, "large"); !has(a) {
-		t.Errorf("at last: %d bytes: %.300s: has(a) = false, want true", len(a.Body), a.String())
-	}
+	a := harness.StateOf(g.Server, "large")
+	assert.True(t, has(a), "at last: %d bytes: %.300s: has(a) = false, want true", len(a.Body), a.String())
 }

@@ -33,9 +33,8 @@ func olderBinary(t *testing.T) string {
 		`git -C "$0" archive "$1" | tar -x -C "$2" && cd "$2" && go build -tags grpcnotrace -buildvcs=false -o "$3.new" ./cmd/pinion && mv "$3.new" "$3"`,
 		filepath.Dir(filepath.Dir(filepath.Dir(file))), olderCommit, source, file)
 	assert.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v\n%s", olderCommit[:12], err, out)
-	}
+	out, err := build.CombinedOutput()
+	assert.NoError(t, err, "build", olderCommit[:12], out)
 	return file
 }
 

@@ -26,9 +26,8 @@ func TestPermissions_OfMember(t *testing.T) {
 			Model: "fleet.py",
 			Args:  []string{"--nats", strings.Replace(at.URL, "//", "//m:guessed@", 1), "--model", "m"},
 		})
-	if code == 0 || !strings.Contains(text, "Authorization Violation") || strings.Contains(text, "guessed") {
-		t.Errorf("a wrong password: exit code %d, %s, want Authorization Violation, without the password", code, text)
-	}
+	assert.True(t, code != 0 && strings.Contains(text, "Authorization Violation") && !strings.Contains(text, "guessed"),
+		"a wrong password: exit code %d, %s, want Authorization Violation, without the password", code, text)
 	harness.WantRefused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", at.URL, "--model", "other"}},
 		harness.AnyCode,
 		"NATS denies this user the job queue of the model other")
@@ -37,11 +36,7 @@ func TestPermissions_OfMember(t *testing.T) {
 	defer nc.Close()
 	js, err := nc.JetStream(nats.MaxWait(2 * time.Second))
 	assert.NoError(t, err)
-	if err := js.DeleteStream("PINION_JOBS_m"); err == nil {
-		t.Error("a member removed its stream: got no error, want an error")
-	}
-	if err := js.PurgeStream("PINION_JOBS_m"); err == nil {
-		t.Error("a member emptied its stream: got no error, want an error")
-	}
+	assert.True(t, js.DeleteStream("PINION_JOBS_m") != nil, "a member removed its stream: got no error, want an error")
+	assert.True(t, js.PurgeStream("PINION_JOBS_m") != nil, "a member emptied its stream: got no error, want an error")
 	harness.WantStatus(t, "afterwards", s.Do(http.MethodGet, "/predictions/p1", nil), "succeeded")
 }

@@ -24,25 +24,21 @@ func TestQueue_OfTwoServers(t *testing.T) {
 	open()
 	for _, s := range []*harness.Server{a, b} {
 		got := harness.WaitStatus(t, s, "p1", "succeeded")
-		if !strings.Contains(string(got.Body), `"input":{"gate":"gate","token":"p1"}`) || got.CreatedAt == "" ||
-			got.StartedAt == "" || got.CompletedAt == "" {
-			t.Errorf("got %s, want the hidden token's input, and all three times", got)
-		}
+		assert.True(t, strings.Contains(string(got.Body), `"input":{"gate":"gate","token":"p1"}`) && got.CreatedAt != "" &&
+			got.StartedAt != "" && got.CompletedAt != "", "got %s, want the hidden token's input, and all three times", got)
 	}
 	assert.Equal(t, "it ran", harness.TimesRun(t, a, "p1"), 1)
 	for _, s := range []*harness.Server{a, b} { // the same id is the same prediction, at every member
 		body := map[string]any{"id": "p1", "input": harness.Input{}}
-		if got := s.Create(body, "Prefer", "respond-async"); got.Code != http.StatusConflict ||
-			got.Header.Get("Pinion-Retry") != "" {
-			t.Errorf("POST of a known id: %s, want Code 409 and Pinion-Retry empty", got)
-		}
+		got := s.Create(body, "Prefer", "respond-async")
+		assert.True(t, got.Code == http.StatusConflict && got.Header.Get("Pinion-Retry") == "",
+			"POST of a known id: %s, want Code 409 and Pinion-Retry empty", got)
 		harness.WantAnswer(t, "PUT of a known id", s.Do(http.MethodPut, "/predictions/p1", body, "Prefer", "respond-async"),
 			http.StatusAccepted, `"status":"succeeded"`)
 	}
-	if n := harness.TimesRun(t, a, ""); n != 0 || len(harness.ModelLines(t, a, "ran.txt")) != 1 {
-		t.Errorf("a repeated id ran again: %q: got n %d, want n 0 and len(ModelLines) 1", harness.ModelLines(t, a, "ran.txt"),
-			n)
-	}
+	n := harness.TimesRun(t, a, "")
+	assert.True(t, n == 0 && len(harness.ModelLines(t, a, "ran.txt")) == 1,
+		"a repeated id ran again: %q: got n %d, want n 0 and len(ModelLines) 1", harness.ModelLines(t, a, "ran.txt"), n)
 }
 
 // TestQueue_RunsOnAllServers: places decide, not who accepted.
@@ -195,11 +191,9 @@ func TestQueue_ServerWithoutItsNATS(t *testing.T) {
 	s := harness.StartMember(t, nats.URL, harness.Options{})
 	harness.WantCode(t, "a synchronous request", s.Input(harness.Input{}), http.StatusOK)
 	got := s.Create(map[string]any{"id": "p1", "input": harness.Input{}}, "Prefer", "respond-async")
-	if got.Code != http.StatusServiceUnavailable || got.Header.Get("Retry-After") == "" ||
-		got.Header.Get("Pinion-Retry") != "elsewhere" {
-		t.Errorf("an asynchronous request: %s %v, want Code 503, Retry-After non-empty and Pinion-Retry elsewhere", got,
-			got.Header)
-	}
+	assert.True(t, got.Code == http.StatusServiceUnavailable && got.Header.Get("Retry-After") != "" &&
+		got.Header.Get("Pinion-Retry") == "elsewhere",
+		"an asynchronous request: %s %v, want Code 503, Retry-After non-empty and Pinion-Retry elsewhere", got, got.Header)
 	address := strings.TrimPrefix(nats.URL, "nats://")
 	if text := string(got.Body); !strings.Contains(text, "NATS cannot be reached") || strings.Contains(text, address) {
 		t.Errorf(`a client reads %s, want it with "NATS cannot be reached" and without %q`, text, address)
@@ -222,10 +216,7 @@ func TestQueue_SettingsOfQueueThatAreRefused(t *testing.T) {
 		want string
 	}{
 		{[]string{"--nats", "http://127.0.0.1:4222"}, "invalid NATS URL http://127.0.0.1:4222: must be"},
-		{
-			[]string{"--nats", nats.URL, "--model", "a b"},
-			`--model \"a b\": a name is 1 to 200 of a-z A-Z 0-9 . _ - : and /`,
-		},
+		{[]string{"--nats", nats.URL, "--model", "a b"}, `--model \"a b\": a name is 1 to 200 of a-z A-Z 0-9 . _ - : and /`},
 		{
 			[]string{"--nats", "nats://127.0.0.1:99999"},
 			"invalid NATS URL nats://127.0.0.1:99999: the port must be 1 to 65535",
@@ -250,10 +241,9 @@ func TestQueue_SettingsOfQueueThatAreRefused(t *testing.T) {
 			args = append(args, "--model", "m")
 		}
 		code, text := harness.Refused(t, harness.Options{Model: "fleet.py", Args: args})
-		if code == 0 || !strings.Contains(text, c.want) && !strings.Contains(text, strings.ReplaceAll(c.want, `\"`, `"`)) ||
-			strings.Contains(text, "wrong-one") {
-			t.Errorf("%q: exit code %d, %s; want %s", c.args, code, text, c.want)
-		}
+		assert.True(t, code != 0 &&
+			(strings.Contains(text, c.want) || strings.Contains(text, strings.ReplaceAll(c.want, `\"`, `"`))) &&
+			!strings.Contains(text, "wrong-one"), "%q: exit code %d, %s; want %s", c.args, code, text, c.want)
 	}
 }
 

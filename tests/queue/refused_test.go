@@ -73,10 +73,8 @@ func TestRefused_CredentialsOfQueueThatAreRefused(t *testing.T) {
 		harness.WriteFile(t, file, text)
 		code, says := harness.Refused(t,
 			harness.Options{Model: "fleet.py", Args: []string{"--nats", at.URL, "--model", "m", "--nats-creds", file}})
-		if code == 0 || !strings.Contains(says, want) || !strings.Contains(says, "--nats-creds") ||
-			!strings.Contains(says, file) || strings.Contains(says, "top-secret") {
-			t.Errorf("exit code %d, %s; want %s", code, says, want)
-		}
+		assert.True(t, code != 0 && strings.Contains(says, want) && strings.Contains(says, "--nats-creds") &&
+			strings.Contains(says, file) && !strings.Contains(says, "top-secret"), "exit code %d, %s; want %s", code, says, want)
 	}
 }
 

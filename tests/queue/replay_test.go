@@ -26,9 +26,7 @@ func TestReplayedPut_AnswersKeptResult(t *testing.T) {
 	for _, again := range []string{in, sameInput} {
 		got := put(s, "p1", again)
 		harness.WantCode(t, "again", got, http.StatusOK)
-		if got.CompletedAt != first.CompletedAt {
-			t.Errorf("got %s, want %s", got, first)
-		}
+		assert.True(t, got.CompletedAt == first.CompletedAt, "got %s, want %s", got, first)
 	}
 	harness.WantAnswer(t, "again, asynchronously", put(s, "p1", in, "Prefer", "respond-async"), http.StatusAccepted,
 		`"status":"succeeded"`)
@@ -72,10 +70,9 @@ func TestReplayedPut_AsStreamWithoutOutputs(t *testing.T) {
 		harness.WantStatus(t, "the first", first, test.status)
 		for _, accept := range []string{"text/event-stream", "application/json, text/event-stream"} {
 			stream := string(put(s, id, test.in, "Accept", accept).Body)
-			if !strings.Contains(stream, "event: completed") || !strings.Contains(stream, first.CompletedAt) {
-				t.Errorf(`%s, Accept: %s: got the stream %s, want it with "event: completed" and with %q`, id, accept, stream,
-					first.CompletedAt)
-			}
+			assert.True(t, strings.Contains(stream, "event: completed") && strings.Contains(stream, first.CompletedAt),
+				`%s, Accept: %s: got the stream %s, want it with "event: completed" and with %q`, id, accept, stream,
+				first.CompletedAt)
 		}
 		assert.Equal(t, "runs of "+id, harness.TimesRun(t, s, id), 1)
 	}

@@ -42,18 +42,15 @@ func TestQueue_TwoSchemas(t *testing.T) {
 	harness.WantCode(t, "at the server that does not take it", refused, http.StatusUnprocessableEntity)
 	harness.Enqueue(t, wide, "seven", harness.Input{"n": 7, "token": "seven"})
 	failed := harness.WaitStatus(t, narrow, "seven", "failed")
-	if !strings.Contains(failed.Error, "n: 7 is greater than the maximum of 5") {
-		t.Errorf("got the error %q, want what the server says that took it: %s", failed.Error, refused)
-	}
+	assert.True(t, strings.Contains(failed.Error, "n: 7 is greater than the maximum of 5"),
+		"got the error %q, want what the server says that took it: %s", failed.Error, refused)
 	harness.Enqueue(t, wide, "three", harness.Input{"n": 3, "token": "three"}) // nothing is in its way
 	harness.WaitStatus(t, wide, "three", "succeeded")
 	open()
 	harness.WaitStatus(t, wide, "gate", "succeeded")
 	assert.Equal(t, "its state at the server that accepted it", string(harness.StateOf(wide, "seven").Body),
 		string(failed.Body))
-	assert.Equal(t, "runs of the refused job",
-		harness.TimesRun(t, wide, "seven")+harness.TimesRun(t, narrow, "seven"), 0)
+	assert.Equal(t, "runs of the refused job", harness.TimesRun(t, wide, "seven")+harness.TimesRun(t, narrow, "seven"), 0)
 	harness.WantCode(t, "the id is not free",
-		wide.Create(map[string]any{"id": "seven", "input": harness.Input{}}, "Prefer",
-			"respond-async"), http.StatusConflict)
+		wide.Create(map[string]any{"id": "seven", "input": harness.Input{}}, "Prefer", "respond-async"), http.StatusConflict)
 }

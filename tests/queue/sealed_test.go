@@ -27,9 +27,8 @@ func TestSealed_JobsKey(t *testing.T) {
 		"id": "p1", "input": map[string]any{"text": word}, "webhook": hooks.URL,
 		"webhook_events_filter": []string{"completed"},
 	}
-	if got := s.Create(body, "Prefer", "respond-async"); got.Code != http.StatusAccepted {
-		t.Fatalf("got %v, want Code 202", got)
-	}
+	got := s.Create(body, "Prefer", "respond-async")
+	assert.TrueNow(t, got.Code == http.StatusAccepted, "got %v, want Code 202", got)
 	assert.Equal(t, "the output", harness.WaitStatus(t, s, "p1", "succeeded").Text(t), word)
 	harness.Eventually(t, "its webhook came", func() bool { return len(hooks.Of("p1")) == 1 })
 	assert.Equal(t, "the webhook has the output", string(hooks.Of("p1")[0].Output), `"`+word+`"`)

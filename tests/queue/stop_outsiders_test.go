@@ -136,9 +136,8 @@ func TestStop_WorkerThatDoesNotLeaveIsKilled(t *testing.T) {
 				Dir: harness.NewFolder(t, "run.py", source), Args: []string{"--grace", "300ms", "--cancel-grace", "1h"},
 			})
 			s.Stop()
-			if _, found := s.Log.Find("the time of the stop is over: killing the workers that have not ended"); !found {
-				t.Error("the log does not say that the worker was killed: found = false, want true")
-			}
+			_, found := s.Log.Find("the time of the stop is over: killing the workers that have not ended")
+			assert.True(t, found, "the log does not say that the worker was killed: found = false, want true")
 		})
 	}
 }
@@ -188,7 +187,6 @@ func TestStop_GatewayLeavesQueueThatIsGone(t *testing.T) {
 	assert.NoError(t, g.Cmd.Process.Signal(syscall.SIGTERM))
 	ended := make(chan error, 1)
 	go func() { ended <- g.Cmd.Wait() }()
-	if err := harness.Receive(t, ended); err != nil {
-		t.Errorf("the gateway ended with %v, want exit code 0", err)
-	}
+	err := harness.Receive(t, ended)
+	assert.True(t, err == nil, "the gateway ended with %v, want exit code 0", err)
 }

@@ -87,10 +87,8 @@ func TestStore_QueueThatLostStream(t *testing.T) {
 	}
 	code, text := harness.Refused(t,
 		harness.Options{Model: "fleet.py", Dir: s.Dir, Args: []string{"--nats", at.URL, "--model", "m", "--ack-wait", "15s"}})
-	if want := "the stream PINION_JOBS_m of the job queue is missing, though other parts are there"; code != 2 ||
-		!strings.Contains(text, want) {
-		t.Errorf("exit code %d: %s; want %s", code, text, want)
-	}
+	want := "the stream PINION_JOBS_m of the job queue is missing, though other parts are there"
+	assert.True(t, code == 2 && strings.Contains(text, want), "exit code %d: %s; want %s", code, text, want)
 	assert.False(t, strings.Contains(text, "cannot be reached"),
 		`NATS can be reached, but: %s, want no "cannot be reached" in it`, text)
 	if _, err := js.Stream(t.Context(), "PINION_JOBS_m"); !errors.Is(err, jetstream.ErrStreamNotFound) {

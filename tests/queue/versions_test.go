@@ -67,9 +67,8 @@ func TestVersions_JobsByShare(t *testing.T) {
 	}
 	shift := s.Do(http.MethodPost, "/models/ocr/traffic", map[string]any{"ocr@1": 0, "ocr@2": 100})
 	harness.WantCode(t, "traffic", shift, http.StatusOK)
-	if got := count("b"); got["two 2"] != 50 {
-		t.Errorf("got %v after the promotion, want 50 of version 2", got)
-	}
+	got := count("b")
+	assert.True(t, got["two 2"] == 50, "got %v after the promotion, want 50 of version 2", got)
 	for version, folder := range map[string]string{"1": "one", "2": "two"} {
 		id := "named" + version
 		harness.EnqueueAt(t, s, "ocr@"+version, id, harness.Input{})
@@ -154,9 +153,8 @@ func TestVersions_Fleet(t *testing.T) {
 	for version, folder := range map[string]string{"1": "one", "2": "two", "3": "three"} {
 		for range 5 {
 			got := harness.PredictBy(g.Server, "ocr@"+version, harness.Input{})
-			if f, v := ranAt(t, got); f != folder || v != version {
-				t.Errorf("ocr@%s: got it from %s as version %q, want %s", version, f, v, folder)
-			}
+			f, v := ranAt(t, got)
+			assert.True(t, f == folder && v == version, "ocr@%s: got it from %s as version %q, want %s", version, f, v, folder)
 		}
 		infer := g.Do(http.MethodPost, "/v2/models/ocr/versions/"+version+"/infer",
 			`{"inputs":[{"name":"text","datatype":"BYTES","shape":[1],"data":["x"]}]}`)
@@ -178,9 +176,7 @@ func TestVersions_Fleet(t *testing.T) {
 		}
 		text := harness.CLI{}.Good(t, "jobs", "list", "--json", "--nats", at.URL, "--model", "ocr")
 		harness.FromJSON(t, []byte(text), &list)
-		if len(list.Jobs) != 1 || list.Jobs[0].Version != "2" {
-			t.Fatalf("got %s, want one job of version 2", text)
-		}
+		assert.TrueNow(t, len(list.Jobs) == 1 && list.Jobs[0].Version == "2", "got %s, want one job of version 2", text)
 		return list.Jobs[0].Status == "running"
 	})
 	for _, s := range []*harness.Server{both, new} {

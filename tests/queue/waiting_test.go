@@ -50,18 +50,15 @@ def run(text: str = "", n: int = 1) -> str:
 		text := fmt.Sprintf("é%d", i)
 		a := g.Create(map[string]any{"input": harness.Input{"text": text, "n": 2}})
 		harness.WantOutput(t, "a short job", a, text+text)
-		if a.StartedAt == "" || a.CompletedAt < a.StartedAt || !strings.HasPrefix(a.Logs, "ran ") {
-			t.Errorf("a short job: got %s, want its times and logs", a)
-		}
+		assert.True(t, a.StartedAt != "" && a.CompletedAt >= a.StartedAt && strings.HasPrefix(a.Logs, "ran "),
+			"a short job: got %s, want its times and logs", a)
 	}
 	harness.Eventually(t, "the notices are seen", func() bool { return notices() >= 20 })
-	if got := calls(); got == 0 {
-		t.Errorf("no request to JetStream was seen: the test is blind: got %d, want anything but 0", got)
-	}
+	got := calls()
+	assert.True(t, got != 0, "no request to JetStream was seen: the test is blind: got %d, want anything but 0", got)
 	// A machine that halts for longer than a gateway waits for a notice may cost a read.
-	if r, f := reads(), follows(); r > 5 || f > 5 {
-		t.Errorf("20 short jobs: got %d reads of states and %d requests for events, want none", r, f)
-	}
+	r, f := reads(), follows()
+	assert.True(t, r <= 5 && f <= 5, "20 short jobs: got %d reads of states and %d requests for events, want none", r, f)
 	// More than a notice carries, and more than a message.
 	for _, n := range []int{100_000, 3_000_000} {
 		harness.WantOutput(t, "a large result", g.Create(map[string]any{"input": harness.Input{"text": "x", "n": n}}),
@@ -78,9 +75,8 @@ func TestWaiting_LogsSoFar(t *testing.T) {
 	g := harness.StartGateway(t, nats.URL)
 	body := map[string]any{"input": harness.Input{"token": "p1", "gate": "gate"}}
 	a := g.Do(http.MethodPut, "/predictions/p1", body, "Prefer", "wait=3")
-	if a.Code != http.StatusAccepted || a.Status != "processing" || !strings.Contains(a.Logs, "waiting p1") {
-		t.Errorf("after three seconds: got %s with the logs %q, want it processing with what it logged", a, a.Logs)
-	}
+	assert.True(t, a.Code == http.StatusAccepted && a.Status == "processing" && strings.Contains(a.Logs, "waiting p1"),
+		"after three seconds: got %s with the logs %q, want it processing with what it logged", a, a.Logs)
 	open()
 	harness.WaitStatus(t, g.Server, "p1", "succeeded")
 }
@@ -95,9 +91,8 @@ func TestWaiting_NoticesOfAnotherVersion(t *testing.T) {
 	g := harness.StartGateway(t, at.URL)
 	nc := harness.JetStream(t, at).Conn()
 	told := make(chan *nats.Msg, 16)
-	if _, err := nc.ChanSubscribe("pinion.reply.m.>", told); err != nil {
-		t.Fatal(err)
-	}
+	_, err := nc.ChanSubscribe("pinion.reply.m.>", told)
+	assert.NoError(t, err)
 	assert.NoError(t, nc.Flush())
 	answer := g.Begin("p1", harness.Input{"token": "p1", "gate": "gate"})
 	subject := harness.Receive(t, told).Subject
