@@ -33,11 +33,9 @@ func TestAccessLog_TerminalShowsRequests(t *testing.T) {
 		s.CloseIdle()
 		term.End(t, cmd)
 		has := func(line string) bool { return regexp.MustCompile(`(?m) INF ` + line).MatchString(term.Shown()) }
-		if has(`POST /predictions 200 [0-9.]+(µs|ms|s) prediction_id=\w+$`) != c.predictions ||
-			has("GET /livez 200 ") != c.probes {
-			t.Errorf("%q: want lines of predictions %t, of probes %t; the terminal has\n%s", c.args, c.predictions, c.probes,
-				term.Shown())
-		}
+		assert.True(t, has(`POST /predictions 200 [0-9.]+(µs|ms|s) prediction_id=\w+$`) == c.predictions &&
+			has("GET /livez 200 ") == c.probes, "%q: want lines of predictions %t, of probes %t; the terminal has\n%s", c.args,
+			c.predictions, c.probes, term.Shown())
 	}
 }
 

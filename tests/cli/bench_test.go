@@ -69,19 +69,17 @@ func TestCLIBench_MeasuresFolder(t *testing.T) {
 	b := readBenched(t, c.Good(t, append([]string{"bench", "-o", "-"}, short...)...))
 	harness.EqualJSON(t, "the input", b.Input, `{"text":"sample","n":3,"kind":"b"}`)
 	l := b.Latency
-	if b.Succeeded == 0 || b.Failed != 0 || b.Rate <= 0 || b.Seconds < 0.3 || b.ModelShare <= 0 || b.ModelShare > 1 ||
-		l["p50"] <= 0 || l["p50"] > l["p90"] || l["p90"] > l["p99"] || l["p99"] > l["max"] {
-		t.Errorf("got %+v, want figures of predictions that succeeded, and latencies in order", b)
-	}
+	assert.True(t, b.Succeeded != 0 && b.Failed == 0 && b.Rate > 0 && b.Seconds >= 0.3 && b.ModelShare > 0 &&
+		b.ModelShare <= 1 && l["p50"] > 0 && l["p50"] <= l["p90"] && l["p90"] <= l["p99"] && l["p99"] <= l["max"],
+		"got %+v, want figures of predictions that succeeded, and latencies in order", b)
 	text := c.Good(t, append([]string{"bench", "-o", "figures.json", ".", "-i", "text=given", "-i", "n=3", "-i", "kind=b"},
 		append(short, "--", "--workers", "2")...)...)
 	assert.Contains(t, "the table", text, `input {"text":"given","n":3,"kind":"b"}`, "succeeded", "p50", "p90", "p99",
 		"max",
 		"failed                0")
 	figures, err := os.ReadFile(filepath.Join(c.Dir, "figures.json"))
-	if err != nil || readBenched(t, string(figures)).Succeeded == 0 {
-		t.Errorf("figures.json holds %s: %v, want anything but 0", figures, err)
-	}
+	assert.True(t, err == nil && readBenched(t, string(figures)).Succeeded != 0,
+		"figures.json holds %s: %v, want anything but 0", figures, err)
 }
 
 func TestCLIBench_MeasuresServer(t *testing.T) {
@@ -90,11 +88,9 @@ func TestCLIBench_MeasuresServer(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Dir: c.Dir, Model: "run.py:now_and_then", Args: []string{"--queue", "64"}})
 	// All of a run by the clock are made: 60 a second for half a second.
 	b := readBenched(t, c.Good(t, "bench", s.Address, "--rate", "60", "-d", "500ms", "--warmup", "0", "-o", "-"))
-	if total := b.Succeeded + b.Failed; total != 30 || b.AskedRate != 60 ||
-		b.Failures["the prediction failed"] != b.Failed ||
-		b.Failed < 9 {
-		t.Errorf("it is %+v, want all 30, AskedRate 60, Failures %d and Failed at least 9", b, b.Failed)
-	}
+	total := b.Succeeded + b.Failed
+	assert.True(t, total == 30 && b.AskedRate == 60 && b.Failures["the prediction failed"] == b.Failed && b.Failed >= 9,
+		"it is %+v, want all 30, AskedRate 60, Failures %d and Failed at least 9", b, b.Failed)
 	assert.Contains(t, "the table", c.Good(t, append([]string{"bench", s.Address + "/"}, short...)...), `input {}`,
 		"the prediction failed")
 }
@@ -145,8 +141,6 @@ func TestBench_CLIBenchIsInterrupted(t *testing.T) {
 		return err == nil && info.Size() > 10
 	})
 	assert.NoError(t, cmd.Process.Signal(syscall.SIGINT))
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("%v\n%s", err, stderr)
-	}
+	assert.NoError(t, cmd.Wait(), stderr)
 	assert.Contains(t, "the table", stdout.String(), "succeeded", "the prediction failed")
 }

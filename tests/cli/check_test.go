@@ -65,10 +65,7 @@ func TestCheck_CLICheckFindsEveryMistake(t *testing.T) {
 		{"import", []string{"run.py", "1 / 0\n"}, nil, []string{"Traceback", "run.py:1: ZeroDivisionError"}},
 		{
 			"concurrency",
-			[]string{
-				"cog.yaml", "run: run.py:run\nconcurrency:\n  max: 400\n", "run.py",
-				"def run() -> int: ...\n",
-			},
+			[]string{"cog.yaml", "run: run.py:run\nconcurrency:\n  max: 400\n", "run.py", "def run() -> int: ...\n"},
 			nil,
 			[]string{"run.py:1: a concurrency of 400 is too high for run", "at most 256", "write `async def`"},
 		},
@@ -129,14 +126,12 @@ func TestCheck_CLICheckForPrograms(t *testing.T) {
 		return f
 	}
 	good := read(harness.CLI{Dir: harness.Example(t, "hello")}.Good(t, "check", "--json"))
-	if good.Problems == nil || len(good.Problems) != 0 || strings.Join(good.Inputs, " ") != "name" {
-		t.Errorf("a good model gives %+v, want Problems non-nil, len(Problems) empty and Join name", good)
-	}
+	assert.True(t, good.Problems != nil && len(good.Problems) == 0 && strings.Join(good.Inputs, " ") == "name",
+		"a good model gives %+v, want Problems non-nil, len(Problems) empty and Join name", good)
 	bad := read(harness.CLI{Dir: harness.NewFolder(t, "run.py", "def run(a: bytes) -> int: ...\n")}.Run(t, "check",
 		"--json").Stdout)
-	if len(bad.Problems) != 1 || bad.Problems[0].File != "run.py" || bad.Problems[0].Fix == "" {
-		t.Errorf("a bad one gives %+v, want len(Problems) 1, File run.py and Fix non-empty", bad)
-	}
+	assert.True(t, len(bad.Problems) == 1 && bad.Problems[0].File == "run.py" && bad.Problems[0].Fix != "",
+		"a bad one gives %+v, want len(Problems) 1, File run.py and Fix non-empty", bad)
 }
 
 func TestCLICheck_OfPythonThatIsNotThere(t *testing.T) {
@@ -190,9 +185,7 @@ func TestCheck_DoesNotWarnAboutAny(t *testing.T) {
 	}
 	s := harness.Ready(t, harness.Options{Dir: dir})
 	for _, line := range s.Log.Lines() {
-		if line.Level == "WARN" || line.Level == "ERROR" {
-			t.Errorf("got %s in the log, want no warning", line.Raw)
-		}
+		assert.True(t, line.Level != "WARN" && line.Level != "ERROR", "got %s in the log, want no warning", line.Raw)
 	}
 }
 

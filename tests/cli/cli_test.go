@@ -61,9 +61,7 @@ func TestInit_Templates(t *testing.T) {
 			}
 			said := cli.Good(t, "init", "--template", c.template)
 			found := regexp.MustCompile(`(?m)^  pinion (predict .*)$`).FindStringSubmatch(said)
-			if found == nil {
-				t.Fatalf("got no prediction to try: %s, want non-nil", said)
-			}
+			assert.TrueNow(t, found != nil, "got no prediction to try: %s, want non-nil", said)
 			assert.Contains(t, "README.md", harness.ReadFile(t, filepath.Join(dir, "README.md")), found[1],
 				"pinion python -m pytest")
 			assert.Contains(t, "the check", cli.Good(t, "check", "--setup"), "no problem: run.py:Runner")
@@ -100,15 +98,13 @@ func TestCLI_InitOverwritesNothing(t *testing.T) {
 	for _, name := range []string{"cog.yaml", "run.py", "predict.py"} {
 		c := harness.CLI{Dir: harness.NewFolder(t, name, "mine")}
 		assert.Contains(t, "the refusal", c.Bad(t, 2, "init"), "has a "+name+" already, and nothing is overwritten")
-		if files, err := os.ReadDir(c.Dir); err != nil || len(files) != 1 {
-			t.Errorf("there are %v: %v, want 1", files, err)
-		}
+		files, err := os.ReadDir(c.Dir)
+		assert.True(t, err == nil && len(files) == 1, "there are %v: %v, want 1", files, err)
 	}
 	c := harness.CLI{Dir: harness.NewFolder(t, "requirements.txt", "mine")}
 	assert.Contains(t, "what it did", c.Good(t, "init"), "wrote run.py", "kept  requirements.txt")
-	if text, err := os.ReadFile(filepath.Join(c.Dir, "requirements.txt")); err != nil || string(text) != "mine" {
-		t.Errorf("requirements.txt holds %q: %v, want mine", text, err)
-	}
+	text, err := os.ReadFile(filepath.Join(c.Dir, "requirements.txt"))
+	assert.True(t, err == nil && string(text) == "mine", "requirements.txt holds %q: %v, want mine", text, err)
 }
 
 // interrupted waits for the end of a command that is to end as Ctrl-C ends it.

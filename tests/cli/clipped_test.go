@@ -35,8 +35,7 @@ def run(file: Path | None = None, files: dict[str, int] = {}) -> str:
 	}{
 		{"an unknown input", 200, func() harness.Answer { return s.Input(map[string]any{long: 1, long + "2": 2}) }},
 		{"a long id", 200, func() harness.Answer {
-			return s.Create(
-				map[string]any{"id": id, "input": harness.Input{"unknown": 1}})
+			return s.Create(map[string]any{"id": id, "input": harness.Input{"unknown": 1}})
 		}},
 		{"a file's host", 200, func() harness.Answer { return s.Input(harness.Input{"file": host}) }},
 		{"a file's path", 200, func() harness.Answer { return s.Input(harness.Input{"file": "http://127.0.0.1:1/" + long}) }},
@@ -47,8 +46,7 @@ def run(file: Path | None = None, files: dict[str, int] = {}) -> str:
 			})
 		}},
 		{"a key of a mapping", 422, func() harness.Answer {
-			return s.Input(
-				harness.Input{"files": map[string]any{long: "x"}})
+			return s.Input(harness.Input{"files": map[string]any{long: "x"}})
 		}},
 		{"a value", 422, func() harness.Answer { return s.Input(harness.Input{"files": long}) }},
 		{"a webhook", 422, func() harness.Answer { return s.Create(map[string]any{"webhook": long}) }},
@@ -63,27 +61,22 @@ def run(file: Path | None = None, files: dict[str, int] = {}) -> str:
 		}},
 		{"a path", 404, func() harness.Answer { return s.Do(http.MethodGet, "/"+path, nil) }},
 		{"an id in a path", 422, func() harness.Answer {
-			return s.Do(http.MethodPut, "/predictions/"+path,
-				harness.Input{})
+			return s.Do(http.MethodPut, "/predictions/"+path, harness.Input{})
 		}},
 	} {
 		a := c.do()
 		assert.Equal(t, c.what, a.Code, c.code)
-		if len(a.Body) > 4<<10 {
-			t.Errorf("%s: the answer has %d bytes: %.300s, want at most %d bytes", c.what, len(a.Body), a.Body, 4<<10)
-		}
+		assert.True(t, len(a.Body) <= 4<<10,
+			"%s: the answer has %d bytes: %.300s, want at most %d bytes", c.what, len(a.Body), a.Body, 4<<10)
 	}
 	harness.Eventually(t, "the webhook was given up",
 		func() bool { _, ok := s.Log.Find("webhook delivery failed"); return ok })
 	for _, line := range s.Log.Lines() {
-		if len(line.Raw) > 2<<10 {
-			t.Errorf("a line of the log is long: %.300s, want at most %d bytes", line.Raw, 2<<10)
-		}
+		assert.True(t, len(line.Raw) <= 2<<10, "a line of the log is long: %.300s, want at most %d bytes", line.Raw, 2<<10)
 		if strings.Contains(line.Raw, id[:len("😀")*51]) {
 			t.Errorf("a line of the log has a long id: %.300s, want no %q in it", line.Raw, id[:len("😀")*51])
 		}
 	}
-	if _, ok := s.Log.Find("unknown inputs are dropped"); !ok {
-		t.Error("the unknown input was not logged: ok = false, want true")
-	}
+	_, ok := s.Log.Find("unknown inputs are dropped")
+	assert.True(t, ok, "the unknown input was not logged: ok = false, want true")
 }

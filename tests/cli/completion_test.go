@@ -66,9 +66,8 @@ def run(prompt: str, style: str = Input(default="oil", choices=["oil", "pencil"]
 		assert.Equal(t, "-i "+word, strings.Join(completed(t, "predict", dir, "-i", word), " "), want)
 	}
 	assert.Equal(t, "without a model", strings.Join(completed(t, "predict", t.TempDir(), "-i", ""), " "), "")
-	if _, err := os.Stat(filepath.Join(dir, "imported")); err == nil {
-		t.Error("the model was imported: got no error, want an error")
-	}
+	_, err := os.Stat(filepath.Join(dir, "imported"))
+	assert.True(t, err != nil, "the model was imported: got no error, want an error")
 }
 
 // TestMan_Pages: every command has a page, which man reads without a warning.
@@ -92,12 +91,8 @@ func TestMan_Pages(t *testing.T) {
 		t.Skip("there is no groff")
 	}
 	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))
-	if err != nil || len(pages) < 20 {
-		t.Fatalf("got the pages %q, %v, want at least 20", pages, err)
-	}
+	assert.TrueNow(t, err == nil && len(pages) >= 20, "got the pages %q, %v, want at least 20", pages, err)
 	warnings, err := exec.Command(groff, append([]string{"-man", "-Tutf8", "-ww", "-z"}, pages...)...).CombinedOutput()
-	if err != nil || len(warnings) > 0 {
-		t.Errorf("groff says %v: %s, want none", err, warnings)
-	}
+	assert.True(t, err == nil && len(warnings) == 0, "groff says %v: %s, want none", err, warnings)
 	assert.Contains(t, "without a folder", harness.CLI{}.Bad(t, 2, "man"), "takes the folder for the pages")
 }

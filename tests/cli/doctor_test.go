@@ -42,10 +42,8 @@ run: run.py:Runner
 	var report struct {
 		Problems, Differences []struct{ File, What, Fix string }
 	}
-	if err := json.Unmarshal([]byte(c.Good(t, "doctor", "--json", "--python", python)), &report); err != nil ||
-		len(report.Differences) != 7 {
-		t.Errorf("as JSON it is %+v: %v, want 7", report, err)
-	}
+	err := json.Unmarshal([]byte(c.Good(t, "doctor", "--json", "--python", python)), &report)
+	assert.True(t, err == nil && len(report.Differences) == 7, "as JSON it is %+v: %v, want 7", report, err)
 
 	c.Dir = harness.NewFolder(t, "cog.yaml", "build:\n  python_version: '3.8'\n  gpuu: true\nrun: run.py:Runner\n",
 		"run.py",

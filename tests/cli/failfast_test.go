@@ -55,9 +55,8 @@ func TestFailFast_OnTerminalFailedSetupEndsServer(t *testing.T) {
 			if code := cmd.ProcessState.ExitCode(); code != 1 || strings.Count(text, c.once) != 1 {
 				t.Errorf("exit code %d, %d times %q in, want 1 and 1:\n%s", code, strings.Count(text, c.once), c.once, text)
 			}
-			if strings.Contains(text, "cog/_worker") || strings.Contains(text, "LoadError") {
-				t.Errorf("our own frames are in it, want it without \"cog/_worker\" and without \"LoadError\":\n%s", text)
-			}
+			assert.True(t, !strings.Contains(text, "cog/_worker") && !strings.Contains(text, "LoadError"),
+				"our own frames are in it, want it without \"cog/_worker\" and without \"LoadError\":\n%s", text)
 		})
 	}
 }
@@ -83,9 +82,8 @@ func TestFailFast_IsSaidByFlagOrVariable(t *testing.T) {
 	harness.Eventually(t, "the setup has failed",
 		func() bool { return strings.Contains(term.Shown(), "no worker will be started in its place") })
 	assert.NoError(t, cmd.Process.Signal(syscall.SIGINT))
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("it had ended before: %v", err)
-	}
+	err := cmd.Wait()
+	assert.True(t, err == nil, "it had ended before: %v", err)
 }
 
 // TestFailFast_IsForStart: a server that was ready once stays up.

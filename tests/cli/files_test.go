@@ -110,9 +110,8 @@ func TestFiles_CLIFilesWithinOutputsAreWritten(t *testing.T) {
 				t.Errorf("stdout is %q, want none", got.Stdout)
 			}
 			for name, want := range c.files {
-				if text, err := os.ReadFile(filepath.Join(run.Dir, name)); err != nil || string(text) != want {
-					t.Errorf("%s holds %q: %v, want %q", name, text, err, want)
-				}
+				text, err := os.ReadFile(filepath.Join(run.Dir, name))
+				assert.True(t, err == nil && string(text) == want, "%s holds %q: %v, want %q", name, text, err, want)
 				assert.Contains(t, "stderr", got.Stderr, "Written output to: "+name+"\n")
 			}
 			if slices.Contains(c.args, "there/all.json") {

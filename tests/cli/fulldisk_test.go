@@ -29,9 +29,7 @@ func TestFullDisk_OutputIsLost(t *testing.T) {
 			_ = cmd.Run() // the exit code tells
 			assert.Equal(t, "exit code", cmd.ProcessState.ExitCode(), 1)
 			assert.Contains(t, "stderr", stderr.String(), "no space left on device")
-			if strings.Contains(stderr.String(), "\nSee ") {
-				t.Errorf("got %q, want no page about usage", stderr)
-			}
+			assert.False(t, strings.Contains(stderr.String(), "\nSee "), "got %q, want no page about usage", stderr)
 		})
 	}
 }

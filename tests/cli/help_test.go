@@ -22,9 +22,8 @@ func TestHelp_ServeShowsCommonFlags(t *testing.T) {
 	assert.Equal(t, "examples", strings.Count(short, "\n  pinion serve"), 4) // the last is the usage
 	assert.Contains(t, "the help", short, "Common flags:", "--port", "'pinion serve --help all' shows every flag")
 	full := harness.CLI{}.Good(t, "serve", "--help", "all")
-	if got := len(flag.FindAllString(full, -1)); got < 60 {
-		t.Errorf("got %d flags, want all", got)
-	}
+	got := len(flag.FindAllString(full, -1))
+	assert.True(t, got >= 60, "got %d flags, want all", got)
 	assert.Contains(t, "all flags", full, "The model:", "Workers:", "--busy-poll", "Job queue:", "--nats", "Log and end:")
 	assert.Equal(t, "help serve all", harness.CLI{}.Good(t, "help", "serve", "all"), full)
 	assert.Contains(t, "the examples of another", harness.CLI{}.Good(t, "predict", "--help"),
@@ -67,9 +66,8 @@ func TestHelp_IsWrappedToTheTerminal(t *testing.T) {
 				}
 				for line := range strings.Lines(helpOnTerminal(t, width, args...)) {
 					isCopied := strings.HasPrefix(line, "  pinion ") || strings.HasPrefix(line, "  echo ")
-					if n := len(strings.TrimRight(line, "\r\n")); n > width && !isCopied {
-						t.Errorf("got a line of %d characters, want at most %d: %s", n, width, line)
-					}
+					n := len(strings.TrimRight(line, "\r\n"))
+					assert.True(t, n <= width || isCopied, "got a line of %d characters, want at most %d: %s", n, width, line)
 				}
 			})
 		}

@@ -46,15 +46,12 @@ func TestCLI_HostileFilesAreBounded(t *testing.T) {
 			cmd.Path = "/bin/sh"
 			_ = cmd.Run()
 			got := stdout.String() + stderr.String()
-			if len(got) > 100_000 {
-				t.Errorf("%s of %s: got %d bytes of messages, want at most 100_000 bytes", command, c.name, len(got))
-			}
-			if command != "predict" && !strings.Contains(got, c.want) {
-				t.Errorf("%s of %s: got %.400s, want %s", command, c.name, got, c.want)
-			}
-			if strings.Contains(got, "out of memory") || strings.Contains(got, "cannot allocate memory") {
-				t.Errorf("%s of %s: got %.400s, want at most %s KiB of memory", command, c.name, got, most)
-			}
+			assert.True(t, len(got) <= 100_000,
+				"%s of %s: got %d bytes of messages, want at most 100_000 bytes", command, c.name, len(got))
+			assert.True(t, command == "predict" || strings.Contains(got, c.want),
+				"%s of %s: got %.400s, want %s", command, c.name, got, c.want)
+			assert.True(t, !strings.Contains(got, "out of memory") && !strings.Contains(got, "cannot allocate memory"),
+				"%s of %s: got %.400s, want at most %s KiB of memory", command, c.name, got, most)
 		}
 	}
 }
@@ -79,9 +76,8 @@ func TestCLI_EndlessFilesAreRefused(t *testing.T) {
 		}
 		assert.NoError(t, os.Symlink("/dev/zero", filepath.Join(c.Dir, name)))
 		got := c.Run(t, args...)
-		if got.Code == 0 || !strings.Contains(got.Stdout+got.Stderr, "larger than") {
-			t.Errorf(`%s: got %d, %.400s, want not 0 and a text with "larger than"`, name, got.Code, got.Stdout+got.Stderr)
-		}
+		assert.True(t, got.Code != 0 && strings.Contains(got.Stdout+got.Stderr, "larger than"),
+			`%s: got %d, %.400s, want not 0 and a text with "larger than"`, name, got.Code, got.Stdout+got.Stderr)
 	}
 }
 

@@ -57,9 +57,8 @@ func TestLogReader_Leaves(t *testing.T) {
 	read.Close()
 	write.Close()
 	for range 3 {
-		if a := s.Input(harness.Input{"kilobytes": 10}); a.Status != "succeeded" {
-			t.Fatalf("without a reader of the log: %s, want Status succeeded", a)
-		}
+		a := s.Input(harness.Input{"kilobytes": 10})
+		assert.TrueNow(t, a.Status == "succeeded", "without a reader of the log: %s, want Status succeeded", a)
 	}
 	s.Signal(syscall.SIGTERM)
 	s.Ended(0)
@@ -74,9 +73,8 @@ func TestLogReader_Stops(t *testing.T) {
 		Dir: harness.NewFolder(t, "run.py", loudModel), Host: socketPath(t),
 		Output: write,
 	})
-	if a := s.Input(harness.Input{"kilobytes": overflow}); a.Status != "succeeded" {
-		t.Fatalf("with a reader that stopped: %s, want Status succeeded", a)
-	}
+	a := s.Input(harness.Input{"kilobytes": overflow})
+	assert.TrueNow(t, a.Status == "succeeded", "with a reader that stopped: %s, want Status succeeded", a)
 	assert.Equal(t, "health", s.Health().Status, "READY")
 	harness.Eventually(t, "records are dropped", func() bool { return droppedRecords(t, s) > 0 })
 	log := &harness.Log{}
@@ -87,17 +85,15 @@ func TestLogReader_Stops(t *testing.T) {
 		return found
 	})
 	for _, line := range log.Lines() {
-		if !strings.HasPrefix(line.Raw, "{") || !strings.HasSuffix(line.Raw, "}") && len(line.Raw) < 4<<10 {
-			t.Fatalf(`a torn record: %.200q, want Raw starting with "{" and len(Raw) at least %d bytes`, line.Raw, 4<<10)
-		}
+		assert.TrueNow(t, strings.HasPrefix(line.Raw, "{") && (strings.HasSuffix(line.Raw, "}") || len(line.Raw) >= 4<<10),
+			`a torn record: %.200q, want Raw starting with "{" and len(Raw) at least %d bytes`, line.Raw, 4<<10)
 	}
 	s.Signal(syscall.SIGTERM)
 	s.Ended(0)
 	write.Close()
 	reading.Wait()
-	if _, found := log.Find("stopped"); !found {
-		t.Errorf("the log of a reader that is back lacks the end: found = false, want true")
-	}
+	_, found := log.Find("stopped")
+	assert.True(t, found, "the log of a reader that is back lacks the end: found = false, want true")
 }
 
 // TestLogReader_StoppedAtEnd: a full pipe does not hold the end of the server.
@@ -157,9 +153,8 @@ func TestLogreader_BatchingLogReaderLeaves(t *testing.T) {
 	harness.StartCommand(t, cmd)
 	write.Close()
 	first := make([]byte, 1)
-	if _, err := io.ReadFull(read, first); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.ReadFull(read, first)
+	assert.NoError(t, err)
 	read.Close()
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
@@ -175,9 +170,8 @@ func TestLogreader_BatchingLogReaderLeaves(t *testing.T) {
 		})
 	}
 	assert.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-	if err := <-ended; err != nil {
-		t.Errorf("it ended with %v", err)
-	}
+	err = <-ended
+	assert.True(t, err == nil, "it ended with %v", err)
 }
 
 // TestLogReader_ErrorWithoutReaderKeepsExitCode: the exit code is what it is, where the reader of stderr has left or

@@ -83,9 +83,7 @@ func TestNoPython_PythonWhoseLibraryIsRemoved(t *testing.T) {
 			"--port", "0", "--python", python.Path)
 		cmd.Env = append(harness.BareEnv(), "TMPDIR="+harness.ShortTempDir(t))
 		out, err := cmd.CombinedOutput()
-		if err == nil || cmd.ProcessState.ExitCode() != 2 {
-			t.Fatalf("it ended with %v, want exit code 2:\n%s", err, out)
-		}
+		assert.TrueNow(t, err != nil && cmd.ProcessState.ExitCode() == 2, "it ended with %v, want exit code 2:\n%s", err, out)
 		for _, part := range []string{
 			fmt.Sprintf("the Python %s at %s has no shared library libpython%s.so.1.0", version, python.Path, version), want,
 			"--libpython PATH",
@@ -101,9 +99,7 @@ func TestNoPython_SystemWithoutPython(t *testing.T) {
 	cmd := exec.Command(harness.Binary(t), "serve", harness.Example(t, "hello"), "--port", "0")
 	cmd.Env = []string{"PATH=/nonexistent", "HOME=" + t.TempDir(), "TMPDIR=" + harness.ShortTempDir(t)}
 	out, err := cmd.CombinedOutput()
-	if err == nil || cmd.ProcessState.ExitCode() != 2 {
-		t.Fatalf("it ended with %v, want exit code 2:\n%s", err, out)
-	}
+	assert.TrueNow(t, err != nil && cmd.ProcessState.ExitCode() == 2, "it ended with %v, want exit code 2:\n%s", err, out)
 	want := []string{"no python3 on the PATH (/nonexistent)"}
 	if system, err := os.ReadFile("/etc/os-release"); err == nil && strings.Contains(string(system), "\nID=debian\n") {
 		want = append(want, "apt-get install python3 libpython3")

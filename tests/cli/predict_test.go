@@ -179,19 +179,16 @@ func TestPredict_CLIPredictWithJSON(t *testing.T) {
 		var p harness.Prediction
 		text := c.Good(t, "predict", "--json", form)
 		harness.FromJSON(t, text, &p)
-		if p.Status != "succeeded" || string(p.Output) != `"a text"` || p.ID == "" || p.Metrics["predict_time"] == nil ||
-			!strings.Contains(p.Logs, "predicting text") || !strings.HasPrefix(text, "{\n  \"id\"") {
-			t.Errorf("%s gives %s, want the whole prediction, indented", form, text)
-		}
+		assert.True(t, p.Status == "succeeded" && string(p.Output) == `"a text"` && p.ID != "" &&
+			p.Metrics["predict_time"] != nil && strings.Contains(p.Logs, "predicting text") &&
+			strings.HasPrefix(text, "{\n  \"id\""), "%s gives %s, want the whole prediction, indented", form, text)
 	}
 	got := c.Run(t, "predict", "--json", `{"how":"fail"}`)
 	assert.Contains(t, "a failure", got.Stdout, `"status": "failed"`, `"error": "ValueError: as you wished"`)
 	assert.Equal(t, "a failure ends with", got.Code, 1)
 	c.Good(t, "predict", "--json", `{"how":"text"}`, "-o", "out.json")
 	text, err := os.ReadFile(filepath.Join(c.Dir, "out.json"))
-	if err != nil || !json.Valid(text) {
-		t.Errorf("out.json holds %q: %v, want valid JSON", text, err)
-	}
+	assert.True(t, err == nil && json.Valid(text), "out.json holds %q: %v, want valid JSON", text, err)
 }
 
 func TestPredict_CLIPredictEnds(t *testing.T) {
@@ -200,9 +197,8 @@ func TestPredict_CLIPredictEnds(t *testing.T) {
 	assert.Contains(t, "a failure", c.Bad(t, 1, "predict", "-i", "how=fail"), "Traceback", `in run`,
 		"Prediction failed with status \"failed\": ValueError: as you wished\n")
 	got := c.Run(t, "predict", "-i", "how=nothing")
-	if got.Code != 0 || got.Stdout != "" || !strings.Contains(got.Stderr, "No output generated\n") {
-		t.Errorf("nothing: %+v, want Code 0, Stdout empty and Stderr with %q", got, "No output generated\n")
-	}
+	assert.True(t, got.Code == 0 && got.Stdout == "" && strings.Contains(got.Stderr, "No output generated\n"),
+		"nothing: %+v, want Code 0, Stdout empty and Stderr with %q", got, "No output generated\n")
 	c.Env = []string{"BREAK_SETUP=1"}
 	assert.Contains(t, "a failed setup", c.Bad(t, 1, "predict", "-i", "how=text"), "Traceback",
 		"setup failed: RuntimeError: no weights here")
@@ -214,9 +210,7 @@ func TestPredict_CLIPredictWritesFiles(t *testing.T) {
 	written := func(args []string, files ...string) {
 		t.Helper()
 		got := c.Run(t, append([]string{"predict"}, args...)...)
-		if got.Code != 0 || got.Stdout != "" {
-			t.Fatalf("%v: %+v, want Code 0 and Stdout empty", args, got)
-		}
+		assert.TrueNow(t, got.Code == 0 && got.Stdout == "", "%v: %+v, want Code 0 and Stdout empty", args, got)
 		for i := 0; i < len(files); i += 2 {
 			assert.Contains(t, "stderr", got.Stderr, "Written output to: "+files[i]+"\n")
 			text, err := os.ReadFile(filepath.Join(c.Dir, files[i]))
@@ -237,9 +231,8 @@ func TestPredict_CLIPredictWritesFiles(t *testing.T) {
 	assert.Equal(t, "a text to stdout", c.Good(t, "predict", "-i", "how=text", "-o", "-"), "a text\n")
 	got := c.Run(t, "predict", "-i", "how=text", "--output", "text.txt")
 	text, err := os.ReadFile(filepath.Join(c.Dir, "text.txt"))
-	if err != nil || string(text) != "a text" || got.Stdout != "" {
-		t.Errorf(`text.txt holds %q, and stdout %q: %v, want text "a text" and Stdout empty`, text, got.Stdout, err)
-	}
+	assert.True(t, err == nil && string(text) == "a text" && got.Stdout == "",
+		`text.txt holds %q, and stdout %q: %v, want text "a text" and Stdout empty`, text, got.Stdout, err)
 }
 
 func TestCLIPredict_PrintsStreamOffTerminalAsList(t *testing.T) {

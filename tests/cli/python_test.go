@@ -24,18 +24,15 @@ func TestCLIPython_RunsTestsOfModel(t *testing.T) {
 	var files []string
 	for _, name := range []string{"run.py", "test_run.py"} {
 		code := regexp.MustCompile(`(?m)^    # ` + name + `\n(?:(?:    (?:[^#\n].*)?)?\n)+`).FindString(text)
-		if code == "" {
-			t.Fatalf(`docs/how-to/test.md has no program %s: got "", want some text`, name)
-		}
+		assert.TrueNow(t, code != "", `docs/how-to/test.md has no program %s: got "", want some text`, name)
 		files = append(files, name, regexp.MustCompile(`(?m)^    `).ReplaceAllString(code, ""))
 	}
 	c := harness.CLI{Dir: harness.NewFolder(t, files...)}
 	assert.Contains(t, "pytest's output", c.Good(t, "python", "-m", "pytest", "-p", "no:cacheprovider",
 		"--basetemp", t.TempDir()+"/files"), " passed")
 	wrong := harness.CLI{Dir: harness.NewFolder(t, "test_run.py", "def test_run():\n    import run\n")}
-	if got := wrong.Run(t, "python", "-m", "pytest", "-p", "no:cacheprovider"); got.Code != 1 {
-		t.Errorf("pytest that fails: got exit code %d, want 1:\n%s", got.Code, got.Stdout)
-	}
+	got := wrong.Run(t, "python", "-m", "pytest", "-p", "no:cacheprovider")
+	assert.True(t, got.Code == 1, "pytest that fails: got exit code %d, want 1:\n%s", got.Code, got.Stdout)
 }
 
 // TestCLIPython_ExampleOfHelp runs in the folder that pinion init makes.
@@ -44,9 +41,7 @@ func TestCLIPython_ExampleOfHelp(t *testing.T) {
 	c := harness.CLI{Dir: t.TempDir()}
 	_, program, found := strings.Cut(c.Good(t, "python", "--help"), "pinion python -c '")
 	program, _, ends := strings.Cut(program, "'\n")
-	if !found || !ends {
-		t.Fatal("the help has no example with -c, want one")
-	}
+	assert.TrueNow(t, found && ends, "the help has no example with -c, want one")
 	c.Good(t, "init")
 	assert.Equal(t, program, c.Good(t, "python", "-c", program), "hello Ada hello Ada\n")
 }

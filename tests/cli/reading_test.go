@@ -42,9 +42,8 @@ func undecidedModel(before string) string {
 // notThere fails where a file is in a folder.
 func notThere(t testing.TB, dir, name string) {
 	t.Helper()
-	if _, err := os.Stat(filepath.Join(dir, name)); !os.IsNotExist(err) {
-		t.Errorf("%s is there (%v): the model's file was executed, want os.ErrNotExist", name, err)
-	}
+	_, err := os.Stat(filepath.Join(dir, name))
+	assert.True(t, os.IsNotExist(err), "%s is there (%v): the model's file was executed, want os.ErrNotExist", name, err)
 }
 
 func TestCLI_ReadsModelThatInstallsAtItsTop(t *testing.T) {
@@ -81,9 +80,8 @@ func TestReading_CLINeverExecutesCommandsUnasked(t *testing.T) {
 			"1 problem in")
 		notThere(t, c.Dir, "ran")
 		assert.Contains(t, "schema --execute", c.Good(t, "schema", "--execute"), `"default": 3`)
-		if _, err := os.Stat(filepath.Join(c.Dir, "ran")); err != nil {
-			t.Errorf("it was not executed: %v", err)
-		}
+		_, err := os.Stat(filepath.Join(c.Dir, "ran"))
+		assert.True(t, err == nil, "it was not executed: %v", err)
 		assert.Contains(t, "check --execute", c.Good(t, "check", "--execute"), "no problem: run.py loads")
 		assert.Contains(t, "check --setup", c.Good(t, "check", "--setup"), "no problem: run.py loads and sets up")
 	}
@@ -113,9 +111,8 @@ func TestCLI_PredictExecutesModelOnce(t *testing.T) {
 	assert.Contains(t, "a wrong input", c.Bad(t, 2, "predict", "-i", "x=1"), `unknown input "x"; valid inputs are: n`)
 	c = harness.CLI{Dir: harness.NewFolder(t, "run.py", model("pass"))}
 	assert.Equal(t, "what it prints", c.Good(t, "predict"), "3\n")
-	if times, err := os.ReadFile(filepath.Join(c.Dir, "times")); err != nil || len(times) != 1 {
-		t.Errorf("it executed the model %d times: %v, want 1 bytes", len(times), err)
-	}
+	times, err := os.ReadFile(filepath.Join(c.Dir, "times"))
+	assert.True(t, err == nil && len(times) == 1, "it executed the model %d times: %v, want 1 bytes", len(times), err)
 	c.Dir = harness.NewFolder(t, "run.py", undecidedModel("raise RuntimeError('no such thing')"))
 	assert.Contains(t, "a broken one", c.Bad(t, 1, "predict"), "RuntimeError: no such thing")
 }
@@ -240,7 +237,6 @@ func TestReading_ContainingProcessNeedsItsLifeline(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command(harness.Binary(t), "--contain-program", "sleep", "3600")
 	cmd.Env = harness.BareEnv()
-	if out, err := cmd.CombinedOutput(); err == nil {
-		t.Errorf("it ended well: %s: got no error, want an error", out)
-	}
+	out, err := cmd.CombinedOutput()
+	assert.True(t, err != nil, "it ended well: %s: got no error, want an error", out)
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -21,9 +22,8 @@ func TestReadyFile_ReadinessFileAppearsUnderKubernetes(t *testing.T) {
 		})
 		file := readyFile(s)
 		s.WaitLog("waits at setup")
-		if _, err := os.Stat(file); err == nil {
-			t.Error("the file is there before setup has ended: got no error, want an error")
-		}
+		_, err := os.Stat(file)
+		assert.True(t, err != nil, "the file is there before setup has ended: got no error, want an error")
 		open()
 		s.WaitHealth("READY")
 		if where != "" {

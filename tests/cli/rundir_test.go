@@ -107,9 +107,8 @@ func TestRunDir_RunFolderWithoutCache(t *testing.T) {
 		Model: "echo.py:run", Env: []string{"XDG_CACHE_HOME=/dev/null/nothing"},
 		Args: []string{"--queue", "4"},
 	})
-	if _, err := os.Stat(filepath.Join(runFolder(t, s), "sdk")); err != nil {
-		t.Fatal(err)
-	}
+	_, err := os.Stat(filepath.Join(runFolder(t, s), "sdk"))
+	assert.NoError(t, err)
 	assert.NoError(t, os.RemoveAll(runFolder(t, s)))
 	before := s.Worker()
 	harness.SendSignal(t, before, syscall.SIGKILL)
@@ -127,9 +126,8 @@ func TestRunDir_RunFolderIsLocked(t *testing.T) {
 	f, err := os.Open(runFolder(t, s))
 	assert.NoError(t, err)
 	defer f.Close()
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != syscall.EWOULDBLOCK {
-		t.Errorf("the folder can be locked: %v, want %v", err, syscall.EWOULDBLOCK)
-	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	assert.ErrorIs(t, "the lock of the folder", err, syscall.EWOULDBLOCK)
 }
 
 // TestRundir_NoHomeIsMade, where $HOME names a folder that is not there: by no command, and by no worker.
@@ -144,10 +142,8 @@ func TestRundir_NoHomeIsMade(t *testing.T) {
 	cmd := exec.Command(harness.Binary(t), "schema", s.Dir, "--predictor", "echo.py:run", "--python",
 		harness.AnyPython(t).Path)
 	cmd.Env = append(harness.BareEnv(), env...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("schema: %v\n%s", err, out)
-	}
-	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
-		t.Errorf("%v were made, %v, want none", left, err)
-	}
+	out, err := cmd.CombinedOutput()
+	assert.True(t, err == nil, "schema: %v\n%s", err, out)
+	left, err := os.ReadDir(folder)
+	assert.True(t, err == nil && len(left) == 0, "%v were made, %v, want none", left, err)
 }

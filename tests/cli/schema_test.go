@@ -61,9 +61,8 @@ func TestCLISchema_StaticOfOpaqueTypeWithoutItsPackage(t *testing.T) {
 	assert.Contains(t, "the input", c.Good(t, "schema", "--static", "--input"), `"items":`, `"nullable": true`)
 	harness.EqualJSON(t, "the output", []byte(c.Good(t, "schema", "--static", "--output")),
 		`{"title":"Output","type":"object"}`)
-	if _, err := os.Stat(filepath.Join(c.Dir, "made")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("reading the source made a file: %v, want fs.ErrNotExist", err)
-	}
+	_, err := os.Stat(filepath.Join(c.Dir, "made"))
+	assert.True(t, errors.Is(err, fs.ErrNotExist), "reading the source made a file: %v, want fs.ErrNotExist", err)
 	unmarked := strings.ReplaceAll(source, "Opaque]", "'text']")
 	assert.Contains(t, "without Opaque",
 		harness.CLI{Dir: harness.NewFolder(t, "run.py", unmarked)}.Bad(t, 1, "schema", "--static"),
@@ -158,9 +157,8 @@ func TestCLISchema_NamesModel(t *testing.T) {
 			Info struct{ Title, Description string }
 		}
 		harness.FromJSON(t, harness.CLI{Dir: dir}.Good(t, "schema"), &document)
-		if document.Info.Title != want || document.Info.Description != "Adds one." {
-			t.Errorf("image %q: %+v, want %q", image, document.Info, want)
-		}
+		assert.True(t, document.Info.Title == want && document.Info.Description == "Adds one.",
+			"image %q: %+v, want %q", image, document.Info, want)
 	}
 }
 

@@ -42,9 +42,7 @@ func TestServers_AreListedAndStopped(t *testing.T) {
 		servers = append(servers, harness.Ready(t, harness.Options{Dir: harness.NewFolder(t, "run.py", model), Tmp: tmp}))
 	}
 	listed := listServers(t, c)
-	if len(listed) != 3 {
-		t.Fatalf("got %d servers, want 3: %v", len(listed), listed)
-	}
+	assert.TrueNow(t, len(listed) == 3, "got %d servers, want 3: %v", len(listed), listed)
 	for i, s := range servers {
 		assert.Equal(t, "address", listed[i].Address, s.Address)
 		assert.Equal(t, "folder", listed[i].Models[0].Folder, s.Dir)
@@ -73,9 +71,7 @@ func TestServers_AreListedAndStopped(t *testing.T) {
 func TestServers_UnixSocket(t *testing.T) {
 	t.Parallel()
 	tmp := harness.ShortTempDir(t)
-	c := harness.CLI{
-		Dir: harness.NewFolder(t, "run.py", "def run() -> int: return 1\n"), Env: []string{"TMPDIR=" + tmp},
-	}
+	c := harness.CLI{Dir: harness.NewFolder(t, "run.py", "def run() -> int: return 1\n"), Env: []string{"TMPDIR=" + tmp}}
 	server, _, _ := c.Start(t, "serve", "--host", "unix:"+filepath.Join(tmp, "s.sock"), "--model", "painter")
 	harness.StartCommand(t, server)
 	harness.Eventually(t, "it is ready", func() bool {
@@ -144,9 +140,7 @@ func TestServers_OfAnotherUser(t *testing.T) {
 			if errors.Is(err, fs.ErrPermission) {
 				t.Skipf("another user cannot run %s", cmd.Path)
 			}
-			if cmd.ProcessState.ExitCode() != 2 {
-				t.Errorf("%s by its %s ended with %v, want 2", command, what, err)
-			}
+			assert.True(t, cmd.ProcessState.ExitCode() == 2, "%s by its %s ended with %v, want 2", command, what, err)
 			assert.Contains(t, command+" by its "+what, stderr.String(), "of user root; run this as that user")
 		}
 	}
@@ -190,7 +184,6 @@ class Runner(BaseRunner):
 
 func endWell(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("%v: %v", cmd.Args, err)
-	}
+	err := cmd.Wait()
+	assert.True(t, err == nil, "%v: %v", cmd.Args, err)
 }

@@ -109,9 +109,8 @@ func (s *typedShell) key(text string) {
 		modes, err := unix.IoctlGetTermios(int(s.term.Program.Fd()), unix.TCGETS)
 		return err == nil && modes.Lflag&unix.ICANON == 0
 	})
-	if _, err := s.term.User.WriteString(text); err != nil {
-		s.t.Fatal(err)
-	}
+	_, err := s.term.User.WriteString(text)
+	assert.NoError(s.t, err)
 }
 
 // enter types a line and returns the words that pinion then got.

@@ -60,9 +60,8 @@ sys.executable = sys.argv[0]
 			code, text := harness.Refused(t, harness.Options{Python: c.python, Model: "echo.py:run"})
 			assert.Equal(t, "exit code", code, 2)
 			message, page, _ := strings.Cut(text, "\n")
-			if !strings.HasPrefix(message, "pinion: ") || !strings.HasPrefix(page, "See ") || strings.Count(page, "\n") != 1 {
-				t.Errorf("got %q, want one line for people and one that names a page", text)
-			}
+			assert.True(t, strings.HasPrefix(message, "pinion: ") && strings.HasPrefix(page, "See ") &&
+				strings.Count(page, "\n") == 1, "got %q, want one line for people and one that names a page", text)
 			for _, want := range c.want {
 				assert.Contains(t, "the message", text, want)
 			}
@@ -122,9 +121,8 @@ func TestStart_ServesOnUnixSocket(t *testing.T) {
 	harness.WantRefused(t, harness.Options{Model: "echo.py:run", Host: "unix:" + path}, 1, "in use")
 	s.Succeed(harness.Input{"value": harness.Input{}}) // the first has not lost it
 	s.Stop()
-	if _, err := os.Stat(path); !os.IsNotExist(err) {
-		t.Errorf("the socket file is left: %v, want os.ErrNotExist", err)
-	}
+	_, err = os.Stat(path)
+	assert.True(t, os.IsNotExist(err), "the socket file is left: %v, want os.ErrNotExist", err)
 }
 
 func TestStart_PortThatIsTakenEndsStart(t *testing.T) {
@@ -168,14 +166,12 @@ func TestStart_OnlyRunFoldersAreRemoved(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "echo.py:text", Tmp: tmp})
 	s.Stop()
 	for _, path := range stay {
-		if _, err := os.Stat(path); err != nil {
-			t.Errorf("what is not ours was removed: %v", err)
-		}
+		_, err := os.Stat(path)
+		assert.True(t, err == nil, "what is not ours was removed: %v", err)
 	}
 	for _, path := range leftovers {
-		if _, err := os.Stat(path); !os.IsNotExist(err) {
-			t.Errorf("the leftover %s is still there: %v, want os.ErrNotExist", path, err)
-		}
+		_, err := os.Stat(path)
+		assert.True(t, os.IsNotExist(err), "the leftover %s is still there: %v, want os.ErrNotExist", path, err)
 	}
 }
 
@@ -190,25 +186,21 @@ func TestStart_RunFolderOfKilledServerIsRemovedByNext(t *testing.T) {
 	left := folders()
 	assert.EqualNow(t, fmt.Sprintf("run folders: %q", left), len(left), 1)
 	second := harness.Ready(t, harness.Options{Model: "echo.py:run", Tmp: tmp})
-	if got := len(folders()); got != 2 {
-		t.Errorf("the second server removed a folder in use: %q: got %d, want 2", folders(), got)
-	}
+	got := len(folders())
+	assert.True(t, got == 2, "the second server removed a folder in use: %q: got %d, want 2", folders(), got)
 	first.Succeed(harness.Input{"value": harness.Input{}})
 	first.Kill()
-	if _, err := os.Stat(left[0]); err != nil {
-		t.Fatalf("nothing is left to be removed: %v", err)
-	}
+	_, err := os.Stat(left[0])
+	assert.NoError(t, err, "nothing is left to be removed")
 	third := harness.Ready(t, harness.Options{Model: "echo.py:run", Tmp: tmp})
-	if _, err := os.Stat(left[0]); !os.IsNotExist(err) {
-		t.Errorf("the dead server's folder is still there: %v, want os.ErrNotExist", err)
-	}
+	_, err = os.Stat(left[0])
+	assert.True(t, os.IsNotExist(err), "the dead server's folder is still there: %v, want os.ErrNotExist", err)
 	second.Succeed(harness.Input{"value": harness.Input{}})
 	second.Stop()
 	third.Succeed(harness.Input{"value": harness.Input{}})
 	third.Stop()
-	if left := folders(); len(left) > 0 {
-		t.Errorf("folders are left: %q, want none", left)
-	}
+	left = folders()
+	assert.True(t, len(left) == 0, "folders are left: %q, want none", left)
 }
 
 // TestStart_CachedPackageIsUsedOnlyWhereItCanBeTrusted: no folder to keep it in, and one in which something was

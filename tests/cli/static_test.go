@@ -161,15 +161,12 @@ func TestCLIStatic_ReadingIsFencedByKernel(t *testing.T) {
 		before := filesBelow(t, c.Dir)
 		got := c.Run(t, "schema", "--static", "--input")
 		assert.Contains(t, "the input", got.Stdout, `"default": 3`)
-		if got.Code != 0 || got.Stderr != "" || strings.Contains(got.Stdout, "LEAK") {
-			t.Errorf("it ended with %d, and said, want Code 0, Stderr empty and Stdout without \"LEAK\"\n%s%s", got.Code,
-				got.Stdout, got.Stderr)
-		}
+		assert.True(t, got.Code == 0 && got.Stderr == "" && !strings.Contains(got.Stdout, "LEAK"),
+			"it ended with %d, and said, want Code 0, Stderr empty and Stdout without \"LEAK\"\n%s%s", got.Code, got.Stdout,
+			got.Stderr)
 		assert.EqualSlices(t, "there", before, filesBelow(t, c.Dir))
 		for _, file := range []string{"/dev/shm/" + shared, "/dev/shm/sem." + shared} {
-			if os.Remove(file) == nil {
-				t.Errorf("it made %s, want an error", file)
-			}
+			assert.True(t, os.Remove(file) != nil, "it made %s, want an error", file)
 		}
 	})
 }

@@ -90,14 +90,11 @@ func logsAppear(t *testing.T, c harness.CLI, open func(), terminals int, args ..
 	harness.StartCommand(t, cmd)
 	harness.Eventually(t, "the first line is there", func() bool { return strings.Contains(seen(), "first") })
 	open()
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("got %v after %q, want success", err, seen())
-	}
+	assert.NoError(t, cmd.Wait(), "after", seen(), "want success")
 	for _, line := range []string{"first", "half a line"} {
 		harness.Eventually(t, line+" is there", func() bool { return strings.Contains(seen(), line) })
-		if n := strings.Count(seen(), line); n != 1 {
-			t.Errorf("got %q %d times in %q, want 1", line, n, seen())
-		}
+		n := strings.Count(seen(), line)
+		assert.True(t, n == 1, "got %q %d times in %q, want 1", line, n, seen())
 	}
 }
 
@@ -116,9 +113,7 @@ func TestPredict_OpenLineStandsWithinTheProgress(t *testing.T) {
 		return len(all) > 0 && all[0][1] != all[len(all)-1][1]
 	})
 	open()
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("got %v after %q, want success", err, term)
-	}
+	assert.NoError(t, cmd.Wait(), "after", term, "want success")
 	harness.Eventually(t, "the line has ended", func() bool { return strings.Contains(term.String(), "\x1b[Khalf a line\r\n") })
 }
 
@@ -145,9 +140,7 @@ func TestPredict_LogsStandApartFromTokens(t *testing.T) {
 	open()
 	harness.Eventually(t, "the log is there", func() bool { return strings.HasSuffix(term.String(), "one \r\na log\r\n") })
 	open()
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("got %v after %q, want success", err, term)
-	}
+	assert.NoError(t, cmd.Wait(), "after", term, "want success")
 	harness.Eventually(t, "all is there", func() bool { return strings.HasSuffix(term.String(), "a log\r\ntwo\r\n") })
 }
 
@@ -160,9 +153,7 @@ func tokensAppear(t *testing.T, c harness.CLI, open func(), args ...string) {
 	harness.Eventually(t, "the first token is there", func() bool { return strings.Contains(term.String(), "local-one ") })
 	assert.False(t, strings.Contains(term.String(), "two"), `the second is too: %q, want no "two" in it`, term)
 	open()
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("%v: %s", err, stderr)
-	}
+	assert.NoError(t, cmd.Wait(), stderr)
 	harness.Eventually(t, "all is there",
 		func() bool { return strings.HasSuffix(term.String(), "local-one local-two\r\n") })
 }
@@ -182,9 +173,8 @@ func TestCLI_ProgressStandsOnTerminalOnly(t *testing.T) {
 			harness.Eventually(t, "the progress is there", func() bool { return strings.Contains(term.String(), "predicting") })
 		}
 		open()
-		if err := cmd.Wait(); err != nil || stdout.String() != "done\n" {
-			t.Errorf("%v, and it printed %q, want %q", err, stdout, "done\n")
-		}
+		err := cmd.Wait()
+		assert.True(t, err == nil && stdout.String() == "done\n", "%v, and it printed %q, want %q", err, stdout, "done\n")
 		return term.String()
 	}
 	progress()
@@ -200,9 +190,8 @@ func TestCLI_InterruptsOfTerminalCancel(t *testing.T) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	harness.StartCommand(t, cmd)
 	harness.Eventually(t, "the model predicts", func() bool { return strings.Contains(term.String(), "predicting wait") })
-	if _, err := term.User.WriteString("\x03"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := term.User.WriteString("\x03")
+	assert.NoError(t, err)
 	interrupted(t, cmd)
 	harness.Eventually(t, "its last words are there",
 		func() bool { return strings.Contains(term.String(), "Prediction canceled") })

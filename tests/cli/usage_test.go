@@ -94,9 +94,8 @@ func TestUsage_CLIWrongUsage(t *testing.T) {
 			t.Parallel()
 			got := harness.CLI{Dir: dir, Env: []string{c.env}}.Run(t, strings.Fields(c.line)...)
 			assert.Equal(t, "stderr "+got.Stderr, strings.Count(got.Stderr, "\nSee docs/"), 1)
-			if got.Code != 2 || got.Stdout != "" || !strings.Contains(got.Stderr, c.want) {
-				t.Errorf("exit code %d, stdout %q; want 2 and %q in %s", got.Code, got.Stdout, c.want, got.Stderr)
-			}
+			assert.True(t, got.Code == 2 && got.Stdout == "" && strings.Contains(got.Stderr, c.want),
+				"exit code %d, stdout %q; want 2 and %q in %s", got.Code, got.Stdout, c.want, got.Stderr)
 		})
 	}
 }
