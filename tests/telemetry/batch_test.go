@@ -97,9 +97,8 @@ func TestBatch_BatchesAreTraced(t *testing.T) {
 			s.Stop()
 			checkBatch(t, c)
 			for _, span := range modelSpans(c) {
-				if span.Name == "training" && span.TraceID() != harness.ClientTrace {
-					t.Errorf("the training's span is %v, want TraceID 0af7651916cd43dd8448eb211c80319c", span)
-				}
+				assert.True(t, span.Name != "training" || span.TraceID() == harness.ClientTrace,
+					"the training's span is %v, want TraceID 0af7651916cd43dd8448eb211c80319c", span)
 			}
 		})
 	}
@@ -131,9 +130,7 @@ func checkBatch(t *testing.T, c *harness.Collector) {
 	at := slices.IndexFunc(spans, func(s *harness.Span) bool {
 		return s.Name == "pinion.batch" && s.Attrs()["pinion.batch.size"] == int64(3)
 	})
-	if at < 0 {
-		t.Fatalf("no batch of 3 among %v: got %d, want at least 0", spans, at)
-	}
+	assert.TrueNow(t, at >= 0, "no batch of 3 among %v: got %d, want at least 0", spans, at)
 	batch := spans[at]
 	if a := batch.Attrs(); a["cog.slot.id"] != "0.0" || a["pinion.worker"] != int64(0) || batch.ParentID() != "" ||
 		batch.Resource["cog.process.role"] != "worker" {
@@ -151,9 +148,8 @@ func checkBatch(t *testing.T, c *harness.Collector) {
 			assert.Equal(t, "the model's span is below", span.ParentID(), batch.SpanID())
 		case a["pinion.batch.size"] == int64(3) && span.Name == "cog.prediction":
 			items++
-			if !links[span.SpanID()] || a["cog.slot.id"] != "0.0" {
-				t.Errorf("got an item %v, want it linked from the batch, on slot 0.0", span)
-			}
+			assert.True(t, links[span.SpanID()] && a["cog.slot.id"] == "0.0",
+				"got an item %v, want it linked from the batch, on slot 0.0", span)
 		case a["pinion.batch.size"] == int64(3) && span.Name == "cog.prediction.invoke":
 			items++
 			assert.EqualNow(t, "len(span.Links)", len(span.Links), 1)

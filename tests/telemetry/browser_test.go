@@ -151,9 +151,7 @@ func changeModel(t *testing.T, dir string) {
 		{`steps: int = 3) -> str:`, `steps: int = 4, seed: int = 7) -> str:`},
 		{`return f"{prompt}, {steps}"`, `return f"{prompt}, {steps}, {seed}"`},
 	} {
-		if !strings.Contains(text, change[0]) {
-			t.Fatalf("%s: got no %q, want it", file, change[0])
-		}
+		assert.TrueNow(t, strings.Contains(text, change[0]), "%s: got no %q, want it", file, change[0])
 		text = strings.Replace(text, change[0], change[1], 1)
 	}
 	harness.WriteFile(t, file, text)

@@ -213,9 +213,8 @@ func TestTraces_AreThoseOfCog(t *testing.T) {
 			for _, key := range slices.Sorted(maps.Keys(theirs)) {
 				compareSpan(t, key, theirs[key], ours)
 			}
-			if len(theirs) < 3*len(requests) {
-				t.Errorf("Cog sent too few spans to compare: %v, want at least %d", theirs, 3*len(requests))
-			}
+			assert.True(t, len(theirs) >= 3*len(requests),
+				"Cog sent too few spans to compare: %v, want at least %d", theirs, 3*len(requests))
 		})
 	}
 }
@@ -270,9 +269,8 @@ func tracesOf(t *testing.T, requests []cogRequest,
 			harness.Eventually(t, "the server is ready", func() bool { return statusOf(s) == "READY" })
 		}
 		headers := append([]string{"traceparent", fmt.Sprintf("00-%032x-%s-01", i+1, harness.ClientParent)}, r.headers...)
-		if a := s.Do(r.method, r.path, r.body, headers...); a.Err != nil {
-			t.Fatal(a.Err)
-		}
+		a := s.Do(r.method, r.path, r.body, headers...)
+		assert.NoError(t, a.Err)
 		if r.hangs {
 			harness.WaitFile(t, gate+".hangs")
 		}

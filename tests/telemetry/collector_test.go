@@ -92,9 +92,8 @@ func TestCollector_RealCollectorTakesGenerations(t *testing.T) {
 		"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + address, "OTEL_METRIC_EXPORT_INTERVAL=200", "OTEL_BSP_SCHEDULE_DELAY=100",
 	}})
 	body := []byte(`{"model":"m","messages":[{"role":"user","content":"a"}],"max_tokens":5,"temperature":0.5,"stop":["z"]}`)
-	if answer := s.Do("POST", "/v1/chat/completions", body); answer.Code != 200 {
-		t.Fatalf("%d %s, want 200", answer.Code, answer.Body)
-	}
+	answer := s.Do("POST", "/v1/chat/completions", body)
+	assert.TrueNow(t, answer.Code == 200, "%d %s, want 200", answer.Code, answer.Body)
 	wanted := []string{
 		"gen_ai.operation.name", "gen_ai.request.model", "gen_ai.request.max_tokens", "gen_ai.request.temperature",
 		"gen_ai.request.stop_sequences",

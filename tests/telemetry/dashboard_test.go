@@ -91,9 +91,8 @@ func TestDashboard_AsksForWhatIsServed(t *testing.T) {
 	seen := map[string]bool{}
 	check := func(what, expr, legendText string) {
 		for _, m := range nameMatch.FindAllStringSubmatch(expr, -1) {
-			if !servesSample(served, m[1]) {
-				t.Errorf("%s: no metric's name is like %s, want servesSample(served, m[1]) true", what, m[1])
-			}
+			assert.True(t, servesSample(served, m[1]),
+				"%s: no metric's name is like %s, want servesSample(served, m[1]) true", what, m[1])
 		}
 		var known []string
 		for _, name := range metricName.FindAllString(quoted.ReplaceAllString(expr, `""`), -1) {
@@ -106,9 +105,8 @@ func TestDashboard_AsksForWhatIsServed(t *testing.T) {
 			known = append(known, labels[family]...)
 		}
 		for _, label := range labelsUsed(expr, legendText) {
-			if !slices.Contains(known, label) && !slices.Contains(added, label) {
-				t.Errorf("%s: none of its metrics has a label %s, want it there", what, label)
-			}
+			assert.True(t, slices.Contains(known, label) || slices.Contains(added, label),
+				"%s: none of its metrics has a label %s, want it there", what, label)
 		}
 	}
 	d := readDashboard(t)
@@ -123,9 +121,8 @@ func TestDashboard_AsksForWhatIsServed(t *testing.T) {
 		check("variable "+v.Name, query.Query, "")
 	}
 	for name := range labels {
-		if strings.HasPrefix(name, "pinion_") && !strings.HasPrefix(name, "pinion_model_") && !seen[name] {
-			t.Errorf(`the dashboard does not show %s, want not starting with "pinion_" or starting with "pinion_model_"`, name)
-		}
+		assert.True(t, !strings.HasPrefix(name, "pinion_") || strings.HasPrefix(name, "pinion_model_") || seen[name],
+			`the dashboard does not show %s, want not starting with "pinion_" or starting with "pinion_model_"`, name)
 	}
 }
 
@@ -185,10 +182,8 @@ func TestDashboard_DocumentListsWhatIsServed(t *testing.T) {
 		}
 	}
 	for name := range labels {
-		if strings.HasPrefix(name, "pinion_") && !strings.HasPrefix(name, "pinion_model_") && !listed[name] &&
-			name != "pinion_dropped_model_values_total" {
-			t.Errorf("the document does not list %s, want every metric of pinion", name)
-		}
+		assert.True(t, !strings.HasPrefix(name, "pinion_") || strings.HasPrefix(name, "pinion_model_") || listed[name] ||
+			name == "pinion_dropped_model_values_total", "the document does not list %s, want every metric of pinion", name)
 	}
 }
 
@@ -247,38 +242,32 @@ func servesSample(served harness.MetricFamilies, pattern string) bool {
 func TestDashboard_IsWellMade(t *testing.T) {
 	t.Parallel()
 	d := readDashboard(t)
-	if d.Title == "" || d.UID == "" || len(d.Panels) < 20 {
-		t.Errorf("title %q, uid %q, %d panels, want non-empty, non-empty and at least 20", d.Title, d.UID, len(d.Panels))
-	}
+	assert.True(t, d.Title != "" && d.UID != "" && len(d.Panels) >= 20,
+		"title %q, uid %q, %d panels, want non-empty, non-empty and at least 20", d.Title, d.UID, len(d.Panels))
 	ids := map[int]bool{}
 	for i, p := range d.Panels {
-		if p.ID == 0 || ids[p.ID] {
-			t.Errorf("%s: its id %d is not its own, want ID not 0 and ids[p.ID] false", p.Title, p.ID)
-		}
+		assert.True(t, p.ID != 0 && !ids[p.ID],
+			"%s: its id %d is not its own, want ID not 0 and ids[p.ID] false", p.Title, p.ID)
 		ids[p.ID] = true
-		if (p.Type == "row") != (len(p.Targets) == 0) || p.Title == "" {
-			t.Errorf("panel %d, %q: a %s with %d queries, want a title, and queries unless it is a row", p.ID, p.Title, p.Type,
-				len(p.Targets))
-		}
+		assert.True(t, (p.Type == "row") == (len(p.Targets) == 0) && p.Title != "",
+			"panel %d, %q: a %s with %d queries, want a title, and queries unless it is a row", p.ID, p.Title, p.Type,
+			len(p.Targets))
 		at := p.GridPos
-		if at.W < 1 || at.H < 1 || at.X < 0 || at.X+at.W > 24 {
-			t.Errorf("%s: it lies at %+v, want W at least 1, H at least 1, X at least 0 and at.X+at.W at most 24", p.Title, at)
-		}
+		assert.True(t, at.W >= 1 && at.H >= 1 && at.X >= 0 && at.X+at.W <= 24,
+			"%s: it lies at %+v, want W at least 1, H at least 1, X at least 0 and at.X+at.W at most 24", p.Title, at)
 		for _, o := range d.Panels[:i] {
 			with := o.GridPos
-			if at.X < with.X+with.W && with.X < at.X+at.W && at.Y < with.Y+with.H && with.Y < at.Y+at.H {
-				t.Errorf("%s lies over %s: got %d, want at least %d", p.Title, o.Title, with.Y, at.Y+at.H)
-			}
+			assert.True(t, at.X >= with.X+with.W || with.X >= at.X+at.W || at.Y >= with.Y+with.H || with.Y >= at.Y+at.H,
+				"%s lies over %s: got %d, want at least %d", p.Title, o.Title, with.Y, at.Y+at.H)
 		}
 		for _, target := range p.Targets {
 			bare := quoted.ReplaceAllString(target.Expr, "")
 			for _, pair := range []string{"()", "{}", "[]"} {
 				assert.Equal(t, p.Title+": its brackets "+pair, strings.Count(bare, pair[:1]), strings.Count(bare, pair[1:]))
 			}
-			if p.Datasource.Type == "prometheus" && !strings.Contains(target.Expr, `job=~"$job",instance=~"$instance"`) {
-				t.Errorf("%s: it shows all servers: %s, want it to contain %q", p.Title, target.Expr,
-					`job=~"$job",instance=~"$instance"`)
-			}
+			assert.True(t, p.Datasource.Type != "prometheus" ||
+				strings.Contains(target.Expr, `job=~"$job",instance=~"$instance"`),
+				"%s: it shows all servers: %s, want it to contain %q", p.Title, target.Expr, `job=~"$job",instance=~"$instance"`)
 		}
 	}
 }
@@ -313,7 +302,5 @@ func TestDashboard_ChoosesModel(t *testing.T) {
 			}
 		}
 	}
-	if compared < 50 {
-		t.Errorf("%d metrics were compared, want at least 50", compared)
-	}
+	assert.True(t, compared >= 50, "%d metrics were compared, want at least 50", compared)
 }

@@ -127,9 +127,8 @@ func checkGenerationSpans(t *testing.T, class, route, operation string, requests
 				return !strings.HasPrefix(key, "gen_ai.") ||
 					strings.Contains(r.body, `"stop`) && strings.HasPrefix(key, "gen_ai.usage.")
 			})
-			if !reflect.DeepEqual(got, want) || span.ParentID() != server {
-				t.Errorf("%s\n got %v below %q\nwant %v below %q", r.body, got, span.ParentID(), want, server)
-			}
+			assert.True(t, reflect.DeepEqual(got, want) && span.ParentID() == server,
+				"%s\n got %v below %q\nwant %v below %q", r.body, got, span.ParentID(), want, server)
 		}
 	}
 }

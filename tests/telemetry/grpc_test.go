@@ -43,26 +43,22 @@ func TestGRPC_CallsAreTraced(t *testing.T) {
 	infer(failed, "01", flag("fail", true))
 	const quiet = "5af7651916cd43dd8448eb211c80319c"
 	unsampled := string(infer(quiet, "00", flag("fail", false)).GetOutputs()[0].GetContents().GetBytesContents()[0])
-	if len(unsampled) != 55 || unsampled[3:35] != quiet || unsampled[53:] != "00" {
-		t.Errorf("the model of an unsampled client has the context %q, want its trace, not sampled", unsampled)
-	}
+	assert.True(t, len(unsampled) == 55 && unsampled[3:35] == quiet && unsampled[53:] == "00",
+		"the model of an unsampled client has the context %q, want its trace, not sampled", unsampled)
 	stream, err := client.ModelStreamInfer(metadata.NewOutgoingContext(t.Context(), from(streamed, "01")))
 	assert.NoError(t, err)
 	for range 2 {
 		assert.NoError(t, stream.Send(flag("fail", false)))
-		if _, err := stream.Recv(); err != nil {
-			t.Fatal(err)
-		}
+		_, err := stream.Recv()
+		assert.NoError(t, err)
 	}
 	_ = stream.CloseSend()
 	_, _ = stream.Recv() // its end
 	sampled := metadata.NewOutgoingContext(t.Context(), from("6af7651916cd43dd8448eb211c80319c", "01"))
-	if _, err := grpc_health_v1.NewHealthClient(conn).Check(sampled, &grpc_health_v1.HealthCheckRequest{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.ModelMetadata(sampled, &pb.ModelMetadataRequest{Name: "m"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = grpc_health_v1.NewHealthClient(conn).Check(sampled, &grpc_health_v1.HealthCheckRequest{})
+	assert.NoError(t, err)
+	_, err = client.ModelMetadata(sampled, &pb.ModelMetadataRequest{Name: "m"})
+	assert.NoError(t, err)
 	s.Stop()
 
 	spans := map[string]map[string][]*harness.Span{} // by trace and name

@@ -31,19 +31,16 @@ func TestLiveView_State(t *testing.T) {
 		}
 	}
 	s.Stop() // fails if the open view holds it up
-	if events.Scan() && events.Err() != nil {
-		t.Errorf("the view's stream ended with %v, want no error", events.Err())
-	}
+	assert.True(t, !events.Scan() || events.Err() == nil, "the view's stream ended with %v, want no error", events.Err())
 }
 
 // openEvents opens the stream of the live view until the test's end.
 func openEvents(t *testing.T, s *harness.Server) *bufio.Scanner {
 	t.Helper()
 	response := s.Open(t, http.MethodGet, "/dashboard/events", nil)
-	if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK ||
-		!strings.HasPrefix(kind, "text/event-stream") {
-		t.Fatalf(`the stream is %d, %s, want 200 and a text starting with "text/event-stream"`, response.StatusCode, kind)
-	}
+	kind := response.Header.Get("Content-Type")
+	assert.TrueNow(t, response.StatusCode == http.StatusOK && strings.HasPrefix(kind, "text/event-stream"),
+		`the stream is %d, %s, want 200 and a text starting with "text/event-stream"`, response.StatusCode, kind)
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, 1<<20)
 	return lines
@@ -94,9 +91,8 @@ func TestLiveView_SaysWhatAllModelsDo(t *testing.T) {
 	}
 	single := harness.Ready(t, harness.Options{Model: "api/do.py:Runner"})
 	text := string(single.Raw("GET /dashboard/events HTTP/1.0\r\nHost: localhost\r\n\r\n", 1)[0].Body)
-	if !strings.Contains(text, `"status":"READY"`) || strings.Contains(text, `"models":[`) {
-		t.Errorf("a server of one model: got %s, want it with %q and without %q", text, `"status":"READY"`, `"models":[`)
-	}
+	assert.True(t, strings.Contains(text, `"status":"READY"`) && !strings.Contains(text, `"models":[`),
+		"a server of one model: got %s, want it with %q and without %q", text, `"status":"READY"`, `"models":[`)
 }
 
 // TestLiveView_CountsWebhooksOfEachModel: one that its receiver refuses for good is lost, of that model alone.
@@ -140,9 +136,8 @@ func TestLiveView_ShowsServersLog(t *testing.T) {
 	events.Scan() // the view is open
 	s.Succeed(harness.Input{"word": "watched"})
 	for events.Scan() {
-		if strings.Contains(events.Text(), "says unwatched") {
-			t.Fatalf("got %.300s, want no record from before", events.Text())
-		}
+		assert.TrueNow(t, !strings.Contains(events.Text(), "says unwatched"),
+			"got %.300s, want no record from before", events.Text())
 		if strings.HasPrefix(events.Text(), "data: ") && strings.Contains(events.Text(), `says watched`) {
 			assert.Contains(t, "another reader", firstEvents(s), "says watched")
 			return
@@ -192,9 +187,7 @@ class Runner:
 		}
 		text := firstEvents(s)
 		_, text, _ = strings.Cut(text, "event: figures\ndata: ")
-		if err := json.Unmarshal([]byte(text), &shown); err != nil {
-			t.Fatalf("the figures are %.300q: %v", text, err)
-		}
+		assert.NoError(t, json.Unmarshal([]byte(text), &shown), "the figures are", text)
 		places := make([]string, len(shown.Predictions.InFlight))
 		assert.EqualNow(t, "flight", len(places), 6)
 		for i, r := range shown.Predictions.InFlight {
@@ -245,16 +238,14 @@ func TestLiveView_SearchesAllThatEnded(t *testing.T) {
 	}
 	for text, want := range map[string]string{"THE-FIRST": "the-first succeeded", "nothing good": "failed failed"} {
 		got := search(text)
-		if len(got.Found) != 1 || got.Found[0].ID+" "+got.Found[0].Status != want || got.Searched != 152 {
-			t.Errorf("%s: got %+v, want %s of 152", text, got, want)
-		}
+		assert.True(t, len(got.Found) == 1 && got.Found[0].ID+" "+got.Found[0].Status == want && got.Searched == 152,
+			"%s: got %+v, want %s of 152", text, got, want)
 	}
 	if got := search("later"); len(got.Found) != 100 || got.Most != 100 || got.Found[0].ID != "later-149" {
 		t.Errorf("later: got %d, want the last 100", len(got.Found))
 	}
-	if got := search("no such text"); len(got.Found) != 0 || got.Searched != 152 {
-		t.Errorf("got %+v, want none of 152", got)
-	}
+	got := search("no such text")
+	assert.True(t, len(got.Found) == 0 && got.Searched == 152, "got %+v, want none of 152", got)
 	for _, query := range []string{"", "?q=", "?q=%20", "?q=" + strings.Repeat("x", 201)} {
 		harness.WantCode(t, "search "+query, s.Do(http.MethodGet, "/dashboard/search"+query, nil), http.StatusBadRequest)
 	}

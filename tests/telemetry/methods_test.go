@@ -84,9 +84,8 @@ func checkMethodMetrics(t *testing.T, s *harness.Server) {
 	assert.Equal(t, "calls in batches", got.Sum("pinion_method_batch_size"), 4.0)
 	for _, name := range []string{"pinion_method_batch_wait_seconds", "pinion_method_batch_seconds"} {
 		assert.Equal(t, name, got.Value(name, "method", "step"), 2.0)
-		if sum := got.Sum(name); sum <= 0 {
-			t.Errorf("sum of %s: got %v, want more than 0", name, sum)
-		}
+		sum := got.Sum(name)
+		assert.True(t, sum > 0, "sum of %s: got %v, want more than 0", name, sum)
 	}
 }
 

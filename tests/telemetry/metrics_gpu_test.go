@@ -19,14 +19,12 @@ func TestMetricsGpu_MetricsOfGPUs(t *testing.T) {
 		f = harness.Scrape(t, s)
 		return f["pinion_gpu_memory_used_bytes"] != nil
 	})
-	if got := f.Value("pinion_gpu_memory_used_bytes", "gpu", "0"); got != 5<<30 ||
-		len(f["pinion_gpu_memory_used_bytes"].GetMetric()) != 2 {
-		t.Errorf("the memory is %v: got %v, want %v and len(GetMetric) 2", f["pinion_gpu_memory_used_bytes"], got, 5<<30)
-	}
-	if got := f.Value("pinion_gpu_utilization_ratio", "gpu", "0"); got != 0.75 ||
-		len(f["pinion_gpu_utilization_ratio"].GetMetric()) != 1 {
-		t.Errorf("the utilization is %v: got %v, want 0.75 and len(GetMetric) 1", f["pinion_gpu_utilization_ratio"], got)
-	}
+	got := f.Value("pinion_gpu_memory_used_bytes", "gpu", "0")
+	assert.True(t, got == 5<<30 && len(f["pinion_gpu_memory_used_bytes"].GetMetric()) == 2,
+		"the memory is %v: got %v, want %v and len(GetMetric) 2", f["pinion_gpu_memory_used_bytes"], got, 5<<30)
+	got = f.Value("pinion_gpu_utilization_ratio", "gpu", "0")
+	assert.True(t, got == 0.75 && len(f["pinion_gpu_utilization_ratio"].GetMetric()) == 1,
+		"the utilization is %v: got %v, want 0.75 and len(GetMetric) 1", f["pinion_gpu_utilization_ratio"], got)
 	assert.Equal(t, "bytes of all memory", f.Value("pinion_gpu_memory_total_bytes", "gpu", "0"), 80<<30)
 	s.Succeed(harness.Input{"text": "served all the same"})
 
@@ -35,10 +33,9 @@ func TestMetricsGpu_MetricsOfGPUs(t *testing.T) {
 		Env:   []string{"LD_LIBRARY_PATH=" + folder, "FAKE_NVML_BROKEN=1"},
 	})
 	for range 3 {
-		if f := harness.Scrape(t, without); f["pinion_gpu_memory_used_bytes"] != nil ||
-			f["pinion_gpu_utilization_ratio"] != nil {
-			t.Error("got metrics of GPUs, want none: the driver is not loaded")
-		}
+		f := harness.Scrape(t, without)
+		assert.True(t, f["pinion_gpu_memory_used_bytes"] == nil && f["pinion_gpu_utilization_ratio"] == nil,
+			"got metrics of GPUs, want none: the driver is not loaded")
 	}
 }
 
@@ -59,8 +56,7 @@ func TestMetricsGpu_MetricsOfWorkersThatLeave(t *testing.T) {
 	})
 	harness.WantCode(t, "reload", s.Do(http.MethodPost, "/reload", nil), http.StatusAccepted)
 	harness.Eventually(t, "two have left", func() bool { return exits("left") == 2 })
-	if f := harness.Scrape(t, s); f.Value("pinion_worker_starts_total") != 5 || exits("signal") != 1 {
-		t.Errorf("%v starts and exits %v, want 5 and one by a signal", f["pinion_worker_starts_total"],
-			f["pinion_worker_exits_total"])
-	}
+	f := harness.Scrape(t, s)
+	assert.True(t, f.Value("pinion_worker_starts_total") == 5 && exits("signal") == 1,
+		"%v starts and exits %v, want 5 and one by a signal", f["pinion_worker_starts_total"], f["pinion_worker_exits_total"])
 }

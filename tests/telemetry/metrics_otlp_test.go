@@ -79,9 +79,7 @@ func TestMetricsOtlp_MetricsByOTLP(t *testing.T) {
 			sent := lastMetrics(c)
 			assert.Contains(t, "the resource", fmt.Sprint(c.Metrics()[0].GetResource()), "service.instance.id")
 			for name := range page {
-				if sent[name] == nil {
-					t.Errorf("%s was not sent, want non-nil", name)
-				}
+				assert.True(t, sent[name] != nil, "%s was not sent, want non-nil", name)
 			}
 			for _, want := range []struct {
 				name   string
@@ -99,10 +97,9 @@ func TestMetricsOtlp_MetricsByOTLP(t *testing.T) {
 				{"cog.runtime.setup.duration", 1, []string{"succeeded"}},
 				{"http.server.request.duration", 1, []string{"/predictions", "POST", "http"}},
 			} {
-				if got := sentValue(sent[want.name], want.labels...); got < want.value ||
-					got > want.value && want.name[:4] != "http" {
-					t.Errorf("%s %q is %v, want %v", want.name, want.labels, got, want.value)
-				}
+				got := sentValue(sent[want.name], want.labels...)
+				assert.True(t, got >= want.value && (got <= want.value || want.name[:4] == "http"),
+					"%s %q is %v, want %v", want.name, want.labels, got, want.value)
 			}
 			if m := sent["pinion_predict_seconds"]; m.GetUnit() != "s" ||
 				!strings.Contains(fmt.Sprint(exemplarTraces(m)), aClientsTrace) {

@@ -104,14 +104,11 @@ func TestMetrics_CountHowPredictionsEnded(t *testing.T) {
 			"pinion_model_tokens":                6, // the worker that died took the last one's with it
 			"pinion_dropped_model_values_total":  0,
 		} {
-			if got := f.Value(name); got != want || f[name] == nil {
-				t.Errorf("%s is %v, want %v", name, got, want)
-			}
+			got := f.Value(name)
+			assert.True(t, got == want && f[name] != nil, "%s is %v, want %v", name, got, want)
 		}
 		assert.Equal(t, "the tokens", f["pinion_model_tokens"].GetMetric()[0].GetSummary().GetSampleSum(), 1+2+3+4)
-		if f["pinion_model_text"] != nil {
-			t.Errorf("a text is shown as a number: got %v, want nil", f["pinion_model_text"])
-		}
+		assert.True(t, f["pinion_model_text"] == nil, "a text is shown as a number: got %v, want nil", f["pinion_model_text"])
 		wantWorkers(t, f, "exit", python.Version)
 	})
 }
@@ -122,18 +119,14 @@ func wantWorkers(t *testing.T, f harness.MetricFamilies, cause, python string) {
 	assert.Equal(t, "exits by "+cause, f.Value("pinion_worker_exits_total", "cause", cause), 1)
 	assert.Equal(t, "other exits", f.Value("pinion_worker_exits_total", "cause", "setup")+
 		f.Value("pinion_worker_exits_total", "cause", "left"), 0)
-	if got := f.Value("pinion_worker_memory_bytes", "worker", "0"); got < 4<<20 || got > 1<<40 {
-		t.Errorf("its memory is %v bytes, want %v to %v", got, 4<<20, 1<<40)
-	}
-	if got := f.Value("pinion_worker_cpu_seconds_total", "worker", "0"); got < 0 || got > 3600 {
-		t.Errorf("its CPU time is %v s, want 0 to 3600", got)
-	}
-	if got := f.Value("pinion_worker_setup_seconds", "worker", "0"); got <= 0 || got > 3600 {
-		t.Errorf("its setup took %v s, want more than 0 and at most 3600", got)
-	}
-	if got := f.Value("pinion_build_info", "python", python); got != 1 {
-		t.Errorf("build_info is %v, want Python %s", f["pinion_build_info"], python)
-	}
+	got := f.Value("pinion_worker_memory_bytes", "worker", "0")
+	assert.True(t, got >= 4<<20 && got <= 1<<40, "its memory is %v bytes, want %v to %v", got, 4<<20, 1<<40)
+	got = f.Value("pinion_worker_cpu_seconds_total", "worker", "0")
+	assert.True(t, got >= 0 && got <= 3600, "its CPU time is %v s, want 0 to 3600", got)
+	got = f.Value("pinion_worker_setup_seconds", "worker", "0")
+	assert.True(t, got > 0 && got <= 3600, "its setup took %v s, want more than 0 and at most 3600", got)
+	assert.True(t, f.Value("pinion_build_info", "python", python) == 1,
+		"build_info is %v, want Python %s", f["pinion_build_info"], python)
 }
 
 // TestMetrics_OfOutputs: the first item is timed from the prediction's arrival, each other one from the one before.
@@ -167,9 +160,8 @@ def run(items: int = 1, wait: float = 0) -> Iterator[str]:
 	first, next := f.Value("pinion_time_to_first_output_seconds"), f.Value("pinion_time_per_output_seconds")
 	assert.Equal(t, "first", first, 2)
 	assert.Equal(t, "next", next, 3+1)
-	if took := f.Sum("pinion_time_to_first_output_seconds"); took < 0.02 {
-		t.Errorf("the first items came after %v s, and one took 0.02 s, want at least 0.02", took)
-	}
+	took := f.Sum("pinion_time_to_first_output_seconds")
+	assert.True(t, took >= 0.02, "the first items came after %v s, and one took 0.02 s, want at least 0.02", took)
 	// The first may have been late, and the second then comes sooner after it.
 	if took := f.Sum("pinion_time_per_output_seconds"); took < 2*0.02 {
 		t.Errorf("the others came after %v s, and three took 0.02 s each, want at least %v", took, 2*0.02)
@@ -197,13 +189,10 @@ func TestMetrics_OfQueue(t *testing.T) {
 	f := harness.Scrape(t, s)
 	queue, predict, total := f.Sum("pinion_queue_seconds"), f.Sum("pinion_predict_seconds"),
 		f.Sum("pinion_prediction_duration_seconds")
-	if queue <= 0 || predict <= 0 || queue+predict > total {
-		t.Errorf("in the queue for %v s, in the model for %v s, want both more than 0, and at most %v together", queue,
-			predict, total)
-	}
-	if n := f.Value("pinion_queue_seconds"); n != 3 || f.Value("pinion_overhead_seconds") != 3 {
-		t.Errorf("%v were timed, want 3", n)
-	}
+	assert.True(t, queue > 0 && predict > 0 && queue+predict <= total,
+		"in the queue for %v s, in the model for %v s, want both more than 0, and at most %v together", queue, predict, total)
+	n := f.Value("pinion_queue_seconds")
+	assert.True(t, n == 3 && f.Value("pinion_overhead_seconds") == 3, "%v were timed, want 3", n)
 	assert.Equal(t, "refused", f.Ends("sync", "failed", "capacity"), 1)
 }
 
@@ -270,9 +259,8 @@ func TestMetrics_OfFiles(t *testing.T) {
 	} {
 		labels := []string{"direction", c.direction, "outcome", c.outcome}
 		n, bytes := f.Value("pinion_file_transfers_total", labels...), f.Value("pinion_file_transfer_bytes_total", labels...)
-		if n != c.files || bytes != c.bytes {
-			t.Errorf("%s %s: %v files of %v bytes, want %v of %v", c.direction, c.outcome, n, bytes, c.files, c.bytes)
-		}
+		assert.True(t, n == c.files && bytes == c.bytes,
+			"%s %s: %v files of %v bytes, want %v of %v", c.direction, c.outcome, n, bytes, c.files, c.bytes)
 	}
 	assert.Equal(t, "predictions failed for their files", f.Ends("sync", "failed", "files"), 1)
 }
@@ -296,11 +284,9 @@ func TestMetrics_BeforeSetupAndInOpenMetrics(t *testing.T) {
 		t.Errorf("before setup: %v, want pinion_build_info 1 and f non-nil", f)
 	}
 	a := s.Do(http.MethodGet, "/metrics", nil, "Accept", "application/openmetrics-text; version=1.0.0, */*;q=0.1")
-	if !strings.HasPrefix(a.Header.Get("Content-Type"), "application/openmetrics-text; version=1.0.0") ||
-		!bytes.HasSuffix(a.Body, []byte("\n# EOF\n")) {
-		t.Errorf("OpenMetrics is %s, ending in %q, want version 1.0.0, ending in %q", a.Header.Get("Content-Type"),
-			a.Body[max(0, len(a.Body)-20):], "\n# EOF\n")
-	}
+	assert.True(t, strings.HasPrefix(a.Header.Get("Content-Type"), "application/openmetrics-text; version=1.0.0") &&
+		bytes.HasSuffix(a.Body, []byte("\n# EOF\n")), "OpenMetrics is %s, ending in %q, want version 1.0.0, ending in %q",
+		a.Header.Get("Content-Type"), a.Body[max(0, len(a.Body)-20):], "\n# EOF\n")
 	head := s.Do(http.MethodHead, "/metrics", nil)
 	assert.Equal(t, "HEAD: head.Code", head.Code, http.StatusOK)
 	assert.Equal(t, "HEAD: len(head.Body)", len(head.Body), 0)

@@ -110,9 +110,8 @@ func TestModels_SpansAreChildren(t *testing.T) {
 			assert.EqualNow(t, "len(mine)", len(mine), c.spans)
 			assert.EqualNow(t, "len(model)", len(model), 2*c.spans)
 			for _, span := range mine {
-				if span.Name == "work" && (span.ParentID() != invoke || span.Resource["cog.process.role"] != "worker") {
-					t.Errorf("%s is below %s, want %s; resource %v", span.Name, span.ParentID(), invoke, span.Resource)
-				}
+				assert.True(t, span.Name != "work" || span.ParentID() == invoke && span.Resource["cog.process.role"] == "worker",
+					"%s is below %s, want %s; resource %v", span.Name, span.ParentID(), invoke, span.Resource)
 			}
 		})
 	}

@@ -57,18 +57,14 @@ func TestObservability_AlertsAskForWhatIsServed(t *testing.T) {
 		names := metricName.FindAllString(quoted.ReplaceAllString(a.Expr, `""`), -1)
 		for _, name := range names {
 			family := familyOf(labels, name)
-			if family == "" {
-				t.Errorf(`%s: there is no metric %s: got "", want some text`, a.Alert, name)
-			}
+			assert.True(t, family != "", `%s: there is no metric %s: got "", want some text`, a.Alert, name)
 			known = append(known, labels[family]...)
 		}
-		if len(names) == 0 && !strings.HasPrefix(a.Expr, "up{") {
-			t.Errorf(`%s asks for no metric: %s, want it to start with "up{"`, a.Alert, a.Expr)
-		}
+		assert.True(t, len(names) != 0 || strings.HasPrefix(a.Expr, "up{"),
+			`%s asks for no metric: %s, want it to start with "up{"`, a.Alert, a.Expr)
 		for _, label := range labelsUsed(a.Expr, "") {
-			if !slices.Contains(known, label) && !slices.Contains(added, label) {
-				t.Errorf("%s: none of its metrics has a label %s, want it there", a.Alert, label)
-			}
+			assert.True(t, slices.Contains(known, label) || slices.Contains(added, label),
+				"%s: none of its metrics has a label %s, want it there", a.Alert, label)
 		}
 	}
 }
@@ -80,9 +76,7 @@ func TestObservability_EachAlertIsTestedAndExplained(t *testing.T) {
 	tested := harness.ReadFile(t, filepath.Join(harness.ObservabilityFolder, "alerts_test.yaml"))
 	page := harness.ReadFile(t, "../docs/how-to/monitoring.md")
 	alerts := readAlerts(t)
-	if len(alerts) < 8 {
-		t.Errorf("%d alerts, want at least 8", len(alerts))
-	}
+	assert.True(t, len(alerts) >= 8, "%d alerts, want at least 8", len(alerts))
 	for _, a := range alerts {
 		for _, want := range []string{
 			"alertname: " + a.Alert + ", exp_alerts: []",
@@ -100,9 +94,7 @@ func TestObservability_Stack(t *testing.T) {
 	text := harness.ReadFile(t, filepath.Join(harness.ObservabilityFolder, "compose.yaml"))
 	file := harness.ReadManifests(t, filepath.Join(harness.ObservabilityFolder, "compose.yaml"))[0]
 	services, ok := file.At(t, "services").(map[string]any)
-	if !ok || len(services) != 5 {
-		t.Fatalf("the services are %v, want ok true and len(services) 5", services)
-	}
+	assert.TrueNow(t, ok && len(services) == 5, "the services are %v, want ok true and len(services) 5", services)
 	mounts := regexp.MustCompile(`- (\./[^:]+):`).FindAllStringSubmatch(text, -1)
 	assert.Equal(t, "files and folders are mounted", len(mounts), 5)
 	for _, m := range mounts {
@@ -124,11 +116,10 @@ func TestObservability_Stack(t *testing.T) {
 	}
 	module := harness.ReadFile(t, "collector/go.mod")
 	image := file.Text(t, "services", "collector", "image")
-	if _, version, _ := strings.Cut(image,
-		":"); !strings.Contains(module, "go.opentelemetry.io/collector/otelcol v"+version+"\n") {
-		t.Errorf("the tests' collector is not of the version of %s: got %.300q, want it to contain %q", image, module,
-			"go.opentelemetry.io/collector/otelcol v"+version+"\n")
-	}
+	_, version, _ := strings.Cut(image, ":")
+	assert.True(t, strings.Contains(module, "go.opentelemetry.io/collector/otelcol v"+version+"\n"),
+		"the tests' collector is not of the version of %s: got %.300q, want it to contain %q", image, module,
+		"go.opentelemetry.io/collector/otelcol v"+version+"\n")
 	if dashboards := harness.ReadManifests(t,
 		filepath.Join(harness.ObservabilityFolder, "grafana/provisioning/dashboards/dashboards.yaml"))[0]; !strings.Contains(
 		text,

@@ -74,9 +74,7 @@ func TestPrometheus_AnswersDashboard(t *testing.T) {
 			}
 		}
 	}
-	if len(waiting) < 60 {
-		t.Fatalf("the dashboard has %d queries, want at least 60", len(waiting))
-	}
+	assert.TrueNow(t, len(waiting) >= 60, "the dashboard has %d queries, want at least 60", len(waiting))
 	harness.Eventually(t, "each query has a number", func() bool {
 		askAll(t, shown, batched, peer.URL, client)
 		for expr := range maps.Clone(waiting) {
@@ -121,9 +119,8 @@ func askAll(t *testing.T, shown, batched *harness.Server, peer string, client pb
 	send(shown, "/predictions", harness.Input{}, "Accept", "text/event-stream")
 	send(shown, "/trainings", harness.Input{})
 	send(batched, "/predictions", harness.Input{"text": "a"})
-	if _, err := client.ServerLive(t.Context(), &pb.ServerLiveRequest{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := client.ServerLive(t.Context(), &pb.ServerLiveRequest{})
+	assert.NoError(t, err)
 }
 
 // startPrometheus runs a Prometheus with our alerts that scrapes servers each second.

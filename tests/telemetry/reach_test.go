@@ -72,11 +72,10 @@ func TestReach_TransfersAreTraced(t *testing.T) {
 			"pinion.download": "GET",
 		} {
 			span := byName[name]
-			if span == nil || span.TraceID() != harness.ClientTrace || span.ParentID() != byName["cog.prediction"].SpanID() ||
-				span.Kind.String() != "SPAN_KIND_CLIENT" {
-				t.Fatalf("%s is %v, of %v, want TraceID 0af7651916cd43dd8448eb211c80319c, ParentID %q and Kind SPAN_KIND_CLIENT",
-					name, span, spans, byName["cog.prediction"].SpanID())
-			}
+			assert.TrueNow(t, span != nil && span.TraceID() == harness.ClientTrace &&
+				span.ParentID() == byName["cog.prediction"].SpanID() && span.Kind.String() == "SPAN_KIND_CLIENT",
+				"%s is %v, of %v, want TraceID 0af7651916cd43dd8448eb211c80319c, ParentID %q and Kind SPAN_KIND_CLIENT", name, span,
+				spans, byName["cog.prediction"].SpanID())
 			want := ""
 			if method == "POST" || asked == "1" {
 				want = "00-" + harness.ClientTrace + "-" + span.SpanID() + "-01"
@@ -99,10 +98,7 @@ func TestReach_TransfersAreTraced(t *testing.T) {
 func TestPropagators_OfOtherTracers(t *testing.T) {
 	t.Parallel()
 	for propagator, c := range map[string]struct{ header, sent, want string }{
-		"b3": {
-			"b3", harness.ClientTrace + "-" + harness.ClientParent + "-1",
-			harness.ClientTrace + "-%s-1",
-		},
+		"b3":      {"b3", harness.ClientTrace + "-" + harness.ClientParent + "-1", harness.ClientTrace + "-%s-1"},
 		"b3multi": {"X-B3-SpanId", "", "%s"},
 		"jaeger": {
 			"uber-trace-id", harness.ClientTrace + ":" + harness.ClientParent + ":0:1",
@@ -169,9 +165,8 @@ func TestTelemetry_VariablesOfPlatformDoNotStopStart(t *testing.T) {
 			}
 			assert.Contains(t, "warning of "+name, s.Log.String(), name+": ")
 		}
-		if strings.Contains(s.Log.String(), "secret") {
-			t.Errorf(`the log has a header's value: got %.300q, want no "secret" in it`, s.Log.String())
-		}
+		assert.False(t, strings.Contains(s.Log.String(), "secret"),
+			`the log has a header's value: got %.300q, want no "secret" in it`, s.Log.String())
 	}
 }
 
@@ -223,9 +218,8 @@ class Predictor(BasePredictor):
 			t.Fatalf("the spans are %v, want setup.ParentID() empty and predictor.ParentID() %q", c.Spans(), setup.SpanID())
 		}
 		if body == "pass" {
-			if load == nil || load.ParentID() != predictor.SpanID() {
-				t.Errorf("the model's span is %v, want ParentID %q", load, predictor.SpanID())
-			}
+			assert.True(t, load != nil && load.ParentID() == predictor.SpanID(),
+				"the model's span is %v, want ParentID %q", load, predictor.SpanID())
 		} else if setup.Status.GetMessage() != "ValueError: no weights" || setup.Attrs()["error.type"] != "setup_failed" {
 			t.Errorf("the failed setup has %v %v, want the error of the model, of type setup_failed", setup.Status,
 				setup.Attrs())
@@ -327,10 +321,8 @@ func TestReach_CallersAreBounded(t *testing.T) {
 			t.Errorf("%s has the attributes %v, want none", span.Name, of)
 		}
 	}
-	if len(found) != 2 || !reflect.DeepEqual(found[0], want) {
-		t.Fatalf("the predictions have %v, want %v", found, want)
-	}
-	if !reflect.DeepEqual(found[1], map[string]any{"user": "bob"}) {
-		t.Errorf("of a name that is there twice the prediction has %v, want %v", found[1], map[string]any{"user": "bob"})
-	}
+	assert.TrueNow(t, len(found) == 2 && reflect.DeepEqual(found[0], want),
+		"the predictions have %v, want %v", found, want)
+	assert.True(t, reflect.DeepEqual(found[1], map[string]any{"user": "bob"}),
+		"of a name that is there twice the prediction has %v, want %v", found[1], map[string]any{"user": "bob"})
 }

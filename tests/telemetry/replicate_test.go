@@ -3,6 +3,7 @@ package telemetry
 import (
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -29,7 +30,6 @@ func TestTraces_OfReplicate(t *testing.T) {
 			parent = span.ParentID()
 		}
 	}
-	if server == "" || parent != server {
-		t.Errorf("got a prediction below %q, want it below %q, the request", parent, server)
-	}
+	assert.True(t, server != "" && parent == server,
+		"got a prediction below %q, want it below %q, the request", parent, server)
 }

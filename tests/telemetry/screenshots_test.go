@@ -30,10 +30,9 @@ func TestPictures_OfDocuments(t *testing.T) {
 		content, err := os.ReadFile(filepath.Join(pictures, name))
 		assert.NoError(t, err)
 		size, err := png.DecodeConfig(bytes.NewReader(content))
-		if err != nil || size.Width != width || len(content) > maxPicture {
-			t.Errorf("%s: %d pixels wide, %d bytes, %v, want %d and at most %d bytes", name, size.Width, len(content), err,
-				width, maxPicture)
-		}
+		assert.True(t, err == nil && size.Width == width && len(content) <= maxPicture,
+			"%s: %d pixels wide, %d bytes, %v, want %d and at most %d bytes", name, size.Width, len(content), err, width,
+			maxPicture)
 	}
 }
 

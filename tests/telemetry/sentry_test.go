@@ -43,9 +43,8 @@ func TestSentry_GetsDeathsOfWorkers(t *testing.T) {
 	harness.Eventually(t, "the death is reported", func() bool { return strings.Contains(reports(), "SIGSEGV") })
 	s.Stop()
 	assert.Contains(t, "the report", reports(), "/api/7/envelope/", `"environment":"staging"`, `"type":"worker ended"`)
-	if strings.Contains(reports(), "an-input-of-a-client") {
-		t.Errorf(`got an input in %s, want no "an-input-of-a-client" in it`, reports())
-	}
+	assert.False(t, strings.Contains(reports(), "an-input-of-a-client"),
+		`got an input in %s, want no "an-input-of-a-client" in it`, reports())
 }
 
 func TestSentry_GetsFailuresOfSetup(t *testing.T) {

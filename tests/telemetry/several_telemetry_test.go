@@ -188,7 +188,6 @@ def create_tracer_provider():
 			setups[span.Attrs()["pinion.model"]]++
 		}
 	}
-	if setups["a"] != 1 || setups["b"] != 1 || setups["c"] != 1 {
-		t.Errorf(`the traces of setups are %v, want setups["a"] 1, setups["b"] 1 and setups["c"] 1`, setups)
-	}
+	assert.True(t, setups["a"] == 1 && setups["b"] == 1 && setups["c"] == 1,
+		`the traces of setups are %v, want setups["a"] 1, setups["b"] 1 and setups["c"] 1`, setups)
 }

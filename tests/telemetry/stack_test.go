@@ -17,9 +17,7 @@ func wantStack(t *testing.T, s *harness.Server, id string, want ...string) (got 
 	harness.Eventually(t, "the stack of "+id+" has "+strings.Join(want, ", "), func() bool {
 		answer := s.Do(http.MethodPost, "/dashboard/stack?kind=prediction&id="+id, nil)
 		var body struct{ Stack string }
-		if err := json.Unmarshal(answer.Body, &body); err != nil {
-			t.Fatalf("the stack of %s is %s: %v", id, answer, err)
-		}
+		assert.NoError(t, json.Unmarshal(answer.Body, &body), "the stack of", id, "is", answer)
 		got = body.Stack
 		return !slices.ContainsFunc(want, func(text string) bool { return !strings.Contains(got, text) })
 	})
@@ -85,9 +83,8 @@ func TestStack_Async(t *testing.T) {
 		"thread": {"in to_thread", "in wait_long"},
 	} {
 		got := wantStack(t, s, how, append(want, "Event loop")...)
-		if n := strings.Count(got, "Task of the prediction"); n != 1 {
-			t.Errorf("%s: got the tasks of %d predictions, want 1\n%s", how, n, got)
-		}
+		n := strings.Count(got, "Task of the prediction")
+		assert.True(t, n == 1, "%s: got the tasks of %d predictions, want 1\n%s", how, n, got)
 	}
 	beginAsync(t, s, "block", map[string]any{"how": "block"})
 	wantStack(t, s, "block", "in wait_long", "in on_loop")

@@ -59,27 +59,22 @@ func TestTelemetry_PredictionIsTraced(t *testing.T) {
 			"cog.prediction.invoke",
 		} {
 			span := byName[name]
-			if span == nil {
-				t.Fatalf("%s: no span %s among %v: got nil, want non-nil", protocol, name, byName)
-			}
+			assert.TrueNow(t, span != nil, "%s: no span %s among %v: got nil, want non-nil", protocol, name, byName)
 			assert.Equal(t, fmt.Sprintf("%s: %s is below", protocol, name), span.ParentID(), below)
 			below = span.SpanID()
 		}
 		assert.Equal(t, "the model has the context", outputOf(t, answer), any("00-"+trace+"-"+below+"-01"))
-		if a := byName["POST /predictions"].Attrs(); a["http.response.status_code"] != int64(200) ||
-			a["http.route"] != "/predictions" {
-			t.Errorf(`the server's span has %v, want a %d and a["http.route"] "/predictions"`, a, int64(200))
-		}
+		a := byName["POST /predictions"].Attrs()
+		assert.True(t, a["http.response.status_code"] == int64(200) && a["http.route"] == "/predictions",
+			`the server's span has %v, want a %d and a["http.route"] "/predictions"`, a, int64(200))
 		p := byName["cog.prediction"]
-		if a := p.Attrs(); a["caller.user"] != "ann" || a["cog.prediction.status"] != "succeeded" ||
-			a["cog.prediction.response_mode"] != "sync" || a["cog.slot.id"] != "0.0" || a["pinion.worker"] != int64(0) ||
-			len(a) != 6 {
-			t.Errorf("the prediction's span has %v, want its six attributes", a)
-		}
-		if p.Resource["service.name"] != "cog" || p.Resource["cog.process.role"] != "parent" ||
-			byName["cog.prediction.invoke"].Resource["cog.process.role"] != "worker" {
-			t.Errorf("the resource is %v, want cog, with the roles of the front and of the worker", p.Resource)
-		}
+		a = p.Attrs()
+		assert.True(t, a["caller.user"] == "ann" && a["cog.prediction.status"] == "succeeded" &&
+			a["cog.prediction.response_mode"] == "sync" && a["cog.slot.id"] == "0.0" && a["pinion.worker"] == int64(0) &&
+			len(a) == 6, "the prediction's span has %v, want its six attributes", a)
+		assert.True(t, p.Resource["service.name"] == "cog" && p.Resource["cog.process.role"] == "parent" &&
+			byName["cog.prediction.invoke"].Resource["cog.process.role"] == "worker",
+			"the resource is %v, want cog, with the roles of the front and of the worker", p.Resource)
 	}
 }
 
@@ -116,17 +111,14 @@ func TestTelemetry_LogsAreSent(t *testing.T) {
 		switch l.Body.GetStringValue() {
 		case "a line of the model":
 			found++
-			if hex.EncodeToString(l.TraceId) != harness.ClientTrace || hex.EncodeToString(l.SpanId) != prediction ||
-				l.SeverityText != "INFO" ||
-				harness.Attributes(l.Attributes)["prediction_id"] == nil || l.Resource["service.name"] != "cog" {
-				t.Errorf("the model's record is %v, want it at INFO, in the span %s of the client's trace", l, prediction)
-			}
+			assert.True(t, hex.EncodeToString(l.TraceId) == harness.ClientTrace && hex.EncodeToString(l.SpanId) == prediction &&
+				l.SeverityText == "INFO" && harness.Attributes(l.Attributes)["prediction_id"] != nil &&
+				l.Resource["service.name"] == "cog",
+				"the model's record is %v, want it at INFO, in the span %s of the client's trace", l, prediction)
 		case "worker ready":
 			found++
 			assert.Equal(t, "bytes of the trace id of the server's record", len(l.TraceId), 0)
 		}
 	}
-	if found != 2 {
-		t.Errorf("the records are %v: got %d, want 2", c.Logs(), found)
-	}
+	assert.True(t, found == 2, "the records are %v: got %d, want 2", c.Logs(), found)
 }
