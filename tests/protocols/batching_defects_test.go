@@ -20,10 +20,8 @@ func TestBatchingDefects_BatchingQueueFull(t *testing.T) {
 	first, second := b.begin("one"), b.begin("two")
 	b.waitMetric(queueLength, "2")
 	got := b.post("three")
-	if got.Code != 429 || strings.Contains(string(got.Body), "three") || got.Header.Get("Retry-After") == "" {
-		t.Errorf(`a full queue answers %s, %v, want Code 429, Body without "three" and Retry-After non-empty`, got,
-			got.Header)
-	}
+	assert.True(t, got.Code == 429 && !strings.Contains(string(got.Body), "three") && got.Header.Get("Retry-After") != "",
+		`a full queue answers %s, %v, want Code 429, Body without "three" and Retry-After non-empty`, got, got.Header)
 	b.worker().run()
 	b.want(<-first, 200, "one!")
 	b.want(<-second, 200, "two!")
@@ -41,9 +39,8 @@ func TestBatchingDefects_BatchingLarge(t *testing.T) {
 			body := strings.Repeat("b", size)
 			b.want(b.post(body), 200, body+"!")
 		}
-		if got := b.post(strings.Repeat("b", 20_000_001)); got.Err == nil && got.Code != 413 {
-			t.Errorf("a body above -max-body is answered %s, want Code 413", got)
-		}
+		got := b.post(strings.Repeat("b", 20_000_001))
+		assert.True(t, got.Err != nil || got.Code == 413, "a body above -max-body is answered %s, want Code 413", got)
 		b.want(b.post("after"), 200, "after!")
 	})
 }
@@ -85,9 +82,8 @@ func TestBatchingDefects_BatchingClientDisconnects(t *testing.T) {
 	b := startBatching(t, "unix", "-timeout", "3600000")
 	conn, err := net.Dial("tcp", harness.Host(b.server))
 	assert.NoError(t, err)
-	if _, err := conn.Write([]byte("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\ngone")); err != nil {
-		t.Fatal(err)
-	}
+	_, err = conn.Write([]byte("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\ngone"))
+	assert.NoError(t, err)
 	b.waitMetric(queueLength, "1")
 	conn.Close()
 	b.waitMetric(inFlight, "0")
@@ -130,9 +126,8 @@ func TestBatchingDefects_BatchingGrace(t *testing.T) {
 	answer := b.begin("x")
 	b.waitMetric(queueLength, "1")
 	assert.Equal(t, "exit code", b.stop(syscall.SIGTERM), 0)
-	if got := <-answer; got.Err == nil && got.Code != 502 {
-		t.Errorf("the request was answered %s, want Code 502", got)
-	}
+	got := <-answer
+	assert.True(t, got.Err != nil || got.Code == 502, "the request was answered %s, want Code 502", got)
 
 	b = startBatching(t, "unix", "-timeout", "3600000", "-grace", "1h")
 	answer = b.begin("x")

@@ -73,9 +73,7 @@ func startWrapped(t testing.TB, wrap []string, protocol string, arguments ...str
 		b.address = strings.TrimPrefix(event.Workers, protocol+":")
 		return ok || b.hasEnded()
 	})
-	if b.server == nil {
-		t.Fatalf("the server ended before it listened: got nil, want non-nil:\n%s", b.log)
-	}
+	assert.TrueNow(t, b.server != nil, "the server ended before it listened: got nil, want non-nil:\n%s", b.log)
 	return b
 }
 
@@ -102,9 +100,8 @@ func (b *batching) leave() {
 		assert.Equal(b.t, "exit code", b.stop(syscall.SIGTERM), 0)
 	}
 	for _, line := range b.log.Lines() {
-		if line.Level == "ERROR" {
-			b.t.Errorf("the log tells of a defect: %s: got %q, want anything but ERROR", line.Raw, line.Level)
-		}
+		assert.True(b.t, line.Level != "ERROR",
+			"the log tells of a defect: %s: got %q, want anything but ERROR", line.Raw, line.Level)
 	}
 	if b.t.Failed() {
 		b.t.Logf("the server's log:\n%s", b.log)
@@ -129,9 +126,8 @@ func (b *batching) begin(body string) <-chan harness.Answer {
 // want compares an answer; a body of "*" stands for any.
 func (b *batching) want(got harness.Answer, code int, body string) {
 	b.t.Helper()
-	if got.Err != nil || got.Code != code || body != "*" && string(got.Body) != body {
-		b.t.Errorf("answered %s, want %d %.300q", got, code, body)
-	}
+	assert.True(b.t, got.Err == nil && got.Code == code && (body == "*" || string(got.Body) == body),
+		"answered %s, want %d %.300q", got, code, body)
 }
 
 // metric is the value of a series of /metrics, as text; "" means it is not there.
@@ -178,9 +174,8 @@ func (b *batching) worker() *wireWorker {
 
 func (w *wireWorker) send(p []byte) {
 	w.b.t.Helper()
-	if _, err := w.conn.Write(p); err != nil {
-		w.b.t.Fatalf("worker: %v", err)
-	}
+	_, err := w.conn.Write(p)
+	assert.NoError(w.b.t, err, "worker")
 }
 
 // take reads a batch, and compares its bodies where some are given.
@@ -192,9 +187,8 @@ func (w *wireWorker) take(want ...string) []wireItem {
 	for _, it := range items {
 		got = append(got, it.body)
 	}
-	if len(want) > 0 && fmt.Sprint(got) != fmt.Sprint(want) {
-		w.b.t.Errorf("the worker got %.300q, want %.300q", got, want)
-	}
+	assert.True(w.b.t, len(want) == 0 || fmt.Sprint(got) == fmt.Sprint(want),
+		"the worker got %.300q, want %.300q", got, want)
 	return items
 }
 
@@ -266,9 +260,8 @@ func (w *wireWorker) disconnected() {
 	w.b.t.Helper()
 	_ = w.conn.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := io.Copy(io.Discard, w.conn); err != nil {
-		if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
-			w.b.t.Fatal("the connection goes on: Timeout = true, want false")
-		}
+		e, ok := errors.AsType[net.Error](err)
+		assert.TrueNow(w.b.t, !ok || !e.Timeout(), "the connection goes on: Timeout = true, want false")
 	}
 }
 

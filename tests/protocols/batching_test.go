@@ -144,9 +144,8 @@ func TestBatching_Flags(t *testing.T) {
 		out, err := exec.Command(harness.Binary(t),
 			append([]string{"batching"}, strings.Fields(wrong)...)...).CombinedOutput()
 		failed, _ := errors.AsType[*exec.ExitError](err)
-		if failed == nil || failed.ExitCode() != 2 || !strings.Contains(string(out), want) {
-			t.Errorf("%s: %v, %s; want exit status 2 and %q", wrong, err, out, want)
-		}
+		assert.True(t, failed != nil && failed.ExitCode() == 2 && strings.Contains(string(out), want),
+			"%s: %v, %s; want exit status 2 and %q", wrong, err, out, want)
 	}
 }
 
@@ -160,16 +159,14 @@ func TestBatching_SocketFile(t *testing.T) {
 	old.Close()
 	b := startBatching(t, "unix", "-address", file)
 	out, err := exec.Command(harness.Binary(t), "batching", "-address", file, "-port", "0").CombinedOutput()
-	if failed, _ := errors.AsType[*exec.ExitError](err); failed == nil || failed.ExitCode() != 1 ||
-		!strings.Contains(string(out), "in use") {
-		t.Errorf(`a second server on the same socket: %v, %s, want ExitCode 1 and out with "in use"`, err, out)
-	}
+	failed, _ := errors.AsType[*exec.ExitError](err)
+	assert.True(t, failed != nil && failed.ExitCode() == 1 && strings.Contains(string(out), "in use"),
+		`a second server on the same socket: %v, %s, want ExitCode 1 and out with "in use"`, err, out)
 	b.worker().run()
 	b.want(b.post("x"), 200, "x!")
 	b.stop(syscall.SIGTERM)
-	if _, err := os.Stat(file); !os.IsNotExist(err) {
-		t.Errorf("the socket is left: %v, want os.ErrNotExist", err)
-	}
+	_, err = os.Stat(file)
+	assert.True(t, os.IsNotExist(err), "the socket is left: %v, want os.ErrNotExist", err)
 }
 
 // TestBatching_ManyClients: each gets its own answer.

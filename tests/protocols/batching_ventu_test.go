@@ -56,9 +56,8 @@ type ventuAnswer struct {
 
 func (b *batching) ventuAnswer(got harness.Answer) (a ventuAnswer) {
 	b.t.Helper()
-	if got.Err != nil || got.Code != 200 || json.Unmarshal(got.Body, &a) != nil {
-		b.t.Errorf("answered %s, want 200", got)
-	}
+	assert.True(b.t, got.Err == nil && got.Code == 200 && json.Unmarshal(got.Body, &a) == nil,
+		"answered %s, want 200", got)
 	return a
 }
 
@@ -82,9 +81,8 @@ func TestBatching_WithVentu(t *testing.T) {
 		b.ventu()
 
 		b.want(b.post(""), 200, "")
-		if a := b.ventuAnswer(b.post(`{"text": "hello"}`)); a.Text != "hello" || a.Together != 1 {
-			t.Errorf("answered %+v, want Text hello and Together 1", a)
-		}
+		a := b.ventuAnswer(b.post(`{"text": "hello"}`))
+		assert.True(t, a.Text == "hello" && a.Together == 1, "answered %+v, want Text hello and Together 1", a)
 		b.want(b.post("{no JSON"), 422, `"Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"`)
 		b.want(b.post(`{"times": 3}`), 422, `[{"loc": ["text"], "msg": "field required", "type": "value_error.missing"}]`)
 		b.want(b.post(`{"text": "x", "times": "many"}`), 422,
@@ -138,10 +136,8 @@ func TestBatchingVentu_VentuLarge(t *testing.T) {
 			len(b.ventuAnswer(b.post(`{"text": "0123456789", "times": 300000}`)).Text),
 			3_000_000)
 		for _, a := range b.ventuTogether(32, 10_000) {
-			if len(a.Text) != 10_000 || a.Together < 2 {
-				t.Errorf("one of many was answered by %d bytes, in a batch of %d, want 10_000 bytes and at least 2", len(a.Text),
-					a.Together)
-			}
+			assert.True(t, len(a.Text) == 10_000 && a.Together >= 2,
+				"one of many was answered by %d bytes, in a batch of %d, want 10_000 bytes and at least 2", len(a.Text), a.Together)
 		}
 	})
 }
@@ -170,9 +166,8 @@ func TestBatchingVentu_VentuLeavesSocketsAlone(t *testing.T) {
 		b := startBatching(t, protocol, "-timeout", "60000", "-leave-sockets")
 		b.ventu()
 		for _, a := range b.ventuTogether(16, 10_000) {
-			if len(a.Text) != 10_000 || a.Together > 3 {
-				t.Errorf("answered by %d bytes, in a batch of %d, want 10_000 bytes and at most 3", len(a.Text), a.Together)
-			}
+			assert.True(t, len(a.Text) == 10_000 && a.Together <= 3,
+				"answered by %d bytes, in a batch of %d, want 10_000 bytes and at most 3", len(a.Text), a.Together)
 		}
 	})
 }
@@ -268,20 +263,15 @@ func TestBatchingVentu_VentuExample(t *testing.T) {
 			curls++
 			out, err := exec.Command("bash", "-c",
 				strings.ReplaceAll(command, "localhost:8080", b.server.Address)+" -s").CombinedOutput()
-			if err != nil {
-				t.Errorf("%s: %v: %s", command, err, out)
-			}
-			if shown := strings.TrimPrefix(lines[i+1], "    "); string(out) != shown {
-				t.Errorf("%s\nanswers  %s\nwant     %s", command, out, shown)
-			}
+			assert.True(t, err == nil, "%s: %v: %s", command, err, out)
+			shown := strings.TrimPrefix(lines[i+1], "    ")
+			assert.True(t, string(out) == shown, "%s\nanswers  %s\nwant     %s", command, out, shown)
 		case regexp.MustCompile(`^[{\["]`).MatchString(command): // an answer
 		default:
 			t.Errorf("got the command %s, want one that this test knows", command)
 		}
 	}
-	if curls < 3 {
-		t.Errorf("only %d requests found: the README has changed its form, want at least 3", curls)
-	}
+	assert.True(t, curls >= 3, "only %d requests found: the README has changed its form, want at least 3", curls)
 }
 
 // flagOf is a flag's value among the words of a command.

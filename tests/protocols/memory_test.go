@@ -62,9 +62,8 @@ func TestMemory_RowsShareMemory(t *testing.T) {
 		return nil
 	})
 	answer := s.Do(http.MethodPost, "/v1/models/m:predict", body)
-	if answer.Code != http.StatusOK || strings.Count(string(answer.Body), `"x"`) != 16_000 {
-		t.Errorf("alone: %d %.300s, want Code 200 and Count 16_000", answer.Code, answer.Body)
-	}
+	assert.True(t, answer.Code == http.StatusOK && strings.Count(string(answer.Body), `"x"`) == 16_000,
+		"alone: %d %.300s, want Code 200 and Count 16_000", answer.Code, answer.Body)
 	harness.WaitResident(t, s, before)
 }
 
@@ -77,8 +76,7 @@ func refusedForMemory(t *testing.T, s *harness.Server, path, body, begin string)
 		if a.Header.Get("Retry-After") != "" { // the others hold memory
 			want = http.StatusServiceUnavailable
 		}
-		if a.Code != want ||
-			!strings.HasPrefix(string(a.Body), begin) || !strings.Contains(string(a.Body), "memory budget") {
+		if a.Code != want || !strings.HasPrefix(string(a.Body), begin) || !strings.Contains(string(a.Body), "memory budget") {
 			return fmt.Errorf("%s: %d %v %.300s", path, a.Code, a.Header, a.Body)
 		}
 		return nil

@@ -161,9 +161,8 @@ func TestMultiModel_Refuses(t *testing.T) {
 	harness.WantAnswer(t, "a page of another origin",
 		s.Do(http.MethodPost, "/models", loads("one", filepath.Join(dir, "one")), "Origin", "https://example.com"),
 		http.StatusForbidden, "another origin")
-	if got := string(s.Do(http.MethodGet, "/models", nil).Body); strings.Count(got, "modelName") != 1 {
-		t.Errorf("got %s, want base alone", got)
-	}
+	got := string(s.Do(http.MethodGet, "/models", nil).Body)
+	assert.True(t, strings.Count(got, "modelName") == 1, "got %s, want base alone", got)
 	assert.NoError(t, os.Remove(filepath.Join(dir, "broken", "broken")))
 	harness.WantCode(t, "the mended one", s.Do(http.MethodPost, "/models", loads("broken", filepath.Join(dir, "broken"))),
 		http.StatusOK)

@@ -54,9 +54,8 @@ func TestNdarrays_InputsThatAreArrays(t *testing.T) {
 				`[1, "a"]`:      `input "x": [1] must be a number, got 'a'`,
 				`[1e39]`:        `input "x": [0] is too large for float32`,
 			} {
-				if a := s.Fail(harness.Input{"x": json.RawMessage(x)}); !strings.HasSuffix(a.Error, want) {
-					t.Errorf("%s: %s, want it to end in %q", class, a.Error, want)
-				}
+				a := s.Fail(harness.Input{"x": json.RawMessage(x)})
+				assert.True(t, strings.HasSuffix(a.Error, want), "%s: %s, want it to end in %q", class, a.Error, want)
 			}
 			harness.WantCode(t, class+": a number instead of a list", s.Input(harness.Input{"x": 5}),
 				http.StatusUnprocessableEntity)
@@ -111,9 +110,8 @@ func TestNdarrays_LargeArrays(t *testing.T) {
 		x, _ := members(t, a)["x"].(map[string]any)
 		isJSON(t, x["shape"], fmt.Sprintf("[%d]", n))
 		content, _ := x["content"].([]any)
-		if len(content) != n || content[0] != 0.25 || content[n-1] != 0.25 {
-			t.Errorf("got %d numbers, %.200s, want %d times 0.25", len(content), a.Body, n)
-		}
+		assert.True(t, len(content) == n && content[0] == 0.25 && content[n-1] == 0.25,
+			"got %d numbers, %.200s, want %d times 0.25", len(content), a.Body, n)
 	}
 }
 

@@ -46,10 +46,9 @@ func TestOipShared_TensorsBySharedMemory(t *testing.T) {
 		body, head := binaryTensor(n, first, "")
 		a := s.Do(http.MethodPost, path, body, "Inference-Header-Content-Length", head)
 		want := numbers(n, func(i int) float32 { return 2 * (first + float32(i%1000) + 1) })
-		if a.Code != http.StatusOK || !bytes.HasSuffix(a.Body, want) {
-			t.Errorf("%d numbers from %g on: %d %.300s, want Code 200 and Body ending in %q", n, first, a.Code,
-				a.Body[:min(300, len(a.Body))], want)
-		}
+		assert.True(t, a.Code == http.StatusOK && bytes.HasSuffix(a.Body, want),
+			"%d numbers from %g on: %d %.300s, want Code 200 and Body ending in %q", n, first, a.Code,
+			a.Body[:min(300, len(a.Body))], want)
 	}
 	regions := func() {
 		var clients sync.WaitGroup

@@ -96,8 +96,7 @@ func TestOip_TensorsAreCompressed(t *testing.T) {
 		if got := answer.Header.Get("Content-Encoding"); answer.Code != http.StatusOK || got != coding {
 			t.Errorf("asked for %q: %d, encoded as %q, want 200 and %q", coding, answer.Code, got, coding)
 		}
-		if n := len(answer.Body); (n < 4000) != (coding != "") {
-			t.Errorf("asked for %q: %d bytes, want %t", coding, n, coding != "")
-		}
+		n := len(answer.Body)
+		assert.True(t, (n < 4000) == (coding != ""), "asked for %q: %d bytes, want %t", coding, n, coding != "")
 	}
 }

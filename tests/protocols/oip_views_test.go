@@ -45,10 +45,9 @@ func (h hoard) ask(n int, first float32, how string, want []byte) {
 	h.t.Helper()
 	body, head := h.request(n, first, how)
 	a := h.Do(http.MethodPost, h.path, body, "Inference-Header-Content-Length", head)
-	if a.Code != http.StatusOK || !bytes.HasSuffix(a.Body, want) {
-		h.t.Errorf("%d numbers from %g on, %q: %d %.300s, want Code 200 and Body ending in %q", n, first, how, a.Code,
-			a.Body[:min(300, len(a.Body))], want)
-	}
+	assert.True(h.t, a.Code == http.StatusOK && bytes.HasSuffix(a.Body, want),
+		"%d numbers from %g on, %q: %d %.300s, want Code 200 and Body ending in %q", n, first, how, a.Code,
+		a.Body[:min(300, len(a.Body))], want)
 }
 
 // same wants the numbers back that it sends.
@@ -124,10 +123,8 @@ func (h hoard) ends() {
 	h.t.Helper()
 	h.others()
 	body, head := h.request(50_000, 6, "raise")
-	if a := h.Do(http.MethodPost, h.path, body, "Inference-Header-Content-Length",
-		head); a.Code != http.StatusInternalServerError {
-		h.t.Errorf("it raised: %d %.300s, want 500", a.Code, a.Body)
-	}
+	a := h.Do(http.MethodPost, h.path, body, "Inference-Header-Content-Length", head)
+	assert.True(h.t, a.Code == http.StatusInternalServerError, "it raised: %d %.300s, want 500", a.Code, a.Body)
 	h.WaitLog("raise: the request's memory")
 	h.others()
 	leave, left := context.WithCancel(h.t.Context())
@@ -144,10 +141,8 @@ func (h hoard) ends() {
 	h.others()
 	h.check()
 	body, head = h.request(50_000, 8, "crash")
-	if a := h.Do(http.MethodPost, h.path, body, "Inference-Header-Content-Length",
-		head); a.Code != http.StatusInternalServerError {
-		h.t.Errorf("it crashed: %d %.300s, want 500", a.Code, a.Body)
-	}
+	a = h.Do(http.MethodPost, h.path, body, "Inference-Header-Content-Length", head)
+	assert.True(h.t, a.Code == http.StatusInternalServerError, "it crashed: %d %.300s, want 500", a.Code, a.Body)
 	h.WaitHealth("READY")
 	h.others()
 }
@@ -188,8 +183,7 @@ func TestOipViews_SmallArraysAreCopied(t *testing.T) {
 			4*small)
 		body := append([]byte(text), numbers(large+small, func(int) float32 { return 1 })...)
 		a := h.Do(http.MethodPost, h.path, body, "Inference-Header-Content-Length", strconv.Itoa(len(text)))
-		if a.Code != http.StatusOK || !bytes.Contains(a.Body, []byte(`["`+want+`"]`)) {
-			t.Errorf("%d numbers beside %d: %d %s, want %s", small, large, a.Code, a.Body, want)
-		}
+		assert.True(t, a.Code == http.StatusOK && bytes.Contains(a.Body, []byte(`["`+want+`"]`)),
+			"%d numbers beside %d: %d %s, want %s", small, large, a.Code, a.Body, want)
 	}
 }

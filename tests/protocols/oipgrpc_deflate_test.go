@@ -23,9 +23,8 @@ func compressed(t *testing.T, data []byte, to func(w io.Writer) io.WriteCloser) 
 	t.Helper()
 	var out bytes.Buffer
 	w := to(&out)
-	if _, err := w.Write(data); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.Write(data)
+	assert.NoError(t, err)
 	assert.NoError(t, w.Close())
 	return out.Bytes()
 }
@@ -90,9 +89,8 @@ func TestGRPC_HostileCompression(t *testing.T) {
 				hpack.HeaderField{Name: "grpc-encoding", Value: c.encoding})
 			head := binary.BigEndian.AppendUint32([]byte{c.flag}, uint32(len(c.data)))
 			client.Data(stream, append(head, c.data...), true)
-			if got := client.Ended(stream); !strings.HasPrefix(got, c.want) {
-				t.Errorf("%s: got %q, want %q", name, got, c.want)
-			}
+			got := client.Ended(stream)
+			assert.True(t, strings.HasPrefix(got, c.want), "%s: got %q, want %q", name, got, c.want)
 		}
 	}
 }

@@ -65,9 +65,8 @@ func TestOIPGRPCMemory_GRPCMessagesShareMemory(t *testing.T) {
 	harness.RunClients(t, many, call(grpc.UseCompressor(gzip.Name)))
 	harness.RunClients(t, many, stream)
 	_, client := s.GRPC()
-	if _, err := client.ModelInfer(t.Context(), request(15<<20)); err != nil {
-		t.Errorf("one that fits: %v", err)
-	}
+	_, err := client.ModelInfer(t.Context(), request(15<<20))
+	assert.True(t, err == nil, "one that fits: %v", err)
 	harness.Eventually(t, "nothing is left in use",
 		func() bool { used, _, _ := harness.MemoryBudget(t, s); return used < 9<<20 })
 	harness.WaitResident(t, s, before)
@@ -150,9 +149,7 @@ func TestOipgrpcMemory_GRPCRefusesWhatIsTooLarge(t *testing.T) {
 
 func wantRPC(t *testing.T, err error, code codes.Code, text string) {
 	t.Helper()
-	if status.Code(err) != code {
-		t.Errorf("the code is %v, want %v: %v", status.Code(err), code, err)
-	}
+	assert.True(t, status.Code(err) == code, "the code is %v, want %v: %v", status.Code(err), code, err)
 	assert.Contains(t, "the error", fmt.Sprint(err), text)
 }
 

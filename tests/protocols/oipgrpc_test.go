@@ -114,9 +114,7 @@ func TestOipgrpc_GRPCTokens(t *testing.T) {
 			_ = stream.CloseSend()
 			_, err = stream.Recv()
 		}
-		if c.want == codes.Unauthenticated && status.Code(err) != c.want {
-			t.Errorf("stream: %v, want %v", err, c.want)
-		}
+		assert.True(t, c.want != codes.Unauthenticated || status.Code(err) == c.want, "stream: %v, want %v", err, c.want)
 	}
 	unread, err := conn.NewStream(t.Context(), &grpc.StreamDesc{}, pb.GRPCInferenceService_ModelInfer_FullMethodName)
 	assert.NoError(t, err)
@@ -165,9 +163,8 @@ func TestOipgrpc_GRPCCancels(t *testing.T) {
 	harness.WaitInFlight(t, s, 1)
 	leave()
 	harness.WaitInFlight(t, s, 0) // after a canceled stream
-	if answer, err := client.ModelInfer(t.Context(), doRequest("3", "return 1")); err != nil || answer.GetId() != "3" {
-		t.Errorf("afterwards: %v, %v, want GetId 3", answer, err)
-	}
+	answer, err := client.ModelInfer(t.Context(), doRequest("3", "return 1"))
+	assert.True(t, err == nil && answer.GetId() == "3", "afterwards: %v, %v, want GetId 3", answer, err)
 }
 
 // TestOipgrpc_GRPCDrains: a call in flight is answered although the server stops, and an idle stream does not hold the
@@ -187,11 +184,9 @@ func TestOipgrpc_GRPCDrains(t *testing.T) {
 	}()
 	harness.WaitInFlight(t, s, 1)
 	s.Signal(syscall.SIGTERM)
-	if _, err := idle.Recv(); status.Code(err) != codes.Unavailable {
-		t.Errorf("the idle stream: %v, want %v", err, codes.Unavailable)
-	}
+	_, err = idle.Recv()
+	assert.True(t, status.Code(err) == codes.Unavailable, "the idle stream: %v, want %v", err, codes.Unavailable)
 	assert.NoError(t, os.WriteFile(gate, nil, 0))
-	if err := harness.Receive(t, answered); err != nil {
-		t.Errorf("the call in flight: %v", err)
-	}
+	err = harness.Receive(t, answered)
+	assert.True(t, err == nil, "the call in flight: %v", err)
 }

@@ -46,12 +46,10 @@ func TestOpenAI_Stream(t *testing.T) {
 		}
 	}
 	want = append(want, `[],"usage":{"prompt_tokens":2,"completion_tokens":4,"total_tokens":6}}`, "")
-	if strings.Join(got, "\n") != strings.Join(want, "\n") || !strings.HasSuffix(body, "data: [DONE]\n\n") {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-	if id == "" || strings.Count(body, `"id":"chatcmpl-`+id+`"`) != 9 {
-		t.Errorf("x-request-id is %q; the events are %s, want id non-empty and Count 9", id, body)
-	}
+	assert.True(t, strings.Join(got, "\n") == strings.Join(want, "\n") && strings.HasSuffix(body, "data: [DONE]\n\n"),
+		"got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	assert.True(t, id != "" && strings.Count(body, `"id":"chatcmpl-`+id+`"`) == 9,
+		"x-request-id is %q; the events are %s, want id non-empty and Count 9", id, body)
 }
 
 // TestOpenAI_Errors compares statuses and bodies.
@@ -68,9 +66,8 @@ func TestOpenAI_Errors(t *testing.T) {
 	} {
 		answer := postOpenAI(s, body)
 		assert.Equal(t, body, answer.String(), want)
-		if answer.Code == 500 && answer.Header.Get("X-Should-Retry") != "false" {
-			t.Errorf("%s: the client would repeat it: %v, want X-Should-Retry false", body, answer.Header)
-		}
+		assert.True(t, answer.Code != 500 || answer.Header.Get("X-Should-Retry") == "false",
+			"%s: the client would repeat it: %v, want X-Should-Retry false", body, answer.Header)
 	}
 }
 
@@ -85,9 +82,8 @@ func TestOpenAI_DisconnectCancels(t *testing.T) {
 	})
 	answer := s.Open(t, http.MethodPost, "/v1/chat/completions",
 		`{"model":"m","messages":[{"role":"user","content":"x"}],"stream":true,"forever":true}`)
-	if line, err := bufio.NewReader(answer.Body).ReadString('\n'); err != nil || !strings.HasPrefix(line, "data: ") {
-		t.Fatalf(`%q %v, want it to start with "data: "`, line, err)
-	}
+	line, err := bufio.NewReader(answer.Body).ReadString('\n')
+	assert.TrueNow(t, err == nil && strings.HasPrefix(line, "data: "), `%q %v, want it to start with "data: "`, line, err)
 	answer.Body.Close()
 	harness.WantCode(t, "the slot is to be free",
 		postOpenAI(s, `{"model":"m","messages":[{"role":"user","content":"x"}]}`), 200)

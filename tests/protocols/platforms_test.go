@@ -74,13 +74,12 @@ func TestPlatforms_KServeV1(t *testing.T) {
 		e.check(t, s)
 	}
 	answer := s.Do(http.MethodGet, "/v1/models", nil)
-	if got := string(answer.Body); !strings.HasPrefix(got,
-		`{"object":"list","data":[{"id":"m","object":"model","created":`) ||
-		!strings.HasSuffix(got, `"owned_by":"pinion","name":"m","ready":true}],"models":["m"]}`) {
-		t.Errorf("the models are %s, want it starting with %q and ending in %q", got,
-			`{"object":"list","data":[{"id":"m","object":"model","created":`,
-			`"owned_by":"pinion","name":"m","ready":true}],"models":["m"]}`)
-	}
+	got := string(answer.Body)
+	assert.True(t, strings.HasPrefix(got, `{"object":"list","data":[{"id":"m","object":"model","created":`) &&
+		strings.HasSuffix(got, `"owned_by":"pinion","name":"m","ready":true}],"models":["m"]}`),
+		"the models are %s, want it starting with %q and ending in %q", got,
+		`{"object":"list","data":[{"id":"m","object":"model","created":`,
+		`"owned_by":"pinion","name":"m","ready":true}],"models":["m"]}`)
 }
 
 // TestInstances_KeysBesideAreNamed: in the answer and in the log, also of a request that is refused for another reason,
@@ -229,22 +228,18 @@ func TestPlatforms_SageMakerJSON(t *testing.T) {
 		e.check(t, s)
 	}
 	long := s.Do(http.MethodPost, "/invocations", []byte("abc"), "Content-Type", "text/"+strings.Repeat("x", 20_000))
-	if long.Code != 400 || len(long.Body) > 500 {
-		t.Errorf("a long content type: %d with %d bytes: %.300s, want 400 and at most 500 bytes", long.Code, len(long.Body),
-			long.Body)
-	}
+	assert.True(t, long.Code == 400 && len(long.Body) <= 500,
+		"a long content type: %d with %d bytes: %.300s, want 400 and at most 500 bytes", long.Code, len(long.Body), long.Body)
 	const attributes = "X-Amzn-Sagemaker-Custom-Attributes"
 	answer := s.Do(http.MethodPost, "/invocations", []byte(`{"input":{"x":1}}`), attributes, "trace=7")
-	if answer.Code != 200 || answer.Prediction.Status != "succeeded" ||
-		string(answer.Prediction.Output) != `{"sum":2,"batch":1}` || answer.Header.Get(attributes) != "trace=7" {
-		t.Errorf(`%d %v %s, want Code 200, Status succeeded, Output %q and Get "trace=7"`, answer.Code, answer.Header,
-			answer.Body, `{"sum":2,"batch":1}`)
-	}
+	assert.True(t, answer.Code == 200 && answer.Prediction.Status == "succeeded" &&
+		string(answer.Prediction.Output) == `{"sum":2,"batch":1}` && answer.Header.Get(attributes) == "trace=7",
+		`%d %v %s, want Code 200, Status succeeded, Output %q and Get "trace=7"`, answer.Code, answer.Header, answer.Body,
+		`{"sum":2,"batch":1}`)
 	answer = s.Do(http.MethodPost, "/invocations", []byte(`{"input":{"x":13}}`))
-	if answer.Code != 500 || answer.Prediction.Status != "failed" ||
-		answer.Prediction.Error != "ValueError: 13 is not added to" {
-		t.Errorf(`%d %s, want Code 500, Status failed and Error "ValueError: 13 is not added to"`, answer.Code, answer.Body)
-	}
+	assert.True(t, answer.Code == 500 && answer.Prediction.Status == "failed" &&
+		answer.Prediction.Error == "ValueError: 13 is not added to",
+		`%d %s, want Code 500, Status failed and Error "ValueError: 13 is not added to"`, answer.Code, answer.Body)
 }
 
 // TestPlatforms_SageMakerFiles sends the only file input as the body, and gets the output file as it is.
@@ -273,9 +268,8 @@ func TestPlatforms_SageMakerStreams(t *testing.T) {
 		`{"text":"a bad b"}`:       "data: \"a\"\n\ndata: {\"error\":\"ValueError: a bad word\"}\n\n",
 		`{"instances":["a", "b"]}`: `{"error":"a stream is of one prediction: send its inputs by name, not as instances"}`,
 	} {
-		if answer := s.Do(http.MethodPost, "/invocations", body, sse...); string(answer.Body) != want {
-			t.Errorf("%s\n got %q\nwant %q", body, answer.Body, want)
-		}
+		answer := s.Do(http.MethodPost, "/invocations", body, sse...)
+		assert.True(t, string(answer.Body) == want, "%s\n got %q\nwant %q", body, answer.Body, want)
 	}
 	whole := platform(t, "Adder")
 	exchange{

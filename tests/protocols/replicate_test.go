@@ -86,18 +86,9 @@ func TestReplicate_Errors(t *testing.T) {
 			path: "/v1/models/acme/n/predictions", body: `{}`, status: 404,
 			want: problem("Not Found", `unknown model \"n\": this server has \"m\"`, "404", ""),
 		},
-		{
-			path: "/v1/predictions/x", status: 404,
-			want: problem("Not Found", `unknown prediction \"x\"`, "404", ""),
-		},
-		{
-			path: "/v1/streams/x", status: 404,
-			want: problem("Not Found", `unknown prediction \"x\"`, "404", ""),
-		},
-		{
-			path: "/v1/files/x/download", status: 404,
-			want: problem("Not Found", `unknown file \"x\"`, "404", ""),
-		},
+		{path: "/v1/predictions/x", status: 404, want: problem("Not Found", `unknown prediction \"x\"`, "404", "")},
+		{path: "/v1/streams/x", status: 404, want: problem("Not Found", `unknown prediction \"x\"`, "404", "")},
+		{path: "/v1/files/x/download", status: 404, want: problem("Not Found", `unknown file \"x\"`, "404", "")},
 		{path: "/v1/trainings", status: 404, want: problem("Not Found", "unknown path /v1/trainings", "404", "")},
 		{path: "/v1/collections", status: 404, want: problem("Not Found", "unknown path /v1/collections", "404", "")},
 		{
@@ -120,10 +111,9 @@ func TestReplicate_DoesNotStreamWithoutIterator(t *testing.T) {
 	t.Parallel()
 	s := replicateServer(t, "Shout")
 	answer := s.Do(http.MethodPost, "/v1/predictions", `{"version":"acme/m","input":{"text":"a"}}`, "Prefer", "wait")
-	if got := string(answer.Body); answer.Code != 201 || strings.Contains(got, "/v1/streams/") ||
-		!strings.Contains(got, `"output":"A"`) {
-		t.Errorf("got %d %s, want 201, the output and no link to a stream", answer.Code, got)
-	}
+	got := string(answer.Body)
+	assert.True(t, answer.Code == 201 && !strings.Contains(got, "/v1/streams/") && strings.Contains(got, `"output":"A"`),
+		"got %d %s, want 201, the output and no link to a stream", answer.Code, got)
 }
 
 // TestReplicate_Signatures: with tokens, a link of a stream or a file needs none, and leads nowhere else.
@@ -139,9 +129,7 @@ func TestReplicate_Signatures(t *testing.T) {
 	harness.FromJSON(t, answer.Body, &made)
 	link, _ := strings.CutPrefix(made.Urls.Stream, s.Address)
 	_, signature, ok := strings.Cut(link, "?signature=")
-	if !ok {
-		t.Fatalf("got the link %q, want a signature", made.Urls.Stream)
-	}
+	assert.TrueNow(t, ok, "got the link %q, want a signature", made.Urls.Stream)
 	harness.WantAnswer(t, "the link", s.Do(http.MethodGet, link, nil), 200, "event: done")
 	for what, path := range map[string]string{
 		"no signature":             strings.TrimSuffix(link, "?signature="+signature),
@@ -154,10 +142,8 @@ func TestReplicate_Signatures(t *testing.T) {
 	}
 	harness.WantCode(t, "another method", s.Do(http.MethodPost, link, nil), 401)
 	answer = s.Do(http.MethodGet, "/v1/predictions/x", nil)
-	if want := `{"title":"Unauthorized","detail":"This server requires a token`; !strings.HasPrefix(string(answer.Body),
-		want) {
-		t.Errorf("got %s, want %s", answer.Body, want)
-	}
+	want := `{"title":"Unauthorized","detail":"This server requires a token`
+	assert.True(t, strings.HasPrefix(string(answer.Body), want), "got %s, want %s", answer.Body, want)
 }
 
 // TestReplicate_SeveralModels: the version, or the path, says which model a prediction is of, and its id finds it.

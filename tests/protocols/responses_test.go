@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -46,12 +47,10 @@ func TestResponses_Stream(t *testing.T) {
 		`{"type":"response.completed","sequence_number":9,"status":"completed"`,
 	}, "\n")
 	id := answer.Header.Get("X-Request-Id")
-	if got := dataOf(string(answer.Body), id); got != want || id == "" {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-	if strings.Count(string(answer.Body), "event: response.") != 10 || strings.Contains(string(answer.Body), "[DONE]") {
-		t.Errorf("got %s, want a name of each event, and no [DONE]", answer.Body)
-	}
+	got := dataOf(string(answer.Body), id)
+	assert.True(t, got == want && id != "", "got\n%s\nwant\n%s", got, want)
+	assert.True(t, strings.Count(string(answer.Body), "event: response.") == 10 &&
+		!strings.Contains(string(answer.Body), "[DONE]"), "got %s, want a name of each event, and no [DONE]", answer.Body)
 }
 
 // TestDialects_OfOneFunction: a function that returns a whole text answers each dialect, as a stream too.
@@ -112,9 +111,7 @@ func TestDialects_DisconnectCancels(t *testing.T) {
 	} {
 		answer := s.Open(t, http.MethodPost, path, body)
 		line, err := bufio.NewReader(answer.Body).ReadString('\n')
-		if err != nil || !strings.HasPrefix(line, "event: ") {
-			t.Fatalf("%s: got %q %v, want an event", path, line, err)
-		}
+		assert.TrueNow(t, err == nil && strings.HasPrefix(line, "event: "), "%s: got %q %v, want an event", path, line, err)
 		answer.Body.Close()
 		harness.WantCode(t, "the slot is to be free", postOpenAI(s, `{"model":"m","messages":[{"role":"user","content":"x"}]}`), 200)
 	}

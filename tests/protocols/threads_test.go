@@ -23,10 +23,9 @@ func TestThreads_TensorsOfManyClients(t *testing.T) {
 				body, head := binaryTensor(n, first, "")
 				a := s.Do(http.MethodPost, "/v2/models/keeper/infer", body, "Inference-Header-Content-Length", head)
 				want := numbers(n, func(i int) float32 { return 2 * (first + float32(i%1000) + 1) })
-				if a.Code != http.StatusOK || !bytes.HasSuffix(a.Body, want) {
-					t.Errorf("%d numbers from %g on: got %d %.300s, want 200 and twice each number plus one", n, first, a.Code,
-						a.Body[:min(300, len(a.Body))])
-				}
+				assert.True(t, a.Code == http.StatusOK && bytes.HasSuffix(a.Body, want),
+					"%d numbers from %g on: got %d %.300s, want 200 and twice each number plus one", n, first, a.Code,
+					a.Body[:min(300, len(a.Body))])
 			}
 		})
 	}
