@@ -24,9 +24,8 @@ func TestBenchmark_KeepsItsFigures(t *testing.T) {
 	run := exec.Command(harness.AnyPython(t).Path, "-B", "-m", "unittest", "discover", "lib", "-t", ".")
 	run.Dir = "../bench"
 	out, err := run.CombinedOutput()
-	if err != nil || !regexp.MustCompile(`(?m)^Ran [1-9]`).Match(out) {
-		t.Fatalf("%v: %s, want a match of %s", err, out, `(?m)^Ran [1-9]`)
-	}
+	assert.TrueNow(t, err == nil && regexp.MustCompile(`(?m)^Ran [1-9]`).Match(out),
+		"%v: %s, want a match of %s", err, out, `(?m)^Ran [1-9]`)
 }
 
 // TestBenchmarks_PageOfBenchmarksNamesRowsThatExist holds each command of the page to the rows that there are, and each

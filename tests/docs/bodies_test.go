@@ -38,17 +38,15 @@ func TestBodies_ModelOfBodiesDocumentKeepsPredictionsApart(t *testing.T) {
 			}
 			a := s.Do(http.MethodPost, "/predictions", form.Bytes(), "Content-Type", w.FormDataContentType(), "Accept",
 				"image/*")
-			if a.Code != http.StatusOK || !bytes.Equal(a.Body, content) {
-				t.Errorf("prediction %d has another's file, or none: %d, want Code 200 and Body %q", i, a.Code, content)
-			}
+			assert.True(t, a.Code == http.StatusOK && bytes.Equal(a.Body, content),
+				"prediction %d has another's file, or none: %d, want Code 200 and Body %q", i, a.Code, content)
 		})
 	}
 	wg.Wait()
 	entries, err := os.ReadDir(s.Dir)
 	assert.NoError(t, err)
 	for _, entry := range entries {
-		if !slices.Contains([]string{"run.py", "cog.yaml", "__pycache__"}, entry.Name()) {
-			t.Errorf("the model left %s in its folder, want nothing new there", entry.Name())
-		}
+		assert.True(t, slices.Contains([]string{"run.py", "cog.yaml", "__pycache__"}, entry.Name()),
+			"the model left %s in its folder, want nothing new there", entry.Name())
 	}
 }

@@ -77,9 +77,8 @@ func TestCLI_CommandsOfCLIDocumentWork(t *testing.T) {
 					cmd.Env[i] = "PATH=" + bin + ":" + path
 				}
 			}
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("%s: %v\n%s", text, err, out)
-			}
+			out, err := cmd.CombinedOutput()
+			assert.True(t, err == nil, "%s: %v\n%s", text, err, out)
 		})
 	}
 }

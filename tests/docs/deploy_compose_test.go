@@ -70,9 +70,8 @@ func TestDeployCompose_ComposeFileInstallsRequirements(t *testing.T) {
 		install := exec.Command(words[0], words[1:]...)
 		install.Dir = model
 		install.Env = append(harness.BareEnv(), "PATH="+bin+":/usr/bin:/bin", "PIP_NO_INDEX=1")
-		if out, err := install.CombinedOutput(); err != nil {
-			t.Fatalf("%q: %v\n%s", words, err, out)
-		}
+		out, err := install.CombinedOutput()
+		assert.NoError(t, err, words, out)
 	}
 	arguments := file.Texts(t, "services", "pinion", "command")
 	environment := "VIRTUAL_ENV=" +

@@ -65,15 +65,13 @@ func TestDeployFleet_FleetScalesOnItsQueue(t *testing.T) {
 	slices.Sort(have)
 	slices.Sort(want)
 	assert.EqualSlices(t, "KEDA asks for the consumers", have, want)
-	if target := scaled.Text(t, "spec", "scaleTargetRef", "name"); objects["Deployment "+target] == nil {
-		t.Errorf("there is no deployment %s, want non-nil", target)
-	}
+	target := scaled.Text(t, "spec", "scaleTargetRef", "name")
+	assert.True(t, objects["Deployment "+target] != nil, "there is no deployment %s, want non-nil", target)
 	pod := objects["Deployment pinion"].Text(t, "spec", "template", "metadata", "labels")
 	for what, selector := range map[string]string{
 		"the service": objects["Service pinion"].Text(t, "spec", "selector"),
 		"the budget":  objects["PodDisruptionBudget pinion"].Text(t, "spec", "selector", "matchLabels"),
-		"the monitor": labelOf(
-			objects["PodMonitor pinion"].Texts(t, "spec", "selector", "matchExpressions", 0, "values")[0]),
+		"the monitor": labelOf(objects["PodMonitor pinion"].Texts(t, "spec", "selector", "matchExpressions", 0, "values")[0]),
 		"the network policy": objects["NetworkPolicy nats"].Text(t, "spec", "ingress", 0, "from", 0, "podSelector",
 			"matchLabels"),
 	} {
@@ -91,10 +89,9 @@ func TestDeployFleet_WhatKEDAIsMisledBy(t *testing.T) {
 	for i := range scaled.At(t, "spec", "triggers").([]any) {
 		at := scaled.Text(t, "spec", "triggers", i, "metadata", "natsServerMonitoringEndpoint")
 		name, rest, _ := strings.Cut(at, ".")
-		if service := objects["Service "+name]; service == nil || service.Text(t, "spec", "clusterIP") != "None" ||
-			!strings.HasSuffix(rest, ":8222") {
-			t.Errorf("KEDA asks %s, want each of the servers of NATS", at)
-		}
+		service := objects["Service "+name]
+		assert.True(t, service != nil && service.Text(t, "spec", "clusterIP") == "None" && strings.HasSuffix(rest, ":8222"),
+			"KEDA asks %s, want each of the servers of NATS", at)
 		assert.Equal(t, "the lag is divided by", scaled.Text(t, "spec", "triggers", i, "metadata", "lagThreshold"), target)
 	}
 	nats := harness.StartNATSOf(t, "my-model")
@@ -110,9 +107,8 @@ func TestDeployFleet_WhatKEDAIsMisledBy(t *testing.T) {
 	fmt.Sscan(objects["Deployment pinion"].Text(t,
 		append(pod, "containers", 0, "lifecycle", "preStop", "sleep", "seconds")...), &wait)
 	const ends = 30 + 10 // --grace and --cancel-grace
-	if grace <= wait+ends {
-		t.Errorf("a pod has %d s, and takes %d s to give its jobs back, want more than %d", grace, wait+ends, wait+ends)
-	}
+	assert.True(t, grace > wait+ends,
+		"a pod has %d s, and takes %d s to give its jobs back, want more than %d", grace, wait+ends, wait+ends)
 }
 
 // labelOf is the label of pods of that name, as documents print it.
@@ -127,18 +123,16 @@ func TestDeployFleet_NATSOfFleet(t *testing.T) {
 	harness.WriteFile(t, file, objects["ConfigMap nats"].Text(t, "data", "nats.conf"))
 	o, err := server.ProcessConfigFile(file)
 	assert.NoError(t, err)
-	if o.ServerName != "nats-0" || o.Username != "pinion" || o.Password != "the-password" || !o.JetStream ||
-		len(o.Routes) != 3 || o.Port != 4222 || o.HTTPPort != 8222 {
-		t.Errorf("got %+v, want three routes, JetStream, a user, and the ports of NATS", o)
-	}
+	assert.True(t, o.ServerName == "nats-0" && o.Username == "pinion" && o.Password == "the-password" && o.JetStream &&
+		len(o.Routes) == 3 && o.Port == 4222 && o.HTTPPort == 8222,
+		"got %+v, want three routes, JetStream, a user, and the ports of NATS", o)
 	url := objects["Deployment pinion"].Text(t, "spec", "template", "spec", "containers", 0, "env", 1, "value")
 	assert.Equal(t, "servers ask for", url, "nats://pinion:$(NATS_PASSWORD)@nats:4222")
 	image := objects["StatefulSet nats"].Text(t, "spec", "template", "spec", "containers", 0, "image")
-	if text, err := os.ReadFile("../deploy/compose.fleet.yaml"); err != nil ||
-		!strings.Contains(string(text), "image: "+image+"\n") || !strings.HasSuffix(image, ":"+server.VERSION) {
-		t.Errorf("Kubernetes has %s, the tests %s: %v, want the same there and in the compose file", image, server.VERSION,
-			err)
-	}
+	text, err := os.ReadFile("../deploy/compose.fleet.yaml")
+	assert.True(t, err == nil && strings.Contains(string(text), "image: "+image+"\n") &&
+		strings.HasSuffix(image, ":"+server.VERSION),
+		"Kubernetes has %s, the tests %s: %v, want the same there and in the compose file", image, server.VERSION, err)
 }
 
 // TestDeployFleet_FleetsManifestsAreValid: each against the schema of its kind, without a cluster.
@@ -146,9 +140,8 @@ func TestDeployFleet_FleetsManifestsAreValid(t *testing.T) {
 	t.Parallel()
 	check := manifestValidator(t)
 	for _, file := range harness.ReadManifests(t, fleetFolder+"kustomization.yaml")[0].Texts(t, "resources") {
-		if out, err := check(fleetFolder + file); err != nil {
-			t.Errorf("%s: %v\n%s", file, err, out)
-		}
+		out, err := check(fleetFolder + file)
+		assert.True(t, err == nil, "%s: %v\n%s", file, err, out)
 		text := harness.ReadFile(t, fleetFolder+file)
 		broken := filepath.Join(t.TempDir(), file)
 		harness.WriteFile(t, broken, strings.Replace(text, "\nspec:\n", "\nspec:\n  noSuchField: 1\n", 1))
@@ -189,11 +182,10 @@ func TestDeployFleet_FleetHasAlerts(t *testing.T) {
 	} {
 		assert.Equal(t, "the job of a pod is its label", monitor.Text(t, "spec", "jobLabel"), "app.kubernetes.io/name")
 	}
-	if jobs := fleetObjects(t)["PodMonitor pinion"].Texts(t, "spec", "selector", "matchExpressions", 0,
-		"values"); !strings.Contains(source, `up{job=~"`+strings.Join(jobs, "|")+`"}`) {
-		t.Errorf("PinionDown does not ask for the jobs %q: got %.300q, want it to contain %q", jobs, source,
-			`up{job=~"`+strings.Join(jobs, "|")+`"}`)
-	}
+	jobs := fleetObjects(t)["PodMonitor pinion"].Texts(t, "spec", "selector", "matchExpressions", 0, "values")
+	assert.True(t, strings.Contains(source, `up{job=~"`+strings.Join(jobs, "|")+`"}`),
+		"PinionDown does not ask for the jobs %q: got %.300q, want it to contain %q", jobs, source,
+		`up{job=~"`+strings.Join(jobs, "|")+`"}`)
 	harness.Promtool(t, nil, "check", "rules", filepath.Join(folder, "alerts.yaml"))
 	harness.Promtool(t, nil, "test", "rules", filepath.Join(folder, "alerts_test.yaml"))
 }
@@ -209,9 +201,8 @@ func TestDeployFleet_FleetsComposeFile(t *testing.T) {
 	first, second := d.Texts(t, "services", "pinion", "command"), d.Texts(t, "services", "second", "command")
 	accepted(t, first)
 	accepted(t, d.Texts(t, "services", "gateway", "command"))
-	if !slices.Equal(first, second) || !slices.Contains(first, "nats://nats:4222") {
-		t.Errorf("the commands are %q and %q, want the same, with nats://nats:4222", first, second)
-	}
+	assert.True(t, slices.Equal(first, second) && slices.Contains(first, "nats://nats:4222"),
+		"the commands are %q and %q, want the same, with nats://nats:4222", first, second)
 	base := harness.ReadManifests(t, "../deploy/compose.yaml")[0]
 	if base.At(t, "services", d.Text(t, "services", "second", "extends", "service")) == nil ||
 		slices.Equal(base.Texts(t, "services", "pinion", "ports"), d.Texts(t, "services", "second", "ports")) {

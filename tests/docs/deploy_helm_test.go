@@ -37,10 +37,8 @@ func TestHelmChart_RendersWhatKubernetesTakes(t *testing.T) {
 		return string(out), err
 	}
 	const chart = "../deploy/helm/pinion"
-	if out, err := run("lint", chart, "--strict", "--kube-version", "1.31", "--set",
-		"image=example.com/model:1"); err != nil {
-		t.Errorf("lint: %v\n%s", err, out)
-	}
+	out, err := run("lint", chart, "--strict", "--kube-version", "1.31", "--set", "image=example.com/model:1")
+	assert.True(t, err == nil, "lint: %v\n%s", err, out)
 	for _, c := range []struct {
 		name, release string
 		set           []string
@@ -87,10 +85,8 @@ func TestHelmChart_RendersWhatKubernetesTakes(t *testing.T) {
 		out, err := exec.Command(helm, args...).Output()
 		assert.NoError(t, err, c.name)
 		for _, line := range c.want {
-			if !regexp.MustCompile(`(?m)^ *` + regexp.QuoteMeta(line) + `$`).Match(out) {
-				t.Errorf("%s: got no line %s in, want a match of %s:\n%s", c.name, line, `(?m)^ *`+regexp.QuoteMeta(line)+`$`,
-					out)
-			}
+			assert.True(t, regexp.MustCompile(`(?m)^ *`+regexp.QuoteMeta(line)+`$`).Match(out),
+				"%s: got no line %s in, want a match of %s:\n%s", c.name, line, `(?m)^ *`+regexp.QuoteMeta(line)+`$`, out)
 		}
 		path := filepath.Join(t.TempDir(), "manifests.yaml")
 		documents := slices.DeleteFunc(strings.Split(string(out), "\n---\n"), func(text string) bool {
@@ -128,9 +124,8 @@ func TestHelmChart_RendersWhatKubernetesTakes(t *testing.T) {
 		{"autoscaling.enabled=true,autoscaling.minReplicas=5", "minReplicas is 5, more than autoscaling.maxReplicas, 4"},
 	} {
 		out, err := run("template", "my-model", chart, "--kube-version", "1.31", "--set", "image=x", "--set", c.value)
-		if err == nil || !strings.Contains(out, c.want) {
-			t.Errorf("--set %s: got %v, want %q:\n%s", c.value, err, c.want, out)
-		}
+		assert.True(t, err != nil && strings.Contains(out, c.want),
+			"--set %s: got %v, want %q:\n%s", c.value, err, c.want, out)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -29,14 +30,11 @@ func TestDeploySchemas_KubernetesManifestsFitTheirSchemas(t *testing.T) {
 	t.Parallel()
 	validate := manifestValidator(t)
 	manifests, err := filepath.Glob("../deploy/kubernetes/*.yaml")
-	if err != nil || len(manifests) < 2 {
-		t.Fatalf("only %q: %v, want at least 2", manifests, err)
-	}
+	assert.TrueNow(t, err == nil && len(manifests) >= 2, "only %q: %v, want at least 2", manifests, err)
 	field := regexp.MustCompile(`(?m)^(  +)(containers|selector|scaleTargetRef):`)
 	for _, path := range manifests {
-		if out, err := validate(path); err != nil || !strings.Contains(out, "OK") {
-			t.Errorf("%s: %v, want it to contain \"OK\"\n%s", path, err, out)
-		}
+		out, err := validate(path)
+		assert.True(t, err == nil && strings.Contains(out, "OK"), "%s: %v, want it to contain \"OK\"\n%s", path, err, out)
 		text := harness.ReadFile(t, path)
 		broken := filepath.Join(t.TempDir(), "broken.yaml")
 		harness.WriteFile(t, broken, field.ReplaceAllString(text, "${1}wrong:"))

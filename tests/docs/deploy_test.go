@@ -21,9 +21,8 @@ const drainTime = 40 * time.Second
 // accepted holds that the command takes these arguments; of a folder it asks nothing here.
 func accepted(t *testing.T, args []string) {
 	t.Helper()
-	if out, err := exec.Command(harness.Binary(t), append(slices.Clone(args), "--help")...).CombinedOutput(); err != nil {
-		t.Errorf("pinion %v: %v\n%s", args, err, out)
-	}
+	out, err := exec.Command(harness.Binary(t), append(slices.Clone(args), "--help")...).CombinedOutput()
+	assert.True(t, err == nil, "pinion %v: %v\n%s", args, err, out)
 }
 
 // dockerfile is what a line of the Dockerfile says, by an expression with one group.
@@ -31,9 +30,7 @@ func dockerfile(t *testing.T, expression string) string {
 	t.Helper()
 	text := harness.ReadFile(t, "../Dockerfile.cuda")
 	m := regexp.MustCompile(expression).FindStringSubmatch(text)
-	if m == nil {
-		t.Fatalf("the Dockerfile has no %s: got nil, want non-nil", expression)
-	}
+	assert.TrueNow(t, m != nil, "the Dockerfile has no %s: got nil, want non-nil", expression)
 	return string(m[1])
 }
 
@@ -54,9 +51,8 @@ func TestDeploy_ComposeFiles(t *testing.T) {
 	port := dockerfile(t, `PORT=(\d+)`)
 	assert.Equal(t, "the ports", plain.Texts(t, at("ports")...)[0], "127.0.0.1:"+port+":"+port)
 	grace, err := time.ParseDuration(plain.Text(t, at("stop_grace_period")...))
-	if err != nil || grace <= drainTime {
-		t.Errorf("it may take %s to stop, and it takes up to %s: %v, want more than %v", grace, drainTime, err, drainTime)
-	}
+	assert.True(t, err == nil && grace > drainTime,
+		"it may take %s to stop, and it takes up to %s: %v, want more than %v", grace, drainTime, err, drainTime)
 	assert.Equal(t, "the model is at", plain.Text(t, at("volumes", 0, "target")...), plain.Texts(t, at("command")...)[1])
 	assert.EqualSlices(t, "the devices",
 		gpu.Texts(t, at("deploy", "resources", "reservations", "devices", 0, "capabilities")...), []string{"gpu"})
@@ -76,9 +72,8 @@ func TestDeploy_KubernetesManifests(t *testing.T) {
 		dockerfile(t, `--uid (\d+)`))
 	grace, _ := strconv.Atoi(deployment.Text(t, append(slices.Clone(pod), "terminationGracePeriodSeconds")...))
 	pause, _ := strconv.Atoi(deployment.Text(t, in("lifecycle", "preStop", "sleep", "seconds")...))
-	if time.Duration(grace-pause)*time.Second <= drainTime {
-		t.Errorf("it has %d s to end, of which it sleeps for %d, want more than %v", grace, pause, drainTime)
-	}
+	assert.True(t, time.Duration(grace-pause)*time.Second > drainTime,
+		"it has %d s to end, of which it sleeps for %d, want more than %v", grace, pause, drainTime)
 	labels := deployment.Text(t, "spec", "template", "metadata", "labels")
 	for what, selector := range map[string]string{
 		"the deployment": deployment.Text(t, "spec", "selector", "matchLabels"),
@@ -105,9 +100,8 @@ func TestDeploy_KubernetesManifests(t *testing.T) {
 		volumes[deployment.Text(t, append(slices.Clone(pod), "volumes", i, "name")...)] = true
 	}
 	for i := range deployment.At(t, in("volumeMounts")...).([]any) {
-		if mount := deployment.Text(t, in("volumeMounts", i, "name")...); !volumes[mount] {
-			t.Errorf("there is no volume %s, want volumes[mount] true", mount)
-		}
+		mount := deployment.Text(t, in("volumeMounts", i, "name")...)
+		assert.True(t, volumes[mount], "there is no volume %s, want volumes[mount] true", mount)
 	}
 	s := harness.Ready(t, harness.Options{Model: "echo.py:text"})
 	for _, path := range paths {
@@ -121,26 +115,21 @@ func TestDeploy_SystemdUnit(t *testing.T) {
 	said := func(key string) string {
 		t.Helper()
 		m := regexp.MustCompile(`(?m)^` + key + `=(.*)$`).FindStringSubmatch(text)
-		if m == nil {
-			t.Fatalf("the unit has no %s: got nil, want non-nil", key)
-		}
+		assert.TrueNow(t, m != nil, "the unit has no %s: got nil, want non-nil", key)
 		return string(m[1])
 	}
 	start := strings.Fields(said("ExecStart"))
 	accepted(t, start[1:])
 	assert.Equal(t, `said("KillMode")`, said("KillMode"), "mixed")
 	assert.Equal(t, `said("ExecReload")`, said("ExecReload"), "/bin/kill -HUP $MAINPID")
-	if seconds, err := strconv.Atoi(said("TimeoutStopSec")); err != nil ||
-		time.Duration(seconds)*time.Second <= drainTime {
-		t.Errorf("it has %d s to stop, and takes up to %s: %v, want more than %v", seconds, drainTime, err, drainTime)
-	}
+	seconds, err := strconv.Atoi(said("TimeoutStopSec"))
+	assert.True(t, err == nil && time.Duration(seconds)*time.Second > drainTime,
+		"it has %d s to stop, and takes up to %s: %v, want more than %v", seconds, drainTime, err, drainTime)
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skip("there is no systemd-analyze here")
 	}
 	unit := filepath.Join(t.TempDir(), "pinion.service")
 	harness.WriteFile(t, unit, strings.ReplaceAll(text, start[0], harness.Binary(t)))
-	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput(); err != nil ||
-		len(out) > 0 {
-		t.Errorf("systemd says: %v, want none\n%s", err, out)
-	}
+	out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput()
+	assert.True(t, err == nil && len(out) == 0, "systemd says: %v, want none\n%s", err, out)
 }

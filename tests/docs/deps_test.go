@@ -39,10 +39,9 @@ func TestDeps_EverythingElseBuildsWithoutC(t *testing.T) {
 	t.Parallel()
 	packages := list(t, "")
 	for folder, p := range packages {
-		if len(p.CgoFiles) > 0 && !slices.Contains(mayUseC(), folder) {
-			t.Errorf(`package %s says import "C" in %s, want it only in %s`, folder, strings.Join(p.CgoFiles, ", "),
-				strings.Join(mayUseC(), ", "))
-		}
+		assert.True(t, len(p.CgoFiles) == 0 || slices.Contains(mayUseC(), folder),
+			`package %s says import "C" in %s, want it only in %s`, folder, strings.Join(p.CgoFiles, ", "),
+			strings.Join(mayUseC(), ", "))
 	}
 	pure := map[string]listed{} // by import path
 	for folder, p := range packages {
@@ -61,9 +60,8 @@ func TestDeps_EverythingElseBuildsWithoutC(t *testing.T) {
 			assert.Equal(t, path, files, strings.Join(p.GoFiles, " "))
 		}
 		for _, folder := range mayUseC() {
-			if path == packages[folder].ImportPath {
-				t.Errorf("%s is needed without C, want anything but %q", path, packages[folder].ImportPath)
-			}
+			assert.True(t, path != packages[folder].ImportPath,
+				"%s is needed without C, want anything but %q", path, packages[folder].ImportPath)
 		}
 	}
 	assert.Equal(t, "found", found, len(pure))
@@ -75,17 +73,14 @@ func TestDeps_EverythingElseBuildsWithoutC(t *testing.T) {
 func TestDeps_RuntimeFolderHoldsNoGoFile(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "runtime", "*.go"))
 	assert.NoError(t, err)
-	if len(files) > 0 {
-		t.Errorf("a package named runtime would hide the standard library's: %q, want none", files)
-	}
+	assert.True(t, len(files) == 0, "a package named runtime would hide the standard library's: %q, want none", files)
 }
 
 func TestDeps_EachPackageSaysWhatItIs(t *testing.T) {
 	t.Parallel()
 	for _, p := range list(t, "") {
-		if err := checkDoc(p.Dir); err != nil {
-			t.Errorf("%s: %v", p.ImportPath, err)
-		}
+		err := checkDoc(p.Dir)
+		assert.True(t, err == nil, "%s: %v", p.ImportPath, err)
 	}
 }
 
@@ -98,9 +93,8 @@ func TestDeps_CheckDoc(t *testing.T) {
 		"// Package x, but this is not Go\nnoise": false,
 	} {
 		dir := harness.NewFolder(t, "doc.go", text)
-		if err := checkDoc(dir); (err == nil) != ok {
-			t.Errorf("checkDoc of %q = %v, want it to succeed: %v", text, err, ok)
-		}
+		err := checkDoc(dir)
+		assert.True(t, (err == nil) == ok, "checkDoc of %q = %v, want it to succeed: %v", text, err, ok)
 	}
 	assert.ErrorIs(t, "checkDoc of a folder without doc.go", checkDoc(t.TempDir()), os.ErrNotExist)
 }
@@ -137,9 +131,7 @@ func list(t *testing.T, tags string) map[string]listed {
 		assert.NoError(t, err)
 		out[folder] = p
 	}
-	if len(out) == 0 {
-		t.Fatal("go list found no package: got none, want at least one")
-	}
+	assert.TrueNow(t, len(out) != 0, "go list found no package: got none, want at least one")
 	return out
 }
 
@@ -152,8 +144,6 @@ func goTool(t *testing.T, cgo string, arguments ...string) []byte {
 	command.Env = append(os.Environ(), "CGO_ENABLED="+cgo)
 	command.Stderr = &stderr
 	out, err := command.Output()
-	if err != nil {
-		t.Fatalf("go %s: %v\n%s", strings.Join(arguments, " "), err, stderr.String())
-	}
+	assert.NoError(t, err, "go", strings.Join(arguments, " "), stderr.String())
 	return out
 }

@@ -22,9 +22,8 @@ import (
 func TestDocs_CommandsOfDocumentsWork(t *testing.T) {
 	t.Parallel()
 	found := harness.Commands(t)
-	if len(found) < 10 {
-		t.Fatalf("only %d commands found: the documents have changed their form, want at least 10", len(found))
-	}
+	assert.TrueNow(t, len(found) >= 10,
+		"only %d commands found: the documents have changed their form, want at least 10", len(found))
 	help, err := exec.Command("../build.sh", "help").Output()
 	assert.NoError(t, err)
 	harness.AnyPython(t)                    // skips the test here, and not within a part of it
@@ -44,9 +43,8 @@ func TestDocs_CommandsOfDocumentsWork(t *testing.T) {
 			switch {
 			case document == "cli.md": // TestCLI_CommandsOfCLIDocumentWork
 			case words[0] == "./build.sh" && len(words) > 1:
-				if !regexp.MustCompile(`(?m)^ +` + words[1] + `\b`).Match(help) {
-					t.Errorf("./build.sh has no command %s, want a match of %s:\n%s", words[1], `(?m)^ +`+words[1]+`\b`, help)
-				}
+				assert.True(t, regexp.MustCompile(`(?m)^ +`+words[1]+`\b`).Match(help),
+					"./build.sh has no command %s, want a match of %s:\n%s", words[1], `(?m)^ +`+words[1]+`\b`, help)
 			case words[0] == "./build.sh":
 			case strings.HasPrefix(words[0], "bench/"):
 				if _, err := os.Stat("../" + words[0]); err != nil {
@@ -56,9 +54,8 @@ func TestDocs_CommandsOfDocumentsWork(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				arguments := append(words[1:], "--help") // parsed like the real thing, except for the serving
-				if out, err := exec.CommandContext(ctx, harness.Binary(t), arguments...).CombinedOutput(); err != nil {
-					t.Errorf("%v: %s", err, out)
-				}
+				out, err := exec.CommandContext(ctx, harness.Binary(t), arguments...).CombinedOutput()
+				assert.True(t, err == nil, "%v: %s", err, out)
 			default:
 				curl(t, servers[c.Document], c)
 			}
@@ -114,9 +111,7 @@ func curl(t *testing.T, server *harness.Server, c harness.Command) {
 	run.Dir = t.TempDir() // with the file that they send
 	harness.WriteFile(t, filepath.Join(run.Dir, "photo.png"), "\x89PNG\r\n\x1a\n")
 	out, err := run.CombinedOutput()
-	if err != nil && c.Shown == "" {
-		t.Fatalf("%s: got %v, want no error: %s", line, err, out)
-	}
+	assert.TrueNow(t, err == nil || c.Shown != "", "%s: got %v, want no error: %s", line, err, out)
 	if c.Shown == "" {
 		return
 	}

@@ -25,9 +25,7 @@ func TestExamplesChat_ChatExample(t *testing.T) {
 	said := ask()
 	assert.Equal(t, fmt.Sprintf("it says %q and then", said), ask(), said)
 	m := regexp.MustCompile(`(?s)^(.+)\n\(3 \+ 20 tokens\)\n$`).FindStringSubmatch(said)
-	if m == nil || len(strings.Fields(m[1])) != 20 {
-		t.Fatalf("it says %q, want 20 words and the usage", said)
-	}
+	assert.TrueNow(t, m != nil && len(strings.Fields(m[1])) == 20, "it says %q, want 20 words and the usage", said)
 	const known = `
 import sys
 from pydoc_data.topics import topics
@@ -50,9 +48,8 @@ func TestExamplesChat_AnswersFourAPIs(t *testing.T) {
 		_, text, _ := strings.Cut(line, ":")
 		texts[strings.TrimSpace(text)] = true
 	}
-	if strings.Count(said, "\n") != 4 || len(texts) != 1 || texts[""] {
-		t.Errorf("got %q, want one text four times", said)
-	}
+	assert.True(t, strings.Count(said, "\n") == 4 && len(texts) == 1 && !texts[""],
+		"got %q, want one text four times", said)
 }
 
 // manyStreams asks for several prompts with OpenAI's client, one after the other and then all at once, and prints how

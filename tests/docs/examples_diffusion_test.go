@@ -30,15 +30,13 @@ func TestExamplesDiffusion_SeedOfAnswerGivesThePictureAgain(t *testing.T) {
 		return string(a.Output), a.Metrics["seed"]
 	}
 	first, seed := picture(nil)
-	if again, _ := picture(harness.Input{"seed": seed}); again != first {
-		t.Errorf("seed %v: got another picture than that of the answer with it, %.300q, want %q", seed, again, first)
-	}
+	again, _ := picture(harness.Input{"seed": seed})
+	assert.Equal(t, fmt.Sprintf("seed %v: got another picture than that of the answer with it", seed), again, first)
 	if other, chosen := picture(nil); other == first || chosen == seed {
 		t.Errorf("without a seed: got the picture and the seed %v twice, want others", seed)
 	}
-	if other, _ := picture(harness.Input{"seed": seed, "prompt": "a cat"}); other == first {
-		t.Errorf("got the same picture for two prompts, %.300q, want anything but %q", other, first)
-	}
+	other, _ := picture(harness.Input{"seed": seed, "prompt": "a cat"})
+	assert.True(t, other != first, "got the same picture for two prompts, %.300q, want anything but %q", other, first)
 	for _, wrong := range []harness.Input{{"seed": -2}, {"seed": 1 << 32}, {"steps": 0}, {"size": 65}} {
 		wrong["prompt"] = "a fox"
 		harness.WantCode(t, fmt.Sprint(wrong), s.Input(wrong), http.StatusUnprocessableEntity)
@@ -100,7 +98,6 @@ func TestExamplesDiffusion_BatchedStepsGiveTheSamePictures(t *testing.T) {
 		got = harness.Scrape(t, together)
 		return got.Sum("pinion_method_batch_size") >= steps
 	})
-	if batches := got.Value("pinion_method_batch_size"); batches > steps*3/4 {
-		t.Errorf("got %d steps in %v batches, want at most three quarters", steps, batches)
-	}
+	batches := got.Value("pinion_method_batch_size")
+	assert.True(t, batches <= steps*3/4, "got %d steps in %v batches, want at most three quarters", steps, batches)
 }

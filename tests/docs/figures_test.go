@@ -95,9 +95,7 @@ func (p page) number(text string) float64 {
 func (p page) said(expression string) (numbers []float64) {
 	p.t.Helper()
 	m := regexp.MustCompile(strings.ReplaceAll(expression, " ", `\s+`)).FindStringSubmatch(p.text)
-	if m == nil {
-		p.t.Fatalf("nothing says %q: got nil, want non-nil", expression)
-	}
+	assert.TrueNow(p.t, m != nil, "nothing says %q: got nil, want non-nil", expression)
 	for _, group := range m[1:] {
 		numbers = append(numbers, p.number(group))
 	}
@@ -107,9 +105,8 @@ func (p page) said(expression string) (numbers []float64) {
 // near reports whether a number is another one, as exactly as its text has it: 8 is 8.2, 0.61 is not 0.62.
 func near(t *testing.T, what string, said, measured, unit float64) {
 	t.Helper()
-	if math.Abs(said-measured) > unit*0.51 {
-		t.Errorf("%s: %g is said, and %g was measured, want at most %v", what, said, measured, unit*0.51)
-	}
+	assert.True(t, math.Abs(said-measured) <= unit*0.51,
+		"%s: %g is said, and %g was measured, want at most %v", what, said, measured, unit*0.51)
 }
 
 // TestFigures_OfREADME are those of docs/reference/benchmarks.md.
@@ -266,9 +263,7 @@ func TestFigures_VersionsThatDocumentsName(t *testing.T) {
 	match := func(text, expression string) string {
 		t.Helper()
 		m := regexp.MustCompile(expression).FindStringSubmatch(text)
-		if m == nil {
-			t.Fatalf("nothing says %q: got nil, want non-nil", expression)
-		}
+		assert.TrueNow(t, m != nil, "nothing says %q: got nil, want non-nil", expression)
 		return m[1]
 	}
 	cog := match(harness.CLI{}.Good(t, "version"), `cog interface (\S+)`)
@@ -289,10 +284,8 @@ func TestFigures_VersionsThatDocumentsName(t *testing.T) {
 		"the page": {match(bench, `fasthttp (\d[\d.]*\d), sonic`), match(modules, `github.com/valyala/fasthttp v(\S+)`)},
 		"sonic":    {match(bench, `, sonic (\d[\d.]*\d)`), match(modules, `github.com/bytedance/sonic v(\S+)`)},
 	} {
-		if versions[1] != versions[0] && !strings.HasPrefix(versions[1], versions[0]+".") {
-			t.Errorf("%s: %s beside %s, want %q or starting with %q", what, versions[0], versions[1], versions[0],
-				versions[0]+".")
-		}
+		assert.True(t, versions[1] == versions[0] || strings.HasPrefix(versions[1], versions[0]+"."),
+			"%s: %s beside %s, want %q or starting with %q", what, versions[0], versions[1], versions[0], versions[0]+".")
 	}
 }
 
@@ -320,7 +313,5 @@ func TestFigures_DefaultsThatDocumentsName(t *testing.T) {
 			}
 		}
 	}
-	if found < 5 {
-		t.Errorf("only %d defaults found, want at least 5", found)
-	}
+	assert.True(t, found >= 5, "only %d defaults found, want at least 5", found)
 }

@@ -52,9 +52,8 @@ func TestGitHub_DependabotFindsManifests(t *testing.T) {
 			}
 		}
 	}
-	if len(settings.Updates) < len(manifests) {
-		t.Errorf("dependabot.yml: got %d kinds of dependencies, want %d", len(settings.Updates), len(manifests))
-	}
+	assert.True(t, len(settings.Updates) >= len(manifests),
+		"dependabot.yml: got %d kinds of dependencies, want %d", len(settings.Updates), len(manifests))
 }
 
 var (
@@ -83,18 +82,15 @@ func TestGitHub_WorkflowsCallBuildScript(t *testing.T) {
 				called = append(called, strings.Fields(command)[0])
 			}
 		}
-		if len(called) == 0 {
-			t.Errorf("%s calls no command of build.sh, want one", path)
-		}
+		assert.True(t, len(called) != 0, "%s calls no command of build.sh, want one", path)
 		for _, command := range called {
 			assert.True(t, known[command], "%s: got ./build.sh %s, want a command that is there", path, command)
 		}
 	}
 	for path, text := range contents(t, "../.github/workflows/*.yml") {
 		for _, m := range workflowRun.FindAllStringSubmatch(text, -1) {
-			if !strings.HasPrefix(m[1], "./build.sh ") && m[1] != "bash .ci/run" {
-				t.Errorf("%s runs %q, want a command of build.sh alone", path, m[1])
-			}
+			assert.True(t, strings.HasPrefix(m[1], "./build.sh ") || m[1] == "bash .ci/run",
+				"%s runs %q, want a command of build.sh alone", path, m[1])
 		}
 	}
 	makefile := strings.SplitN(harness.ReadFile(t, "../Makefile"), ".PHONY:", 2)

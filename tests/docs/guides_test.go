@@ -26,9 +26,7 @@ func TestGuides_ShowTheCodeOfExamples(t *testing.T) {
 		text, _, _ := strings.Cut(harness.ReadFile(t, "../docs/how-to/"+document), "## With diffusers")
 		// A part of a class is indented further than a command.
 		shown := regexp.MustCompile(`(?m)^    (?:    |weights:).*\n(?:    .*\n)*`).FindAllString(text, -1)
-		if len(shown) < c.least {
-			t.Errorf("%s shows %d pieces of code, want at least %d", document, len(shown), c.least)
-		}
+		assert.True(t, len(shown) >= c.least, "%s shows %d pieces of code, want at least %d", document, len(shown), c.least)
 		for _, piece := range shown {
 			if piece = regexp.MustCompile(`(?m)^    `).ReplaceAllString(piece, ""); !strings.Contains(code.String(), piece) {
 				t.Errorf("%s shows code, want it from examples/%s:\n%s", document, c.example, piece)

@@ -45,7 +45,5 @@ func TestMessages_OfTroubleshootingPage(t *testing.T) {
 			assert.Contains(t, row.name+": no source", source, strings.TrimSpace(part))
 		}
 	}
-	if found < 40 {
-		t.Errorf("the page has only %d messages, want at least 40", found)
-	}
+	assert.True(t, found >= 40, "the page has only %d messages, want at least 40", found)
 }

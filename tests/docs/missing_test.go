@@ -22,10 +22,7 @@ var notYet = []gap{
 		"../docs/explanation/cuda.md", "is not ready for CUDA yet", "../pyembed/cuda/meanings.go",
 		"is not ready for CUDA yet",
 	},
-	{
-		"../docs/explanation/decisions.md", "not yet by its successor", "../deploy/site/requirements.txt",
-		"mkdocs-material",
-	},
+	{"../docs/explanation/decisions.md", "not yet by its successor", "../deploy/site/requirements.txt", "mkdocs-material"},
 	{
 		"../docs/how-to/troubleshooting.md", "Setup has not finished yet", "../runtime/service/health.go",
 		"Setup has not finished yet",
@@ -41,18 +38,15 @@ func TestMissing_WhatDocumentsSayIsNotYet(t *testing.T) {
 	t.Parallel()
 	documents := contents(t, "../README.md", "../docs/*.md", "../docs/*/*.md")
 	for _, line := range missingOfReadme(t, documents["../README.md"]) {
-		if !isListed(line) {
-			t.Errorf("../README.md is missing %q: got no entry in this file, want one with its evidence", line)
-		}
+		assert.True(t, isListed(line),
+			"../README.md is missing %q: got no entry in this file, want one with its evidence", line)
 	}
 	for _, known := range notYet {
 		text := documents[known.document]
 		assert.Contains(t, known.document, text, known.phrase)
 		documents[known.document] = strings.ReplaceAll(text, known.phrase, "")
-		if known.evidence != "" && !strings.Contains(harness.ReadFile(t, known.evidence), known.text) {
-			t.Errorf("%s says %q: got no %q in %s, so it may be built by now", known.document, known.phrase, known.text,
-				known.evidence)
-		}
+		assert.True(t, known.evidence == "" || strings.Contains(harness.ReadFile(t, known.evidence), known.text),
+			"%s says %q: got no %q in %s, so it may be built by now", known.document, known.phrase, known.text, known.evidence)
 	}
 	sentence := regexp.MustCompile(`(?i)[^.|\n]*\b(?:not|no|cannot|never|nothing)\b[^.|\n]*\byet\b[^.|\n]*`)
 	for path, text := range documents {
@@ -67,9 +61,7 @@ func missingOfReadme(t *testing.T, readme string) []string {
 	t.Helper()
 	_, list, _ := strings.Cut(readme, "\n## What is missing yet\n")
 	lines := strings.Split(list, "\n* ")[1:]
-	if len(lines) == 0 {
-		t.Error("../README.md: got no list of what is missing, want one, or none of this test")
-	}
+	assert.True(t, len(lines) != 0, "../README.md: got no list of what is missing, want one, or none of this test")
 	return lines
 }
 

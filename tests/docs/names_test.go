@@ -26,9 +26,7 @@ func allDocuments(t *testing.T) map[string]string {
 	t.Helper()
 	found := contents(t, "../*.md", "../docs/*.md", "../docs/*/*.md", "../examples/*/README.md", "../ipc/*.md",
 		"../third_party/*/*.md", "../pyembed/*/*.md")
-	if len(found) < 15 {
-		t.Fatalf("only %d documents, want at least 15", len(found))
-	}
+	assert.TrueNow(t, len(found) >= 15, "only %d documents, want at least 15", len(found))
 	return found
 }
 
@@ -68,9 +66,8 @@ func TestNames_FlagsThatDocumentsName(t *testing.T) {
 	known := regexp.MustCompile(`--[a-z][a-z-]*`).FindAllString(help, -1)
 	for path, text := range allDocuments(t) {
 		for _, m := range regexp.MustCompile("[`(, ](--[a-z][a-z-]+)").FindAllStringSubmatch(text, -1) {
-			if !slices.Contains(known, m[1]) && !slices.Contains(foreignFlags, m[1]) {
-				t.Errorf("%s names %s, want a flag of a command", path, m[1])
-			}
+			assert.True(t, slices.Contains(known, m[1]) || slices.Contains(foreignFlags, m[1]),
+				"%s names %s, want a flag of a command", path, m[1])
 		}
 	}
 }
@@ -108,9 +105,8 @@ func TestNames_LinksOfDocuments(t *testing.T) {
 				t.Errorf("%s: the link to %s: %v: IsDir = false, want true", path, m[1], err)
 				continue
 			}
-			if m[2] != "" && !slices.Contains(anchors(string(content)), m[2]) {
-				t.Errorf("%s: %s has no heading #%s, want it there", path, target, m[2])
-			}
+			assert.True(t, m[2] == "" || slices.Contains(anchors(string(content)), m[2]),
+				"%s: %s has no heading #%s, want it there", path, target, m[2])
 		}
 		for _, m := range file.FindAllStringSubmatch(text, -1) {
 			if placeholder.MatchString(m[1]) || strings.HasSuffix(m[1], "/...") { // a pattern of packages, as Go writes it
@@ -146,9 +142,8 @@ func TestNames_CommandsInDocuments(t *testing.T) {
 	}
 	for _, m := range regexp.MustCompile(`(?m)^  ([a-z]+) +[A-Z]`).FindAllStringSubmatch(harness.CLI{}.Good(t, "help"),
 		-1) {
-		if !documented[m[1]] {
-			t.Errorf("docs/reference/cli.md does not tell of 'pinion %s', want documented[m[1]] true", m[1])
-		}
+		assert.True(t, documented[m[1]],
+			"docs/reference/cli.md does not tell of 'pinion %s', want documented[m[1]] true", m[1])
 		delete(documented, m[1])
 	}
 	delete(documented, "run") // another name of predict

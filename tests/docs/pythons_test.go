@@ -19,9 +19,7 @@ func servedPythons(t *testing.T) string {
 		"    def run(self) -> str:\n        return \"\"\n")
 	got := harness.CLI{}.Run(t, "dockerfile", dir)
 	m := regexp.MustCompile(`Pinion serves (3\.\d+ to 3\.\d+)`).FindStringSubmatch(got.Stdout + got.Stderr)
-	if m == nil {
-		t.Fatalf("got %q, want the Pythons that are served", got.Stdout+got.Stderr)
-	}
+	assert.TrueNow(t, m != nil, "got %q, want the Pythons that are served", got.Stdout+got.Stderr)
 	return m[1]
 }
 
@@ -39,9 +37,8 @@ func TestPythons_OfDocuments(t *testing.T) {
 		for _, got := range ranges.FindAllString(text, -1) {
 			assert.Equal(t, path, got, served)
 		}
-		if got := open.FindString(text); got != "" {
-			t.Errorf("%s: got %q, want %q", path, got, served)
-		}
+		got := open.FindString(text)
+		assert.True(t, got == "", "%s: got %q, want %q", path, got, served)
 	}
 	for _, path := range []string{
 		"../README.md", "../CONTRIBUTING.md", "../docs/how-to/install.md", "../docs/how-to/upgrade.md",
@@ -59,9 +56,7 @@ func TestPythons_OfBuild(t *testing.T) {
 	t.Parallel()
 	compiler := regexp.MustCompile(`need_cc\(\) {\n.*\n\s+install "(.*?)"`).FindStringSubmatch(
 		harness.ReadFile(t, "../build.sh"))
-	if compiler == nil {
-		t.Fatal("got no compiler that build.sh installs, want one")
-	}
+	assert.TrueNow(t, compiler != nil, "got no compiler that build.sh installs, want one")
 	found := 0
 	for path, text := range allDocuments(t) {
 		for line := range strings.Lines(text) {
@@ -71,7 +66,5 @@ func TestPythons_OfBuild(t *testing.T) {
 			}
 		}
 	}
-	if found < 3 {
-		t.Errorf("got %d lines of what a build needs, want at least 3", found)
-	}
+	assert.True(t, found >= 3, "got %d lines of what a build needs, want at least 3", found)
 }

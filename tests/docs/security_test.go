@@ -21,9 +21,8 @@ func documentedPaths(t *testing.T, from, to string) (paths []string) {
 	t.Helper()
 	_, rest, found := strings.Cut(harness.ReadFile(t, "../docs/how-to/security.md"), from)
 	section, _, ended := strings.Cut(rest, to)
-	if !found || !ended {
-		t.Fatalf("security.md lacks %q or %q: got found %t, ended %t, want found true and ended true", from, to, found, ended)
-	}
+	assert.TrueNow(t, found && ended,
+		"security.md lacks %q or %q: got found %t, ended %t, want found true and ended true", from, to, found, ended)
 	for line := range strings.Lines(section) {
 		if cells := strings.Split(line, "|"); len(cells) > 2 {
 			for _, match := range codePaths.FindAllStringSubmatch(cells[1], -1) {

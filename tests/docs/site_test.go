@@ -19,9 +19,7 @@ func TestSite_PublishKeepsVersionsApart(t *testing.T) {
 	git := func(args ...string) string {
 		t.Helper()
 		out, err := exec.Command("git", args...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %q: %v\n%s", args, err, out)
-		}
+		assert.NoError(t, err, "git", args, out)
 		return string(out)
 	}
 	if out, err := exec.Command("git", "-C", "..", "rev-parse", "HEAD").CombinedOutput(); err != nil {
@@ -35,9 +33,8 @@ func TestSite_PublishKeepsVersionsApart(t *testing.T) {
 		publish := exec.Command(filepath.Join(clone, "build.sh"), "site", "--publish", version)
 		// Git knows no committer, as in a workflow.
 		publish.Env = append(os.Environ(), "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null")
-		if out, err := publish.CombinedOutput(); err != nil {
-			t.Fatalf("publish %s: %v\n%s", version, err, out)
-		}
+		out, err := publish.CombinedOutput()
+		assert.NoError(t, err, "publish", version, out)
 	}
 	var versions []struct {
 		Version string
@@ -50,9 +47,6 @@ func TestSite_PublishKeepsVersionsApart(t *testing.T) {
 		git("-C", origin, "cat-file", "-e", "gh-pages:"+v.Version+"/how-to/install/index.html")
 		git("-C", origin, "cat-file", "-e", "gh-pages:"+v.Version+"/search/search_index.json")
 	}
-	if len(versions) != 3 {
-		t.Errorf("got %d versions, want 3: %+v", len(versions), versions)
-	}
-	assert.Contains(t, "a root that does not lead to latest/",
-		git("-C", origin, "show", "gh-pages:index.html"), "latest/")
+	assert.True(t, len(versions) == 3, "got %d versions, want 3: %+v", len(versions), versions)
+	assert.Contains(t, "a root that does not lead to latest/", git("-C", origin, "show", "gh-pages:index.html"), "latest/")
 }
