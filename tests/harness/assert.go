@@ -22,9 +22,7 @@ func EqualJSON(t testing.TB, what string, got []byte, want string) {
 		t.Errorf("%s: %v in %.500s", what, err, got)
 		return
 	}
-	if err := DecodeExact([]byte(want), &w); err != nil {
-		t.Fatalf("%s: the test's own JSON: %v", what, err)
-	}
+	assert.NoError(t, DecodeExact([]byte(want), &w), what, "the test's own JSON")
 	assert.True(t, reflect.DeepEqual(g, w), "%s:\n got %.1000s\nwant %.1000s", what, got, want)
 }
 
@@ -45,9 +43,7 @@ func WantCode(t testing.TB, what string, a Answer, code int) {
 // WantStatus fails unless a prediction ended so.
 func WantStatus(t testing.TB, what string, a Answer, status string) {
 	t.Helper()
-	if a.Status != status {
-		t.Errorf("%s: got %s, want it %s", what, a, status)
-	}
+	assert.True(t, a.Status == status, "%s: got %s, want it %s", what, a, status)
 }
 
 // WantOutput fails unless a prediction has succeeded with this text.
@@ -67,9 +63,8 @@ func WantFailed(t testing.TB, what string, a Answer, text string) {
 // WantAnswer fails unless an answer has this status code, and this text in its body.
 func WantAnswer(t testing.TB, what string, a Answer, code int, text string) {
 	t.Helper()
-	if a.Err != nil || a.Code != code || !strings.Contains(string(a.Body), text) {
-		t.Errorf("%s: got %s, want %d with %q", what, a, code, text)
-	}
+	assert.True(t, a.Err == nil && a.Code == code && strings.Contains(string(a.Body), text),
+		"%s: got %s, want %d with %q", what, a, code, text)
 }
 
 // AnyCode stands for any exit code but 0, for WantRefused.
@@ -80,9 +75,8 @@ const AnyCode = -1
 func WantRefused(t testing.TB, o Options, code int, text string) string {
 	t.Helper()
 	got, says := Refused(t, o)
-	if got != code && (code != AnyCode || got == 0) || !strings.Contains(says, text) {
-		t.Errorf("exit code %d: %s; want %q", got, says, text)
-	}
+	assert.True(t, (got == code || code == AnyCode && got != 0) && strings.Contains(says, text),
+		"exit code %d: %s; want %q", got, says, text)
 	return says
 }
 
@@ -121,9 +115,8 @@ func WantOnce(t testing.TB, ran []string) map[string]int {
 	t.Helper()
 	counts := map[string]int{}
 	for _, token := range ran {
-		if counts[token]++; counts[token] == 2 {
-			t.Errorf("the model ran %s twice, want anything but 2", token)
-		}
+		counts[token]++
+		assert.True(t, counts[token] != 2, "the model ran %s twice, want anything but 2", token)
 	}
 	return counts
 }
@@ -140,7 +133,5 @@ func Numbered(prefix string, n int) []string {
 // FromJSON reads a JSON document.
 func FromJSON[T ~string | ~[]byte](t testing.TB, text T, to any) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(text), to); err != nil {
-		t.Fatalf("%v in %.1000s", err, text)
-	}
+	assert.NoError(t, json.Unmarshal([]byte(text), to), "in", text)
 }

@@ -63,9 +63,8 @@ func Binary(t testing.TB) string {
 	t.Helper()
 	file, err := filepath.Abs(os.Getenv(envBinary))
 	assert.NoError(t, err)
-	if _, err := os.Stat(file); err != nil {
-		t.Fatalf("%s names no binary: %v", envBinary, err)
-	}
+	_, err = os.Stat(file)
+	assert.NoError(t, err, envBinary, "names no binary")
 	return file
 }
 

@@ -56,9 +56,7 @@ func (a Answer) Text(t testing.TB) string {
 // Decode reads the output.
 func (a Answer) Decode(t testing.TB, to any) {
 	t.Helper()
-	if err := json.Unmarshal(a.Output, to); err != nil {
-		t.Fatalf("read the output: %v in %s", err, a)
-	}
+	assert.NoError(t, json.Unmarshal(a.Output, to), "read the output", "in", a)
 }
 
 // Do sends a request. body may be nil, []byte, string, io.Reader, or anything that becomes JSON.

@@ -50,9 +50,7 @@ func (c CLI) Start(t testing.TB, args ...string) (cmd *exec.Cmd, stdout, stderr 
 	cmd.WaitDelay = time.Second
 	t.Cleanup(func() {
 		left, err := os.ReadDir(tmp)
-		if err != nil || len(left) > 0 {
-			t.Errorf("the command left %v in its TMPDIR: %v, want none", left, err)
-		}
+		assert.True(t, err == nil && len(left) == 0, "the command left %v in its TMPDIR: %v, want none", left, err)
 	})
 	return cmd, stdout, stderr
 }
@@ -63,9 +61,8 @@ func (c CLI) Run(t testing.TB, args ...string) CommandResult {
 	cmd, stdout, stderr := c.Start(t, args...)
 	err := cmd.Run()
 	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatalf("run %v: %v, want no error or an error of type *exec.ExitError\n%s", args, err, stderr)
-	}
+	assert.TrueNow(t, err == nil || errors.As(err, &exit),
+		"run %v: %v, want no error or an error of type *exec.ExitError\n%s", args, err, stderr)
 	return CommandResult{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
@@ -73,9 +70,7 @@ func (c CLI) Run(t testing.TB, args ...string) CommandResult {
 func (c CLI) Good(t testing.TB, args ...string) string {
 	t.Helper()
 	got := c.Run(t, args...)
-	if got.Code != 0 {
-		t.Fatalf("%v ended with %d, want 0:\n%s%s", args, got.Code, got.Stdout, got.Stderr)
-	}
+	assert.TrueNow(t, got.Code == 0, "%v ended with %d, want 0:\n%s%s", args, got.Code, got.Stdout, got.Stderr)
 	return got.Stdout
 }
 
@@ -83,9 +78,7 @@ func (c CLI) Good(t testing.TB, args ...string) string {
 func (c CLI) Bad(t testing.TB, code int, args ...string) string {
 	t.Helper()
 	got := c.Run(t, args...)
-	if got.Code != code {
-		t.Fatalf("%v ended with %d, want %d:\n%s%s", args, got.Code, code, got.Stdout, got.Stderr)
-	}
+	assert.TrueNow(t, got.Code == code, "%v ended with %d, want %d:\n%s%s", args, got.Code, code, got.Stdout, got.Stderr)
 	return got.Stderr
 }
 

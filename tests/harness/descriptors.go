@@ -28,9 +28,7 @@ func EndDescriptors(t *testing.T, pid int) (end func()) {
 			page = n
 		}
 	}
-	if page < 0 {
-		t.Fatalf("got no shared page among the server's descriptors, %d, want at least 0", page)
-	}
+	assert.TrueNow(t, page >= 0, "got no shared page among the server's descriptors, %d, want at least 0", page)
 	return LimitDescriptors(t, pid, page)
 }
 

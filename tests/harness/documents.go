@@ -16,9 +16,7 @@ func program(t *testing.T, document, comment string) (code, prints string) {
 	text := ReadFile(t, document)
 	m := regexp.MustCompile(`(?m)^    ` + regexp.QuoteMeta(comment) +
 		`\n((?:(?:    .*)?\n)+)prints\n\n((?:    .*\n)+)`).FindStringSubmatch(text)
-	if m == nil {
-		t.Fatalf("%s has no program %s with what it prints: got nil, want non-nil", document, comment)
-	}
+	assert.TrueNow(t, m != nil, "%s has no program %s with what it prints: got nil, want non-nil", document, comment)
 	outdent := regexp.MustCompile(`(?m)^    `)
 	return outdent.ReplaceAllString(m[1], ""), outdent.ReplaceAllString(m[2], "")
 }
@@ -36,9 +34,7 @@ func RunProgram(t *testing.T, document, comment, interpreter string, addresses .
 func documents(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob("../docs/*/*.md")
-	if err != nil || len(found) == 0 {
-		t.Fatalf("got no documents: %v, want at least one", err)
-	}
+	assert.TrueNow(t, err == nil && len(found) != 0, "got no documents: %v, want at least one", err)
 	return append(found, "../README.md", "../CONTRIBUTING.md", "../docs/experiments.md", "../examples/hello/README.md")
 }
 

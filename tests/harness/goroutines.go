@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"syscall"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // createdBy is the line of a goroutine's dump that says what made it.
@@ -26,9 +28,7 @@ func Goroutines(t *testing.T, o Options, do func(*Server)) map[string]int {
 	for _, match := range createdBy.FindAllStringSubmatch(s.Log.String(), -1) {
 		counts[match[1]]++
 	}
-	if len(counts) == 0 {
-		t.Fatalf("got no goroutine in %.2000s, want at least one", s.Log.String())
-	}
+	assert.TrueNow(t, len(counts) != 0, "got no goroutine in %.2000s, want at least one", s.Log.String())
 	_ = os.RemoveAll(o.Tmp) // it could not clean up
 	return counts
 }

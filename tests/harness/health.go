@@ -102,9 +102,8 @@ func (s *Server) WaitHealth(status string) Health {
 func (s *Server) Worker() int {
 	s.t.Helper()
 	h := s.Health()
-	if len(h.Workers) == 0 || h.Workers[0].PID == 0 {
-		s.t.Fatalf("there is no worker: %+v, want len(Workers) non-empty and PID not 0", h)
-	}
+	assert.TrueNow(s.t, len(h.Workers) != 0 && h.Workers[0].PID != 0,
+		"there is no worker: %+v, want len(Workers) non-empty and PID not 0", h)
 	return h.Workers[0].PID
 }
 
@@ -117,9 +116,8 @@ func (s *Server) WaitLog(text string) Line {
 		line, ok = s.Log.Find(text)
 		return ok || s.hasExited()
 	})
-	if err != nil || line.Text != text {
-		s.t.Fatalf("the log has no line %q: got %.300q, want %q", text, line.Text, text)
-	}
+	assert.TrueNow(s.t, err == nil && line.Text == text,
+		"the log has no line %q: got %.300q, want %q", text, line.Text, text)
 	return line
 }
 

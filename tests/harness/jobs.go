@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"slices"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // StartMember starts a server that takes jobs of the model "m" from a queue.
@@ -22,9 +24,7 @@ func StartMember(t testing.TB, nats string, o Options) *Server {
 func Enqueue(t testing.TB, s *Server, id string, in any, headers ...string) {
 	t.Helper()
 	a := s.Create(map[string]any{"id": id, "input": in}, append([]string{"Prefer", "respond-async"}, headers...)...)
-	if a.Code != http.StatusAccepted || a.ID != id {
-		t.Fatalf("accept %s: %s, want Code 202 and ID %q", id, a, id)
-	}
+	assert.TrueNow(t, a.Code == http.StatusAccepted && a.ID == id, "accept %s: %s, want Code 202 and ID %q", id, a, id)
 }
 
 // EnqueueAtGate creates an asynchronous prediction with its id as token, and waits until it runs. It ends when open is
@@ -57,9 +57,8 @@ func EnqueueAt(t testing.TB, s *Server, model, id string, in any, headers ...str
 	t.Helper()
 	a := s.Do(http.MethodPost, "/models/"+url.PathEscape(model)+"/predictions", map[string]any{"id": id, "input": in},
 		append([]string{"Prefer", "respond-async"}, headers...)...)
-	if a.Code != http.StatusAccepted || a.ID != id {
-		t.Fatalf("accept %s of %s: %s, want Code 202 and ID %q", id, model, a, id)
-	}
+	assert.TrueNow(t, a.Code == http.StatusAccepted && a.ID == id,
+		"accept %s of %s: %s, want Code 202 and ID %q", id, model, a, id)
 }
 
 func StateAt(s *Server, model, id string) Answer {

@@ -32,9 +32,7 @@ func (d Manifest) At(t *testing.T, path ...any) any {
 		default:
 			v = nil
 		}
-		if v == nil {
-			t.Fatalf("there is no %v: got nil, want non-nil", path)
-		}
+		assert.TrueNow(t, v != nil, "there is no %v: got nil, want non-nil", path)
 	}
 	return v
 }
@@ -49,9 +47,7 @@ func (d Manifest) Text(t *testing.T, path ...any) string {
 func (d Manifest) Texts(t *testing.T, path ...any) (list []string) {
 	t.Helper()
 	items, ok := d.At(t, path...).([]any)
-	if !ok {
-		t.Fatalf("%v is not a list: ok = false, want true", path)
-	}
+	assert.TrueNow(t, ok, "%v is not a list: ok = false, want true", path)
 	for _, item := range items {
 		list = append(list, fmt.Sprint(item))
 	}
@@ -79,7 +75,6 @@ func Promtool(t *testing.T, input []byte, args ...string) {
 	tool := Tool(t, "prometheus/usr/bin/promtool", "promtool")
 	cmd := exec.Command(tool, args...)
 	cmd.Dir, cmd.Stdin = ObservabilityFolder, bytes.NewReader(input)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("promtool %q: %v\n%s", args, err, out)
-	}
+	out, err := cmd.CombinedOutput()
+	assert.True(t, err == nil, "promtool %q: %v\n%s", args, err, out)
 }

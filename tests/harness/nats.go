@@ -170,9 +170,7 @@ func (n *NATS) Kill() {
 // RemoveStore removes what a server that was killed has stored.
 func (n *NATS) RemoveStore() {
 	n.t.Helper()
-	if err := os.RemoveAll(filepath.Join(n.settings.Dir, "jetstream")); err != nil {
-		n.t.Fatal(err)
-	}
+	assert.NoError(n.t, os.RemoveAll(filepath.Join(n.settings.Dir, "jetstream")))
 }
 
 // Signal sends the server a signal.

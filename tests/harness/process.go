@@ -49,9 +49,7 @@ func CommandLine(pid int) string {
 func Group(t testing.TB, pid int) int {
 	t.Helper()
 	group, err := syscall.Getpgid(pid)
-	if err != nil {
-		t.Fatalf("read process group of %d: %v", pid, err)
-	}
+	assert.NoError(t, err, "read process group of", pid)
 	return group
 }
 
@@ -79,9 +77,7 @@ func PeakResident(t testing.TB, pid int) int {
 func statusBytes(t testing.TB, pid int, name string) int {
 	t.Helper()
 	_, after, found := strings.Cut(ReadFile(t, fmt.Sprintf("/proc/%d/status", pid)), name)
-	if !found {
-		t.Fatalf("/proc/%d/status has no %s: found = false, want true", pid, name)
-	}
+	assert.TrueNow(t, found, "/proc/%d/status has no %s: found = false, want true", pid, name)
 	kilobytes, err := strconv.Atoi(strings.Fields(after)[0])
 	assert.NoError(t, err)
 	return kilobytes << 10

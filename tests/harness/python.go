@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // Python is an interpreter to test with.
@@ -53,9 +55,8 @@ print(json.dumps({"version": "%d.%d.%d" % sys.version_info[:3], "minor": sys.ver
 func Pythons(t testing.TB) []Python {
 	t.Helper()
 	found := pythons()
-	if len(found) == 0 {
-		t.Fatalf("got no Python, want one: set %s, or install a CPython from 3.10 on with its library", envPythons)
-	}
+	assert.TrueNow(t, len(found) != 0,
+		"got no Python, want one: set %s, or install a CPython from 3.10 on with its library", envPythons)
 	return found
 }
 
@@ -163,9 +164,8 @@ func Venv(t testing.TB, python Python, flags ...string) string {
 	folder := filepath.Join(t.TempDir(), "venv")
 	command := exec.Command(python.Path, append(append([]string{"-m", "venv", "--without-pip"}, flags...), folder)...)
 	command.Env = BareEnv()
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("make virtual environment: %v\n%s", err, out)
-	}
+	out, err := command.CombinedOutput()
+	assert.NoError(t, err, "make virtual environment", out)
 	return filepath.Join(folder, "bin", "python")
 }
 

@@ -31,9 +31,8 @@ func (s *Server) Request(id string, input any) *Request {
 		for i, v := range requests {
 			select {
 			case a := <-v.Answer:
-				if a.Code != http.StatusConflict {
-					s.t.Fatalf("%s is answered before it is known to be there: %s, want Code 409", id, a)
-				}
+				assert.TrueNow(s.t, a.Code == http.StatusConflict,
+					"%s is answered before it is known to be there: %s, want Code 409", id, a)
 				accepted = requests[1-i]
 				return true
 			default:
@@ -66,9 +65,7 @@ func (s *Server) Raw(request string, n int) []Answer {
 	var answers []Answer
 	for range n {
 		a := readAnswer(reader)
-		if a.Err != nil {
-			s.t.Fatalf("read answer %d: %v", len(answers), a.Err)
-		}
+		assert.NoError(s.t, a.Err, "read answer", len(answers))
 		answers = append(answers, a)
 	}
 	return answers
@@ -94,12 +91,10 @@ func (s *Server) Connect() *Connection {
 	s.t.Helper()
 	conn := s.Dial()
 	c := &Connection{conn, bufio.NewReader(conn)}
-	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-		s.t.Fatal(err)
-	}
-	if a := readAnswer(c.reader); a.Code != http.StatusOK {
-		s.t.Fatalf("got %s, want Code 200", a)
-	}
+	_, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	assert.NoError(s.t, err)
+	a := readAnswer(c.reader)
+	assert.TrueNow(s.t, a.Code == http.StatusOK, "got %s, want Code 200", a)
 	return c
 }
 

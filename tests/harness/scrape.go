@@ -9,6 +9,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"pinion/tests/assert"
 )
 
 // MetricFamilies are a server's metrics.
@@ -24,9 +26,7 @@ func Scrape(t testing.TB, s *Server) MetricFamilies {
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(a.Body))
-	if err != nil {
-		t.Fatalf("read the metrics: %v in\n%s", err, a.Body)
-	}
+	assert.NoError(t, err, "read the metrics", "in", a.Body)
 	return families
 }
 

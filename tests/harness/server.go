@@ -91,9 +91,7 @@ func Start(t testing.TB, o Options) *Server {
 		return ok || s.hasExited()
 	}
 	Eventually(t, "the server listens", listening)
-	if s.Address == "" {
-		t.Fatal("the server ended before it listened, want its address")
-	}
+	assert.TrueNow(t, s.Address != "", "the server ended before it listened, want its address")
 	s.connect()
 	return s
 }
@@ -111,9 +109,8 @@ func Refused(t testing.TB, o Options) (code int, text string) {
 	t.Helper()
 	s := Launch(t, o)
 	s.Wait()
-	if _, listened := s.Log.Find("listening"); listened {
-		t.Errorf("it listened before it ended: listened = true, want false")
-	}
+	_, listened := s.Log.Find("listening")
+	assert.False(t, listened, "it listened before it ended: listened = true, want false")
 	s.ended = true
 	s.checkProcesses()
 	s.checkFolders()
@@ -172,9 +169,8 @@ func Launch(t testing.TB, o Options) *Server {
 	}
 	if o.StopsReading {
 		var err error
-		if s.pipe, err = newLogPipe(s.Log); err != nil {
-			t.Fatal(err)
-		}
+		s.pipe, err = newLogPipe(s.Log)
+		assert.NoError(t, err)
 		s.cmd.Stdout, s.cmd.Stderr = s.pipe.write, s.pipe.write
 	}
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -274,8 +270,7 @@ func (s *Server) checkLeftovers() {
 	s.t.Helper()
 	s.checkProcesses()
 	s.checkFolders()
-	assert.Equal(s.t, "the log",
-		s.Log.defect(s.cut || s.cmd.ProcessState.ExitCode() == exitInterrupted, s.lenient), "")
+	assert.Equal(s.t, "the log", s.Log.defect(s.cut || s.cmd.ProcessState.ExitCode() == exitInterrupted, s.lenient), "")
 }
 
 func (s *Server) checkFolders() {

@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"os"
@@ -76,7 +75,7 @@ func PredictBy(s *Server, model string, in Input) Answer {
 // SaidBy returns what a model answered: which one it is, its Python, its process, and the text.
 func SaidBy(t testing.TB, a Answer) (model, python, pid, text string) {
 	t.Helper()
-	assert.EqualNow(t, fmt.Sprintf("%s", a), a.Status, "succeeded")
+	assert.EqualNow(t, a.String(), a.Status, "succeeded")
 	words := strings.SplitN(a.Text(t), " ", 4)
 	return words[0], words[1], words[2], words[3]
 }

@@ -37,13 +37,11 @@ func DeleteStream(t testing.TB, at *NATS, name string) (restore func()) {
 	assert.NoError(t, js.DeleteStream(t.Context(), name))
 	return func() {
 		t.Helper()
-		if _, err := js.CreateStream(t.Context(), config); err != nil {
-			t.Fatal(err)
-		}
+		_, err := js.CreateStream(t.Context(), config)
+		assert.NoError(t, err)
 		for _, c := range consumers {
-			if _, err := js.CreateConsumer(t.Context(), name, c); err != nil {
-				t.Fatal(err)
-			}
+			_, err := js.CreateConsumer(t.Context(), name, c)
+			assert.NoError(t, err)
 		}
 	}
 }

@@ -34,9 +34,8 @@ func (term *Terminal) End(t *testing.T, cmd *exec.Cmd) {
 		t.Errorf("%v\n%s", err, term.Shown())
 	}
 	const mark = "the server has ended\n"
-	if _, err := term.Program.WriteString(mark); err != nil {
-		t.Fatal(err)
-	}
+	_, err := term.Program.WriteString(mark)
+	assert.NoError(t, err)
 	Eventually(t, "all is read", func() bool { return strings.HasSuffix(term.Shown(), mark) })
 }
 

@@ -39,10 +39,8 @@ func SharedLibrary(t *testing.T, name, source string) string {
 		t.Skip("there is no C compiler")
 	}
 	library := filepath.Join(t.TempDir(), name)
-	if out, err := exec.Command("cc", "-shared", "-fPIC", "-Wl,-soname,"+name, "-o", library,
-		source).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	out, err := exec.Command("cc", "-shared", "-fPIC", "-Wl,-soname,"+name, "-o", library, source).CombinedOutput()
+	assert.NoError(t, err, out)
 	return library
 }
 

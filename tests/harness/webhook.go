@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // HookReceiver collects webhooks.
@@ -32,9 +34,8 @@ func NewHookReceiver(t testing.TB) *HookReceiver {
 	r.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
 		text, _ := io.ReadAll(request.Body)
 		hook := Webhook{Header: request.Header}
-		if err := json.Unmarshal(text, &hook.Prediction); err != nil {
-			t.Errorf("a webhook is %q: %v", text, err)
-		}
+		err := json.Unmarshal(text, &hook.Prediction)
+		assert.True(t, err == nil, "a webhook is %q: %v", text, err)
 		if r.Hold != nil {
 			r.Hold(&hook.Prediction)
 		}

@@ -49,18 +49,15 @@ func CancelEveryWait(t *testing.T, s *Server, more ...string) {
 			continue
 		}
 		end := "canceled in " + how + "\nfinally " + how + "\n"
-		if !strings.HasPrefix(a.Logs, "begun\n") || !strings.HasSuffix(a.Logs, end) {
-			t.Errorf("%s: got the logs %q, want begun at first and %q at last", how, a.Logs, end)
-		}
-		if _, ok := a.Metrics["predict_time"]; !ok {
-			t.Errorf("%s: got no predict_time in %s, want one", how, a)
-		}
+		assert.True(t, strings.HasPrefix(a.Logs, "begun\n") && strings.HasSuffix(a.Logs, end),
+			"%s: got the logs %q, want begun at first and %q at last", how, a.Logs, end)
+		_, ok := a.Metrics["predict_time"]
+		assert.True(t, ok, "%s: got no predict_time in %s, want one", how, a)
 		if how == "subprocess" {
 			_, after, _ := strings.Cut(a.Logs, "child ")
 			number, _, _ := strings.Cut(after, "\n")
-			if child, err := strconv.Atoi(number); err != nil || Alive(child) {
-				t.Errorf("got the logs %q, want a child that has ended", a.Logs)
-			}
+			child, err := strconv.Atoi(number)
+			assert.True(t, err == nil && !Alive(child), "got the logs %q, want a child that has ended", a.Logs)
 		}
 		WantCode(t, "cancel afterwards", s.Cancel(how), http.StatusOK)
 		assert.Equal(t, "after "+how, s.Succeed(Input{"token": "next"}).Text(t), "nothing next")
@@ -78,9 +75,8 @@ func WaitShortage(t testing.TB, s *Server, cause string) (refusal Answer) {
 		w := h.Workers[0]
 		return w.NextStart != "" && w.LastExit != "" && strings.Contains(w.LastExit, cause)
 	})
-	if h.Status != "STARTING" || h.Setup.Status == "failed" {
-		t.Errorf("got status %s and setup %s, want STARTING", h.Status, h.Setup.Status)
-	}
+	assert.True(t, h.Status == "STARTING" && h.Setup.Status != "failed",
+		"got status %s and setup %s, want STARTING", h.Status, h.Setup.Status)
 	Eventually(t, "predictions are refused with the cause", func() bool {
 		refusal = s.Input(Input{})
 		return strings.Contains(string(refusal.Body), "No worker can be started")
