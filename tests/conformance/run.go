@@ -21,9 +21,8 @@ const width = 4
 func Run(t *testing.T, folder string) {
 	t.Helper()
 	scripts, err := filepath.Glob(filepath.Join(folder, "*.txt"))
-	if err != nil || len(scripts) == 0 {
-		t.Fatalf("there are no scripts in %s: %v: got none, want at least one", folder, err)
-	}
+	assert.TrueNow(t, err == nil && len(scripts) != 0,
+		"there are no scripts in %s: %v: got none, want at least one", folder, err)
 	groups := map[string][]string{} // by their serve line; a script that starts its own server has no company
 	for _, script := range scripts {
 		line := serves(t, script)
@@ -72,9 +71,8 @@ func serves(t *testing.T, script string) string {
 	lines := bufio.NewScanner(file)
 	for first := true; lines.Scan(); first = false {
 		line := lines.Text()
-		if first && !strings.HasPrefix(line, "# ") {
-			t.Errorf(`%s does not begin with what it is about: got %.300q, want it to start with "# "`, script, line)
-		}
+		assert.True(t, !first || strings.HasPrefix(line, "# "),
+			`%s does not begin with what it is about: got %.300q, want it to start with "# "`, script, line)
 		if strings.HasPrefix(line, "serve ") {
 			return line
 		}

@@ -283,11 +283,9 @@ func (s *script) leave() {
 		return
 	}
 	if s.own == nil {
-		if err := s.health([]string{"READY"}); err != nil {
-			s.t.Errorf("the script leaves a server that is not ready: %v", err)
-		}
+		err := s.health([]string{"READY"})
+		assert.True(s.t, err == nil, "the script leaves a server that is not ready: %v", err)
 	}
-	if err := s.files([]string{"none"}); err != nil {
-		s.t.Errorf("the script leaves files: %v", err)
-	}
+	err := s.files([]string{"none"})
+	assert.True(s.t, err == nil, "the script leaves files: %v", err)
 }
