@@ -43,9 +43,8 @@ func (c *compose) command(dir string, variables []string, args ...string) *exec.
 
 func (c *compose) good(dir string, variables []string, args ...string) {
 	c.store.t.Helper()
-	if out, err := c.command(dir, variables, args...).CombinedOutput(); err != nil {
-		c.store.t.Fatalf("podman-compose %q: %v\n%s", args, err, out)
-	}
+	out, err := c.command(dir, variables, args...).CombinedOutput()
+	assert.NoError(c.store.t, err, "podman-compose", args, out)
 }
 
 // limits is a second compose file: with what containers may have on every machine, and a free port of the host's

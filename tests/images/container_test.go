@@ -170,9 +170,8 @@ func (c *container) exec(args ...string) (string, error) {
 // stop is what docker stop does, and holds that the container ends by itself, with exit status 0.
 func (c *container) stop() {
 	c.t.Helper()
-	if out, err := c.store.podmanCommand("stop", "--time", "45", c.name).CombinedOutput(); err != nil {
-		c.t.Errorf("podman stop: %v\n%s", err, out)
-	}
+	out, err := c.store.podmanCommand("stop", "--time", "45", c.name).CombinedOutput()
+	assert.True(c.t, err == nil, "podman stop: %v\n%s", err, out)
 	<-c.done
 	assert.Equal(c.t, "c.cmd.ProcessState.ExitCode()", c.cmd.ProcessState.ExitCode(), 0)
 }

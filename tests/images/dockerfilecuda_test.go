@@ -37,13 +37,11 @@ ENV PATH=/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sb
 	assert.NoError(t, err)
 	c := s.start(composeImage, []string{"--volume", hello + ":/src:ro"})
 	assert.Equal(t, "the output", c.predict(`{"name":"Ada"}`), `"hello Ada"`)
-	if user, err := c.exec("id", "-un"); user != "pinion" {
-		t.Errorf("the user is %q: %v, want pinion", user, err)
-	}
+	user, err := c.exec("id", "-un")
+	assert.True(t, user == "pinion", "the user is %q: %v, want pinion", user, err)
 	config, _ := s.config(composeImage)
-	if out, err := c.exec(config.Healthcheck.Test[1:]...); err != nil {
-		t.Errorf("the health check fails: %v\n%s", err, out)
-	}
+	out, err := c.exec(config.Healthcheck.Test[1:]...)
+	assert.True(t, err == nil, "the health check fails: %v\n%s", err, out)
 	c.stop()
 	testCompose(t, s, compose)
 }

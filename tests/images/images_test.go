@@ -48,9 +48,8 @@ func testHello(t *testing.T, s *store) {
 		"test -s .cog/openapi_schema.json && echo has": "has", "grep -c CapEff:.0000000000000000 /proc/1/status": "1",
 		"touch /x 2>/dev/null || echo read-only": "read-only",
 	} {
-		if got, err := c.exec("sh", "-c", command); got != want {
-			t.Errorf("%s prints %q, want %q: %v", command, got, want, err)
-		}
+		got, err := c.exec("sh", "-c", command)
+		assert.True(t, got == want, "%s prints %q, want %q: %v", command, got, want, err)
 	}
 	config, _ := s.config("hello")
 	if out, err := c.exec(config.Healthcheck.Test[1:]...); err != nil {
@@ -60,20 +59,17 @@ func testHello(t *testing.T, s *store) {
 		"the image's document differs from its source, want log without \"disagrees\":\n%s", c.log)
 	c.stop()
 
-	if config.User != "10001:10001" || config.WorkingDir != "/src" ||
-		!slices.Equal(config.Entrypoint, []string{"pinion"}) || !slices.Equal(config.Cmd, []string{"serve"}) {
-		t.Errorf(`the image is %+v, want User "10001:10001", WorkingDir "/src", Entrypoint [pinion] and Cmd [serve]`, config)
-	}
+	assert.True(t, config.User == "10001:10001" && config.WorkingDir == "/src" &&
+		slices.Equal(config.Entrypoint, []string{"pinion"}) && slices.Equal(config.Cmd, []string{"serve"}),
+		`the image is %+v, want User "10001:10001", WorkingDir "/src", Entrypoint [pinion] and Cmd [serve]`, config)
 	var settings, schema map[string]any
 	for label, to := range map[string]*map[string]any{"run.cog.config": &settings, "run.cog.openapi_schema": &schema} {
-		if err := json.Unmarshal([]byte(config.Labels[label]), to); err != nil {
-			t.Errorf("%s is %.200s: %v", label, config.Labels[label], err)
-		}
+		err := json.Unmarshal([]byte(config.Labels[label]), to)
+		assert.True(t, err == nil, "%s is %.200s: %v", label, config.Labels[label], err)
 	}
-	if settings["run"] != "run.py:Runner" || schema["openapi"] != "3.0.2" ||
-		!strings.Contains(config.Labels["run.cog.openapi_schema"], `"$ref":"#/components/schemas/`) {
-		t.Errorf("the labels are %.1000q, want the settings and the OpenAPI document", config.Labels)
-	}
+	assert.True(t, settings["run"] == "run.py:Runner" && schema["openapi"] == "3.0.2" &&
+		strings.Contains(config.Labels["run.cog.openapi_schema"], `"$ref":"#/components/schemas/`),
+		"the labels are %.1000q, want the settings and the OpenAPI document", config.Labels)
 	for label, want := range map[string]string{
 		"run.cog.version": "0.23.1", "run.cog.has_init": "true", "org.opencontainers.image.title": "hello",
 		"org.opencontainers.image.base.name": baseImage,
@@ -83,9 +79,8 @@ func testHello(t *testing.T, s *store) {
 
 	// Other commands than the server's.
 	out, err := s.podmanCommand(append(runOptions("hello-once", 0), "hello", "predict", "-i", "name=Bob")...).Output()
-	if err != nil || strings.TrimSpace(string(out)) != "hello Bob" {
-		t.Errorf(`pinion predict prints %q: %v, want "hello Bob"`, out, err)
-	}
+	assert.True(t, err == nil && strings.TrimSpace(string(out)) == "hello Bob",
+		`pinion predict prints %q: %v, want "hello Bob"`, out, err)
 }
 
 // testBaseImage builds base images that a release publishes, of the Pythons that Debian has, and an image of a model
@@ -108,9 +103,8 @@ func testBaseImage(t *testing.T, s *store) {
 				"import sys\n\n\ndef run() -> str:\n    return \"%d.%d\" % sys.version_info[:2]\n")
 			s.build(model, "on-base", "--build-arg", "BASE="+image)
 			server := s.start("on-base", nil)
-			if got := server.predict("{}"); got != strconv.Quote(c.python) {
-				t.Errorf("the model's Python: got %s, want %s", got, c.python)
-			}
+			got := server.predict("{}")
+			assert.True(t, got == strconv.Quote(c.python), "the model's Python: got %s, want %s", got, c.python)
 			server.stop()
 		})
 	}
@@ -120,9 +114,8 @@ func testEmbed(t *testing.T, s *store) {
 	s.build(filepath.Join(examples, "embed"), "embed")
 	c := s.start("embed", nil)
 	var vector []float64
-	if err := json.Unmarshal([]byte(c.predict(`{"text":"a cat"}`)), &vector); err != nil || len(vector) != 256 {
-		t.Errorf("%d numbers: %v, want 256", len(vector), err)
-	}
+	err := json.Unmarshal([]byte(c.predict(`{"text":"a cat"}`)), &vector)
+	assert.True(t, err == nil && len(vector) == 256, "%d numbers: %v, want 256", len(vector), err)
 	c.stop()
 }
 
@@ -140,9 +133,7 @@ func testOCR(t *testing.T, s *store) {
 	for _, line := range lines {
 		text += line.Text + "\n"
 	}
-	if text != string(wanted) {
-		t.Errorf("it reads %q, want %q", text, wanted)
-	}
+	assert.True(t, text == string(wanted), "it reads %q, want %q", text, wanted)
 	c.stop()
 }
 
@@ -205,19 +196,16 @@ func testRebuild(t *testing.T, s *store) {
 	s.write(filepath.Join(dir, "run.py"), source+"\n# changed\n")
 	code := layers()
 	last := len(first) - 1
-	if len(code) != len(first) || !slices.Equal(code[:last], first[:last]) || code[last] == first[last] {
-		t.Errorf("the code has changed: the layers were %q and are %q, want another last one alone", first, code)
-	}
-	if size := s.sizes("rebuilt")[0]; size > 200_000 {
-		t.Errorf("the layer of the code has %d bytes, want at most 200_000", size)
-	}
+	assert.True(t, len(code) == len(first) && slices.Equal(code[:last], first[:last]) && code[last] != first[last],
+		"the code has changed: the layers were %q and are %q, want another last one alone", first, code)
+	size := s.sizes("rebuilt")[0]
+	assert.True(t, size <= 200_000, "the layer of the code has %d bytes, want at most 200_000", size)
 	t.Logf("a change of code: 1 of %d layers, %d bytes", len(code), s.sizes("rebuilt")[0])
 	s.write(filepath.Join(dir, "requirements.txt"), "six==1.16.0\n")
 	packages := layers()
-	if changed := differing(code, packages); changed == 0 || changed == len(packages) || packages[1] != code[1] {
-		t.Errorf("the packages have changed: the layers were %q and are %q, want other ones from the packages' on", code,
-			packages)
-	}
+	changed := differing(code, packages)
+	assert.True(t, changed != 0 && changed != len(packages) && packages[1] == code[1],
+		"the packages have changed: the layers were %q and are %q, want other ones from the packages' on", code, packages)
 }
 
 // differing counts the layers that are not the same.

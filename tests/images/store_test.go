@@ -96,9 +96,7 @@ func (s *store) good(name string, args ...string) string {
 	cmd := s.command(name, args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		s.t.Fatalf("%s %s: %v\n%s%s", name, strings.Join(args, " "), err, stdout.String(), stderr.String())
-	}
+	assert.NoError(s.t, cmd.Run(), name, strings.Join(args, " "), stdout.String(), stderr.String())
 	return stdout.String() + stderr.String()
 }
 
@@ -128,9 +126,8 @@ func (s *store) config(image string) (c config, layers []string) {
 		HealthCheck struct{ Test []string } `json:"Healthcheck"`
 		RootFS      struct{ Layers []string }
 	}
-	if err := json.Unmarshal([]byte(s.good("podman", "image", "inspect", image)), &found); err != nil || len(found) != 1 {
-		s.t.Fatalf("inspect %s: %v: got %d, want 1", image, err, len(found))
-	}
+	err := json.Unmarshal([]byte(s.good("podman", "image", "inspect", image)), &found)
+	assert.TrueNow(s.t, err == nil && len(found) == 1, "inspect %s: %v: got %d, want 1", image, err, len(found))
 	c = found[0].Config
 	c.Healthcheck = found[0].HealthCheck
 	return c, found[0].RootFS.Layers

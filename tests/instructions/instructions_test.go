@@ -55,10 +55,8 @@ func TestInstructions_RequestsCostNoMoreInstructions(t *testing.T) {
 			return
 		}
 		name, known := record.nearest(b.name)
-		if known == nil {
-			t.Fatalf("%s: nothing is recorded: %s=1 ./build.sh instructions records it: got nil, want non-nil", b.name,
-				envRecord)
-		}
+		assert.TrueNow(t, known != nil,
+			"%s: nothing is recorded: %s=1 ./build.sh instructions records it: got nil, want non-nil", b.name, envRecord)
 		most := limit
 		if name != b.name {
 			most = nearLimit
@@ -94,9 +92,8 @@ func TestInstructions_GrowthIsFound(t *testing.T) {
 	}{{105, 0}, {80, 0}, {106, 1}, {0, 1}} {
 		counts := maps.Clone(recorded)
 		counts["echo"] = c.echo
-		if got := grown(recorded, counts, limit); len(got) != c.problems {
-			t.Errorf("%d instead of 100 instructions: %q, want %d", c.echo, got, c.problems)
-		}
+		got := grown(recorded, counts, limit)
+		assert.True(t, len(got) == c.problems, "%d instead of 100 instructions: %q, want %d", c.echo, got, c.problems)
 	}
 }
 
@@ -115,10 +112,8 @@ func build(t *testing.T) string {
 			arguments = append(arguments, source)
 		}
 	}
-	if out, err := exec.CommandContext(t.Context(), "gcc",
-		append(arguments, "-ldl", "-lpthread")...).CombinedOutput(); err != nil {
-		t.Fatalf("compile the worker: %v\n%s", err, out)
-	}
+	out, err := exec.CommandContext(t.Context(), "gcc", append(arguments, "-ldl", "-lpthread")...).CombinedOutput()
+	assert.NoError(t, err, "compile the worker", out)
 	return worker
 }
 

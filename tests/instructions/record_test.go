@@ -45,9 +45,8 @@ func readRecord(t *testing.T) *record {
 		}
 		counts := map[string]int{}
 		for i, name := range cases {
-			if counts[name], err = strconv.Atoi(fields[1+i]); err != nil {
-				t.Fatalf("%s: %v", recordFile, err)
-			}
+			counts[name], err = strconv.Atoi(fields[1+i])
+			assert.NoError(t, err, recordFile)
 		}
 		r.builds[fields[0]] = counts
 	}
@@ -100,9 +99,8 @@ func TestRecord_NearestBuild(t *testing.T) {
 		"3.14.0,x86_64,gcc-12.2.0,glibc-2.36,plain,ours-gcc-12.2.0":  2,
 		"3.12.1,aarch64,gcc-12.2.0,glibc-2.36,pgo,ours-gcc-12.2.0":   3,
 	} {
-		if _, counts := r.nearest(build); counts["echo"] != want {
-			t.Errorf("%s is compared with %v, want %d", build, counts, want)
-		}
+		_, counts := r.nearest(build)
+		assert.True(t, counts["echo"] == want, "%s is compared with %v, want %d", build, counts, want)
 	}
 }
 

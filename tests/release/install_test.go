@@ -38,17 +38,13 @@ func section(t *testing.T, title string) []string {
 	page, err := os.ReadFile("../../docs/how-to/install.md")
 	assert.NoError(t, err)
 	_, text, ok := strings.Cut(string(page), title+"\n")
-	if !ok {
-		t.Fatalf("the page has no section %q: ok = false, want true", title)
-	}
+	assert.TrueNow(t, ok, "the page has no section %q: ok = false, want true", title)
 	text, _, _ = strings.Cut(text, "\n## ")
 	var lines []string
 	for _, found := range regexp.MustCompile(`(?m)^    (.*)$`).FindAllStringSubmatch(text, -1) {
 		lines = append(lines, found[1])
 	}
-	if len(lines) == 0 {
-		t.Fatalf("the section %q has no commands: got none, want at least one", title)
-	}
+	assert.TrueNow(t, len(lines) != 0, "the section %q has no commands: got none, want at least one", title)
 	return lines
 }
 
@@ -110,13 +106,10 @@ func TestInstall_MissingPackages(t *testing.T) {
 			const serve = "pinion serve examples/hello"
 			cmd := s.command("timeout 60 " + serve)
 			out, err := cmd.CombinedOutput()
-			if err == nil || cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), c.message) {
-				t.Fatalf("it ended with %v, want exit status 2 and %q:\n%s", err, c.message, out)
-			}
+			assert.TrueNow(t, err != nil && cmd.ProcessState.ExitCode() == 2 && strings.Contains(string(out), c.message),
+				"it ended with %v, want exit status 2 and %q:\n%s", err, c.message, out)
 			advice := regexp.MustCompile(`apt-get install [a-z0-9. -]+`).FindString(string(out))
-			if !strings.HasPrefix(advice, c.advice) {
-				t.Fatalf("the advice is %q, want %s:\n%s", advice, c.advice, out)
-			}
+			assert.TrueNow(t, strings.HasPrefix(advice, c.advice), "the advice is %q, want %s:\n%s", advice, c.advice, out)
 			s.run(advice)
 			s.serve(serve).checkAndStop()
 		})
@@ -136,9 +129,8 @@ func TestInstall_WheelBesideCog(t *testing.T) {
 	facts := `.venv/bin/python -c "import cog; print(cog.__version__, cog.__file__, cog.BasePredictor.__module__)" &&
 		find .venv/lib -path '*/cog*' -type f ! -path '*/cog-stubs/*' ! -name '*.pyc' | sort | xargs sha256sum`
 	before := s.run(facts)
-	if !strings.HasPrefix(before, "0.23.1 /srv/.venv/lib/") {
-		t.Fatalf(`the environment's cog is %.200s, want it to start with "0.23.1 /srv/.venv/lib/"`, before)
-	}
+	assert.TrueNow(t, strings.HasPrefix(before, "0.23.1 /srv/.venv/lib/"),
+		`the environment's cog is %.200s, want it to start with "0.23.1 /srv/.venv/lib/"`, before)
 	s.run(s.name(lines[2]))
 	assert.Equal(t, "what cog was, with the wheel", s.run(facts), before)
 

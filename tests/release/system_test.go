@@ -146,9 +146,7 @@ func (s *system) name(line string) string {
 			file += ".tar.gz" // its folder
 		}
 		found, err := filepath.Glob(filepath.Join(setting(s.t, "PINION_TEST_DIST"), strings.Replace(file, "VERSION", "*", 1)))
-		if err != nil || len(found) != 1 {
-			s.t.Fatalf("%s names %d released files: %v, want 1", word, len(found), err)
-		}
+		assert.TrueNow(s.t, err == nil && len(found) == 1, "%s names %d released files: %v, want 1", word, len(found), err)
 		before, after, _ := strings.Cut(file, "VERSION")
 		base := filepath.Base(found[0])
 		line = strings.ReplaceAll(line, "VERSION", base[len(before):len(base)-len(after)])
@@ -189,9 +187,8 @@ func (s *system) serve(line string) *server {
 			s.t.Fatalf("%s ended, want it to run: %v\n%s", line, v.cmd.ProcessState, v.log)
 		default:
 		}
-		if v.log.Count("no worker will be started in its place") > 0 {
-			s.t.Fatalf("%s has no worker, want Count at most 0:\n%s", line, v.log)
-		}
+		assert.TrueNow(s.t, v.log.Count("no worker will be started in its place") <= 0,
+			"%s has no worker, want Count at most 0:\n%s", line, v.log)
 		listening, ok := v.log.Find("listening")
 		v.address = listening.Address
 		_, ready := v.log.Find("worker ready")
@@ -207,9 +204,7 @@ func (s *system) serve(line string) *server {
 func (v *server) checkAndStop() {
 	v.s.t.Helper()
 	answer := fmt.Sprint(ask(v.s.t, v.address, `{"input":{"name":"Bob"}}`))
-	if answer != "hello Bob" {
-		v.s.t.Errorf("the prediction is %q, want \"hello Bob\"\n%s", answer, v.log)
-	}
+	assert.True(v.s.t, answer == "hello Bob", "the prediction is %q, want \"hello Bob\"\n%s", answer, v.log)
 	v.stop()
 }
 
@@ -217,7 +212,6 @@ func (v *server) stop() {
 	v.s.t.Helper()
 	assert.NoError(v.s.t, v.cmd.Process.Signal(os.Interrupt))
 	<-v.done
-	if code := v.cmd.ProcessState.ExitCode(); code != 0 {
-		v.s.t.Errorf("the server ended with %d, want 0\n%s", code, v.log)
-	}
+	code := v.cmd.ProcessState.ExitCode()
+	assert.True(v.s.t, code == 0, "the server ended with %d, want 0\n%s", code, v.log)
 }
