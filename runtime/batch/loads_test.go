@@ -169,18 +169,14 @@ func prices() []price {
 func loads(capacity float64) []load {
 	var list []load
 	for _, share := range []float64{0.05, 0.3, 0.6, 0.9} {
-		list = append(list, load{
-			name: fmt.Sprintf("Poisson, %.0f %%", 100*share), open: poisson(share * capacity),
-		})
+		list = append(list, load{name: fmt.Sprintf("Poisson, %.0f %%", 100*share), open: poisson(share * capacity)})
 	}
 	for _, share := range []float64{0.1, 0.3, 0.6} {
 		list = append(list, load{
 			name: fmt.Sprintf("bursts of 8, %.0f %%", 100*share), open: bursty(share*capacity, 8, 20*us),
 		})
 	}
-	list = append(list, load{
-		name: "on (80 %) and off (2 %)", open: onOff(0.8*capacity, 0.02*capacity, 200*ms, 300*ms),
-	})
+	list = append(list, load{name: "on (80 %) and off (2 %)", open: onOff(0.8*capacity, 0.02*capacity, 200*ms, 300*ms)})
 	for _, n := range []int{1, 2, 8, 32, 40, 64, 256} {
 		list = append(list, returning(n))
 	}

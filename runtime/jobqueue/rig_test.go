@@ -118,9 +118,7 @@ func (r *rig) serveAs(name string, set func(*Options)) *Member {
 }
 
 // serveWith is serve with what wrap makes of its model.
-func (r *rig) serveWith(name string, wrap func(oneVersion) Local,
-	sets ...func(*Options),
-) (*Member, *service.Service) {
+func (r *rig) serveWith(name string, wrap func(oneVersion) Local, sets ...func(*Options)) (*Member, *service.Service) {
 	r.t.Helper()
 	exe, err := os.Executable()
 	assert.NoError(r.t, err)

@@ -11,9 +11,7 @@ import (
 
 func TestTrace_ContextOf(t *testing.T) {
 	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-	for _, c := range []struct {
-		context, parent, state, want string
-	}{
+	for _, c := range []struct{ context, parent, state, want string }{
 		{``, "", "", ``},
 		{`{"user":"ann"}`, "", "a=1", `{"user":"ann"}`},
 		{``, parent, "", `{"traceparent":"` + parent + `"}`},

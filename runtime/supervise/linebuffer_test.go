@@ -34,15 +34,10 @@ func buffered(draws bool, pieces ...string) (records, drafts []string) {
 }
 
 func TestLineBuffer_Records(t *testing.T) {
-	for name, c := range map[string]struct {
-		pieces, want []string
-	}{
+	for name, c := range map[string]struct{ pieces, want []string }{
 		"whole lines":      {[]string{"a\nb", "c\n\n"}, []string{"a", "bc", ""}},
 		"lines of Windows": {[]string{"a\r\nb\r", "\n\r\n"}, []string{"a", "b", ""}},
-		"a fast bar": {
-			[]string{"\r 0%", "\r 1%", "\r 2%", "\r100%\n", "next\n"},
-			[]string{" 0%", "100%", "next"},
-		},
+		"a fast bar":       {[]string{"\r 0%", "\r 1%", "\r 2%", "\r100%\n", "next\n"}, []string{" 0%", "100%", "next"}},
 		"a bar with time": {
 			[]string{"\r 0%", "\r 1%", "+", "\r 2%", "\r 3%", "\r100%\n"},
 			[]string{" 0%", " 1%", " 2%", "100%"},

@@ -25,12 +25,10 @@ func (r *rig) dies(id string, change ...func(*Job)) {
 	r.t.Helper()
 	r.accept(id, append(change, func(j *Job) { j.Attempts = 1 })...)
 	r.claims(r.Queue)
-	_, what := r.other("c").claim(r.t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil)
-	assert.TrueNow(r.t, what == settled, "the job is %s, want settled", what)
+	r.wantOutcome(r.other("c"), r.delivery(r.Queue), settled)
 }
 
 func TestAdmin_SeesWaitingAndRunningJobs(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, func(o *Options) { o.AckWait = time.Minute })
 	r.accept("runs", func(j *Job) { j.Tenant = "t1" })
 	r.claims(r.Queue)
@@ -75,7 +73,6 @@ func TestAdmin_SeesWaitingAndRunningJobs(t *testing.T) {
 }
 
 func TestAdmin_RetryIsNewJob(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	r.dies("p1", func(j *Job) { j.Class, j.Tenant, j.Deadline = Normal, "t1", time.Now().Add(time.Hour) })
 	a := r.admin()
@@ -104,7 +101,6 @@ func TestAdmin_RetryIsNewJob(t *testing.T) {
 }
 
 func TestAdmin_RetryThatFullQueueRefusesKeepsItsLetter(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, func(o *Options) { o.Capacity = 1 })
 	r.dies("p1")
 	r.accept("fills")
@@ -116,7 +112,6 @@ func TestAdmin_RetryThatFullQueueRefusesKeepsItsLetter(t *testing.T) {
 }
 
 func TestAdmin_Purge(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	for _, id := range []string{"p1", "p2", "p3"} {
 		r.dies(id)
@@ -133,7 +128,6 @@ func TestAdmin_Purge(t *testing.T) {
 
 // TestAdmin_AppliedLimitsAreThoseOfNextMember: it joins with the new settings, and one with the old ones is refused.
 func TestAdmin_AppliedLimitsAreThoseOfNextMember(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	r.accept("p1")
 	a := r.admin()
@@ -168,7 +162,6 @@ func TestAdmin_AppliedLimitsAreThoseOfNextMember(t *testing.T) {
 }
 
 func TestAdmin_AttendWantsQueue(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	_, err := OpenAdmin(t.Context(), r.nc, "other", 0, nil)
 	var none *NoQueueError

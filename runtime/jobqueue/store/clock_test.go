@@ -9,7 +9,6 @@ import (
 
 // TestClock_BeforeFirstReading returns this process's time, and a conversion of a time reads the clock of NATS.
 func TestClock_BeforeFirstReading(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	q := &Queue{o: r.o, names: r.names, nc: r.nc, js: r.js, jobs: r.jobs, states: r.states}
 	got := q.clock.now()
@@ -21,7 +20,6 @@ func TestClock_BeforeFirstReading(t *testing.T) {
 
 // TestClock_AnswersForOperator who is not a member: the deadline of a job that waits is by the time of NATS.
 func TestClock_AnswersForOperator(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	r.accept("late", func(j *Job) { j.Deadline = time.Now().Add(time.Millisecond) })
 	for a := r.admin(); ; {

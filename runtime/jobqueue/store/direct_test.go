@@ -33,7 +33,6 @@ func (d *direct) ShowDirect(q Lookup) json.RawMessage {
 // TestDirect_AllServersAnswerThatItIsAbsent: then no client waits for their silence. A server that is known and does
 // not answer may have it.
 func TestDirect_AllServersAnswerThatItIsAbsent(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	member := func(name string) *Queue {
 		o := r.o

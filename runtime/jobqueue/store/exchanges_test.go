@@ -30,7 +30,6 @@ func (r *rig) seen(subject string) func() int {
 // TestExchanges_FirstClaimReadsNoState: the message carries it. Where it has moved since, the swap of the claim finds
 // that out.
 func TestExchanges_FirstClaimReadsNoState(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	reads := r.seen("$JS.API.STREAM.MSG.GET." + r.names.states())
 	r.accept("p1")
@@ -56,7 +55,6 @@ func TestExchanges_FirstClaimReadsNoState(t *testing.T) {
 
 // TestExchanges_StartOfShortJobIsNotTold if the member that waits for it wants to know of starts later.
 func TestExchanges_StartOfShortJobIsNotTold(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	notices := r.seen("pinion.reply.m.>")
 	for id, after := range map[string]time.Duration{"short": time.Minute, "long": time.Millisecond, "stream": 0} {
@@ -83,21 +81,17 @@ func TestExchanges_StartOfShortJobIsNotTold(t *testing.T) {
 }
 
 func TestExchanges_CanceledJobIsNotRunByWhatItCarries(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	r.accept("p1")
 	m := r.delivery(r.Queue)
-	ok, err := r.Cancel(t.Context(), "p1", "", renderer{})
-	assert.TrueNow(t, ok && err == nil, "got %t %v, want true", ok, err)
-	_, what := r.claim(t.Context(), m, noSlot{}, renderer{}, nil)
-	assert.True(t, what == settled, "it was %s, want settled", what)
+	r.cancels(r.Queue, "p1", "")
+	r.wantOutcome(r.Queue, m, settled)
 	assert.Equal(t, "its status", r.state("p1").Status, Canceled)
 }
 
 // TestExchanges_CancelTakesOneReadAndTwoWrites: the server that runs the job is told the state that the cancel wrote,
 // so it writes the end without a look at it.
 func TestExchanges_CancelTakesOneReadAndTwoWrites(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	runs := make(chan struct{})
 	r.serve(r.other("b"), newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
@@ -108,21 +102,17 @@ func TestExchanges_CancelTakesOneReadAndTwoWrites(t *testing.T) {
 	r.accept("p1")
 	<-runs
 	reads, writes := r.seen("$JS.API.STREAM.MSG.GET."+r.names.states()), r.seen(r.names.stateKey("p1"))
-	ok, err := r.Cancel(t.Context(), "p1", Prediction, renderer{})
-	assert.TrueNow(t, ok && err == nil, "got %t %v, want true", ok, err)
+	r.cancels(r.Queue, "p1", Prediction)
 	r.eventually("its message is gone", func() bool { return r.messages(r.names.jobs()) == 0 })
-	if n, m := reads(), writes(); n != 1 || m != 2 {
-		t.Errorf("%d reads and %d writes, want 1 and 2", n, m)
-	}
+	assert.Equal(t, "reads and writes", [2]int{reads(), writes()}, [2]int{1, 2})
 	s := r.state("p1")
 	assert.True(t, s.Status == Canceled && s.Cancel, "it is %+v, want Status canceled and Cancel true", s)
-	_, err = r.Cancel(t.Context(), "p1", Training, renderer{})
+	_, err := r.Cancel(t.Context(), "p1", Training, renderer{})
 	assert.True(t, errors.Is(err, ErrUnknown), "as a training: %v, want ErrUnknown", err)
 }
 
 // TestExchanges_UrgentJobThatWasGivenBackComesFirst: a pull got it while no job was wanted.
 func TestExchanges_UrgentJobThatWasGivenBackComesFirst(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, func(o *Options) { o.AckWait = 30 * time.Second })
 	p, err := newPuller(t.Context(), r.Queue, "")
 	assert.NoError(t, err)
@@ -161,7 +151,6 @@ func TestExchanges_UrgentJobThatWasGivenBackComesFirst(t *testing.T) {
 // TestExchanges_IdleServerPullsOnceForJob: where a pull waits for a class no job does, so it need not be asked for that
 // class again.
 func TestExchanges_IdleServerPullsOnceForJob(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	run := newRunner(1, succeed)
 	r.serve(r.other("b"), run)

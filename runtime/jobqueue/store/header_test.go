@@ -64,7 +64,6 @@ func TestHeader_OfOlderMembers(t *testing.T) {
 // TestJob_WithAnyText goes with all its free text from its client to its end, its webhook, its dead letter and a retry
 // of that.
 func TestJob_WithAnyText(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	a, err := OpenAdmin(t.Context(), r.nc, "m", 0, nil)
 	assert.NoError(t, err)
@@ -119,7 +118,6 @@ func TestJob_WithAnyText(t *testing.T) {
 
 // TestJob_WithTrimmedID: a member that does not escape headers accepted it.
 func TestJob_WithTrimmedID(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	const id = " p1 "
 	s := State{Job: "T", Status: Starting, Prediction: starting(id)}

@@ -11,7 +11,6 @@ import (
 // TestHooks_WebhookStaysWithMemberThatPostsIt for as long as it says so, and goes to another one AckWait after it was
 // lost: not after the two minutes of the consumer.
 func TestHooks_WebhookStaysWithMemberThatPostsIt(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	posted := func(q *Queue) (postings chan Posting, stop func()) {
 		t.Helper()

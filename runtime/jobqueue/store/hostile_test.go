@@ -26,7 +26,6 @@ func TestClaim_UnreadableStates(t *testing.T) {
 		"nothing":        `{}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			r := newRig(t, nil)
 			r.accept("p1")
 			m := r.delivery(r.Queue)
@@ -35,8 +34,7 @@ func TestClaim_UnreadableStates(t *testing.T) {
 			assert.NoError(t, err)
 			_, err = r.Find(t.Context(), "p1", renderer{})
 			assert.True(t, errors.Is(err, ErrUnknown), "got %v of a member that waits, want that the job is not known", err)
-			_, what := r.other("c").claim(t.Context(), m, noSlot{}, renderer{}, nil)
-			assert.True(t, what == orphaned, "got %s, want a dead letter", what)
+			r.wantOutcome(r.other("c"), m, orphaned)
 			assert.Equal(t, "jobs", r.messages(r.names.jobs()), 0)
 			letters, err := r.admin().Letters(t.Context(), 0)
 			assert.True(t, err == nil && len(letters) == 1, "got the dead letters %v, %v, want one", letters, err)
@@ -46,7 +44,6 @@ func TestClaim_UnreadableStates(t *testing.T) {
 
 // TestClaim_HostileMessages by another client of NATS become dead letters, with any headers.
 func TestClaim_HostileMessages(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	for i, change := range []func(h nats.Header){
 		func(h nats.Header) { h.Set(headerID, "a\x00b\x1b[2J\x7f") },
@@ -78,7 +75,6 @@ func TestClaim_HostileMessages(t *testing.T) {
 // TestClaim_RepliesToMembersAlone though a job's message names another subject: what is published there would be
 // published with this member's rights.
 func TestClaim_RepliesToMembersAlone(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	r.accept("victim")
 	watcher := r.server.connect(t)
@@ -113,7 +109,6 @@ func TestClaim_RepliesToMembersAlone(t *testing.T) {
 
 // TestServer_AnswersInboxesAlone though a request names another subject, for the same reason.
 func TestServer_AnswersInboxesAlone(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	r.accept("victim")
 	stop, err := r.Answer(func(string, Notice) {})

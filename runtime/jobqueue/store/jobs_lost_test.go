@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 )
 
 func TestJobs_ServerThatIsLostLosesItsJob(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	r.accept("p1")
 	first := r.claims(r.Queue) // and never beats
@@ -33,7 +31,6 @@ func TestJobs_StaleAckLosesJob(t *testing.T) {
 	t.Parallel()
 	for _, fenced := range []bool{false, true} {
 		t.Run(fmt.Sprintf("fenced %t", fenced), func(t *testing.T) {
-			t.Parallel()
 			r := newRig(t, nil)
 			r.accept("p1")
 			first := r.claims(r.Queue)
@@ -50,35 +47,27 @@ func TestJobs_StaleAckLosesJob(t *testing.T) {
 			}
 			r.eventually("the message is or is not there", func() bool { return r.messages(r.names.jobs()) == want })
 			if fenced { // b is lost too, and c ends it
-				if err := r.claims(r.other("c")).End(t.Context(), Succeeded, starting("p1")); err != nil {
-					t.Error(err)
-				}
+				assert.NoError(t, r.claims(r.other("c")).End(t.Context(), Succeeded, starting("p1")))
 			}
 		})
 	}
 }
 
 func TestJobs_HolderThatAnswersKeepsItsJob(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	release := make(chan struct{})
-	run := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
-		<-release
-		return succeed(ctx, c)
-	})
+	run := newRunner(1, succeedAfter(release))
 	r.serve(r.Queue, run)
 	r.accept("p1")
 	r.eventually("p1 runs", func() bool { return run.count("p1") == 1 })
 	m := r.redelivery(r.other("b")) // as after a failover that delivers twice
-	_, what := r.other("b").claim(t.Context(), m, noSlot{}, renderer{}, nil)
-	assert.True(t, what == elsewhere, "the other server's claim is %s, want elsewhere", what)
+	r.wantOutcome(r.other("b"), m, elsewhere)
 	close(release)
 	r.eventually("p1 succeeds", func() bool { return r.state("p1").Status == Succeeded })
 	assert.Equal(t, "runs", run.count("p1"), 1)
 }
 
 func TestJob_ThatKillsServersIsDeadLetter(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	r.accept("p1", func(j *Job) { j.Attempts = 2 })
 	r.claims(r.Queue)

@@ -12,7 +12,6 @@ import (
 )
 
 func TestJob_RunsOnceAndItsResultIsKnown(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	run := newRunner(2, succeed)
 	r.serve(r.Queue, run)
@@ -27,7 +26,6 @@ func TestJob_RunsOnceAndItsResultIsKnown(t *testing.T) {
 }
 
 func TestJobs_IDIsAcceptedOnce(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	first := r.accept("p1")
 	_, err := r.Accept(t.Context(), Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3}, starting("p1"), false)
@@ -43,22 +41,18 @@ func TestJobs_IDIsAcceptedOnce(t *testing.T) {
 // TestJobs_AdmissionCutShortIsRepeated: the state is there and the job is not. Code that takes the state for the job
 // leaves it forever.
 func TestJobs_AdmissionCutShortIsRepeated(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
-	if _, _, err := r.create(t.Context(), "p1",
-		&State{Job: "token", Status: Starting, Prediction: starting("p1")}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := r.create(t.Context(), "p1", &State{Job: "token", Status: Starting, Prediction: starting("p1")})
+	assert.NoError(t, err)
 	assert.EqualNow(t, "messages", r.messages(r.names.jobs()), 0)
 	s, err := r.Accept(t.Context(), Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3}, starting("p1"), true)
-	if err != nil || s.Job != "token" || r.messages(r.names.jobs()) != 1 {
-		t.Errorf("repeated: %+v, %v, %d messages, want Job token and messages 1", s, err, r.messages(r.names.jobs()))
-	}
+	assert.NoError(t, err)
+	assert.Equal(t, "repeated: Job", s.Job, "token")
+	assert.Equal(t, "messages", r.messages(r.names.jobs()), 1)
 	r.claims(r.Queue)
 }
 
 func TestJobs_FullQueueRefusesAndForgets(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, func(o *Options) { o.Capacity = 2 })
 	r.accept("p1")
 	r.accept("p2")
@@ -77,7 +71,6 @@ func TestJobs_FullQueueRefusesAndForgets(t *testing.T) {
 
 // TestJobs_PurgeSparesNewerState: what takes an admission back does not hit a state that was written since (trap 9).
 func TestJobs_PurgeSparesNewerState(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	r.accept("p1")
 	first, err := r.read(t.Context(), "p1")
@@ -90,7 +83,6 @@ func TestJobs_PurgeSparesNewerState(t *testing.T) {
 }
 
 func TestJobs_TenantHasItsOwnBound(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, func(o *Options) { o.TenantCapacity = 1 })
 	tenant := func(name string) func(*Job) { return func(j *Job) { j.Tenant = name } }
 	r.accept("p1", tenant("greedy"))
@@ -101,7 +93,6 @@ func TestJobs_TenantHasItsOwnBound(t *testing.T) {
 }
 
 func TestJobs_StateOfEndedJobExpires(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, func(o *Options) { o.ResultTTL = time.Second })
 	first := r.accept("p1")
 	r.accept("p2") // waits longer than the results are known
@@ -110,24 +101,21 @@ func TestJobs_StateOfEndedJobExpires(t *testing.T) {
 	r.eventually("p1 is forgotten",
 		func() bool { _, err := r.Find(t.Context(), "p1", renderer{}); return errors.Is(err, ErrUnknown) })
 	assert.Equal(t, "the status of p2", r.state("p2").Status, Starting)
-	if again := r.accept("p1"); again.Job == first.Job {
-		t.Errorf("the id's next life has the token of the last: got %.300q, want anything but %q", again.Job, first.Job)
-	}
+	again := r.accept("p1")
+	assert.True(t, again.Job != first.Job, "got the token %q of the id's last life, want another", again.Job)
 	assert.Equal(t, "messages", r.messages(r.names.jobs()), 2)
 }
 
 func TestJobs_DeadlineThatPassedInQueue(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	r.accept("p1", func(j *Job) { j.Deadline = time.Now().Add(-time.Second) })
-	_, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil)
-	if s := r.state("p1"); what != settled || s.Status != Failed || !strings.Contains(string(s.Prediction), "deadline") {
-		t.Errorf(`%s: %+v, want what settled, Status failed and Prediction with "deadline"`, what, s)
-	}
+	r.wantOutcome(r.Queue, r.delivery(r.Queue), settled)
+	s := r.state("p1")
+	assert.Equal(t, "its status", s.Status, Failed)
+	assert.Contains(t, "its prediction", string(s.Prediction), "deadline")
 }
 
 func TestJobs_Cancel(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	cancel := func(id string) bool {
 		t.Helper()
@@ -142,8 +130,7 @@ func TestJobs_Cancel(t *testing.T) {
 		t.Errorf(`a job that waits is %+v, want cancel("waits") true, Status canceled and cancel("waits") true`,
 			r.state("waits"))
 	}
-	_, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil)
-	assert.True(t, what == settled, "its message is %s, want settled: it must never run", what)
+	r.wantOutcome(r.Queue, r.delivery(r.Queue), settled) // it must never run
 	run := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
 		<-ctx.Done()
 		assert.ErrorIs(t, "the cause", context.Cause(ctx), context.Canceled)
@@ -159,17 +146,14 @@ func TestJobs_Cancel(t *testing.T) {
 // TestJobs_CancelThatNoServerHeard: the message on the core subject is lost with the connection; the heartbeat reads
 // the flag.
 func TestJobs_CancelThatNoServerHeard(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	r.accept("p1")
 	c := r.claims(r.Queue) // not by a Server: nothing listens
-	ok, err := r.other("b").Cancel(t.Context(), "p1", "", renderer{})
-	assert.TrueNow(t, ok && err == nil, "got %t %v, want true", ok, err)
+	r.cancels(r.other("b"), "p1", "")
 	assert.Equal(t, "the heartbeat", c.Beat(t.Context()), CancelAsked)
 }
 
 func TestJobs_DrainGivesJobsBack(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	first := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
 		<-ctx.Done()
@@ -184,27 +168,22 @@ func TestJobs_DrainGivesJobsBack(t *testing.T) {
 	stop()
 	r.serve(r.other("b"), newRunner(1, succeed))
 	r.eventually("p1 succeeds elsewhere", func() bool { return r.state("p1").Status == Succeeded })
-	if s := r.state("p1"); s.Attempt != 2 || s.Lost != 0 || s.Server != "b" {
-		t.Errorf("the state is %+v, want Attempt 2, Lost 0 and Server b", s)
-	}
+	now := r.state("p1")
+	assert.True(t, now.Attempt == 2 && now.Lost == 0 && now.Server == "b", "got %+v, want Attempt 2, Lost 0 and Server b", now)
 }
 
 func TestJobs_MessageWithoutStateIsNeverRun(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	j := Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3, token: "of a former life"}
 	_, err := r.js.PublishMsg(t.Context(), j.message(r.names.job(Normal, 1, "")))
 	assert.NoError(t, err)
-	if _, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil); what != orphaned ||
-		r.messages(r.names.dead()) != 1 {
-		t.Errorf("got %s, %d dead letters, want orphaned and 1", what, r.messages(r.names.dead()))
-	}
+	r.wantOutcome(r.Queue, r.delivery(r.Queue), orphaned)
+	assert.Equal(t, "dead letters", r.messages(r.names.dead()), 1)
 }
 
 // TestJobs_ClaimWhoseAnswerWasLost is trap 2: the swap was done, and its answer never came. The second try finds its
 // own token.
 func TestJobs_ClaimWhoseAnswerWasLost(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	r.accept("p1")
 	now, err := r.read(t.Context(), "p1")
@@ -222,7 +201,6 @@ func TestJobs_ClaimWhoseAnswerWasLost(t *testing.T) {
 }
 
 func TestJobs_UrgentJobsComeFirst(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	for i := range 4 {
 		r.accept(fmt.Sprintf("lo%d", i), func(j *Job) { j.Class = Low })
@@ -247,7 +225,6 @@ func TestJobs_UrgentJobsComeFirst(t *testing.T) {
 }
 
 func TestJobs_ManyJobsOverManyServersEachEndOnce(t *testing.T) {
-	t.Parallel()
 	// No server is lost. On a busy machine one that is slow must not seem lost, which runs its job twice.
 	r := newRig(t, func(o *Options) { o.Lanes, o.AckWait = 3, 30*time.Second })
 	const jobs, servers = 300, 3

@@ -15,7 +15,6 @@ import (
 )
 
 func TestLayout_MembersWithOtherSettingsAreRefused(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, func(o *Options) { o.Embedded = nil }) // whose bytes depend on its disk
 	for field, change := range map[string]func(*Options){
 		"max_msgs":                func(o *Options) { o.Capacity = 7 },
@@ -43,7 +42,6 @@ func TestLayout_MissingPartIsNotMadeAnew(t *testing.T) {
 		consumer(High, 0), consumer(Low, 0),
 	} {
 		t.Run(part, func(t *testing.T) {
-			t.Parallel()
 			r := newRig(t, nil)
 			remove := r.js.DeleteStream
 			if strings.HasSuffix(part, "-0") {
@@ -81,7 +79,6 @@ func TestLayout_HalfMadeQueueIsFinished(t *testing.T) {
 }
 
 func TestLayout_MembersMayComeAtOnce(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	o := r.o
 	o.Model = "other"

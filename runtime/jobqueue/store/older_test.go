@@ -53,7 +53,6 @@ func (r *rig) text(id string) string {
 
 // TestOlder_JobOfOlderMember runs, and its webhook is stored.
 func TestOlder_JobOfOlderMember(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	r.older(olderState)
 	c := r.claims(r.Queue)
@@ -63,15 +62,13 @@ func TestOlder_JobOfOlderMember(t *testing.T) {
 	}
 	assert.NoError(t, c.End(t.Context(), Succeeded, starting("p1")))
 	r.eventually("its message is gone", func() bool { return r.messages(r.names.jobs()) == 0 })
-	if s := r.state("p1"); s.Status != Succeeded || r.messages(r.names.hooks()) != 1 || r.messages(r.names.dead()) != 0 {
-		t.Errorf("it is %s, with %d webhooks and %d dead letters, want succeeded, 1 and 0", s.Status,
-			r.messages(r.names.hooks()), r.messages(r.names.dead()))
-	}
+	assert.Equal(t, "its status", r.state("p1").Status, Succeeded)
+	assert.Equal(t, "webhooks", r.messages(r.names.hooks()), 1)
+	assert.Equal(t, "dead letters", r.messages(r.names.dead()), 0)
 }
 
 // TestOlder_JobThatOlderServerRuns is found and canceled, and run again when that server is lost.
 func TestOlder_JobThatOlderServerRuns(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	r.older(olderClaimed)
 	if s := r.state("p1"); s.Status != Processing || s.Server != "host-1-a" || s.Seq != 1 {
@@ -81,17 +78,14 @@ func TestOlder_JobThatOlderServerRuns(t *testing.T) {
 	c, what := r.claim(t.Context(), first, noSlot{}, renderer{}, nil)
 	assert.TrueNow(t, what == claimed && c.State.Attempt == 2 && c.State.Lost == 1,
 		"its job was %s: %+v, want what claimed, Attempt 2 and Lost 1", what, c)
-	ok, err := r.Cancel(t.Context(), "p1", Prediction, renderer{})
-	assert.TrueNow(t, ok && err == nil, "got %t %v, want true", ok, err)
-	if err := c.End(t.Context(), Succeeded, starting("p1")); err != nil || r.state("p1").Status != Canceled {
-		t.Errorf("it is %s, %v, want canceled", r.state("p1").Status, err)
-	}
+	r.cancels(r.Queue, "p1", Prediction)
+	assert.NoError(t, c.End(t.Context(), Succeeded, starting("p1")))
+	assert.Equal(t, "its status", r.state("p1").Status, Canceled)
 }
 
 // TestOlder_WhatNewerMemberAdds is kept in each move of a state, and does not disturb the reader of a message or an
 // event.
 func TestOlder_WhatNewerMemberAdds(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	const added = `,"zeta":{"b":[1, 2]},"alpha":"é"`
 	r.older(strings.TrimSuffix(olderState, "}") + added + "}")
@@ -111,18 +105,16 @@ func TestOlder_WhatNewerMemberAdds(t *testing.T) {
 	assert.NoError(t, c.Release(t.Context(), starting("p1")))
 	kept(Starting)
 	c = r.claims(r.Queue)
-	if ok, err := r.Cancel(t.Context(), "p1", "", renderer{}); !ok || err != nil {
-		t.Fatalf("got %t %v, want true", ok, err)
-	}
+	r.cancels(r.Queue, "p1", "")
 	kept(Processing)
 	assert.NoError(t, c.End(t.Context(), Canceled, starting("p1")))
 	kept(Canceled)
 
 	m := r.olderMessage()
 	m.Header.Set("Pinion-Zeta", "1")
-	if j, err := readJob(m.Header, m.Data); err != nil || j.ID != "p1" {
-		t.Errorf("of a message was read %+v, %v, want ID p1", j, err)
-	}
+	j, err := readJob(m.Header, m.Data)
+	assert.NoError(t, err)
+	assert.Equal(t, "the id of a message", j.ID, "p1")
 	for _, added := range []string{"", `,"zeta":1`} {
 		var e Event
 		if err := json.Unmarshal([]byte(strings.TrimSuffix(olderEvent, "}")+added+"}"), &e); err != nil || e.Attempt != 1 ||
@@ -145,7 +137,7 @@ func TestOlder_WhatNewerMemberAdds(t *testing.T) {
 func TestOlder_StateOfHigherVersion(t *testing.T) {
 	t.Parallel()
 	for _, state := range []string{olderState, olderClaimed} {
-		r := newRig(t, nil)
+		r := startRig(t, nil)
 		newer := strings.Replace(state, `"v":1`, `"v":2,"zeta":1`, 1)
 		r.older(newer)
 		m := r.delivery(r.Queue)
@@ -158,29 +150,24 @@ func TestOlder_StateOfHigherVersion(t *testing.T) {
 		var used *InUseError
 		_, err = r.Accept(t.Context(), j, starting("p1"), false)
 		assert.True(t, errors.As(err, &used), "its id is free: %v, want an error of type *InUseError", err)
-		if got := r.text("p1"); got != newer || r.messages(r.names.jobs()) != 1 || r.messages(r.names.dead()) != 0 {
-			t.Errorf("it is %s, with %d jobs and %d dead letters, want %q, 1 and 0", got, r.messages(r.names.jobs()),
-				r.messages(r.names.dead()), newer)
-		}
+		assert.Equal(t, "the state", r.text("p1"), newer)
+		assert.Equal(t, "jobs", r.messages(r.names.jobs()), 1)
+		assert.Equal(t, "dead letters", r.messages(r.names.dead()), 0)
 	}
 }
 
 // TestOlder_DeadLetterOfOlderMember, which copied what a newer message carries, becomes a new job that is claimed by
 // its own state.
 func TestOlder_DeadLetterOfOlderMember(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	dead := r.olderMessage()
 	dead.Subject = "pinion.dead.m.p1"
 	dead.Header.Set(headerState, "1 "+olderState)
 	dead.Header.Set(headerReason, "gave up after 3 attempts")
 	dead.Header.Set(headerSubject, r.names.job(Normal, 1, ""))
-	if _, err := r.js.PublishMsg(t.Context(), dead); err != nil {
-		t.Fatal(err)
-	}
-	a, err := OpenAdmin(t.Context(), r.nc, "m", 0, nil)
+	_, err := r.js.PublishMsg(t.Context(), dead)
 	assert.NoError(t, err)
-	assert.NoError(t, a.Retry(t.Context(), "p1", "p2", func(*State) json.RawMessage { return starting("p2") }))
+	assert.NoError(t, r.admin().Retry(t.Context(), "p1", "p2", func(*State) json.RawMessage { return starting("p2") }))
 	c := r.claims(r.Queue)
 	assert.True(t, c.Job.ID == "p2" && c.State.Job != "TZQWXNJQ4RZPVZP2MO2T2VRQ6B" && string(c.Job.Body) == olderBody,
 		"the new job is %+v, %+v, want ID p2, Job not TZQWXNJQ4RZPVZP2MO2T2VRQ6B and Body %q", c.Job, c.State, olderBody)

@@ -22,14 +22,12 @@ func deliveries(t *testing.T, c *Claim) uint64 {
 // awaitPending waits until the consumer knows of n jobs: JetStream stores a job before it tells the consumers of it.
 func (r *rig) awaitPending(n uint64) {
 	r.t.Helper()
-	r.eventually(fmt.Sprintf("the consumer knows of %d jobs", n), func() bool {
-		return r.consumerInfo(consumer(Normal, 0)).NumPending == n
-	})
+	r.eventually(fmt.Sprintf("the consumer knows of %d jobs", n),
+		func() bool { return r.consumerInfo(consumer(Normal, 0)).NumPending == n })
 }
 
 // TestPull_WithoutStream: the pull of a consumer that is gone is refused at once, so the next one must wait.
 func TestPull_WithoutStream(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	r.serve(r.Queue, newRunner(1, succeed))
 	r.accept("first")
@@ -44,7 +42,6 @@ func TestPull_WithoutStream(t *testing.T) {
 // TestPull_NothingIsPulledForBusyPlace: a pull that is open though no place is free would take a job from another
 // server, and give it back.
 func TestPull_NothingIsPulledForBusyPlace(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	end := make(chan struct{})
 	r.serve(r.Queue, newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
@@ -65,7 +62,6 @@ func TestPull_NothingIsPulledForBusyPlace(t *testing.T) {
 
 // TestPull_WaitingJobIsPrefetched of a place, once, and is the next one.
 func TestPull_WaitingJobIsPrefetched(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	p, err := newPuller(t.Context(), r.Queue, "")
 	assert.NoError(t, err)
@@ -86,16 +82,12 @@ func TestPull_WaitingJobIsPrefetched(t *testing.T) {
 
 // TestPull_PrefetchedJobIsReleased: where no place becomes free it is given back, unclaimed.
 func TestPull_PrefetchedJobIsReleased(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, func(o *Options) { o.AckWait = 30 * time.Second })
 	naks, err := r.nc.SubscribeSync("$JS.EVENT.ADVISORY.CONSUMER.MSG_NAKED.>")
 	assert.NoError(t, err)
 	end := make(chan struct{})
 	defer close(end)
-	busy := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
-		<-end
-		return succeed(ctx, c)
-	})
+	busy := newRunner(1, succeedAfter(end))
 	busy.time = time.Millisecond // so it was until now
 	r.accept("runs")
 	r.accept("waits")

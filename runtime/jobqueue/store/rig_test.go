@@ -26,8 +26,15 @@ type rig struct {
 	server *reopened
 }
 
-// newRig starts one. AckWait is short, because most tests lose a server.
+// newRig starts one for a test that runs in parallel with others.
 func newRig(t *testing.T, change func(*Options)) *rig {
+	t.Helper()
+	t.Parallel()
+	return startRig(t, change)
+}
+
+// startRig starts one. AckWait is short, because most tests lose a server.
+func startRig(t *testing.T, change func(*Options)) *rig {
 	t.Helper()
 	server := startServer(t)
 	// NATS runs in this process, which has not started it as a child.
@@ -127,6 +134,21 @@ func (r *rig) claims(q *Queue) *Claim {
 	c, what := q.claim(r.t.Context(), r.delivery(q), noSlot{}, renderer{}, nil)
 	assert.EqualNow(r.t, "state of the claim", what, claimed)
 	return c
+}
+
+// wantOutcome has a member decide about a message.
+func (r *rig) wantOutcome(q *Queue, m jetstream.Msg, want outcome) {
+	r.t.Helper()
+	_, what := q.claim(r.t.Context(), m, noSlot{}, renderer{}, nil)
+	assert.EqualNow(r.t, "outcome of the claim", what, want)
+}
+
+// cancels has a member cancel a job that it knows.
+func (r *rig) cancels(q *Queue, id string, kind Kind) {
+	r.t.Helper()
+	canceled, err := q.Cancel(r.t.Context(), id, kind, renderer{})
+	assert.NoError(r.t, err)
+	assert.EqualNow(r.t, "the cancel of "+id, canceled, true)
 }
 
 // state returns the state of a job.
@@ -251,6 +273,14 @@ func succeed(_ context.Context, c *Claim) (Status, []byte) {
 	return Succeeded, renderer{}.RenderEnded(&c.Job, nil, Succeeded, "")
 }
 
+// succeedAfter returns a run that succeeds once gate is closed or something comes from it.
+func succeedAfter(gate <-chan struct{}) func(context.Context, *Claim) (Status, []byte) {
+	return func(ctx context.Context, c *Claim) (Status, []byte) {
+		<-gate
+		return succeed(ctx, c)
+	}
+}
+
 // serve runs a server of a member until the test's end, or until drain and stop are called: drain ends the pulls, stop
 // waits.
 func (r *rig) serve(q *Queue, run Runner) (s *Server, drain, stop func()) {
@@ -288,9 +318,8 @@ func (r *rig) redelivery(q *Queue) jetstream.Msg {
 	assert.NoError(r.t, err)
 	copied := nats.NewMsg("pinion.dead.m.test")
 	copied.Header, copied.Data = raw.Header, raw.Data
-	if _, err := q.js.PublishMsg(r.t.Context(), copied); err != nil {
-		r.t.Fatal(err)
-	}
+	_, err = q.js.PublishMsg(r.t.Context(), copied)
+	assert.NoError(r.t, err)
 	m, err := c.Next()
 	assert.NoError(r.t, err)
 	return m

@@ -12,7 +12,6 @@ import (
 
 // TestSchema_OfLastServer: it is written once for each revision, and members that cannot read it have none.
 func TestSchema_OfLastServer(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	other := r.other("b")
 	written := func() uint64 {

@@ -49,7 +49,7 @@ func (r *rig) storedHas(text string) (found bool) {
 func TestSeal_SealedJobs(t *testing.T) {
 	t.Parallel()
 	for _, sealed := range []bool{false, true} {
-		r := newRig(t, func(o *Options) {
+		r := startRig(t, func(o *Options) {
 			if sealed {
 				o.Keys = keysOf(t, "a")
 			}
@@ -94,7 +94,6 @@ func TestSeal_SealedJobs(t *testing.T) {
 
 // TestSeal_EndedWithoutKey: an operator without the key must not take the queue for one whose jobs have not ended.
 func TestSeal_EndedWithoutKey(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, func(o *Options) { o.Keys = keysOf(t, "a") })
 	r.accept("p1")
 	r.serve(r.Queue, newRunner(1, succeed))
@@ -105,12 +104,10 @@ func TestSeal_EndedWithoutKey(t *testing.T) {
 
 // TestSeal_SealedDeadLetter is sealed too, and its retry has the body and the webhook.
 func TestSeal_SealedDeadLetter(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, func(o *Options) { o.Keys = keysOf(t, "a") })
 	r.accept("p1", func(j *Job) { j.Attempts = 1; j.Body = []byte("rumpelstilzchen") })
 	r.claims(r.Queue)
-	_, what := r.other("b").claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil)
-	assert.TrueNow(t, what == settled, "got %s, want settled", what)
+	r.wantOutcome(r.other("b"), r.delivery(r.Queue), settled)
 	a, err := OpenAdmin(t.Context(), r.nc, "m", 0, r.o.Keys)
 	assert.NoError(t, err)
 	assert.NoError(t, a.Retry(t.Context(), "p1", "p2", func(*State) json.RawMessage { return starting("p2") }))
@@ -124,14 +121,12 @@ func TestSeal_SealedDeadLetter(t *testing.T) {
 // TestSeal_KeysAreReplaced: what an old key sealed opens while it is in the file; without it the job waits for a server
 // that has it.
 func TestSeal_KeysAreReplaced(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, func(o *Options) { o.Keys = keysOf(t, "a") })
 	r.accept("p1")
 	o := r.o
 	o.Keys, o.Server = keysOf(t, "b"), "b"
 	without := r.member(o)
-	_, what := without.claim(t.Context(), r.delivery(without), noSlot{}, renderer{}, nil)
-	assert.True(t, what == deferred, "a server without the key: %s, want deferred", what)
+	r.wantOutcome(without, r.delivery(without), deferred)
 	if _, err := without.Find(t.Context(), "p1", renderer{}); err == nil || !strings.Contains(err.Error(), "--jobs-key") {
 		t.Errorf(`a look without the key: %v, want an error and err with "--jobs-key"`, err)
 	}

@@ -26,7 +26,6 @@ func (r *rig) consumerInfo(name string) *jetstream.ConsumerInfo {
 // TestTraps_IdlePlaceWaitsAtEveryLane: a place that went from lane to lane would leave all others without a pull, and
 // their jobs waiting. Without a free place, no pull waits: what it got would wait for AckWait.
 func TestTraps_IdlePlaceWaitsAtEveryLane(t *testing.T) {
-	t.Parallel()
 	const lanes = 8
 	r := newRig(t, func(o *Options) { o.Lanes, o.AckWait = lanes, 30*time.Second })
 	pulls := func() (total, without int) {
@@ -41,33 +40,20 @@ func TestTraps_IdlePlaceWaitsAtEveryLane(t *testing.T) {
 		return total, without
 	}
 	gate := make(chan struct{})
-	run := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
-		<-gate
-		return succeed(ctx, c)
-	})
+	run := newRunner(1, succeedAfter(gate))
 	r.serve(r.other("b"), run)
 	defer close(gate)
-	r.eventually("a pull waits at each lane", func() bool {
-		_, without := pulls()
-		return without == 0
-	})
+	r.eventually("a pull waits at each lane", func() bool { _, without := pulls(); return without == 0 })
 	r.accept("p1")
 	r.eventually("it runs", func() bool { return run.count("p1") == 1 })
-	r.eventually("no pull waits while the only place is taken", func() bool {
-		total, _ := pulls()
-		return total == 0
-	})
+	r.eventually("no pull waits while the only place is taken", func() bool { total, _ := pulls(); return total == 0 })
 }
 
 // TestTraps_LagCountsWhatRuns: an autoscaler that saw what waits alone would take away the servers that work.
 func TestTraps_LagCountsWhatRuns(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, func(o *Options) { o.AckWait = 30 * time.Second })
 	gate := make(chan struct{})
-	run := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
-		<-gate
-		return succeed(ctx, c)
-	})
+	run := newRunner(1, succeedAfter(gate))
 	r.serve(r.other("b"), run)
 	for i := range 3 {
 		r.accept(fmt.Sprint("p", i))
@@ -88,7 +74,6 @@ func TestTraps_LagCountsWhatRuns(t *testing.T) {
 // TestTraps_StatesAreReadFromLeader: a bucket as package jetstream makes it answers reads from followers, which may be
 // old.
 func TestTraps_StatesAreReadFromLeader(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	direct, err := r.nc.SubscribeSync("$JS.API.DIRECT.GET.>")
 	assert.NoError(t, err)
@@ -96,9 +81,8 @@ func TestTraps_StatesAreReadFromLeader(t *testing.T) {
 	r.accept("p1")
 	r.eventually("it ended", func() bool { return r.state("p1").Status == Succeeded })
 	assert.NoError(t, r.nc.Flush())
-	if n, _, err := direct.Pending(); n != 0 || err != nil {
-		t.Errorf("%d reads from followers, %v, want 0", n, err)
-	}
+	n, _, err := direct.Pending()
+	assert.True(t, n == 0 && err == nil, "%d reads from followers, %v, want 0", n, err)
 
 	bucket, err := r.js.CreateKeyValue(t.Context(),
 		jetstream.KeyValueConfig{Bucket: "pinion_state_other", History: 1, LimitMarkerTTL: time.Second})
@@ -119,7 +103,6 @@ func TestTraps_StatesAreReadFromLeader(t *testing.T) {
 // TestTraps_OutageShorterThanAckWaitLosesNoJob: an election among the servers of NATS takes seconds, in which no
 // heartbeat gets through.
 func TestTraps_OutageShorterThanAckWaitLosesNoJob(t *testing.T) {
-	t.Parallel()
 	if o := (Options{}).withDefaults(); o.AckWait < 3*8800*time.Millisecond { // an election of 8.8 s was seen
 		t.Errorf("AckWait is %s, want at least %v", o.AckWait, 3*8800*time.Millisecond)
 	}

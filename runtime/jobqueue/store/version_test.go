@@ -13,7 +13,6 @@ import (
 // TestVersion_JobGoesToItsConsumer: only a server of the version gets a job that names it, by its class, and the
 // consumers of versions are not lanes.
 func TestVersion_JobGoesToItsConsumer(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	accept := func(id, version string, class Class) {
 		j := Job{ID: id, Kind: Prediction, Class: class, Attempts: 1, Version: version}
@@ -65,7 +64,6 @@ func TestVersion_JobGoesToItsConsumer(t *testing.T) {
 
 // TestVersion_SchemasAreListed by the versions' own names.
 func TestVersion_SchemasAreListed(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, nil)
 	for _, version := range []string{"", "1", "2.0"} {
 		s := Schema{Model: version, Predict: true, OpenAPI: json.RawMessage(`{"v":"` + version + `"}`)}.Revised()
