@@ -35,8 +35,7 @@ func TestAdmission_WithoutQueue(t *testing.T) {
 
 // TestAdmission_CapacityIsFreeBeforeAnswer: a client that sends its next request after an answer is never refused.
 func TestAdmission_CapacityIsFreeBeforeAnswer(t *testing.T) {
-	p := testPool(t, Options{})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{}, 1)
 	served := w.serve(echo)
 	for i := range 2000 {
 		start(t, p, fmt.Sprint(i)).succeeded()
@@ -45,8 +44,7 @@ func TestAdmission_CapacityIsFreeBeforeAnswer(t *testing.T) {
 }
 
 func TestAdmission_WithQueue(t *testing.T) {
-	p := testPool(t, Options{Queue: 3})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 3}, 1)
 	l := w.ends[0]
 	// The model takes 10 s each time, it says.
 	slow := start(t, p, "slow")
@@ -118,8 +116,7 @@ func TestAdmission_QueueOfPoolWithoutWorkers(t *testing.T) {
 }
 
 func TestAdmission_Refuse(t *testing.T) {
-	p := testPool(t, Options{Queue: 10})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 10}, 1)
 	l := w.ends[0]
 	reason := &predict.NotReadyError{Reason: "for the test"}
 	running, window, waits := start(t, p, "running"), start(t, p, "window"), start(t, p, "waits")
@@ -146,8 +143,7 @@ func TestAdmission_Refuse(t *testing.T) {
 
 // TestAdmission_RefuseAndWorkerExit: calls of a dead worker are ended while the pool refuses calls.
 func TestAdmission_RefuseAndWorkerExit(t *testing.T) {
-	p := testPool(t, Options{Queue: 10})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 10}, 1)
 	running, window := start(t, p, "running"), start(t, p, "window")
 	w.ends[0].begin()
 	reason := &predict.NotReadyError{Reason: "for the test"}

@@ -10,8 +10,7 @@ import (
 )
 
 func TestBatchFaults_CancelInRunningBatch(t *testing.T) {
-	p := NewPool(Options{Queue: 9})
-	r := newBatchWorker(t, p, batchesOfThree())
+	p, r := poolWithBatches(t, Options{Queue: 9}, batchesOfThree())
 	fs := r.startTogether("1", "2", "3")
 	tr := r.begin("1", "2", "3")
 	parked(t, fs...)
@@ -31,8 +30,7 @@ func TestBatchFaults_CancelInRunningBatch(t *testing.T) {
 }
 
 func TestBatchFaults_CancelAfterFunctionHasEnded(t *testing.T) {
-	p := NewPool(Options{Queue: 9})
-	r := newBatchWorker(t, p, batchesOfThree())
+	p, r := poolWithBatches(t, Options{Queue: 9}, batchesOfThree())
 	f := start(t, p, "1")
 	tr := r.begin("1")
 	r.done(tr)
@@ -49,8 +47,7 @@ func TestBatchFaults_CancelAfterFunctionHasEnded(t *testing.T) {
 }
 
 func TestBatchFaults_CancelOfAllInterrupts(t *testing.T) {
-	p := NewPool(Options{Queue: 9})
-	r := newBatchWorker(t, p, batchesOfThree())
+	p, r := poolWithBatches(t, Options{Queue: 9}, batchesOfThree())
 	fs := r.startTogether("1", "2")
 	tr := r.begin("1", "2")
 	p.Cancel(fs[0].Call)
@@ -72,8 +69,7 @@ func TestBatchFaults_CancelOfAllInterrupts(t *testing.T) {
 }
 
 func TestBatchFaults_CancelTimeoutOfBatch(t *testing.T) {
-	p := NewPool(Options{CancelGrace: 5 * time.Millisecond})
-	r := newBatchWorker(t, p, batchesOfThree())
+	p, r := poolWithBatches(t, Options{CancelGrace: 5 * time.Millisecond}, batchesOfThree())
 	f := start(t, p, "1")
 	r.begin("1")
 	p.Cancel(f.Call)
@@ -84,8 +80,7 @@ func TestBatchFaults_CancelTimeoutOfBatch(t *testing.T) {
 }
 
 func TestBatchFaults_RuntimeLimitOfBatch(t *testing.T) {
-	p := NewPool(Options{Queue: 9, PredictTimeout: 20 * time.Millisecond})
-	r := newBatchWorker(t, p, batchesOfThree())
+	_, r := poolWithBatches(t, Options{Queue: 9, PredictTimeout: 20 * time.Millisecond}, batchesOfThree())
 	fs := r.startTogether("1", "2")
 	tr := r.begin("1", "2")
 	assert.Eventually(t, "it is canceled", func() bool { return r.end.canceled(tr.id) })
@@ -104,8 +99,7 @@ func TestBatchFaults_RuntimeLimitOfBatch(t *testing.T) {
 
 // Each call that the dead worker's model had runs once more, alone. If its worker dies again, it fails with the cause.
 func TestBatchFaults_WorkerExitWithBatch(t *testing.T) {
-	p := testPool(t, Options{Queue: 9})
-	r := newBatchWorker(t, p, batchesOfThree())
+	p, r := poolWithBatches(t, Options{Queue: 9}, batchesOfThree())
 	fs := r.startTogether("1", "2", "3", "4", "5", "6", "7")
 	r.begin("1", "2", "3")
 	r.batch() // the others have not begun
@@ -128,8 +122,7 @@ func TestBatchFaults_WorkerExitWithBatch(t *testing.T) {
 func TestBatchFaults_WorkerExitWithoutIsolation(t *testing.T) {
 	b := batchesOfThree()
 	b.Isolate = false
-	p := NewPool(Options{Queue: 9})
-	r := newBatchWorker(t, p, b)
+	p, r := poolWithBatches(t, Options{Queue: 9}, b)
 	fs := r.startTogether("1", "2", "3", "4")
 	r.begin("1", "2", "3")
 	p.Cancel(fs[0].Call)
@@ -147,8 +140,7 @@ func TestBatchFaults_WorkerExitWithoutIsolation(t *testing.T) {
 
 // A single item has crashed its worker: it does not run again.
 func TestBatchFaults_WorkerExitWithBatchOfOne(t *testing.T) {
-	p := NewPool(Options{})
-	r := newBatchWorker(t, p, batchesOfThree())
+	p, r := poolWithBatches(t, Options{}, batchesOfThree())
 	f := start(t, p, "1")
 	r.begin("1")
 	r.terminate("died")
@@ -158,8 +150,7 @@ func TestBatchFaults_WorkerExitWithBatchOfOne(t *testing.T) {
 
 // While the pool refuses calls no item runs again: all fail with the cause.
 func TestBatchFaults_WorkerExitWithBatchWhileRefusing(t *testing.T) {
-	p := NewPool(Options{Queue: 9})
-	r := newBatchWorker(t, p, batchesOfThree())
+	p, r := poolWithBatches(t, Options{Queue: 9}, batchesOfThree())
 	fs := r.startTogether("1", "2")
 	r.begin("1", "2")
 	p.Refuse(errors.New("the server is shutting down"))
@@ -171,8 +162,7 @@ func TestBatchFaults_WorkerExitWithBatchWhileRefusing(t *testing.T) {
 
 // Items that were answered have ended; the others run again.
 func TestBatchFaults_WorkerExitBeforeAllAnswers(t *testing.T) {
-	p := NewPool(Options{Queue: 9})
-	r := newBatchWorker(t, p, batchesOfThree())
+	p, r := poolWithBatches(t, Options{Queue: 9}, batchesOfThree())
 	fs := r.startTogether("1", "2", "3")
 	tr := r.begin("1", "2", "3")
 	r.done(tr)
@@ -202,8 +192,7 @@ func TestBatchFaults_BatchViolations(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := NewPool(Options{Queue: 9})
-			r := newBatchWorker(t, p, batchesOfThree())
+			p, r := poolWithBatches(t, Options{Queue: 9}, batchesOfThree())
 			start(t, p, "0")
 			tr := r.begin("0")
 			rest := startAll(t, p, "1")
@@ -226,8 +215,7 @@ func TestBatchFaults_BatchViolations(t *testing.T) {
 
 // OnSettled of a canceled item waits until its worker has answered for it: the rest of its batch still runs.
 func TestBatchFaults_OnSettled(t *testing.T) {
-	p := NewPool(Options{Queue: 9})
-	r := newBatchWorker(t, p, batchesOfThree())
+	p, r := poolWithBatches(t, Options{Queue: 9}, batchesOfThree())
 	settled := make(map[string]int) // guarded by the pool's lock
 	count := func(name string) int {
 		n := 0

@@ -30,8 +30,7 @@ func (n *recordedEvents) Log(source string, text []byte) { n.add(source, string(
 
 // Text of the function belongs to all items; text of an item's own steps belongs to that item.
 func TestBatchMore_LogsOfBatch(t *testing.T) {
-	p := NewPool(Options{Queue: 9})
-	r := newBatchWorker(t, p, batchesOfThree())
+	p, r := poolWithBatches(t, Options{Queue: 9}, batchesOfThree())
 	zero := start(t, p, "0")
 	tr := r.begin("0")
 	events := &recordedEvents{}
@@ -67,8 +66,7 @@ func TestBatchMore_LogsOfBatch(t *testing.T) {
 
 // A call that cannot be batched gets its turn, though there is always a full batch that could go ahead of it.
 func TestBatchMore_TrainingAmongBatches(t *testing.T) {
-	p := NewPool(Options{Queue: 20})
-	r := newBatchWorker(t, p, batchesOfThree())
+	p, r := poolWithBatches(t, Options{Queue: 20}, batchesOfThree())
 	fs := startAll(t, p, "1")
 	tr := r.begin("1")
 	training := startWith(t, p, "train", func(c *Call) { c.Train = true })
@@ -89,8 +87,7 @@ func TestBatchMore_TrainingAmongBatches(t *testing.T) {
 }
 
 func TestBatchMore_TrainingWithPreparation(t *testing.T) {
-	p := NewPool(Options{Queue: 20})
-	r := newBatchWorker(t, p, preparing())
+	p, r := poolWithBatches(t, Options{Queue: 20}, preparing())
 	fs := startAll(t, p, "1")
 	r.prepared(r.item("1"))
 	tr := r.begin("1")
@@ -118,8 +115,7 @@ func TestBatchMore_TrainingWithPreparation(t *testing.T) {
 
 // A training waits for the items that were prepared before it came.
 func TestBatchMore_TrainingWaitsForPreparedItems(t *testing.T) {
-	p := NewPool(Options{Queue: 20})
-	r := newBatchWorker(t, p, preparing())
+	p, r := poolWithBatches(t, Options{Queue: 20}, preparing())
 	fs := startAll(t, p, "1")
 	r.prepared(r.item("1"))
 	tr := r.begin("1")
@@ -146,8 +142,7 @@ func TestBatchMore_TrainingWaitsForPreparedItems(t *testing.T) {
 
 // A queued training that is canceled lets those behind it go.
 func TestBatchMore_CanceledTrainingMakesWay(t *testing.T) {
-	p := NewPool(Options{Queue: 20})
-	r := newBatchWorker(t, p, batchesOfThree())
+	p, r := poolWithBatches(t, Options{Queue: 20}, batchesOfThree())
 	fs := startAll(t, p, "1")
 	tr := r.begin("1")
 	training := startWith(t, p, "train", func(c *Call) { c.Train = true })
@@ -180,8 +175,7 @@ func TestBatchMore_AnswersOfBatchOutliveWorker(t *testing.T) {
 }
 
 func TestBatchMore_WorkerLoadWithBatches(t *testing.T) {
-	p := NewPool(Options{Queue: 9})
-	r := newBatchWorker(t, p, batchesOfThree())
+	p, r := poolWithBatches(t, Options{Queue: 9}, batchesOfThree())
 	fs := r.startTogether("1", "2")
 	tr := r.begin("1", "2")
 	assert.Equal(t, "r.slots[0].Running()", r.slots[0].Running(), "1,2")

@@ -18,8 +18,7 @@ func preparing() *BatchOptions {
 }
 
 func TestBatchPrepare_PreparedItemsAreBatched(t *testing.T) {
-	p := testPool(t, Options{Queue: 9})
-	r := newBatchWorker(t, p, preparing())
+	p, r := poolWithBatches(t, Options{Queue: 9}, preparing())
 	fs := startAll(t, p, "1", "2", "3", "4", "5", "6")
 	parked(t, fs...)
 	first, second, third, fourth := r.item("1"), r.item("2"), r.item("3"), r.item("4") // two full batches, and no more
@@ -48,8 +47,7 @@ func TestBatchPrepare_PreparedItemsAreBatched(t *testing.T) {
 
 // An item whose preparation fails makes room for another.
 func TestBatchPrepare_FailedPreparation(t *testing.T) {
-	p := NewPool(Options{Queue: 9})
-	r := newBatchWorker(t, p, preparing())
+	p, r := poolWithBatches(t, Options{Queue: 9}, preparing())
 	fs := startAll(t, p, "1", "2", "3", "4", "5")
 	first := r.item("1")
 	rest := []request{r.item("2"), r.item("3"), r.item("4")}
@@ -69,8 +67,7 @@ func TestBatchPrepare_FailedPreparation(t *testing.T) {
 }
 
 func TestBatchPrepare_CancelDuringPreparation(t *testing.T) {
-	p := NewPool(Options{Queue: 9})
-	r := newBatchWorker(t, p, preparing())
+	p, r := poolWithBatches(t, Options{Queue: 9}, preparing())
 	fs := startAll(t, p, "1", "2", "3", "4", "5")
 	parked(t, fs...)
 	var items []request
@@ -101,8 +98,7 @@ func TestBatchPrepare_CancelDuringPreparation(t *testing.T) {
 }
 
 func TestBatchPrepare_DeadlineDuringPreparation(t *testing.T) {
-	p := NewPool(Options{Queue: 9})
-	r := newBatchWorker(t, p, preparing())
+	p, r := poolWithBatches(t, Options{Queue: 9}, preparing())
 	f := startWith(t, p, "1", func(c *Call) { c.Deadline = time.Now().Add(10 * time.Millisecond) })
 	first := r.item("1")
 	f.failed(predict.ErrQueueTimeout)
@@ -118,8 +114,7 @@ func TestBatchPrepare_DeadlineDuringPreparation(t *testing.T) {
 
 // Items of a dead worker are prepared again, each alone in a worker.
 func TestBatchPrepare_WorkerExitDuringPreparation(t *testing.T) {
-	p := testPool(t, Options{Queue: 9})
-	r := newBatchWorker(t, p, preparing())
+	p, r := poolWithBatches(t, Options{Queue: 9}, preparing())
 	fs := startAll(t, p, "1", "2", "3", "4", "5")
 	parked(t, fs...)
 	first, second := r.item("1"), r.item("2")
@@ -144,8 +139,7 @@ func TestBatchPrepare_WorkerExitDuringPreparation(t *testing.T) {
 
 // An item whose preparation crashes its worker does so once with others, and once alone: then it fails.
 func TestBatchPrepare_PreparationCrashesWorker(t *testing.T) {
-	p := testPool(t, Options{Queue: 9})
-	r := newBatchWorker(t, p, preparing())
+	p, r := poolWithBatches(t, Options{Queue: 9}, preparing())
 	fs := startAll(t, p, "1", "2", "3")
 	parked(t, fs...)
 	r.item("1")
@@ -168,8 +162,7 @@ func TestBatchPrepare_PreparationCrashesWorker(t *testing.T) {
 
 // A retiring worker finishes the items that it has, and gets no more.
 func TestBatchPrepare_RetiringWorkerFinishesItems(t *testing.T) {
-	p := NewPool(Options{Queue: 9})
-	r := newBatchWorker(t, p, preparing())
+	p, r := poolWithBatches(t, Options{Queue: 9}, preparing())
 	fs := startAll(t, p, "1", "2", "3", "4")
 	late := startWith(t, p, "5", func(c *Call) { c.Deadline = time.Now().Add(time.Hour) })
 	var items []request

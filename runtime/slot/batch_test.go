@@ -13,8 +13,7 @@ import (
 )
 
 func TestBatch_SingleRequestLeavesAtOnce(t *testing.T) {
-	p := testPool(t, Options{})
-	r := newBatchWorker(t, p, batchesOfThree())
+	p, r := poolWithBatches(t, Options{}, batchesOfThree())
 	for _, name := range []string{"a", "b"} {
 		f := start(t, p, name)
 		r.answerAll(r.begin(name))
@@ -28,8 +27,7 @@ func TestBatch_ArrivalsGatherWhileWorkerIsBusy(t *testing.T) {
 	var sizes []int
 	b := batchesOfThree()
 	b.MaxSize = 8
-	p := NewPool(Options{OnBatch: func(size int, _ time.Duration) { sizes = append(sizes, size) }})
-	r := newBatchWorker(t, p, b)
+	p, r := poolWithBatches(t, Options{OnBatch: func(size int, _ time.Duration) { sizes = append(sizes, size) }}, b)
 	first := start(t, p, "1")
 	tr := r.begin("1")
 	fs := startAll(t, p, "2", "3", "4")
@@ -45,8 +43,7 @@ func TestBatch_ArrivalsGatherWhileWorkerIsBusy(t *testing.T) {
 }
 
 func TestBatch_KeysNeverMix(t *testing.T) {
-	p := NewPool(Options{Queue: 9})
-	r := newBatchWorker(t, p, batchesOfThree())
+	p, r := poolWithBatches(t, Options{Queue: 9}, batchesOfThree())
 	fs := []*testCall{startKeyed(t, p, "0", "x")}
 	tr := r.begin("0")
 	for _, name := range []string{"a1", "b1", "a2", "a3", "b2", "a4"} {
@@ -62,8 +59,7 @@ func TestBatch_KeysNeverMix(t *testing.T) {
 }
 
 func TestBatch_FullBatchLiesAhead(t *testing.T) {
-	p := NewPool(Options{Queue: 9})
-	r := newBatchWorker(t, p, batchesOfThree())
+	p, r := poolWithBatches(t, Options{Queue: 9}, batchesOfThree())
 	fs := startAll(t, p, "1", "2", "3", "4", "5", "6", "7", "8")
 	tr := r.begin("1")
 	next := r.batch() // it lies in the worker before the first has ended
@@ -110,8 +106,7 @@ func TestBatch_AheadMovesToIdleWorker(t *testing.T) {
 }
 
 func TestBatch_CancelInBatchAhead(t *testing.T) {
-	p := NewPool(Options{Queue: 9})
-	r := newBatchWorker(t, p, batchesOfThree())
+	p, r := poolWithBatches(t, Options{Queue: 9}, batchesOfThree())
 	fs := startAll(t, p, "1", "2", "3", "4", "5")
 	parked(t, fs...)
 	tr := r.begin("1")
@@ -127,8 +122,7 @@ func TestBatch_CancelInBatchAhead(t *testing.T) {
 
 // While the pool refuses calls, a batch that lies in a worker stays there.
 func TestBatch_CancelInBatchAheadWhileRefusing(t *testing.T) {
-	p := NewPool(Options{Queue: 9})
-	r := newBatchWorker(t, p, batchesOfThree())
+	p, r := poolWithBatches(t, Options{Queue: 9}, batchesOfThree())
 	fs := startAll(t, p, "1", "2", "3", "4", "5")
 	parked(t, fs...)
 	tr := r.begin("1")
@@ -150,8 +144,7 @@ func TestBatch_CancelInBatchAheadWhileRefusing(t *testing.T) {
 
 // Two calls of a batch that lies ahead are late, one after the other; the third runs.
 func TestBatch_DeadlinesInBatchAhead(t *testing.T) {
-	p := NewPool(Options{Queue: 9})
-	r := newBatchWorker(t, p, batchesOfThree())
+	p, r := poolWithBatches(t, Options{Queue: 9}, batchesOfThree())
 	first := start(t, p, "1")
 	tr := r.begin("1")
 	var late []*testCall
@@ -221,8 +214,7 @@ func TestBatch_ReloadKeepsOrder(t *testing.T) {
 }
 
 func TestBatch_CapacityWithBatches(t *testing.T) {
-	p := NewPool(Options{Queue: 2})
-	r := newBatchWorker(t, p, batchesOfThree())
+	p, r := poolWithBatches(t, Options{Queue: 2}, batchesOfThree())
 	fs := startAll(t, p, "1", "2", "3", "4", "5", "6", "7", "8")
 	assert.Equal(t, "the load", p.Load(), Load{Slots: 1, Capacity: 6, InFlight: 8, Queued: 4})
 	err, ok := errors.AsType[*predict.QueueFullError](p.Admit(nil))

@@ -27,6 +27,13 @@ func newBatchWorker(t testing.TB, p *Pool, b *BatchOptions) *batchWorker {
 	return batchWorkerOf(w)
 }
 
+// poolWithBatches returns a pool, as testPool does, and its worker, whose calls are batched as b says.
+func poolWithBatches(t testing.TB, o Options, b *BatchOptions) (*Pool, *batchWorker) {
+	t.Helper()
+	p := testPool(t, o)
+	return p, newBatchWorker(t, p, b)
+}
+
 func batchWorkerOf(w *fakeWorker) *batchWorker {
 	return &batchWorker{fakeWorker: w, end: w.ends[0], items: map[uint64]request{}}
 }

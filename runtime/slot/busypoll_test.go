@@ -13,8 +13,7 @@ import (
 
 // TestBusypoll_PollsOnlyForSingleShortCalls: the leader polls while short calls come one by one, and otherwise not.
 func TestBusypoll_PollsOnlyForSingleShortCalls(t *testing.T) {
-	p := testPool(t, Options{Queue: 10, BusyPoll: BusyPoll{Front: true}})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 10, BusyPoll: BusyPoll{Front: true}}, 1)
 	l := w.ends[0]
 	serial := 0
 	begin := func() (*testCall, request) {
@@ -84,8 +83,7 @@ func TestBusypoll_PollPause(t *testing.T) {
 
 // TestBusypoll_PollingLeaderReadsAnswers that come while it polls, and those that come later.
 func TestBusypoll_PollingLeaderReadsAnswers(t *testing.T) {
-	p := testPool(t, Options{BusyPoll: BusyPoll{Front: true}})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{BusyPoll: BusyPoll{Front: true}}, 1)
 	l := w.ends[0]
 	for i := range 10 * pollAfter {
 		f := start(t, p, fmt.Sprint(i))
@@ -130,8 +128,7 @@ func TestBusypoll_NoPollingUnderCPUPressure(t *testing.T) {
 	assert.NoLeak(t)
 	var waited, each atomic.Int64 // each sample finds so much more
 	pressure := func() (time.Duration, bool) { return time.Duration(waited.Add(each.Load())), true }
-	p := NewPool(Options{BusyPoll: BusyPoll{Front: true, Workers: true, Pressure: pressure}})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{BusyPoll: BusyPoll{Front: true, Workers: true, Pressure: pressure}}, 1)
 	l := w.ends[0]
 	serial := 0
 	runCall := func() {

@@ -22,8 +22,7 @@ func TestCancel_BeforeSubmit(t *testing.T) {
 }
 
 func TestCancel_InQueue(t *testing.T) {
-	p := testPool(t, Options{Queue: 10})
-	l := newWorker(t, p, 1).ends[0]
+	p, l := poolWithSlot(t, Options{Queue: 10})
 	flights := startAll(t, p, "running", "window", "first", "second", "third")
 	parked(t, flights...)
 	p.Cancel(flights[3].Call)
@@ -40,8 +39,7 @@ func TestCancel_InQueue(t *testing.T) {
 // TestCancel_InWindow: the worker has the request and has not begun it. It never will, and another call gets the
 // room.
 func TestCancel_InWindow(t *testing.T) {
-	p := testPool(t, Options{Queue: 10})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 10}, 1)
 	l := w.ends[0]
 	running, window, waits := start(t, p, "running"), start(t, p, "window"), start(t, p, "waits")
 	begun := l.begin()
@@ -61,8 +59,7 @@ func TestCancel_InWindow(t *testing.T) {
 
 // TestCancel_MakesRoomForWaiting: a slot whose call was canceled takes another slot's waiting call.
 func TestCancel_MakesRoomForWaiting(t *testing.T) {
-	p := testPool(t, Options{Queue: 10})
-	w := newWorker(t, p, 2)
+	p, w := poolWithWorker(t, Options{Queue: 10}, 2)
 	flights := startAll(t, p, "a", "b", "c", "d")
 	parked(t, flights...)
 	on := func(s *Slot) (of []*testCall) {
@@ -99,8 +96,7 @@ func TestCancel_OfRunningCall(t *testing.T) {
 		"it fails at it":    {ipc.KindFailed, `{"metrics":{},"error":"RuntimeError"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := testPool(t, Options{CancelGrace: time.Hour})
-			w := newWorker(t, p, 1)
+			p, w := poolWithWorker(t, Options{CancelGrace: time.Hour}, 1)
 			l := w.ends[0]
 			f := start(t, p, "running")
 			r := l.begin()
@@ -127,8 +123,7 @@ func TestCancel_OfRunningCall(t *testing.T) {
 
 // TestCancel_IsRepeated: the model may miss a signal.
 func TestCancel_IsRepeated(t *testing.T) {
-	p := testPool(t, Options{CancelGrace: time.Hour})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{CancelGrace: time.Hour}, 1)
 	l := w.ends[0]
 	f := start(t, p, "running")
 	r := l.begin()
@@ -142,8 +137,7 @@ func TestCancel_IsRepeated(t *testing.T) {
 // TestCancel_Timeout: after the grace the worker is killed. The call is canceled all the same, and its neighbour in
 // another slot fails.
 func TestCancel_Timeout(t *testing.T) {
-	p := testPool(t, Options{CancelGrace: time.Millisecond, Queue: 10})
-	w := newWorker(t, p, 2)
+	p, w := poolWithWorker(t, Options{CancelGrace: time.Millisecond, Queue: 10}, 2)
 	a, b := start(t, p, "a"), start(t, p, "b")
 	ignoring, neighbour := a, b
 	l, other := w.ends[0], w.ends[1]
@@ -173,8 +167,7 @@ func TestCancel_Timeout(t *testing.T) {
 
 // TestCancel_BeforeDetach: between the end of a channel and Detach.
 func TestCancel_BeforeDetach(t *testing.T) {
-	p := testPool(t, Options{Queue: 10})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 10}, 1)
 	running, window := start(t, p, "running"), start(t, p, "window")
 	w.ends[0].begin()
 	w.write("from running\n")

@@ -22,8 +22,7 @@ func startDue(t *testing.T, p *Pool, name string, deadline time.Time) *testCall 
 // TestDeadline_EarlierCounts: of a call's deadline and the pool's timeout the earlier one counts, and the model never
 // sees a late call.
 func TestDeadline_EarlierCounts(t *testing.T) {
-	p := testPool(t, Options{Queue: 10, QueueTimeout: time.Hour})
-	l := newWorker(t, p, 1).ends[0]
+	p, l := poolWithSlot(t, Options{Queue: 10, QueueTimeout: time.Hour})
 	begin := time.Now().Add(time.Second)
 	running := startDue(t, p, "running", begin) // the deadline is for its begin, not for its end
 	r := l.begin()
@@ -42,8 +41,7 @@ func TestDeadline_EarlierCounts(t *testing.T) {
 
 // TestDeadline_OfOneAtIdleSlot: the slot's worker does not take the call.
 func TestDeadline_OfOneAtIdleSlot(t *testing.T) {
-	p := testPool(t, Options{})
-	l := newWorker(t, p, 1).ends[0]
+	p, l := poolWithSlot(t, Options{})
 	f := startDue(t, p, "late", time.Now().Add(short))
 	f.failed(predict.ErrQueueTimeout)
 	r := l.expect()
@@ -53,8 +51,7 @@ func TestDeadline_OfOneAtIdleSlot(t *testing.T) {
 
 // TestDeadline_QueuePosition: the order of arrival counts, over windows and queue.
 func TestDeadline_QueuePosition(t *testing.T) {
-	p := testPool(t, Options{Queue: 10})
-	l := newWorker(t, p, 1).ends[0]
+	p, l := poolWithSlot(t, Options{Queue: 10})
 	flights := startNumbered(t, p, 5) // two in the socket, three in the queue
 	r := l.begin()
 	for begun := range 5 {

@@ -12,8 +12,7 @@ import (
 )
 
 func TestExit_Detach(t *testing.T) {
-	p := testPool(t, Options{Queue: 20})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 20}, 1)
 	setWindow(p, w.slots[0], 4)
 	flights := startNumbered(t, p, 7) // four in the socket, three in the queue
 	parked(t, flights...)
@@ -44,8 +43,7 @@ func TestExit_Detach(t *testing.T) {
 // TestExit_DetachRequeues: calls that a dead worker had not begun go to other workers, in the order of their arrival,
 // over all of its slots.
 func TestExit_DetachRequeues(t *testing.T) {
-	p := testPool(t, Options{Queue: 20})
-	w := newWorker(t, p, 3)
+	p, w := poolWithWorker(t, Options{Queue: 20}, 3)
 	flights := startNumbered(t, p, 9) // two in each slot, three in the queue
 	parked(t, flights...)
 	lives := newWorker(t, p, 1).ends[0] // it takes one of the queue, or steals
@@ -69,8 +67,7 @@ func TestExit_DetachRequeues(t *testing.T) {
 // TestExit_UnreadAnswersOfDeadWorker: answers that lie in the socket when the worker dies are delivered, with their
 // logs.
 func TestExit_UnreadAnswersOfDeadWorker(t *testing.T) {
-	p := testPool(t, Options{Queue: 20})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 20}, 1)
 	l := w.ends[0]
 	done, running := newTestCall(t, p, "done"), newTestCall(t, p, "running")
 	p.Submit(done.Call)
@@ -97,8 +94,7 @@ func TestExit_UnreadAnswersOfDeadWorker(t *testing.T) {
 
 // TestExit_GrandchildKeepsSocket: the worker has exited, and its socket stays open.
 func TestExit_GrandchildKeepsSocket(t *testing.T) {
-	p := testPool(t, Options{Queue: 20})
-	w := newWorker(t, p, 3)
+	p, w := poolWithWorker(t, Options{Queue: 20}, 3)
 	var flights []*testCall
 	var leaked []int
 	for i, l := range w.ends {
@@ -124,8 +120,7 @@ func TestExit_GrandchildKeepsSocket(t *testing.T) {
 
 // TestExit_IdleWorkerDies: no goroutine reads at an idle slot, so the next call finds the worker dead.
 func TestExit_IdleWorkerDies(t *testing.T) {
-	p := testPool(t, Options{Queue: 20})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 20}, 1)
 	start(t, p, "first").serveOne(w.ends[0])
 	w.die()
 	f := start(t, p, "second") // before the front knows
@@ -157,8 +152,7 @@ func TestExit_DeadSlotsAreForgotten(t *testing.T) {
 }
 
 func TestExit_RunningAndServed(t *testing.T) {
-	p := NewPool(Options{Queue: 20})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 20}, 1)
 	l, s := w.ends[0], w.slots[0]
 	assert.True(t, s.Running() == "" && !s.Served(),
 		"a new slot runs %q and has served: %v, want none and false", s.Running(), s.Served())
@@ -177,8 +171,7 @@ func TestExit_RunningAndServed(t *testing.T) {
 
 // TestExit_DetachWaitsForAnswersOnly: once all answers are read, Detach waits no more.
 func TestExit_DetachWaitsForAnswersOnly(t *testing.T) {
-	p := testPool(t, Options{Queue: 20})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 20}, 1)
 	l, s := w.ends[0], w.slots[0]
 	f := newTestCall(t, p, "first")
 	p.Submit(f.Call)

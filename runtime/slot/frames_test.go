@@ -47,8 +47,7 @@ func TestFrames_Violations(t *testing.T) {
 		}, "without its descriptor"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := testPool(t, Options{Queue: 10})
-			w := newWorker(t, p, 1)
+			p, w := poolWithWorker(t, Options{Queue: 10}, 1)
 			running, window := start(t, p, "running"), start(t, p, "window")
 			c.send(w.ends[0], w.ends[0].begin())
 			assert.Eventually(t, "it is killed", func() bool { return len(w.kills()) > 0 })
@@ -68,8 +67,7 @@ func TestFrames_Violations(t *testing.T) {
 
 // TestFrames_SecondAnswer: the first ends the call, the second the worker.
 func TestFrames_SecondAnswer(t *testing.T) {
-	p := testPool(t, Options{Queue: 10})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 10}, 1)
 	first, second := start(t, p, "first"), start(t, p, "second")
 	r := w.ends[0].begin()
 	w.ends[0].succeed(r)
@@ -85,8 +83,7 @@ func TestFrames_SecondAnswer(t *testing.T) {
 
 // TestFrames_AnswerToWhatWasTakenBack: an answer to a revoked call is a violation.
 func TestFrames_AnswerToWhatWasTakenBack(t *testing.T) {
-	p := testPool(t, Options{Queue: 10})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 10}, 1)
 	running, window := start(t, p, "running"), start(t, p, "window")
 	begun := w.ends[0].begin()
 	p.Cancel(window.Call)
@@ -101,8 +98,7 @@ func TestFrames_AnswerToWhatWasTakenBack(t *testing.T) {
 
 // TestFrames_ContextIsPassedOn: the body of a request has all parts of its call.
 func TestFrames_ContextIsPassedOn(t *testing.T) {
-	p := NewPool(Options{Queue: 10})
-	l := newWorker(t, p, 1).ends[0]
+	p, l := poolWithSlot(t, Options{Queue: 10})
 	f := &testCall{NewCall("a", []byte(`{"s":"world"}`), []byte(`{"user":"ann"}`)), t, make(chan struct{})}
 	assert.NoError(t, p.Admit(nil))
 	p.Submit(f.Call)
@@ -114,8 +110,7 @@ func TestFrames_ContextIsPassedOn(t *testing.T) {
 }
 
 func TestFrames_LargeBodies(t *testing.T) {
-	p := testPool(t, Options{Queue: 10})
-	l := newWorker(t, p, 1).ends[0]
+	p, l := poolWithSlot(t, Options{Queue: 10})
 	for _, size := range []int{ipc.InlineMax - 20, ipc.InlineMax + 1, 20 << 20} {
 		input := append(append([]byte(`"`), bytes.Repeat([]byte("x"), size)...), '"')
 		f := &testCall{NewCall("large", input, nil), t, make(chan struct{})}
@@ -145,8 +140,7 @@ func TestFrames_LargeBodies(t *testing.T) {
 
 // TestFrames_Logs: text of a pipe is claimed by its mark; text that the worker attributes comes in frames.
 func TestFrames_Logs(t *testing.T) {
-	p := testPool(t, Options{Queue: 10})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 10}, 1)
 	l := w.ends[0]
 	f := start(t, p, "talks")
 	r := l.begin()

@@ -141,8 +141,7 @@ func TestLeader_IsStolen(t *testing.T) {
 func TestLeader_Ends(t *testing.T) {
 	for name, end := range endings() {
 		t.Run(name, func(t *testing.T) {
-			p := testPool(t, Options{Queue: 10})
-			l := newWorker(t, p, 1).ends[0]
+			p, l := poolWithSlot(t, Options{Queue: 10})
 			f := start(t, p, "first")
 			leading(t, f)
 			end(p, f)
@@ -158,8 +157,7 @@ func TestLeader_Ends(t *testing.T) {
 
 // TestLeader_OneReadWakesAll: the answers of one read reach all calls, in any order.
 func TestLeader_OneReadWakesAll(t *testing.T) {
-	p := testPool(t, Options{Queue: 40})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 40}, 1)
 	setWindow(p, w.slots[0], 32)
 	l := w.ends[0]
 	var flights []*testCall
@@ -181,8 +179,7 @@ func TestLeader_OneReadWakesAll(t *testing.T) {
 
 // TestLeader_AnswerBeforeWait: an answer may come before its own goroutine waits, read by another's.
 func TestLeader_AnswerBeforeWait(t *testing.T) {
-	p := testPool(t, Options{Queue: 10})
-	l := newWorker(t, p, 1).ends[0]
+	p, l := poolWithSlot(t, Options{Queue: 10})
 	early := newTestCall(t, p, "early")
 	p.Submit(early.Call)
 	other := start(t, p, "other")

@@ -32,8 +32,7 @@ func frame(kind ipc.Kind, id uint64, body []byte) []byte {
 // TestRecover_UnsentAnswersOfDeadWorker: calls whose answers were ready get them, the leader and a follower alike. The
 // call that ran fails, and the one behind it is queued again.
 func TestRecover_UnsentAnswersOfDeadWorker(t *testing.T) {
-	p := testPool(t, Options{Queue: 20})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 20}, 1)
 	setWindow(p, w.slots[0], 8)
 	flights := startNumbered(t, p, 5)
 	parked(t, flights...)
@@ -56,8 +55,7 @@ func TestRecover_UnsentAnswersOfDeadWorker(t *testing.T) {
 
 // TestRecover_InvalidRestOfDeadWorker: invalid bytes are ignored, and the calls fail with the cause of the exit.
 func TestRecover_InvalidRestOfDeadWorker(t *testing.T) {
-	p := testPool(t, Options{Queue: 20})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 20}, 1)
 	f := start(t, p, "a")
 	leading(t, f)
 	l := w.ends[0]

@@ -10,8 +10,7 @@ import (
 // So the owner of their memory must know that.
 func TestResent_OwnerIsTold(t *testing.T) {
 	t.Run("to an idle slot", func(t *testing.T) {
-		p := testPool(t, Options{Queue: 20})
-		w := newWorker(t, p, 2)
+		p, w := poolWithWorker(t, Options{Queue: 20}, 2)
 		first := start(t, p, "running")
 		other := start(t, p, "other")
 		behind := start(t, p, "behind")

@@ -27,8 +27,7 @@ func (l *slotEnd) cancelAsked(id uint64) {
 // TestRuntimelimit_PredictTimeout: a call that runs for too long is canceled, and fails unless the model succeeds all
 // the same.
 func TestRuntimelimit_PredictTimeout(t *testing.T) {
-	p := testPool(t, Options{Queue: 4, PredictTimeout: time.Second, CancelGrace: time.Hour})
-	l := newWorker(t, p, 1).ends[0]
+	p, l := poolWithSlot(t, Options{Queue: 4, PredictTimeout: time.Second, CancelGrace: time.Hour})
 	for kind, end := range map[ipc.Kind]func(*testCall){
 		ipc.KindCanceled:  (*testCall).tookTooLong,
 		ipc.KindFailed:    (*testCall).tookTooLong,
@@ -51,8 +50,7 @@ func TestRuntimelimit_PredictTimeout(t *testing.T) {
 
 // TestRuntimeLimit_PredictTimeoutKillsWorker: a call that does not end when it is canceled ends with its worker.
 func TestRuntimeLimit_PredictTimeoutKillsWorker(t *testing.T) {
-	p := testPool(t, Options{PredictTimeout: short, CancelGrace: short})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{PredictTimeout: short, CancelGrace: short}, 1)
 	f := start(t, p, "deep in C")
 	w.ends[0].begin()
 	assert.Eventually(t, "the worker is killed", func() bool { return len(w.kills()) > 0 })
@@ -63,8 +61,7 @@ func TestRuntimeLimit_PredictTimeoutKillsWorker(t *testing.T) {
 
 // TestRuntimelimit_TrainingHasNoLimit: a training is not canceled, while other calls of its slot are.
 func TestRuntimelimit_TrainingHasNoLimit(t *testing.T) {
-	p := testPool(t, Options{Queue: 4, PredictTimeout: short})
-	w := newWorker(t, p, 2)
+	p, w := poolWithWorker(t, Options{Queue: 4, PredictTimeout: short}, 2)
 	unhurried := newTestCall(t, p, "unhurried")
 	unhurried.Train = true
 	p.Submit(unhurried.Call)

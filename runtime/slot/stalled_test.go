@@ -16,8 +16,7 @@ func (w *fakeWorker) stalls(want int) {
 
 // TestStalled_SameCallCounts: only a free slot that does not take the same call counts, check by check.
 func TestStalled_SameCallCounts(t *testing.T) {
-	p := testPool(t, Options{Queue: 10})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 10}, 1)
 	w.stalls(0)
 	first := start(t, p, "first")
 	w.stalls(1)
@@ -39,8 +38,7 @@ func TestStalled_SameCallCounts(t *testing.T) {
 
 // TestStalled_BesideBusySlot: a loop that one call blocks does not take another's.
 func TestStalled_BesideBusySlot(t *testing.T) {
-	p := testPool(t, Options{Queue: 10})
-	w := newWorker(t, p, 2)
+	p, w := poolWithWorker(t, Options{Queue: 10}, 2)
 	first := start(t, p, "first")
 	busy, free := w.ends[0], w.ends[1]
 	if locked(p, func() bool { return first.slot == w.slots[1] }) {
@@ -60,8 +58,7 @@ func TestStalled_BesideBusySlot(t *testing.T) {
 
 // TestStalled_ByAnotherCall: each call counts for itself.
 func TestStalled_ByAnotherCall(t *testing.T) {
-	p := testPool(t, Options{Queue: 10})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 10}, 1)
 	for range 3 {
 		f := start(t, p, "one of many")
 		w.stalls(1)
@@ -72,8 +69,7 @@ func TestStalled_ByAnotherCall(t *testing.T) {
 
 // TestStalled_ByOverwrittenClaim: the worker skips such a call and goes on, and the front cannot revoke it.
 func TestStalled_ByOverwrittenClaim(t *testing.T) {
-	p := testPool(t, Options{Queue: 10})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 10}, 1)
 	l := w.ends[0]
 	first, second := start(t, p, "first"), start(t, p, "second")
 	l.word(atClaims + 8*ipc.ClaimIndex(l.expect().id)).Store(0)
@@ -90,8 +86,7 @@ func TestStalled_ByOverwrittenClaim(t *testing.T) {
 
 // TestStalled_Batch: a batch counts as a call does.
 func TestStalled_Batch(t *testing.T) {
-	p := testPool(t, Options{Queue: 10})
-	r := newBatchWorker(t, p, batchesOfThree())
+	p, r := poolWithBatches(t, Options{Queue: 10}, batchesOfThree())
 	f := start(t, p, "1")
 	batch := r.batch()
 	r.stalls(1)
@@ -105,8 +100,7 @@ func TestStalled_Batch(t *testing.T) {
 
 // TestStalled_PredictTimeoutWithOverwrittenPage: the model overwrites its running word.
 func TestStalled_PredictTimeoutWithOverwrittenPage(t *testing.T) {
-	p := testPool(t, Options{PredictTimeout: short, CancelGrace: short})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{PredictTimeout: short, CancelGrace: short}, 1)
 	f := start(t, p, "scribbles")
 	w.ends[0].begin()
 	w.ends[0].word(atRunning).Store(0xdeadbeef)
@@ -118,8 +112,7 @@ func TestStalled_PredictTimeoutWithOverwrittenPage(t *testing.T) {
 
 // TestStalled_PredictTimeoutAfterBatch: a model's postprocess has the same limit.
 func TestStalled_PredictTimeoutAfterBatch(t *testing.T) {
-	p := testPool(t, Options{Queue: 10, PredictTimeout: short, CancelGrace: time.Hour})
-	r := newBatchWorker(t, p, batchesOfThree())
+	p, r := poolWithBatches(t, Options{Queue: 10, PredictTimeout: short, CancelGrace: time.Hour}, batchesOfThree())
 	f := start(t, p, "1")
 	r.done(r.begin("1"))
 	f.tookTooLong()
@@ -128,8 +121,7 @@ func TestStalled_PredictTimeoutAfterBatch(t *testing.T) {
 
 // TestStalled_BeforeBatch: a worker that does not read its items is stuck; one that prepares is busy.
 func TestStalled_BeforeBatch(t *testing.T) {
-	p := testPool(t, Options{Queue: 10})
-	r := newBatchWorker(t, p, preparing())
+	p, r := poolWithBatches(t, Options{Queue: 10}, preparing())
 	f := start(t, p, "1")
 	r.stalls(1)
 	r.stalls(2)

@@ -19,8 +19,7 @@ func (p *Pool) queueTimeout(d time.Duration) {
 }
 
 func TestTimeout_QueueTimeout(t *testing.T) {
-	p := testPool(t, Options{Queue: 10})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 10}, 1)
 	l := w.ends[0]
 	running := start(t, p, "running")
 	begun := l.begin()
@@ -52,8 +51,7 @@ func TestTimeout_QueueTimeoutWithoutWorkers(t *testing.T) {
 
 // TestTimeout_QueueTimeoutAtFreeSlot: the timeout also ends a call that a free slot's worker does not take.
 func TestTimeout_QueueTimeoutAtFreeSlot(t *testing.T) {
-	p := testPool(t, Options{Queue: 10, QueueTimeout: short})
-	l := newWorker(t, p, 1).ends[0]
+	p, l := poolWithSlot(t, Options{Queue: 10, QueueTimeout: short})
 	began := time.Now()
 	start(t, p, "handed over").failed(predict.ErrQueueTimeout)
 	took := time.Since(began)
@@ -70,8 +68,7 @@ func TestTimeout_QueueTimeoutAtFreeSlot(t *testing.T) {
 // TestQueueTimeout_AtBlockedLoop: a call that has a slot is not ended by the queue's limit while its worker runs
 // another, but by its own deadline. One that waits behind it is.
 func TestQueueTimeout_AtBlockedLoop(t *testing.T) {
-	p := testPool(t, Options{Queue: 10})
-	w := newWorker(t, p, 3)
+	p, w := poolWithWorker(t, Options{Queue: 10}, 3)
 	running := start(t, p, "running")
 	endOf := func(f *testCall) *slotEnd {
 		return w.ends[locked(p, func() int { return slices.Index(w.slots, f.slot) })]
@@ -99,8 +96,7 @@ func TestQueueTimeout_AtBlockedLoop(t *testing.T) {
 
 // TestTimeout_AfterWorkerExit: the timeout of a call goes on when no worker is left.
 func TestTimeout_AfterWorkerExit(t *testing.T) {
-	p := testPool(t, Options{Queue: 10, QueueTimeout: short})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 10, QueueTimeout: short}, 1)
 	f := start(t, p, "first")
 	w.terminate("died before it began anything")
 	f.failed(predict.ErrQueueTimeout)
@@ -110,8 +106,7 @@ func TestTimeout_AfterWorkerExit(t *testing.T) {
 // TestTimeout_BeforeDetach: the deadline passes between the end of a channel and Detach, when it is unknown whether the
 // model has begun the call.
 func TestTimeout_BeforeDetach(t *testing.T) {
-	p := testPool(t, Options{Queue: 10})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 10}, 1)
 	running := start(t, p, "running")
 	w.ends[0].begin()
 	p.queueTimeout(short)
@@ -138,8 +133,7 @@ func TestTimeout_BeforeDetach(t *testing.T) {
 
 // TestTimeout_DeadlineBeforeDetach: the deadline passes after Detach.
 func TestTimeout_DeadlineBeforeDetach(t *testing.T) {
-	p := testPool(t, Options{Queue: 10})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 10}, 1)
 	running := start(t, p, "running")
 	w.ends[0].begin()
 	p.queueTimeout(10 * short)

@@ -40,8 +40,7 @@ func TestWindow_FollowsModel(t *testing.T) {
 // TestWindow_SlowCallsWaitInQueue: a call that another slot could take does not wait behind a slow one, where those that
 // arrive later overtake it.
 func TestWindow_SlowCallsWaitInQueue(t *testing.T) {
-	p := testPool(t, Options{Queue: 20})
-	w := newWorker(t, p, 2)
+	p, w := poolWithWorker(t, Options{Queue: 20}, 2)
 	warm := startAll(t, p, "warm", "up")
 	for _, l := range w.ends {
 		r := l.begin()
@@ -64,8 +63,7 @@ func TestWindow_SlowCallsWaitInQueue(t *testing.T) {
 
 // TestWindow_IsFilled: the socket has as many requests as the window allows, and no more.
 func TestWindow_IsFilled(t *testing.T) {
-	p := testPool(t, Options{Queue: 100})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 100}, 1)
 	l := w.ends[0]
 	flights := startNumbered(t, p, 50)
 	outstanding := func() int { return locked(p, func() int { return w.slots[0].outstanding }) }
@@ -86,8 +84,7 @@ func TestWindow_IsFilled(t *testing.T) {
 
 // TestWindow_FirstComeFirstServed over the queue and the socket.
 func TestWindow_FirstComeFirstServed(t *testing.T) {
-	p := testPool(t, Options{Queue: 20})
-	l := newWorker(t, p, 1).ends[0]
+	p, l := poolWithSlot(t, Options{Queue: 20})
 	flights := startNumbered(t, p, 12)
 	for i, f := range flights {
 		r := l.begin()
@@ -100,8 +97,7 @@ func TestWindow_FirstComeFirstServed(t *testing.T) {
 // TestWindow_IdleSlotFirst: no call waits behind a busy slot while another is idle; of the idle slots the last used one
 // is taken.
 func TestWindow_IdleSlotFirst(t *testing.T) {
-	p := testPool(t, Options{Queue: 20})
-	w := newWorker(t, p, 3)
+	p, w := poolWithWorker(t, Options{Queue: 20}, 3)
 	used := func(f *testCall) int {
 		return locked(p, func() int { return slices.Index(w.slots, f.slot) })
 	}
@@ -130,8 +126,7 @@ func TestWindow_IdleSlotFirst(t *testing.T) {
 
 // TestWindow_IdleSlotSteals: calls that wait behind a long one go to the slot that is idle first.
 func TestWindow_IdleSlotSteals(t *testing.T) {
-	p := testPool(t, Options{Queue: 20})
-	w := newWorker(t, p, 2)
+	p, w := poolWithWorker(t, Options{Queue: 20}, 2)
 	flights := startAll(t, p, "a", "b", "c", "d")
 	slow, fast := w.ends[0], w.ends[1]
 	running := slow.begin()
@@ -151,8 +146,7 @@ func TestWindow_IdleSlotSteals(t *testing.T) {
 // TestWindow_IdleSlotStealsFromAnySlot: the fullest slot may have begun all of its calls; then calls that wait
 // elsewhere are stolen.
 func TestWindow_IdleSlotStealsFromAnySlot(t *testing.T) {
-	p := testPool(t, Options{Queue: 20})
-	w := newWorker(t, p, 2)
+	p, w := poolWithWorker(t, Options{Queue: 20}, 2)
 	for _, s := range w.slots {
 		setWindow(p, s, 8)
 	}
@@ -178,8 +172,7 @@ func TestWindow_IdleSlotStealsFromAnySlot(t *testing.T) {
 
 // TestWindow_HalfIsStolen: an idle slot takes half of what waits, so that it need not steal again at once.
 func TestWindow_HalfIsStolen(t *testing.T) {
-	p := testPool(t, Options{Queue: 20})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 20}, 1)
 	setWindow(p, w.slots[0], 8)
 	flights := startNumbered(t, p, 8)
 	slow := w.ends[0]
@@ -302,8 +295,7 @@ func TestWindow_NotDelayed(t *testing.T) {
 }
 
 func TestWindow_CallTime(t *testing.T) {
-	p := testPool(t, Options{})
-	w := newWorker(t, p, 2)
+	p, w := poolWithWorker(t, Options{}, 2)
 	assert.Equal(t, "before the first call", p.MeanDuration(), 0)
 	for range 2 { // a call at each slot
 		calls := []*testCall{start(t, p, "a"), start(t, p, "b")}

@@ -67,8 +67,7 @@ func TestWorkerSlots_RetireIdleOrDeadWorker(t *testing.T) {
 
 // TestWorkerSlots_RetireAndExit: the worker dies while it finishes its calls.
 func TestWorkerSlots_RetireAndExit(t *testing.T) {
-	p := testPool(t, Options{Queue: 4})
-	w := newWorker(t, p, 1)
+	p, w := poolWithWorker(t, Options{Queue: 4}, 1)
 	running, waits := start(t, p, "running"), start(t, p, "waits")
 	parked(t, waits)
 	w.ends[0].begin()
@@ -84,8 +83,7 @@ func TestWorkerSlots_RetireAndExit(t *testing.T) {
 
 // TestWorkerSlots_RetireUnderLoad: workers are replaced, and no call fails.
 func TestWorkerSlots_RetireUnderLoad(t *testing.T) {
-	p := testPool(t, Options{Queue: 64})
-	w := newWorker(t, p, 2)
+	p, w := poolWithWorker(t, Options{Queue: 64}, 2)
 	served := w.serve(echo)
 	var stop atomic.Bool
 	var calls atomic.Int64
@@ -159,8 +157,7 @@ func TestWorkerSlots_Hooks(t *testing.T) {
 }
 
 func TestWorkerSlots_WorkerLoad(t *testing.T) {
-	p := testPool(t, Options{Queue: 4})
-	w := newWorker(t, p, 2)
+	p, w := poolWithWorker(t, Options{Queue: 4}, 2)
 	before := time.Now()
 	a, b := start(t, p, "a"), start(t, p, "b")
 	v := p.WorkerLoad(w.slots)

@@ -78,6 +78,20 @@ func newWorker(t testing.TB, p *Pool, n int) *fakeWorker {
 	return w
 }
 
+// poolWithWorker returns a pool, as testPool does, and its worker with n slots.
+func poolWithWorker(t testing.TB, o Options, n int) (*Pool, *fakeWorker) {
+	t.Helper()
+	p := testPool(t, o)
+	return p, newWorker(t, p, n)
+}
+
+// poolWithSlot returns a pool, as testPool does, and the worker's end of its only slot.
+func poolWithSlot(t testing.TB, o Options) (*Pool, *slotEnd) {
+	t.Helper()
+	p, w := poolWithWorker(t, o, 1)
+	return p, w.ends[0]
+}
+
 // prepareWorker is newWorker without the Attach.
 func prepareWorker(t testing.TB, p *Pool, n int) *fakeWorker {
 	t.Helper()
