@@ -58,8 +58,7 @@ func TestAdmission_WithQueue(t *testing.T) {
 	assert.TrueNow(t, errors.As(err, &full), "got %v, want a full queue", err)
 	assert.Equal(t, "Retry-After while two wait for a slot that takes 10 s", full.RetryAfter, 30*time.Second)
 	for _, f := range flights {
-		l.succeed(l.begin())
-		f.succeeded()
+		f.serveOne(l)
 	}
 	empty(t, p)
 }
@@ -131,14 +130,11 @@ func TestAdmission_Refuse(t *testing.T) {
 	// Predictions with a slot go on.
 	l.succeed(begun)
 	running.succeeded()
-	l.succeed(l.begin())
-	window.succeeded()
+	window.serveOne(l)
 	empty(t, p)
 
 	p.Refuse(nil)
-	again := start(t, p, "again")
-	l.succeed(l.begin())
-	again.succeeded()
+	start(t, p, "again").serveOne(l)
 }
 
 // TestAdmission_RefuseAndWorkerExit: calls of a dead worker are ended while the pool refuses calls.

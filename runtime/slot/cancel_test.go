@@ -51,8 +51,7 @@ func TestCancel_InWindow(t *testing.T) {
 	}
 	l.succeed(begun)
 	running.succeeded()
-	l.succeed(l.begin())
-	waits.succeeded()
+	waits.serveOne(l)
 	assert.Equal(t, "signals for what it had not begun", w.interrupts.Load(), 0)
 	empty(t, p)
 }
@@ -159,9 +158,7 @@ func TestCancel_Timeout(t *testing.T) {
 	}
 	neighbour.failed(ErrWorkerExit)
 	assert.Equal(t, "the cause", neighbour.result().Err.Error(), "it was killed")
-	second := newWorker(t, p, 1).ends[0]
-	second.succeed(second.begin())
-	waits.succeeded()
+	waits.serveOne(newWorker(t, p, 1).ends[0])
 	empty(t, p)
 }
 

@@ -34,8 +34,7 @@ func TestDeadline_EarlierCounts(t *testing.T) {
 	window.failed(predict.ErrQueueTimeout)
 	l.succeed(r)
 	running.succeeded()
-	l.succeed(l.begin())
-	unhurried.succeeded()
+	unhurried.serveOne(l)
 	empty(t, p)
 }
 

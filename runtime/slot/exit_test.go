@@ -126,16 +126,8 @@ func TestExit_IdleWorkerDies(t *testing.T) {
 	f := start(t, p, "second") // before the front knows
 	assert.Eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
 	assert.Equal(t, "calls of the model", w.terminate("died idle"), 0)
-	l := newWorker(t, p, 1).ends[0]
-	l.succeed(l.begin())
-	f.succeeded()
+	f.serveOne(newWorker(t, p, 1).ends[0])
 	empty(t, p)
-}
-
-func (f *testCall) serveOne(l *slotEnd) {
-	f.t.Helper()
-	l.succeed(l.begin())
-	f.succeeded()
 }
 
 // TestExit_DeadSlotsAreForgotten: no slot of a dead worker stays in the pool.

@@ -57,9 +57,7 @@ func TestFrames_Violations(t *testing.T) {
 			assert.Equal(t, "taken for one that closed its channel", w.closings.Load(), 0)
 			w.terminate("killed")
 			running.failed(ErrWorkerExit)
-			l := newWorker(t, p, 1).ends[0]
-			l.succeed(l.begin())
-			window.succeeded()
+			window.serveOne(newWorker(t, p, 1).ends[0])
 			empty(t, p)
 		})
 	}
@@ -75,9 +73,7 @@ func TestFrames_SecondAnswer(t *testing.T) {
 	first.succeeded()
 	assert.Eventually(t, "it is killed", func() bool { return len(w.kills()) == 1 })
 	w.terminate("killed")
-	l := newWorker(t, p, 1).ends[0]
-	l.succeed(l.begin())
-	second.succeeded()
+	second.serveOne(newWorker(t, p, 1).ends[0])
 	empty(t, p)
 }
 

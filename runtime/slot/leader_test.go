@@ -68,14 +68,12 @@ func TestLeader_NextLeaderHasEnded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := testPool(t, Options{Queue: 10})
 			l, leader, deep, other := leaderAndFollowers(t, p)
-			l.succeed(l.begin())
-			leader.succeeded()
+			leader.serveOne(l)
 			end(p, deep)
 			awake(deep)
 			r := deep.result()
 			assert.True(t, r.Err != nil, "it was to end without an answer, and ended with %d: got no error, want an error", r.Kind)
-			l.succeed(l.begin())
-			other.succeeded()
+			other.serveOne(l)
 			empty(t, p)
 		})
 	}
@@ -85,13 +83,11 @@ func TestLeader_NextLeaderHasEnded(t *testing.T) {
 func TestLeader_NextLeaderIsStolen(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	l, leader, deep, other := leaderAndFollowers(t, p)
-	l.succeed(l.begin())
-	leader.succeeded()
+	leader.serveOne(l)
 	idle := newWorker(t, p, 1).ends[0]
 	r := idle.begin()
 	assert.TrueNow(t, isFor(r, "deep"), `the idle slot got %s: isFor(r, "deep") = false, want true`, r.body)
-	l.succeed(l.begin())
-	other.succeeded()
+	other.serveOne(l)
 	idle.succeed(r)
 	awake(deep)
 	deep.succeeded()
@@ -102,15 +98,13 @@ func TestLeader_NextLeaderIsStolen(t *testing.T) {
 func TestLeader_NextLeaderAndWorkerExit(t *testing.T) {
 	p := testPool(t, Options{Queue: 10})
 	l, leader, deep, other := leaderAndFollowers(t, p)
-	l.succeed(l.begin())
-	leader.succeeded()
+	leader.serveOne(l)
 	l.w.terminate("died")
 	second := newWorker(t, p, 1).ends[0]
 	second.succeed(second.begin())
 	awake(deep)
 	deep.succeeded()
-	second.succeed(second.begin())
-	other.succeeded()
+	other.serveOne(second)
 	empty(t, p)
 }
 
@@ -147,9 +141,7 @@ func TestLeader_Ends(t *testing.T) {
 			end(p, f)
 			r := f.result()
 			assert.True(t, r.Err != nil, "it was to end without an answer, and ended with %d: got no error, want an error", r.Kind)
-			second := start(t, p, "second")
-			l.succeed(l.begin())
-			second.succeeded()
+			start(t, p, "second").serveOne(l)
 			empty(t, p)
 		})
 	}
@@ -188,7 +180,6 @@ func TestLeader_AnswerBeforeWait(t *testing.T) {
 	assert.Eventually(t, "the answer is read", func() bool { return p.Load().InFlight == 1 })
 	early.wait()
 	early.succeeded()
-	l.succeed(l.begin())
-	other.succeeded()
+	other.serveOne(l)
 	empty(t, p)
 }

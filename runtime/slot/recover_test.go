@@ -48,8 +48,7 @@ func TestRecover_UnsentAnswersOfDeadWorker(t *testing.T) {
 	succeeded(flights[:3]...)
 	flights[3].failed(ErrWorkerExit)
 	next := newWorker(t, p, 1).ends[0]
-	next.succeed(next.begin())
-	flights[4].succeeded()
+	flights[4].serveOne(next)
 	empty(t, p)
 }
 

@@ -30,8 +30,7 @@ func TestStalled_SameCallCounts(t *testing.T) {
 	first.succeeded()
 	w.stalls(1)
 	w.stalls(2)
-	w.ends[0].succeed(w.ends[0].begin())
-	second.succeeded()
+	second.serveOne(w.ends[0])
 	w.stalls(0)
 	empty(t, p)
 }
@@ -49,8 +48,7 @@ func TestStalled_BesideBusySlot(t *testing.T) {
 	second := start(t, p, "second")
 	w.stalls(1)
 	w.stalls(2)
-	free.succeed(free.begin())
-	second.succeeded()
+	second.serveOne(free)
 	w.stalls(0)
 	busy.succeed(r)
 	first.succeeded()
@@ -62,8 +60,7 @@ func TestStalled_ByAnotherCall(t *testing.T) {
 	for range 3 {
 		f := start(t, p, "one of many")
 		w.stalls(1)
-		w.ends[0].succeed(w.ends[0].begin())
-		f.succeeded()
+		f.serveOne(w.ends[0])
 	}
 }
 

@@ -70,6 +70,13 @@ func (f *testCall) succeeded() {
 	assert.Equal(f.t, f.Name+": string(r.Body)", string(r.Body), string(body(f.Name)))
 }
 
+// serveOne has a worker succeed with its next request, which is this call's.
+func (f *testCall) serveOne(l *slotEnd) {
+	f.t.Helper()
+	l.succeed(l.begin())
+	f.succeeded()
+}
+
 // failed checks that the call ended with an error.
 func (f *testCall) failed(want error) {
 	f.t.Helper()

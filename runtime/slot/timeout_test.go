@@ -35,9 +35,7 @@ func TestTimeout_QueueTimeout(t *testing.T) {
 		t.Errorf(`%s could be claimed after its time, want isFor(r, "window") true and l.claim(r.id) false`, r.body)
 	}
 	p.queueTimeout(0)
-	again := start(t, p, "again")
-	l.succeed(l.begin())
-	again.succeeded()
+	start(t, p, "again").serveOne(l)
 }
 
 // TestTimeout_QueueTimeoutWithoutWorkers: no worker takes the calls.
@@ -60,8 +58,7 @@ func TestTimeout_QueueTimeoutAtFreeSlot(t *testing.T) {
 	assert.False(t, l.claim(r.id), "it could be claimed after its time: l.claim(r.id) = true, want false")
 	p.queueTimeout(0)
 	f := start(t, p, "next") // the slot is as free as before
-	l.succeed(l.begin())
-	f.succeeded()
+	f.serveOne(l)
 	empty(t, p)
 }
 
@@ -89,8 +86,7 @@ func TestQueueTimeout_AtBlockedLoop(t *testing.T) {
 	running.succeeded()
 	for _, f := range []*testCall{admitted, filler} {
 		end := endOf(f)
-		end.succeed(end.begin())
-		f.succeeded()
+		f.serveOne(end)
 	}
 }
 

@@ -114,13 +114,11 @@ func TestWindow_IdleSlotFirst(t *testing.T) {
 	}
 	a.succeeded()
 	c.succeeded()
-	w.ends[warm].succeed(w.ends[warm].begin())
-	b.succeeded()
+	b.serveOne(w.ends[warm])
 	for i := range 5 {
 		f := start(t, p, fmt.Sprint("again", i))
 		assert.Equal(t, "the slot that was taken, of which the last used is wanted", used(f), warm)
-		w.ends[warm].succeed(w.ends[warm].begin())
-		f.succeeded()
+		f.serveOne(w.ends[warm])
 	}
 }
 
@@ -221,8 +219,7 @@ func TestWindow_DelayedRequests(t *testing.T) {
 		next func(t *testing.T, p *Pool, l *slotEnd, flights []*testCall)
 	}{
 		"an answer": {func(t *testing.T, p *Pool, l *slotEnd, flights []*testCall) {
-			l.succeed(l.begin())
-			flights[0].succeeded()
+			flights[0].serveOne(l)
 		}},
 		"a cancel": {func(t *testing.T, p *Pool, l *slotEnd, flights []*testCall) {
 			p.Cancel(flights[0].Call)

@@ -47,9 +47,7 @@ func TestWorkerSlots_Retire(t *testing.T) {
 	assert.Eventually(t, "nothing is outstanding", func() bool { return isClosed(empty0) })
 	assert.Equal(t, "slots", p.Load().Slots, 1)
 	assert.Equal(t, "calls", old.terminate("it has left"), 0)
-	again := start(t, p, "again")
-	fresh.ends[0].succeed(fresh.ends[0].begin())
-	again.succeeded()
+	start(t, p, "again").serveOne(fresh.ends[0])
 	empty(t, p)
 }
 
@@ -75,9 +73,7 @@ func TestWorkerSlots_RetireAndExit(t *testing.T) {
 	assert.Equal(t, "calls of the model", w.terminate("worker killed by SIGSEGV"), 1)
 	running.failed(ErrWorkerExit)
 	assert.True(t, isClosed(left), "it is said to have something to do: isClosed(left) = false, want true")
-	l := newWorker(t, p, 1).ends[0]
-	l.succeed(l.begin())
-	waits.succeeded()
+	waits.serveOne(newWorker(t, p, 1).ends[0])
 	empty(t, p)
 }
 
@@ -148,9 +144,7 @@ func TestWorkerSlots_Hooks(t *testing.T) {
 	if r := l.expect(); l.claim(r.id) {
 		t.Error("the unusable worker could begin another call: l.claim(r.id) = true, want false")
 	}
-	other := newWorker(t, p, 1).ends[0]
-	other.succeed(other.begin())
-	second.succeeded()
+	second.serveOne(newWorker(t, p, 1).ends[0])
 	v := p.WorkerLoad(w.slots)
 	assert.True(t, v.Answered == 4 && v.Busy == 0 && v.Since.IsZero(), "its vitals are %+v, want Answered 4, Busy 0 and Since zero", v)
 	empty(t, p)
