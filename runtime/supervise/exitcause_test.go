@@ -82,8 +82,7 @@ func TestExitCauses_OfLife(t *testing.T) {
 	s.until("another", func(now Status) bool { return ready(now) && now.PID != st.PID })
 	s.Renew("as a test")
 	s.until("a third", func(now Status) bool { return ready(now) && now.Restarts == 2 })
-	s.Stop()
-	s.end()
+	s.stop()
 	seen.want(t, CauseSignaled, CauseLeft, CauseLeft)
 }
 

@@ -22,8 +22,7 @@ func TestFleet_SetupThatFailsSometimes(t *testing.T) {
 	late := act(t, "lives fails=1", func(o *Options) { o.Fleet = fleet })
 	late.until("ready", ready)
 	for _, s := range []*stage{bad, good, late} {
-		s.Stop()
-		s.end()
+		s.stop()
 	}
 }
 
@@ -32,8 +31,7 @@ func TestFleet_SetupRetries(t *testing.T) {
 	s := act(t, "lives fails=1 fails=2", func(o *Options) { o.Policy.SetupRetries = 2 })
 	st := s.until("ready", ready)
 	assert.True(t, st.Restarts == 2 && !st.Defunct, "got %+v, want Restarts 2 and Defunct false", st)
-	s.Stop()
-	s.end()
+	s.stop()
 
 	s = act(t, "lives fails=1 fails=2 fails=3", func(o *Options) { o.Policy.SetupRetries = 2 })
 	st = s.end()
@@ -49,8 +47,7 @@ func TestFleet_Linger(t *testing.T) {
 		st := s.until("ready", ready)
 		assert.True(t, !st.Defunct && !st.SetupFailed && !st.Setup.Failed,
 			"got %+v, want Defunct false, SetupFailed false and Failed false", st)
-		s.Stop()
-		s.end()
+		s.stop()
 	}
 }
 

@@ -26,15 +26,13 @@ func TestHang_StoppedWorkerIsReplaced(t *testing.T) {
 
 // TestHang_UnansweredPings: a worker that works but does not answer is replaced, too.
 func TestHang_UnansweredPings(t *testing.T) {
-	s := act(t, "lives ignores-pings", func(o *Options) { o.Timeouts.Hang, o.Policy.Restart = hangSoon, Never })
-	st := s.end()
+	st := act(t, "lives ignores-pings", func(o *Options) { o.Timeouts.Hang, o.Policy.Restart = hangSoon, Never }).end()
 	says(t, "the last exit", st.LastExit, "it has not answered on its control channel")
 }
 
 // TestHang_NoPingsWithoutTimeout: the worker would not answer one.
 func TestHang_NoPingsWithoutTimeout(t *testing.T) {
-	s := act(t, "lives ignores-pings", nil)
-	s.until("ready", ready)
+	s := serving(t, "lives ignores-pings", nil)
 	for range 20 {
 		s.generation("a")
 	}
@@ -45,8 +43,7 @@ func TestHang_NoPingsWithoutTimeout(t *testing.T) {
 // TestHang_StuckLoop: a worker whose control thread answers, but whose loop takes no call, is replaced, and the next
 // has what it had not begun.
 func TestHang_StuckLoop(t *testing.T) {
-	s := act(t, "lives blind=1", func(o *Options) { o.Timeouts.Hang = hangSoon })
-	s.until("ready", ready)
+	s := serving(t, "lives blind=1", func(o *Options) { o.Timeouts.Hang = hangSoon })
 	waits := s.ask("waits", `"which"`)
 	r := waits.result()
 	assert.True(t, r.Err == nil, "what it had not begun ended with %+v, want no error", r)

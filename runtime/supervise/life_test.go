@@ -17,8 +17,7 @@ import (
 // TestLifecycle_Replacement: the worker dies in a prediction. That one fails, and those behind it are answered by the
 // next worker, once each and in their order.
 func TestLifecycle_Replacement(t *testing.T) {
-	s := act(t, "echoes deadly", nil)
-	s.until("ready", ready)
+	s := serving(t, "echoes deadly", nil)
 	first := s.ask("first", `"deadly"`)
 	var rest []*call
 	for i := range 20 {
@@ -37,8 +36,7 @@ func TestLifecycle_Replacement(t *testing.T) {
 	st := s.Status()
 	says(t, "the last exit", st.LastExit, "while running this prediction")
 	assert.True(t, st.Restarts == 1 && st.State == Ready && st.PID != 0, "got %+v, want Restarts 1, State %v and PID not 0", st, Ready)
-	s.Stop()
-	s.end()
+	s.stop()
 	want := []State{Starting, Setup, Ready, Exited, Starting, Setup, Ready, Draining, Exited}
 	assert.True(t, slices.Equal(s.states, want), "it was %v, want %v", s.states, want)
 }
@@ -70,8 +68,7 @@ func TestLife_SuccessInBetween(t *testing.T) {
 // TestLifecycle_SetupThatFailsLater: a worker was good, its successors are not. That is not a SETUP_FAILED: the model
 // can be set up.
 func TestLifecycle_SetupThatFailsLater(t *testing.T) {
-	s := act(t, "good-once 3", nil)
-	st := s.end()
+	st := act(t, "good-once 3", nil).end()
 	assert.True(t, st.Defunct && !st.SetupFailed && st.Setup.Failed && st.Restarts == 4,
 		"got %+v, want Defunct true, SetupFailed false, Failed true and Restarts 4", st)
 	says(t, "the last exit", st.LastExit, "worker exited with code 3 during setup")
@@ -79,8 +76,7 @@ func TestLifecycle_SetupThatFailsLater(t *testing.T) {
 
 // TestLife_LogOfLongPrediction: the server's log has what it says while it runs, and with its name.
 func TestLife_LogOfLongPrediction(t *testing.T) {
-	s := act(t, "talks", func(o *Options) { o.Policy.Restart = Never })
-	s.until("ready", ready)
+	s := serving(t, "talks", func(o *Options) { o.Policy.Restart = Never })
 	c := s.ask("long", `{}`)
 	assert.Eventually(t, "its line is there",
 		func() bool { return slices.Contains(s.journal.lines(), "stdout long still at it") })
@@ -96,41 +92,28 @@ func TestLife_LogOfLongPrediction(t *testing.T) {
 }
 
 func TestLife_StopAndKill(t *testing.T) {
-	hold := func(s *stage) { // the pause before a restart does not end
-		s.after = func(time.Duration) <-chan time.Time { return nil }
-	}
+	inSetup := func(st Status) bool { return st.State == Setup }
+	between := func(st Status) bool { return st.LastExit != "" }
 	for name, c := range map[string]struct {
 		ref   string
 		until func(Status) bool
 		hold  bool
 		stop  func(*stage)
 	}{
-		"stop, ready":        {"echoes", ready, false, func(s *stage) { s.Stop() }},
-		"stop, before hello": {"silent", func(st Status) bool { return st.PID > 0 }, false, func(s *stage) { s.Stop() }},
-		"stop, in setup": {
-			"says 32 33", func(st Status) bool { return st.State == Setup }, false,
-			func(s *stage) { s.Stop() },
-		},
-		"stop, between workers": {
-			"dies-idle 1", func(st Status) bool { return st.LastExit != "" }, true,
-			func(s *stage) { s.Stop() },
-		},
-		"stop, twice": {"echoes", ready, false, func(s *stage) { s.Stop(); s.Stop() }},
-		"kill, ready": {"echoes", ready, false, func(s *stage) { s.Kill() }},
-		"kill, in setup": {
-			"says 32 33", func(st Status) bool { return st.State == Setup }, false,
-			func(s *stage) { s.Kill() },
-		},
-		"kill, between workers": {
-			"dies-idle 1", func(st Status) bool { return st.LastExit != "" }, true,
-			func(s *stage) { s.Kill() },
-		},
-		"stop, then kill": {"says 32 33 34", ready, false, func(s *stage) { s.Stop(); s.Kill() }},
+		"stop, ready":           {"echoes", ready, false, func(s *stage) { s.Stop() }},
+		"stop, before hello":    {"silent", func(st Status) bool { return st.PID > 0 }, false, func(s *stage) { s.Stop() }},
+		"stop, in setup":        {"says 32 33", inSetup, false, func(s *stage) { s.Stop() }},
+		"stop, between workers": {"dies-idle 1", between, true, func(s *stage) { s.Stop() }},
+		"stop, twice":           {"echoes", ready, false, func(s *stage) { s.Stop(); s.Stop() }},
+		"kill, ready":           {"echoes", ready, false, func(s *stage) { s.Kill() }},
+		"kill, in setup":        {"says 32 33", inSetup, false, func(s *stage) { s.Kill() }},
+		"kill, between workers": {"dies-idle 1", between, true, func(s *stage) { s.Kill() }},
+		"stop, then kill":       {"says 32 33 34", ready, false, func(s *stage) { s.Stop(); s.Kill() }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := enact(t, c.ref, nil)
-			if c.hold {
-				hold(s)
+			if c.hold { // the pause before a restart does not end
+				s.after = func(time.Duration) <-chan time.Time { return nil }
 			}
 			go s.Run()
 			s.until("there", c.until)
@@ -146,17 +129,14 @@ func TestLife_StopAndKill(t *testing.T) {
 
 // TestLife_WorkerThatIgnoresShutdown is killed after its timeout.
 func TestLife_WorkerThatIgnoresShutdown(t *testing.T) {
-	s := act(t, "says 32 33 34", func(o *Options) { o.Timeouts.Stop = 20 * time.Millisecond })
-	s.until("ready", ready)
-	s.Stop()
-	st := s.end()
+	s := serving(t, "says 32 33 34", func(o *Options) { o.Timeouts.Stop = 20 * time.Millisecond })
+	st := s.stop()
 	assert.True(t, st.LastExit == "" && !st.Defunct, "got %+v, want LastExit empty and Defunct false", st)
 }
 
 // TestLife_WorkerThatCannotStart: there is no such binary.
 func TestLife_WorkerThatCannotStart(t *testing.T) {
-	s := act(t, "", func(o *Options) { o.Exe = "/nonexistent/pinion" })
-	st := s.end()
+	st := act(t, "", func(o *Options) { o.Exe = "/nonexistent/pinion" }).end()
 	says(t, "the last exit", st.LastExit, "start worker process", "no such file")
 	assert.True(t, st.Defunct && st.SetupFailed && st.Setup.Failed && st.Setup.Logs == st.LastExit && st.State == Exited,
 		"got %+v, want Defunct true, SetupFailed true, Failed true, Logs %q and State %v", st, st.LastExit, Exited)
@@ -167,8 +147,7 @@ func TestLife_WorkerThatCannotStart(t *testing.T) {
 func TestLifecycle_Grandchild(t *testing.T) {
 	for _, manner := range []string{"quiet", "noisy"} {
 		t.Run(manner, func(t *testing.T) {
-			s := act(t, "leaves-child "+manner, func(o *Options) { o.Policy.Restart = Never })
-			s.until("ready", ready)
+			s := serving(t, "leaves-child "+manner, func(o *Options) { o.Policy.Restart = Never })
 			var pid int
 			assert.Eventually(t, "the child is there", func() bool {
 				for _, line := range s.journal.lines() {
@@ -204,8 +183,7 @@ func TestLife_LogsOfLife(t *testing.T) {
 		assert.NoError(t, r.Err)
 		assert.Equal(t, "string(r.Logs)", string(r.Logs), want)
 	}
-	s.Stop()
-	s.end()
+	s.stop()
 	lines := s.journal.lines()
 	var wants []string
 	wants = append(wants, "stdout  one", "stderr  two", "stdout  three, \xff\xfe")

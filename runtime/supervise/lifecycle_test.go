@@ -27,8 +27,7 @@ func settled(restarts int) func(Status) bool {
 
 // TestLifecycle_Renew: the new process takes over, and not one of those who ask all the time is refused or fails.
 func TestLifecycle_Renew(t *testing.T) {
-	s := act(t, "lives", nil)
-	s.until("ready", ready)
+	s := serving(t, "lives", nil)
 	var stop atomic.Bool
 	const clients = 8
 	done := make(chan struct{})
@@ -54,8 +53,7 @@ func TestLifecycle_Renew(t *testing.T) {
 	assert.Equal(t, "generation", s.generation("last"), "4")
 	st := s.Status()
 	assert.True(t, st.LastExit == "" && !st.Defunct, "got %+v, want LastExit empty and Defunct false", st)
-	s.Stop()
-	s.end()
+	s.stop()
 	assert.Equal(t, fmt.Sprintf("there were pauses: %v", s.pauses), len(s.pauses), 0)
 }
 
@@ -81,26 +79,22 @@ func TestLifecycle_RenewedIsAlone(t *testing.T) {
 
 // TestLifecycle_RenewStopFirst: the old process is gone before the new one is started.
 func TestLifecycle_RenewStopFirst(t *testing.T) {
-	s := act(t, "lives", func(o *Options) { o.Policy.Renewal = StopFirst })
-	s.until("ready", ready)
+	s := serving(t, "lives", func(o *Options) { o.Policy.Renewal = StopFirst })
 	s.Renew("the test wants it")
 	s.until("renewed", settled(1))
 	assert.Equal(t, "generation", s.generation("last"), "2")
-	s.Stop()
-	s.end()
+	s.stop()
 	want := []State{Starting, Setup, Ready, Draining, Exited, Starting, Setup, Ready, Draining, Exited}
 	assert.Equal(t, "its states", fmt.Sprint(s.states), fmt.Sprint(want))
 }
 
 // TestLifecycle_SuccessorThatFails: the old process stays, and another is tried.
 func TestLifecycle_SuccessorThatFails(t *testing.T) {
-	s := act(t, "lives fails=2 fails=3", nil)
-	s.until("ready", ready)
+	s := serving(t, "lives fails=2 fails=3", nil)
 	s.Renew("the test wants it")
 	s.until("renewed", settled(1))
 	assert.Equal(t, "generation", s.generation("last"), "4")
-	s.Stop()
-	s.end()
+	s.stop()
 	assert.Equal(t, fmt.Sprintf("the %v", s.pauses),
 		fmt.Sprint(s.pauses), fmt.Sprint([]time.Duration{time.Second, time.Second}))
 }
@@ -133,8 +127,7 @@ func TestLifecycle_RenewalTakesTurns(t *testing.T) {
 
 // TestLifecycle_MaxRequests: a worker is renewed after that many.
 func TestLifecycle_MaxRequests(t *testing.T) {
-	s := act(t, "lives", func(o *Options) { o.Policy.MaxRequests = 5 })
-	s.until("ready", ready)
+	s := serving(t, "lives", func(o *Options) { o.Policy.MaxRequests = 5 })
 	for i := range 12 {
 		s.generation(fmt.Sprint(i))
 		s.until("renewed where it is time", func(st Status) bool { return settled((i + 1) / 5)(st) })
@@ -156,8 +149,7 @@ func TestLifecycle_MaxMemory(t *testing.T) {
 
 // TestLifecycle_Reset: the next process is another.
 func TestLifecycle_Reset(t *testing.T) {
-	s := act(t, "lives", nil)
-	s.until("ready", ready)
+	s := serving(t, "lives", nil)
 	spec := s.o.Spec
 	spec.Ref = "echoes"
 	s.Reset(spec, WorkerEnv(nil))
@@ -187,8 +179,7 @@ func TestLifecycle_Prepare(t *testing.T) {
 
 // TestLifecycle_DeathBesideSuccessor: the process dies while the one that is to follow it comes up.
 func TestLifecycle_DeathBesideSuccessor(t *testing.T) {
-	s := act(t, "echoes deadly", func(o *Options) { o.Timeouts.Hang = 0 })
-	s.until("ready", ready)
+	s := serving(t, "echoes deadly", func(o *Options) { o.Timeouts.Hang = 0 })
 	spec := s.o.Spec
 	spec.Ref = "silent" // never ready
 	s.Reset(spec, WorkerEnv(nil))
@@ -205,15 +196,13 @@ func TestLifecycle_DeathBesideSuccessor(t *testing.T) {
 
 // TestLifecycle_LostGPU: a worker that says so is replaced after its answer, which counts as a death.
 func TestLifecycle_LostGPU(t *testing.T) {
-	s := act(t, "lives", nil)
-	s.until("ready", ready)
+	s := serving(t, "lives", nil)
 	s.generation("good")
 	r := s.ask("bad", `"illegal"`).result()
 	assert.True(t, r.Kind == ipc.KindFailed && r.Err == nil, "it ended with %+v, want Kind %v", r, ipc.KindFailed)
 	st := s.until("another", settled(1))
 	says(t, "the last exit", st.LastExit, "GPU context is lost", "an illegal memory access was encountered")
 	assert.Equal(t, "generation", s.generation("next"), "2")
-	s.Stop()
-	s.end()
+	s.stop()
 	assert.Equal(t, fmt.Sprintf("the %v", s.pauses), fmt.Sprint(s.pauses), fmt.Sprint([]time.Duration{0}))
 }

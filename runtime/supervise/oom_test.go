@@ -20,14 +20,12 @@ func TestOOM_KernelTakesWorkerFirst(t *testing.T) {
 		assert.NoError(t, err)
 		return n
 	}
-	s := act(t, "echoes", nil)
-	s.until("ready", ready)
+	s := serving(t, "echoes", nil)
 	own, worker := score("self"), score(fmt.Sprint(s.Status().PID))
 	if own >= oomScoreMost {
 		t.Skip("this process is what the kernel takes first already")
 	}
 	assert.Equal(t, fmt.Sprintf("the worker's score is changed by , the front's by %d", own),
 		worker, min(own+oomScoreAdjust, oomScoreMost))
-	s.Stop()
-	s.end()
+	s.stop()
 }

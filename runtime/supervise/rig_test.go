@@ -82,6 +82,14 @@ func act(t *testing.T, ref string, change func(*Options)) *stage {
 	return s
 }
 
+// serving is act, once its worker is ready.
+func serving(t *testing.T, ref string, change func(*Options)) *stage {
+	t.Helper()
+	s := act(t, ref, change)
+	s.until("ready", ready)
+	return s
+}
+
 // enact is act, except for the start.
 func enact(t *testing.T, ref string, change func(*Options)) *stage {
 	t.Helper()
@@ -130,6 +138,13 @@ func (s *stage) end() Status {
 		s.t.Fatalf("it runs after %s, want its end: %+v\n%s", assert.Timeout, s.Status(), assert.Stacks())
 	}
 	return s.Status()
+}
+
+// stop has the worker leave, and waits until it has.
+func (s *stage) stop() Status {
+	s.t.Helper()
+	s.Stop()
+	return s.end()
 }
 
 // call is a prediction in flight.

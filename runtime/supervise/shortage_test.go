@@ -35,8 +35,7 @@ func TestStart_ShortageIsNoDeath(t *testing.T) {
 			st := s.until("ready", ready)
 			assert.True(t, !st.Defunct && !st.Blocked && st.Restarts == 0 && st.NextStart.IsZero() && !st.Setup.Failed,
 				"got %+v, want a worker like any other", st)
-			s.Stop()
-			s.end()
+			s.stop()
 			pauses := fmt.Sprint(s.pauses[:5], len(s.pauses))
 			assert.Equal(t, "pauses", pauses, "[500ms 1s 2s 4s 5s] 20")
 		})
@@ -56,8 +55,7 @@ func TestStart_ShortageOfLaterWorker(t *testing.T) {
 	})
 	st := s.until("ready again", func(st Status) bool { return ready(st) && st.Restarts == 1 })
 	assert.True(t, !st.Defunct && !st.Blocked, "got %+v, want neither defunct nor blocked", st)
-	s.Stop()
-	s.end()
+	s.stop()
 }
 
 func TestStart_ShortageIsShown(t *testing.T) {
@@ -77,8 +75,7 @@ func TestStart_ShortageIsShown(t *testing.T) {
 	says(t, "the last exit", st.LastExit, syscall.EMFILE.Error())
 	free.Store(true)
 	s.until("ready", ready)
-	s.Stop()
-	s.end()
+	s.stop()
 }
 
 // TestStart_ShortageInWorker: its process was started, and found no threads for itself.
@@ -91,8 +88,7 @@ func TestStart_ShortageInWorker(t *testing.T) {
 	assert.NoError(t, os.WriteFile(marker, nil, 0o600))
 	st = s.until("ready", ready)
 	assert.True(t, st.Restarts == 0 && !st.Blocked, "got %+v, want a worker like any other", st)
-	s.Stop()
-	s.end()
+	s.stop()
 }
 
 func TestStart_ShortageEndsWithNever(t *testing.T) {
@@ -122,34 +118,22 @@ func TestStart_SuccessorWaitsForEndOfShortage(t *testing.T) {
 		s.until("ready", ready)
 		renew(s)
 		s.until("renewed", settled(1))
-		s.Stop()
-		s.end()
+		s.stop()
 	}
 }
 
 func TestPreloader_ShortageIsTriedAgain(t *testing.T) {
 	var starts atomic.Int64
 	p := NewPreloader(PreloaderOptions{
-		Exe: filepath.Join(t.TempDir(), "missing"), Logger: slog.New(slog.DiscardHandler),
-		OnChange: func() {},
-		Prepare: func(*ipc.WorkerConfig) error {
-			starts.Add(1)
-			return syscall.ENOSPC
-		},
+		Exe: filepath.Join(t.TempDir(), "missing"), Logger: slog.New(slog.DiscardHandler), OnChange: func() {},
+		Prepare: func(*ipc.WorkerConfig) error { starts.Add(1); return syscall.ENOSPC },
 	})
 	p.Start()
 	defer p.Close()
 	<-p.settled.closed
 	st := p.Health()
 	assert.Equal(t, "the state", st.State, PreloaderExited)
-	deadline := time.After(time.Minute)
-	for starts.Load() < 2 {
-		select {
-		case <-deadline:
-			t.Fatal("got one start, want another")
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+	assert.Eventually(t, "another start", func() bool { return starts.Load() > 1 })
 }
 
 func TestBreaker_TriesOneWorkerAgain(t *testing.T) {
@@ -158,8 +142,7 @@ func TestBreaker_TriesOneWorkerAgain(t *testing.T) {
 	st := s.until("ready for good", func(st Status) bool { return ready(st) && st.Restarts == 6 })
 	assert.True(t, !st.Defunct && !st.Hopeless && st.NextStart.IsZero(), "got %+v, want a worker that serves", st)
 	assert.Equal(t, "an answer of generation", s.generation("after all"), "7")
-	s.Stop()
-	s.end()
+	s.stop()
 	want := fmt.Sprint([]time.Duration{0, time.Second, 2 * time.Second, 4 * time.Second, firstPause, 0, 2 * firstPause, 0})
 	assert.Equal(t, "pauses", fmt.Sprint(s.pauses), want)
 }
@@ -182,16 +165,14 @@ func TestBreaker_IsDefunctWhileOneIsTried(t *testing.T) {
 		assert.False(t, st.State != Ready && !st.Defunct, "got %+v, want defunct until it is ready", st)
 		return ready(st) && !st.Defunct
 	})
-	s.Stop()
-	s.end()
+	s.stop()
 }
 
 func TestBreaker_NeverStaysDefunct(t *testing.T) {
 	s := act(t, "lives crashes=1", func(o *Options) { o.Policy.Linger, o.Policy.Restart = true, Never })
 	st := s.until("defunct", defunct)
 	assert.True(t, st.Hopeless && st.NextStart.IsZero(), "got %+v, want no other start", st)
-	s.Stop()
-	s.end()
+	s.stop()
 }
 
 func TestBreaker_PausesDouble(t *testing.T) {
@@ -218,9 +199,8 @@ func TestBreaker_TriesOneOfFleet(t *testing.T) {
 	b.trip(first, now)
 	b.trip(second, now)
 	now = now.Add(firstPause)
-	if yes, _, _ := b.mayStart(first, now); !yes {
-		t.Fatal("got no start, want that of the first")
-	}
+	yes, _, _ := b.mayStart(first, now)
+	assert.TrueNow(t, yes, "got no start, want that of the first")
 	yes, _, changed := b.mayStart(second, now)
 	assert.TrueNow(t, !yes, "got two starts, want one")
 	b.ready(first)
