@@ -12,8 +12,7 @@ import (
 // TestAttachments_FileThatComesTooLate: a server that has given up waiting for its clients refuses what they still
 // send.
 func TestAttachments_FileThatComesTooLate(t *testing.T) {
-	h := build(t, "good", 0, "")
-	h.until("READY")
+	h := ready(t, "good", 0, "")
 	box := h.NewAttachments()
 	defer box.Close()
 	_, err := box.Add("a.txt", "text/plain", strings.NewReader("in time"))

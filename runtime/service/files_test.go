@@ -13,8 +13,7 @@ import (
 
 // TestFiles_GoneWithRelease: the files of inputs are there for the model, and gone with Release.
 func TestFiles_GoneWithRelease(t *testing.T) {
-	h := build(t, "good", 0, "")
-	h.until("READY")
+	h := ready(t, "good", 0, "")
 	empty := remains(t, h.root)
 	url := "data:text/plain;base64," + base64.StdEncoding.EncodeToString([]byte("hello"))
 	p := h.create("a", `{"s":"x","image":"`+url+`"}`)
@@ -29,8 +28,7 @@ func TestFiles_GoneWithRelease(t *testing.T) {
 
 // TestFiles_FailedDownload fails the prediction, and the model never sees it.
 func TestFiles_FailedDownload(t *testing.T) {
-	h := build(t, "good", 0, "")
-	h.until("READY")
+	h := ready(t, "good", 0, "")
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	got := h.run("a", `{"s":"die","image":"`+server.URL+`/cat.png"}`)
@@ -44,8 +42,7 @@ func TestFiles_FailedDownload(t *testing.T) {
 
 // TestFiles_CancelDuringFetch ends the download.
 func TestFiles_CancelDuringFetch(t *testing.T) {
-	h := build(t, "good", 0, "")
-	h.until("READY")
+	h := ready(t, "good", 0, "")
 	asked, left := make(chan bool, 10), make(chan bool, 10)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked <- true

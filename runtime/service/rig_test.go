@@ -1,7 +1,6 @@
 package service
 
 import (
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -56,6 +55,14 @@ func build(t *testing.T, ref string, queue int, restart supervise.Restart) *hous
 	if ref != "" {
 		h.supervise(ref, restart)
 	}
+	return h
+}
+
+// ready is build, once its worker is ready.
+func ready(t *testing.T, ref string, queue int, restart supervise.Restart) *house {
+	t.Helper()
+	h := build(t, ref, queue, restart)
+	h.until("READY")
 	return h
 }
 
@@ -118,10 +125,8 @@ func (h *house) run(id, input string) predict.Record {
 func (h *house) refused(want string) {
 	h.t.Helper()
 	p, err := h.Create(predict.Request{Input: []byte(`{"s":"x"}`)})
-	if err == nil {
-		h.t.Fatalf("%s was taken: got no error, want an error", p.ID())
-	}
-	assert.Contains(h.t, fmt.Sprintf("refused with %q", err), err.Error(), want)
+	assert.TrueNow(h.t, err != nil, "got the prediction %v, want an error", p)
+	assert.Contains(h.t, "the refusal", err.Error(), want)
 }
 
 // remains returns the files and folders below a folder.
@@ -140,10 +145,8 @@ func remains(t *testing.T, root string) (left []string) {
 // begun waits until the model has a prediction that lasts.
 func (h *house) begun() {
 	h.t.Helper()
-	assert.Eventually(h.t, "the model has it", func() bool {
-		_, err := os.Stat(filepath.Join(h.dir, "begun"))
-		return err == nil
-	})
+	assert.Eventually(h.t, "the model has it",
+		func() bool { _, err := os.Stat(filepath.Join(h.dir, "begun")); return err == nil })
 }
 
 // noLeak fails the test where it ends with more descriptors, goroutines or mapped bodies than it began with.

@@ -47,15 +47,13 @@ func TestService_Refusals(t *testing.T) {
 		}
 	})
 	t.Run("defunct", func(t *testing.T) {
-		h := build(t, "good", 0, supervise.Never)
-		h.until("READY")
+		h := ready(t, "good", 0, supervise.Never)
 		h.run("deadly", `{"s":"die"}`)
 		h.until("DEFUNCT")
 		h.refused("The server is defunct, no worker is left: worker exited with code 3 while running this prediction")
 	})
 	t.Run("a worker restarts", func(t *testing.T) {
-		h := build(t, "good-once", 0, "")
-		h.until("READY")
+		h := ready(t, "good-once", 0, "")
 		h.run("deadly", `{"s":"die"}`)
 		h.until("STARTING")
 		h.refused("The worker is being replaced: worker exited with code 3")
@@ -63,14 +61,12 @@ func TestService_Refusals(t *testing.T) {
 		assert.True(t, ok, "the schema is gone: ok = false, want true")
 	})
 	t.Run("draining", func(t *testing.T) {
-		h := build(t, "good", 5, "")
-		h.until("READY")
+		h := ready(t, "good", 5, "")
 		h.Drain()
 		h.refused("The server is shutting down")
 	})
 	t.Run("busy", func(t *testing.T) {
-		h := build(t, "good", 0, "")
-		h.until("READY")
+		h := ready(t, "good", 0, "")
 		p := h.create("long", `{"s":"forever"}`)
 		done := waiting(p)
 		h.until("BUSY")
@@ -86,8 +82,7 @@ func TestService_Refusals(t *testing.T) {
 		h.until("READY")
 	})
 	t.Run("a full queue", func(t *testing.T) {
-		h := build(t, "good", 1, "")
-		h.until("READY")
+		h := ready(t, "good", 1, "")
 		first, second := waiting(h.create("one", `{"s":"forever"}`)), waiting(h.create("two", `{"s":"x"}`))
 		var full *predict.QueueFullError
 		_, err := h.Create(predict.Request{Input: []byte(`{"s":"x"}`)})
@@ -98,8 +93,7 @@ func TestService_Refusals(t *testing.T) {
 		}
 	})
 	t.Run("a wrong input", func(t *testing.T) {
-		h := build(t, "good", 0, "")
-		h.until("READY")
+		h := ready(t, "good", 0, "")
 		var invalid *predict.ValidationError
 		_, err := h.Create(predict.Request{Input: []byte(`{"s":1}`)})
 		assert.True(t, errors.As(err, &invalid), "got %v, want a validation error", err)
@@ -111,8 +105,7 @@ func TestService_Refusals(t *testing.T) {
 }
 
 func TestService_Prediction(t *testing.T) {
-	h := build(t, "good", 0, "")
-	h.until("READY")
+	h := ready(t, "good", 0, "")
 	t.Run("succeeds", func(t *testing.T) {
 		h.t = t
 		got := h.run("a", `{"s":"hello","unknown":1}`)
@@ -162,8 +155,7 @@ func TestService_Prediction(t *testing.T) {
 
 // TestService_QueueOverRestart: where there is a queue, predictions are taken while a worker restarts.
 func TestService_QueueOverRestart(t *testing.T) {
-	h := build(t, "good-once", 5, "")
-	h.until("READY")
+	h := ready(t, "good-once", 5, "")
 	h.run("deadly", `{"s":"die"}`)
 	h.until("STARTING")
 	p := h.create("waits", `{"s":"x"}`)
@@ -177,8 +169,7 @@ func TestService_QueueOverRestart(t *testing.T) {
 
 // TestService_RefusedWhileQueued: when the last worker ends and none will follow, waiting predictions are refused.
 func TestService_RefusedWhileQueued(t *testing.T) {
-	h := build(t, "good", 5, supervise.Never)
-	h.until("READY")
+	h := ready(t, "good", 5, supervise.Never)
 	first := h.create("first", `{"s":"forever"}`)
 	firstDone := waiting(first)
 	h.begun()
@@ -196,8 +187,7 @@ func TestService_RefusedWhileQueued(t *testing.T) {
 
 // TestService_CancelBeforeWait: between Create and Wait.
 func TestService_CancelBeforeWait(t *testing.T) {
-	h := build(t, "good", 0, "")
-	h.until("READY")
+	h := ready(t, "good", 0, "")
 	p := h.create("a", `{"s":"forever"}`)
 	p.Cancel()
 	err := h.ended(waiting(p))
@@ -276,8 +266,7 @@ func TestService_ChangesHasToken(t *testing.T) {
 // TestService_Unloaded: a model without workers on purpose is not loaded, keeps its schema, and takes predictions again
 // with new workers.
 func TestService_Unloaded(t *testing.T) {
-	h := build(t, "good", 5, "")
-	h.until("READY")
+	h := ready(t, "good", 5, "")
 	h.worker.Stop()
 	<-h.worker.Done()
 	h.Unloaded()

@@ -98,9 +98,7 @@ func TestWindow_FirstComeFirstServed(t *testing.T) {
 // is taken.
 func TestWindow_IdleSlotFirst(t *testing.T) {
 	p, w := poolWithWorker(t, Options{Queue: 20}, 3)
-	used := func(f *testCall) int {
-		return locked(p, func() int { return slices.Index(w.slots, f.slot) })
-	}
+	used := func(f *testCall) int { return locked(p, func() int { return slices.Index(w.slots, f.slot) }) }
 	a, b, c := start(t, p, "a"), start(t, p, "b"), start(t, p, "c")
 	slots := []int{used(a), used(b), used(c)}
 	if slices.Sort(slots); !slices.Equal(slots, []int{0, 1, 2}) {
@@ -218,9 +216,7 @@ func TestWindow_DelayedRequests(t *testing.T) {
 	for name, c := range map[string]struct {
 		next func(t *testing.T, p *Pool, l *slotEnd, flights []*testCall)
 	}{
-		"an answer": {func(t *testing.T, p *Pool, l *slotEnd, flights []*testCall) {
-			flights[0].serveOne(l)
-		}},
+		"an answer": {func(t *testing.T, p *Pool, l *slotEnd, flights []*testCall) { flights[0].serveOne(l) }},
 		"a cancel": {func(t *testing.T, p *Pool, l *slotEnd, flights []*testCall) {
 			p.Cancel(flights[0].Call)
 			flights[0].failed(ErrCanceled)

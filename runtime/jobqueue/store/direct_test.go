@@ -45,9 +45,7 @@ func TestDirect_AllServersAnswerThatItIsAbsent(t *testing.T) {
 	stop, err := asker.Answer(func(string, Notice) {})
 	assert.NoError(t, err)
 	t.Cleanup(stop)
-	known := func(n int) func() bool {
-		return func() bool { return len(asker.members.live(time.Now())) == n }
-	}
+	known := func(n int) func() bool { return func() bool { return len(asker.members.live(time.Now())) == n } }
 	ask := func(id string) string {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
