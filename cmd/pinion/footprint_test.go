@@ -115,8 +115,7 @@ func footprint(t *testing.T, python, model string, requests []request) (allocs, 
 	ended := make(chan int, 1)
 	go func() {
 		ended <- cli.Run([]string{
-			"serve", dir, "--host", "unix:" + socket, "--python", python, "--queue", "16", "--log-level",
-			"error",
+			"serve", dir, "--host", "unix:" + socket, "--python", python, "--queue", "16", "--log-level", "error",
 		})
 	}()
 	c := dial(t, socket)

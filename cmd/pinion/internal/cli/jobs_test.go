@@ -239,10 +239,7 @@ func TestJobs_Refuses(t *testing.T) {
 			[]string{"list", "--nats", r.url, "--model", "mm"},
 			"the model mm has no job queue: these models have: m; did you mean \"m\"?",
 		},
-		{
-			[]string{"list", "--nats", r.url, "--model", "other"},
-			"the model other has no job queue: these models have: m",
-		},
+		{[]string{"list", "--nats", r.url, "--model", "other"}, "the model other has no job queue: these models have: m"},
 		{
 			[]string{"list", "--nats", "nats://u:wrong@" + strings.SplitAfter(r.url, "@")[1], "--model", "m"},
 			"Authorization Violation",

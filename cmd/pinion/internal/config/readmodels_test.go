@@ -20,8 +20,7 @@ func modelFolders(t *testing.T, file string) (path string) {
 		assert.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 	}
 	for _, name := range []string{"a", "b"} {
-		assert.NoError(t, os.WriteFile(filepath.Join(dir, name, "run.py"), []byte("def run() -> int: return 1\n"),
-			0o644))
+		assert.NoError(t, os.WriteFile(filepath.Join(dir, name, "run.py"), []byte("def run() -> int: return 1\n"), 0o644))
 	}
 	path = filepath.Join(dir, "pinion.yaml")
 	assert.NoError(t, os.WriteFile(path, []byte(file), 0o644))
@@ -92,10 +91,7 @@ func TestReadmodels_ModelsFileMistakes(t *testing.T) {
 			"port: 80\nmodels: {a: {path: a}}\n", `:1: unknown key "port"`,
 			"give it on the command line, as --port",
 		},
-		"a model's key": {
-			"queue: 80\nmodels: {a: {path: a}}\n", `:1: unknown key "queue"`,
-			"write it below its name",
-		},
+		"a model's key": {"queue: 80\nmodels: {a: {path: a}}\n", `:1: unknown key "queue"`, "write it below its name"},
 		"a key twice": {
 			"models: {a: {path: a}}\nmodels: {b: {path: b}}\n",
 			`:2: "models" is given twice, first in line 1`, "",
@@ -104,37 +100,19 @@ func TestReadmodels_ModelsFileMistakes(t *testing.T) {
 			"models:\n  a: {path: a}\n  a: {path: b}\n",
 			`:3: models: "a" is given twice, first in line 2`, "remove one",
 		},
-		"a bad name": {
-			"models:\n  -a: {path: a}\n", `:2: invalid model name "-a"`,
-			"begins with a letter or digit",
-		},
-		"a model in short": {
-			"models:\n  a: a\n", ":2: a is a text: must be a mapping",
-			"write it as a: {path: DIR}",
-		},
-		"no path": {"models:\n  a: {queue: 1}\n", ":2: a has no path", "add path: DIR"},
-		"a misspelt key": {
-			"models:\n  a:\n    path: a\n    queu: 1\n", `:4: a: unknown key "queu"`,
-			`did you mean "queue"?`,
-		},
+		"a bad name":        {"models:\n  -a: {path: a}\n", `:2: invalid model name "-a"`, "begins with a letter or digit"},
+		"a model in short":  {"models:\n  a: a\n", ":2: a is a text: must be a mapping", "write it as a: {path: DIR}"},
+		"no path":           {"models:\n  a: {queue: 1}\n", ":2: a has no path", "add path: DIR"},
+		"a misspelt key":    {"models:\n  a:\n    path: a\n    queu: 1\n", `:4: a: unknown key "queu"`, `did you mean "queue"?`},
 		"a path of nothing": {"models:\n  a:\n    path:\n", ":3: path is nothing: must be one value", ""},
-		"a server's key": {
-			"models:\n  a:\n    path: a\n    max-body: 1\n", `:4: a: unknown key "max-body"`,
-			"--max-body",
-		},
+		"a server's key":    {"models:\n  a:\n    path: a\n    max-body: 1\n", `:4: a: unknown key "max-body"`, "--max-body"},
 		"a model's key twice": {
 			"models:\n  a:\n    path: a\n    queue: 1\n    queue: 2\n",
 			`:5: a: "queue" is given twice, first in line 4`, "",
 		},
-		"a list for a value": {
-			"models:\n  a:\n    path: a\n    queue: [1]\n",
-			":4: queue is a list: must be one value", "",
-		},
-		"no number": {
-			"models:\n  a:\n    path: a\n    queue: many\n", `:4: a: queue "many": must be a whole number`,
-			"",
-		},
-		"too few": {"models:\n  a:\n    path: a\n    queue: -1\n", ":4: a: queue -1: must be at least 0", ""},
+		"a list for a value": {"models:\n  a:\n    path: a\n    queue: [1]\n", ":4: queue is a list: must be one value", ""},
+		"no number":          {"models:\n  a:\n    path: a\n    queue: many\n", `:4: a: queue "many": must be a whole number`, ""},
+		"too few":            {"models:\n  a:\n    path: a\n    queue: -1\n", ":4: a: queue -1: must be at least 0", ""},
 		"a time of no unit": {
 			"models:\n  a:\n    path: a\n    idle-timeout: 10\n",
 			`:4: a: idle-timeout "10": must be a time with its unit`, "",
@@ -153,8 +131,7 @@ func TestReadmodels_ModelsFileMistakes(t *testing.T) {
 			`:3: b: unknown key "wokers"`,
 		},
 		"values of all": {
-			"models:\n  a: {path: a, queue: x}\n  b: {path: b, workers: 0}\n", `:2: a: queue "x"`,
-			`:3: b: workers`,
+			"models:\n  a: {path: a, queue: x}\n  b: {path: b, workers: 0}\n", `:2: a: queue "x"`, `:3: b: workers`,
 		},
 	} {
 		path := modelFolders(t, c.file)

@@ -63,9 +63,7 @@ func parsed(t *testing.T, args []string) (*Serve, *pflag.FlagSet) {
 // TestServe_MoreConcurrencyThanThereIs is cut to what there is: Cog has no such limit.
 func TestServe_MoreConcurrencyThanThereIs(t *testing.T) {
 	s, f := parsed(t, nil)
-	err := s.FromEnvironment(f, func(name string) string {
-		return map[string]string{"COG_MAX_CONCURRENCY": "5000"}[name]
-	})
+	err := s.FromEnvironment(f, func(name string) string { return map[string]string{"COG_MAX_CONCURRENCY": "5000"}[name] })
 	assert.NoError(t, err)
 	assert.Equal(t, "s.Concurrency", s.Concurrency, ipc.MaxSlots)
 	assert.Equal(t, "len(s.Model.Warnings)", len(s.Model.Warnings), 1)

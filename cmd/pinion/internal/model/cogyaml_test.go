@@ -37,10 +37,7 @@ func TestCogyaml_MistakesInCogYAML(t *testing.T) {
 			"a misspelt key", "run: run.py:a\nconcurency:\n  max: 2\n", `cog.yaml:2: unknown key "concurency"`,
 			`did you mean "concurrency"?`,
 		},
-		{
-			"letters in another order", "rnu: run.py:a\n", `cog.yaml:1: unknown key "rnu"`,
-			`did you mean "run"?`,
-		},
+		{"letters in another order", "rnu: run.py:a\n", `cog.yaml:1: unknown key "rnu"`, `did you mean "run"?`},
 		{
 			"an unknown key", "run: run.py:a\nlicence: MIT\n", `warning: cog.yaml:2: unknown key "licence"`,
 			"the keys here are build, concurrency, description, environment, image, logo, model, none_defaults, observability, predict, run, tests, train, weights",
@@ -167,10 +164,7 @@ func TestCogyaml_MistakesInCogYAML(t *testing.T) {
 			"a version of CUDA", "build:\n  cuda: eleven\n", `warning: cog.yaml:2: build.cuda: invalid CUDA version "eleven"`,
 			`as "12.4" or "12.4.1"`,
 		},
-		{
-			"a major version of CUDA", "build:\n  cuda: 12\n", `warning: cog.yaml:2: build.cuda: invalid CUDA version "12"`,
-			"",
-		},
+		{"a major version of CUDA", "build:\n  cuda: 12\n", `warning: cog.yaml:2: build.cuda: invalid CUDA version "12"`, ""},
 		{
 			"an old version of CUDA", "build:\n  cuda: '2.0'\n",
 			"warning: cog.yaml:2: build.cuda: there are no images for CUDA 2.0", "",

@@ -86,9 +86,7 @@ func (r *rig) add(name, word string, set func(*config.Model)) *Model {
 	}
 	found, err := settings.FindModel(dir)
 	assert.NoError(r.t, err)
-	of := config.Named{
-		Name: name, Settings: &settings, Found: found, Python: &locate.Python{}, GPUs: gpu.Plan{Workers: 1},
-	}
+	of := config.Named{Name: name, Settings: &settings, Found: found, Python: &locate.Python{}, GPUs: gpu.Plan{Workers: 1}}
 	m, err := r.NewModel(of, metrics.New(metrics.Options{Scope: metrics.ScopeModel}), false)
 	assert.NoError(r.t, err)
 	r.models = append(r.models, m)

@@ -33,10 +33,7 @@ func TestSamples_FitTheirSchema(t *testing.T) {
 		{"object", `{"$ref":"#/components/schemas/Point"}`, `{"x":{"left":1,"name":"sample"}}`},
 		{"either", `{"anyOf":[{"type":"string","format":"uri"},{"type":"integer"}]}`, `{"x":1}`},
 		{"file", `{"type":"string","format":"uri"}`, "cannot make a sample value for x: give the input by -i or --json"},
-		{
-			"pattern", `{"type":"string","pattern":"^[0-9]+$"}`,
-			"the sample input is not valid: give one by -i or --json",
-		},
+		{"pattern", `{"type":"string","pattern":"^[0-9]+$"}`, "the sample input is not valid: give one by -i or --json"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			document := `{"openapi":"3.0.2","components":{"schemas":{
