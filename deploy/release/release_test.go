@@ -48,8 +48,7 @@ func TestRelease_DebianSortsVersions(t *testing.T) {
 	}
 	var last string
 	for _, text := range []string{
-		"1.2.0-dev", "1.2.0-rc.1", "1.2.0-rc.1-4-gabc", "1.2.0-rc.2", "1.2.0", "1.2.0-4-gabc",
-		"1.2.1",
+		"1.2.0-dev", "1.2.0-rc.1", "1.2.0-rc.1-4-gabc", "1.2.0-rc.2", "1.2.0", "1.2.0-4-gabc", "1.2.1",
 	} {
 		v, err := parseVersion(text, "0123456789ab")
 		assert.NoError(t, err)
