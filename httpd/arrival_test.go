@@ -25,11 +25,8 @@ func TestArrivals_SlowClientsGiveTheirMemoryBack(t *testing.T) {
 		sent string
 		many int
 	}{
-		"a body": {head + fmt.Sprintf("application/json\r\nContent-Length: %d\r\n\r\n%s", 4*mib, part), 2},
-		"a small body": {
-			head + fmt.Sprintf("application/json\r\nContent-Length: %d\r\n\r\n%s", 60<<10, part[:20<<10]),
-			300,
-		},
+		"a body":       {head + fmt.Sprintf("application/json\r\nContent-Length: %d\r\n\r\n%s", 4*mib, part), 2},
+		"a small body": {head + fmt.Sprintf("application/json\r\nContent-Length: %d\r\n\r\n%s", 60<<10, part[:20<<10]), 300},
 		"a chunked body": {
 			head + fmt.Sprintf("application/json\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s", 4*mib, part),
 			60,

@@ -91,9 +91,7 @@ func BenchmarkEnvelope(b *testing.B) {
 // BenchmarkLoopback measures a whole request on one kept connection, against the least that fasthttp and sonic can do:
 // decode the request, encode the same answer.
 func BenchmarkLoopback(b *testing.B) {
-	b.Run("pinion", func(b *testing.B) {
-		roundTrips(b, serve(b, newStill(), Options{}).addr)
-	})
+	b.Run("pinion", func(b *testing.B) { roundTrips(b, serve(b, newStill(), Options{}).addr) })
 	b.Run("bare", func(b *testing.B) {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		assert.NoError(b, err)

@@ -152,15 +152,9 @@ func TestBodies_NothingIsLeftOfWhatFails(t *testing.T) {
 			bodyRequest(formType+"Accept: text/event-stream\r\n", formText(file...)),
 			func(f *fake) { f.plain = true }, 406,
 		},
-		"refused": {
-			bodyRequest(formType, formText(file...)), func(f *fake) { f.refusal = predict.ErrBusy },
-			409,
-		},
-		"refused late": {
-			bodyRequest(formType, formText(file...)),
-			func(f *fake) { f.runErr = predict.ErrQueueTimeout }, 408,
-		},
-		"a panic": {bodyRequest(formType, formText(file...)), func(f *fake) { f.panics = "boom" }, 500},
+		"refused":      {bodyRequest(formType, formText(file...)), func(f *fake) { f.refusal = predict.ErrBusy }, 409},
+		"refused late": {bodyRequest(formType, formText(file...)), func(f *fake) { f.runErr = predict.ErrQueueTimeout }, 408},
+		"a panic":      {bodyRequest(formType, formText(file...)), func(f *fake) { f.panics = "boom" }, 500},
 		"another id in the path": {strings.Replace(bodyRequest(formType, formText(append(file, `name="id"`, "b")...)),
 			"POST /predictions", "PUT /predictions/a", 1), nil, 422},
 		"a bad deadline": {bodyRequest(formType+"Pinion-Deadline: soon\r\n", formText(file...)), nil, 422},
@@ -294,8 +288,7 @@ func TestBodies_FilesOnDiskAreSent(t *testing.T) {
 			}
 			p.OnRelease(func() { file.Close() })
 			p.SetFile(&predict.OutputFile{
-				Content: file, Name: "töne.wav", Type: "audio/wav", Size: int64(len(whole)),
-				Listed: true,
+				Content: file, Name: "töne.wav", Type: "audio/wav", Size: int64(len(whole)), Listed: true,
 			})
 		}
 		c := serve(t, f, Options{}).dial(t)

@@ -101,9 +101,7 @@ func TestConn_OneConnectionTooMany(t *testing.T) {
 // TestConnections_OldestIdleIsClosed: also parked ones, and those that never sent a byte; one in use stays.
 func TestConnections_OldestIdleIsClosed(t *testing.T) {
 	for _, parkAbove := range []int{-1, 100} {
-		s := serve(t, newFake(), Options{
-			Connections: connlimit.New(4), conns: transport.Options{ParkAbove: parkAbove},
-		})
+		s := serve(t, newFake(), Options{Connections: connlimit.New(4), conns: transport.Options{ParkAbove: parkAbove}})
 		busy := s.dial(t)
 		busy.send("POST /predictions HTTP/1.1\r\n")
 		assert.Eventually(t, "the first sends its request",

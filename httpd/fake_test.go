@@ -309,9 +309,7 @@ func (c *client) want(status int) (*http.Response, string) {
 }
 
 // newTee reads c and keeps in raw all that it read.
-func newTee(c *client, raw io.Writer) *bufio.Reader {
-	return bufio.NewReader(io.TeeReader(c.br, raw))
-}
+func newTee(c *client, raw io.Writer) *bufio.Reader { return bufio.NewReader(io.TeeReader(c.br, raw)) }
 
 // ended checks that the server closed the connection, by a FIN or a reset.
 func (c *client) ended() {

@@ -82,6 +82,4 @@ func (f *follower) rest() (events []streamEvent) {
 	}
 }
 
-func streamRequest(id string) string {
-	return ask("POST", "/predictions", asStream, `{"id":"`+id+`"}`)
-}
+func streamRequest(id string) string { return ask("POST", "/predictions", asStream, `{"id":"`+id+`"}`) }

@@ -32,9 +32,7 @@ func formText(parts ...string) string {
 var pixel = "data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte("\x89PNG\r\n\x1a\n"))
 
 func goldenBodies() []goldenCase {
-	gives := func(output string) func(*fake) {
-		return func(f *fake) { f.result.Output = []byte(output) }
-	}
+	gives := func(output string) func(*fake) { return func(f *fake) { f.result.Output = []byte(output) } }
 	png, failed := gives(`"`+pixel+`"`), func(f *fake) {
 		f.result = predict.Result{Status: predict.Failed, Error: "ValueError: x", Metrics: []byte(`{"predict_time":0.1}`)}
 	}

@@ -130,8 +130,7 @@ func TestRead_Refusals(t *testing.T) {
 		{chat, `{` + hi + `,"temperature":"hot"}`, "temperature", CodeInvalidType, "expected a number, but got a string"},
 		{chat, `{` + hi + `,"stream":1}`, "stream", CodeInvalidType, "expected a boolean"},
 		{
-			chat, `{` + hi + `,"stream":true,"stream_options":{"usage":true}}`, "stream_options.usage", CodeUnknownParameter,
-			"",
+			chat, `{` + hi + `,"stream":true,"stream_options":{"usage":true}}`, "stream_options.usage", CodeUnknownParameter, "",
 		},
 		{chat, `{` + hi + `,"n":0}`, "n", CodeInvalidValue, "between 1 and 128"},
 		{chat, `{` + hi + `,"n":1.5}`, "n", CodeInvalidType, "expected an integer"},
@@ -143,8 +142,7 @@ func TestRead_Refusals(t *testing.T) {
 		{embed, `{"model":"m","input":[1,2]}`, "input", CodeInvalidType, "takes text, not token ids"},
 		{embed, `{"model":"m","input":"a","dimensions":3}`, "dimensions", CodeUnsupportedParameter, ""},
 		{
-			embed, `{"model":"m","input":"a","encoding_format":"hex"}`, "encoding_format", CodeInvalidValue,
-			"'float', 'base64'",
+			embed, `{"model":"m","input":"a","encoding_format":"hex"}`, "encoding_format", CodeInvalidValue, "'float', 'base64'",
 		},
 		{embed, `{"model":"m","input":"a","stream":true}`, "stream", CodeUnknownParameter, ""},
 		{speech, `{"model":"m","file":"x"}`, "file", CodeInvalidType, "expected a file"},
@@ -275,18 +273,14 @@ func TestRead_ShapesValuesForFunction(t *testing.T) {
 			messages + `,"stop":{"type":"array","items":{"type":"string"}}`,
 			say(`"x"`) + `,"stop":"a"`, say(`"x"`) + `,"stop":["a"]`,
 		},
-		"stop for a str": {
-			messages + `,"stop":` + oneText, say(`"x"`) + `,"stop":["a"]`,
-			say(`"x"`) + `,"stop":"a"`,
-		},
+		"stop for a str":    {messages + `,"stop":` + oneText, say(`"x"`) + `,"stop":["a"]`, say(`"x"`) + `,"stop":"a"`},
 		"no stop for a str": {messages + `,"stop":` + oneText, say(`"x"`) + `,"stop":[]`, say(`"x"`)},
 		"stop for both": {
 			messages + `,"stop":{"anyOf":[` + oneText + `,{"type":"array","items":` + oneText + `}]}`,
 			say(`"x"`) + `,"stop":["a"]`, say(`"x"`) + `,"stop":["a"]`,
 		},
 		"a choice for a str": {
-			messages + `,"tool_choice":` + oneText, say(`"x"`) + `,"tool_choice":` + choice,
-			say(`"x"`) + `,"tool_choice":"f"`,
+			messages + `,"tool_choice":` + oneText, say(`"x"`) + `,"tool_choice":` + choice, say(`"x"`) + `,"tool_choice":"f"`,
 		},
 		"a choice for a dict": {
 			messages + `,"tool_choice":{"type":"object"}`, say(`"x"`) + `,"tool_choice":"auto"`,

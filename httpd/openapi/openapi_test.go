@@ -154,8 +154,7 @@ func TestOpenapi_RoutesAndMediaTypesAreThoseOfThisServer(t *testing.T) {
 		{"prediction", fullServer, stream, false},
 		{"streaming", fullServer, stream, true},
 		{"streaming", fullServer, []string{
-			"paths", "/predictions/{prediction_id}", "put", "responses", "200", "content",
-			"text/event-stream",
+			"paths", "/predictions/{prediction_id}", "put", "responses", "200", "content", "text/event-stream",
 		}, true},
 	} {
 		whole := complete(t, models[c.model], c.s)
@@ -163,8 +162,7 @@ func TestOpenapi_RoutesAndMediaTypesAreThoseOfThisServer(t *testing.T) {
 	}
 	whole := complete(t, models["prediction"], fullServer)
 	for _, code := range []string{
-		"200", "202", "400", "403", "406", "408", "409", "413", "415", "422", "429", "500",
-		"502", "503",
+		"200", "202", "400", "403", "406", "408", "409", "413", "415", "422", "429", "500", "502", "503",
 	} {
 		assert.True(t, at(whole, append(create, code)...) != nil, "a prediction lacks the status %s, want non-nil", code)
 	}

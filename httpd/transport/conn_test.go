@@ -175,9 +175,7 @@ func TestConn_ThoseThatDoNotReadMakeRoom(t *testing.T) {
 	waits.want(200)
 	got := limit.Stats()
 	assert.True(t, got.Evicted != 0 && got.Refused == 0, "got %+v, want some evicted and none refused", got)
-	assert.Eventually(t, "those that were closed are forgotten", func() bool {
-		return s.Stats().Open == limit.Stats().Open
-	})
+	assert.Eventually(t, "those that were closed are forgotten", func() bool { return s.Stats().Open == limit.Stats().Open })
 }
 
 // TestConn_CutBlockedLeavesWritesThatHaveEnded: cutBlocked may be called late.

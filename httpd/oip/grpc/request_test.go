@@ -36,18 +36,12 @@ func TestRequest_Refusals(t *testing.T) {
 		"element 0: 300 is not a valid INT8": {
 			Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("INT8", []int64{1}, ints)},
 		},
-		"in the fields of other": {
-			Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("FP32", []int64{1}, ints)},
-		},
-		"contents cannot hold FP16": {
-			Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("FP16", []int64{1}, ints)},
-		},
+		"in the fields of other":    {Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("FP32", []int64{1}, ints)}},
+		"contents cannot hold FP16": {Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("FP16", []int64{1}, ints)}},
 		"got 4 bytes, but INT32 of shape [2] has 8": {
 			Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("INT32", []int64{2}, ints)},
 		},
-		"negative length": {
-			Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("INT32", []int64{-1}, ints)},
-		},
+		"negative length": {Inputs: []*pb.ModelInferRequest_InferInputTensor{tensor("INT32", []int64{-1}, ints)}},
 		"has 2 entries": {
 			Inputs:           []*pb.ModelInferRequest_InferInputTensor{tensor("INT32", []int64{1}, nil)},
 			RawInputContents: [][]byte{{}, {}},
@@ -56,11 +50,9 @@ func TestRequest_Refusals(t *testing.T) {
 			Inputs:           []*pb.ModelInferRequest_InferInputTensor{tensor("INT32", []int64{1}, ints)},
 			RawInputContents: [][]byte{{1, 0, 0, 0}},
 		},
-		"is not supported": {Parameters: sequence},
-		`"p" has no value`: {Parameters: map[string]*pb.InferParameter{"p": {}}},
-		"is asked for twice": {
-			Outputs: []*pb.ModelInferRequest_InferRequestedOutputTensor{{Name: "a"}, {Name: "a"}},
-		},
+		"is not supported":   {Parameters: sequence},
+		`"p" has no value`:   {Parameters: map[string]*pb.InferParameter{"p": {}}},
+		"is asked for twice": {Outputs: []*pb.ModelInferRequest_InferRequestedOutputTensor{{Name: "a"}, {Name: "a"}}},
 		"each after its length": {
 			Inputs:           []*pb.ModelInferRequest_InferInputTensor{tensor(oip.Bytes, []int64{1}, nil)},
 			RawInputContents: [][]byte{{9, 0, 0, 0}},

@@ -47,47 +47,23 @@ func TestRead_Errors(t *testing.T) {
 		`{"input":[{"type":"item_reference"}]}`:  {"input[0].type", openai.CodeUnsupportedParameter},
 		`{"input":[{"role":"x","content":"a"}]}`: {"input[0].role", openai.CodeInvalidValue},
 		`{"input":[{"role":"user"}]}`:            {"input[0].content", openai.CodeMissingParameter},
-		`{"input":[{"role":"user","content":[{"type":"x"}]}]}`: {
-			"input[0].content[0].type",
-			openai.CodeInvalidValue,
-		},
+		`{"input":[{"role":"user","content":[{"type":"x"}]}]}`: {"input[0].content[0].type", openai.CodeInvalidValue},
 		`{"input":[{"role":"user","content":[{"type":"input_text","text":1}]}]}`: {
 			"input[0].content[0].text",
 			openai.CodeInvalidType,
 		},
-		`{"input":[{"type":"function_call","call_id":"1","name":"f"}]}`: {
-			"input[0].arguments",
-			openai.CodeMissingParameter,
-		},
-		`{"input":"a","tools":[{"type":"web_search"}]}`: {
-			"tools[0].type",
-			openai.CodeUnsupportedParameter,
-		},
-		`{"input":"a","tools":{}}`: {"tools", openai.CodeInvalidType},
-		`{"input":"a","tools":[{"type":"function"}]}`: {
-			"tools[0].name",
-			openai.CodeMissingParameter,
-		},
-		`{"input":"a","tool_choice":3}`: {"tool_choice", openai.CodeInvalidType},
-		`{"input":"a","conversation":"c"}`: {
-			"conversation",
-			openai.CodeUnsupportedParameter,
-		},
-		`{"input":"a","background":true}`: {
-			"background",
-			openai.CodeUnsupportedParameter,
-		},
-		`{"input":"a","n":2}`:                {"n", openai.CodeUnknownParameter},
-		`{"input":"a","messages":[]}`:        {"messages", openai.CodeUnknownParameter},
-		`{"input":"a","instructions":["b"]}`: {"instructions", openai.CodeInvalidType},
-		`{"input":"a","text":{"format":{"type":"x"}}}`: {
-			"text.format.type",
-			openai.CodeInvalidValue,
-		},
-		`{"input":"a","include":["message.output_text.logprobs"]}`: {
-			"include[0]",
-			openai.CodeUnsupportedParameter,
-		},
+		`{"input":[{"type":"function_call","call_id":"1","name":"f"}]}`: {"input[0].arguments", openai.CodeMissingParameter},
+		`{"input":"a","tools":[{"type":"web_search"}]}`:                 {"tools[0].type", openai.CodeUnsupportedParameter},
+		`{"input":"a","tools":{}}`:                                      {"tools", openai.CodeInvalidType},
+		`{"input":"a","tools":[{"type":"function"}]}`:                   {"tools[0].name", openai.CodeMissingParameter},
+		`{"input":"a","tool_choice":3}`:                                 {"tool_choice", openai.CodeInvalidType},
+		`{"input":"a","conversation":"c"}`:                              {"conversation", openai.CodeUnsupportedParameter},
+		`{"input":"a","background":true}`:                               {"background", openai.CodeUnsupportedParameter},
+		`{"input":"a","n":2}`:                                           {"n", openai.CodeUnknownParameter},
+		`{"input":"a","messages":[]}`:                                   {"messages", openai.CodeUnknownParameter},
+		`{"input":"a","instructions":["b"]}`:                            {"instructions", openai.CodeInvalidType},
+		`{"input":"a","text":{"format":{"type":"x"}}}`:                  {"text.format.type", openai.CodeInvalidValue},
+		`{"input":"a","include":["message.output_text.logprobs"]}`:      {"include[0]", openai.CodeUnsupportedParameter},
 	} {
 		_, err := read(nil, []byte(body))
 		assert.True(t, err != nil && err.Param == want[0] && err.Code == want[1], "%s: got %+v, want %q", body, err, want)
