@@ -176,9 +176,7 @@ func kinds() map[string]uint64 {
 
 func TestLayout_FramesOfWorker(t *testing.T) {
 	h := readHeader(t, "../pyembed/px_frame.h")
-	for name, want := range map[string]uint64{
-		"PX_HEADER": HeaderSize, "PX_INLINE_MAX": InlineMax,
-	} {
+	for name, want := range map[string]uint64{"PX_HEADER": HeaderSize, "PX_INLINE_MAX": InlineMax} {
 		assert.Equal(t, name, h.number(t, name), want)
 	}
 }

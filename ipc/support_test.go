@@ -54,9 +54,7 @@ type message struct {
 	Body  []byte
 }
 
-func keep(f *Frame) message {
-	return message{f.Kind, f.Flags, f.ID, f.Nanos, bytes.Clone(f.Body)}
-}
+func keep(f *Frame) message { return message{f.Kind, f.Flags, f.ID, f.Nanos, bytes.Clone(f.Body)} }
 
 func (m message) String() string {
 	return fmt.Sprintf("{kind %d flags %d id %d nanos %d, %d bytes}", m.Kind, m.Flags, m.ID, m.Nanos, len(m.Body))
