@@ -163,8 +163,7 @@ func TestRewrite_ResolveNothing(t *testing.T) {
 		got, err := u.Resolve(t.Context(), chunk)
 		assert.NoError(t, err)
 		assert.Equal(t, "&got[0]", &got[0], &chunk[0])
-		assert.Equal(t, "allocations",
-			testing.AllocsPerRun(100, func() { _, _ = u.Resolve(context.Background(), chunk) }), 0)
+		assert.Equal(t, "allocations", testing.AllocsPerRun(100, func() { _, _ = u.Resolve(context.Background(), chunk) }), 0)
 	}
 }
 

@@ -26,8 +26,7 @@ func TestExemplars_AreWrittenAsPrometheusOwnLibraryDoes(t *testing.T) {
 	s := New(Options{})
 	for i, predicted := range []time.Duration{3 * time.Second, 20 * time.Microsecond, 4 * time.Second} {
 		s.Ended(predict.End{
-			Status: predict.Succeeded, Times: predict.Times{Total: time.Hour, Predict: predicted},
-			Trace: aTrace(byte(i)),
+			Status: predict.Succeeded, Times: predict.Times{Total: time.Hour, Predict: predicted}, Trace: aTrace(byte(i)),
 		})
 	}
 	// its trace is not sampled
@@ -96,8 +95,7 @@ func TestExemplar_TimesOfAllEndsAreOneHistogram(t *testing.T) {
 	s := New(Options{})
 	for i, status := range []predict.Status{predict.Succeeded, predict.Failed, predict.Canceled} {
 		s.Ended(predict.End{
-			Status: status, Reason: predict.ReasonCrash, Times: predict.Times{Total: time.Second},
-			Trace: aTrace(byte(i)),
+			Status: status, Reason: predict.ReasonCrash, Times: predict.Times{Total: time.Second}, Trace: aTrace(byte(i)),
 		})
 	}
 	f := s.predictions.total[predict.KindPrediction]

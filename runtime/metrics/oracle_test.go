@@ -122,9 +122,7 @@ func TestOracle_PageIsWhatPrometheusOwnLibraryWrites(t *testing.T) {
 
 	random := rand.New(rand.NewPCG(1, 2))
 	// Multiples of 2^-9 s, below 2^12 s: their sums are exact as floats, in any order.
-	duration := func() time.Duration {
-		return time.Duration(random.Uint64N(1<<random.Uint64N(22))) * (time.Second >> 9)
-	}
+	duration := func() time.Duration { return time.Duration(random.Uint64N(1<<random.Uint64N(22))) * (time.Second >> 9) }
 	for range 2000 {
 		route := []string{"/predictions", "/predictions/{id}", `/odd"\` + "\n\xff"}[random.IntN(3)]
 		method := []string{"GET", "POST"}[random.IntN(2)]

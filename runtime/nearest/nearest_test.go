@@ -22,8 +22,7 @@ func TestWord_NearestOrNone(t *testing.T) {
 
 func TestHint_AsksOnlyForANearWord(t *testing.T) {
 	for given, want := range map[string]string{
-		"ocrr": `; did you mean "ocr"?`, "cor": `; did you mean "ocr"?`, "embedding": "",
-		"ocr@3": `; did you mean "ocr@2"?`,
+		"ocrr": `; did you mean "ocr"?`, "cor": `; did you mean "ocr"?`, "embedding": "", "ocr@3": `; did you mean "ocr@2"?`,
 	} {
 		assert.Equal(t, "the hint for "+given, Hint(given, []string{"ocr", "ocr@2", "rank"}), want)
 	}

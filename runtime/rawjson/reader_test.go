@@ -175,8 +175,7 @@ func generate(rnd *rand.Rand, b []byte, levels int) []byte {
 func generateString(rnd *rand.Rand, b []byte) []byte {
 	b = append(b, '"')
 	pieces := []string{
-		`\"`, `\\`, `\/`, `\n`, `\u00e9`, `\uD83D\uDE00`, `\u0000`, "é", "語", "😀", "{", "}", "[", "]", ",",
-		":",
+		`\"`, `\\`, `\/`, `\n`, `\u00e9`, `\uD83D\uDE00`, `\u0000`, "é", "語", "😀", "{", "}", "[", "]", ",", ":",
 	}
 	for range rnd.IntN(4) {
 		b = append(b, strings.Repeat("x", rnd.IntN(40))...)

@@ -104,9 +104,7 @@ func (f *foreign) explain(r *report, field string, raw []byte) {
 	found.secret = r.secret
 	f.walk(&found, field, raw, failed)
 	// The library goes over objects in no particular order.
-	slices.SortStableFunc(found.problems, func(a, b predict.Problem) int {
-		return comparePaths(a.Loc[2], b.Loc[2])
-	})
+	slices.SortStableFunc(found.problems, func(a, b predict.Problem) int { return comparePaths(a.Loc[2], b.Loc[2]) })
 	for _, p := range found.problems {
 		r.addText(p.Loc[2], p.Type, p.Msg)
 	}

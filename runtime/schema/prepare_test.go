@@ -39,8 +39,7 @@ func TestPrepare_NoObject(t *testing.T) {
 	for _, input := range []string{`[]`, `null`, `"x"`, `1`} {
 		_, problems := prepare(t, s, input)
 		want := []predict.Problem{{
-			Loc: []string{"body", "input", "__root__"}, Msg: input + ` is not of type "object"`,
-			Type: "value_error",
+			Loc: []string{"body", "input", "__root__"}, Msg: input + ` is not of type "object"`, Type: "value_error",
 		}}
 		assert.True(t, reflect.DeepEqual(problems, want), "Prepare(%s): %v, want %v", input, problems, want)
 	}

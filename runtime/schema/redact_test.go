@@ -28,8 +28,7 @@ func TestRedact_Secrets(t *testing.T) {
 		{`{"allOf":[{"items":` + secret + `},{"items":` + secret + `}]}`, `["a"]`, `"**********"`},
 		{`{"allOf":[{"properties":{"a":` + secret + `}}],"properties":{"b":` + secret + `}}`, `{"b":"x"}`, `"**********"`},
 		{
-			`{"properties":{"a":` + secret + `,"b":` + secret + `}}`, `{"b":"x","a":"y"}`,
-			`{"b":"**********","a":"**********"}`,
+			`{"properties":{"a":` + secret + `,"b":` + secret + `}}`, `{"b":"x","a":"y"}`, `{"b":"**********","a":"**********"}`,
 		},
 		{`{"anyOf":[` + secret + `,{"type":"integer"}]}`, `5`, `"**********"`},
 		{`{"oneOf":[` + secret + `]}`, `"a"`, `"**********"`},

@@ -11,9 +11,7 @@ import (
 )
 
 func TestText_Length(t *testing.T) {
-	for _, text := range []string{
-		"", "a", "é", "😀", "日本語", "\n", `"\`, "a\x00b", strings.Repeat("xé😀\t", 30),
-	} {
+	for _, text := range []string{"", "a", "é", "😀", "日本語", "\n", `"\`, "a\x00b", strings.Repeat("xé😀\t", 30)} {
 		for _, raw := range []string{string(rawjson.AppendQuoted(nil, text)), escaped(text)} {
 			assert.Equal(t, "length("+raw, length(inner([]byte(raw))), utf8.RuneCountInString(text))
 		}

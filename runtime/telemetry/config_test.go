@@ -168,8 +168,7 @@ func TestRead_Switches(t *testing.T) {
 		},
 		{name: "Cog's switch", set: []string{endpoint, "COG_TRACE_CONFIGURED=1"}, on: "tml", sampler: parentOrOff},
 		{
-			name: "Cog's switch without an endpoint", set: []string{"COG_TRACE_CONFIGURED=1"}, sampler: parentOrOff,
-			warns: true,
+			name: "Cog's switch without an endpoint", set: []string{"COG_TRACE_CONFIGURED=1"}, sampler: parentOrOff, warns: true,
 		},
 		{
 			name: "Cog's refusals", set: []string{endpoint, "COG_TRACE_ENABLED=no", "COG_METRICS_ENABLED=0"}, on: "l",

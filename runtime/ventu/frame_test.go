@@ -21,8 +21,7 @@ func TestFrame_Encode(t *testing.T) {
 		many(1, 1), many(1, 255), many(1, 256), many(1, 65535), many(1, 65536), many(1, 100_000),
 		many(15, 3), many(16, 3), many(300, 1000), many(4096, 1), many(9, 20_000),
 		{
-			make([]byte, 9000), []byte("small"), make([]byte, 90_000), []byte("between"), make([]byte, 8192),
-			make([]byte, 8193),
+			make([]byte, 9000), []byte("small"), make([]byte, 90_000), []byte("between"), make([]byte, 8192), make([]byte, 8193),
 		},
 	} {
 		jobs := make([]*Job, len(bodies))

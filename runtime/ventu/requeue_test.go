@@ -92,8 +92,7 @@ func TestRequeue_Rubbish(t *testing.T) {
 		"bytes behind":     func(id string) []byte { return framed(append(pairs(id, "a"), 0)) },
 		"number as key":    func(string) []byte { return framed([]byte{0x81, 1, 0xc4, 0}) },
 		"number as value": func(id string) []byte {
-			return framed(
-				append(append([]byte{0x81}, msgp.AppendString(nil, id)...), 7))
+			return framed(append(append([]byte{0x81}, msgp.AppendString(nil, id)...), 7))
 		},
 		"value beyond": func(id string) []byte {
 			return framed(append(append([]byte{0x81}, msgp.AppendString(nil, id)...), 0xc6, 0x7f, 0xff, 0xff, 0xff))
@@ -104,9 +103,7 @@ func TestRequeue_Rubbish(t *testing.T) {
 		"error ids a number": func(id string) []byte {
 			return framed(append(append([]byte{0x81}, msgp.AppendString(nil, "error_ids")...), 7))
 		},
-		"two answers": func(id string) []byte {
-			return append(framed(pairs(id, "re: job")), framed(pairs(id, "again"))...)
-		},
+		"two answers": func(id string) []byte { return append(framed(pairs(id, "re: job")), framed(pairs(id, "again"))...) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, "unix", Options{Timeout: time.Hour})

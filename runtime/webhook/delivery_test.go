@@ -12,9 +12,7 @@ import (
 )
 
 // brief returns a hook in short: its status, output and logs.
-func brief(h hook) string {
-	return fmt.Sprintf("%s %s %q", h.Body.Status, h.Body.Output, h.Body.Logs)
-}
+func brief(h hook) string { return fmt.Sprintf("%s %s %q", h.Body.Status, h.Body.Output, h.Body.Logs) }
 
 func equal(t *testing.T, got []hook, want ...string) {
 	t.Helper()

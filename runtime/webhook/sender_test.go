@@ -235,8 +235,7 @@ func TestSender_WhatWaitsIsBounded(t *testing.T) {
 		p.wantReleased(t)
 	}
 	drain(t, s)
-	assert.Equal(t, fmt.Sprintf("notices in the log %s", log),
-		strings.Count(log.String(), "memory budget is used up"), 1)
+	assert.Equal(t, fmt.Sprintf("notices in the log %s", log), strings.Count(log.String(), "memory budget is used up"), 1)
 	if got := outcomes.String(); !strings.Contains(got, "completed delivered:1") ||
 		!strings.Contains(got, "completed dropped:1") {
 		t.Errorf(`outcomes are %s, want it with "completed delivered:1" and with "completed dropped:1"`, got)
