@@ -19,9 +19,8 @@ func sinkOnPipe(t *testing.T, limit int) (*Sink, *os.File) {
 	read, write, err := os.Pipe()
 	assert.NoError(t, err)
 	t.Cleanup(func() { read.Close(); write.Close() })
-	if _, err := unix.FcntlInt(write.Fd(), unix.F_SETPIPE_SZ, 4096); err != nil {
-		t.Fatal(err)
-	}
+	_, err = unix.FcntlInt(write.Fd(), unix.F_SETPIPE_SZ, 4096)
+	assert.NoError(t, err)
 	s := Open(int(write.Fd()), limit)
 	s.notice = func(records, size uint64) []byte { return fmt.Appendf(nil, "dropped %d of %d\n", records, size) }
 	return s, read
@@ -33,14 +32,12 @@ func TestLogsink_SinkReportsWhatItDropped(t *testing.T) {
 	const written = 4000
 	record := func(i int) []byte { return fmt.Appendf(nil, "record %05d %s\n", i, bytes.Repeat([]byte("x"), 80)) }
 	for i := range written {
-		if n, err := s.Write(record(i)); n != len(record(i)) || err != nil {
-			t.Fatalf("Write: %d, %v, want %d", n, err, len(record(i)))
-		}
+		n, err := s.Write(record(i))
+		assert.TrueNow(t, n == len(record(i)) && err == nil, "Write: %d, %v, want %d", n, err, len(record(i)))
 	}
 	records, size := s.Dropped()
-	if records == 0 || size != records*uint64(len(record(0))) {
-		t.Fatalf("dropped %d records of %d bytes, want not 0 and %d", records, size, records*uint64(len(record(0))))
-	}
+	assert.TrueNow(t, records != 0 && size == records*uint64(len(record(0))),
+		"dropped %d records of %d bytes, want not 0 and %d", records, size, records*uint64(len(record(0))))
 	lines := bufio.NewScanner(read)
 	next := 0
 	for next < written {

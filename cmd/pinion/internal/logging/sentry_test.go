@@ -49,10 +49,9 @@ func collected(t *testing.T, environ []string,
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		body, _ := io.ReadAll(q.Body)
 		bodies = append(bodies, body)
-		if auth := q.Header.Get("X-Sentry-Auth"); q.URL.Path != "/api/7/envelope/" ||
-			!strings.Contains(auth, "sentry_key=abc") {
-			t.Errorf(`got %s with %q, want "/api/7/envelope/" and a text with "sentry_key=abc"`, q.URL.Path, auth)
-		}
+		auth := q.Header.Get("X-Sentry-Auth")
+		assert.True(t, q.URL.Path == "/api/7/envelope/" && strings.Contains(auth, "sentry_key=abc"),
+			`got %s with %q, want "/api/7/envelope/" and a text with "sentry_key=abc"`, q.URL.Path, auth)
 		answer(w, q)
 	}))
 	t.Cleanup(server.Close)
@@ -71,18 +70,15 @@ func collected(t *testing.T, environ []string,
 		r.Stop()
 		for _, b := range bodies {
 			lines := bytes.Split(bytes.TrimSuffix(b, []byte("\n")), []byte("\n"))
-			if len(lines) != 3 {
-				t.Fatalf("got %d lines, want 3: %s", len(lines), b)
-			}
+			assert.TrueNow(t, len(lines) == 3, "got %d lines, want 3: %s", len(lines), b)
 			var item struct {
 				Type   string
 				Length int
 			}
 			var e map[string]any
-			if err := errors.Join(json.Unmarshal(lines[1], &item), json.Unmarshal(lines[2], &e)); err != nil ||
-				item.Type != "event" || item.Length != len(lines[2]) {
-				t.Fatalf("got %v: %s, want an item of type event that names its length", err, b)
-			}
+			err := errors.Join(json.Unmarshal(lines[1], &item), json.Unmarshal(lines[2], &e))
+			assert.TrueNow(t, err == nil && item.Type == "event" && item.Length == len(lines[2]),
+				"got %v: %s, want an item of type event that names its length", err, b)
 			sent = append(sent, e)
 		}
 		return sent
