@@ -170,9 +170,8 @@ func (c *client) awaitReady(t *testing.T) {
 
 // exchange sends a request and reads its answer.
 func (c *client) exchange(t *testing.T, r request) []byte {
-	if _, err := c.Write(r.text); err != nil {
-		t.Fatal(err)
-	}
+	_, err := c.Write(r.text)
+	assert.NoError(t, err)
 	n := 0
 	for !c.whole(n, r.end) {
 		more, err := c.Read(c.answer[n:])
@@ -181,9 +180,8 @@ func (c *client) exchange(t *testing.T, r request) []byte {
 		}
 		n += more
 	}
-	if text := c.answer[:n]; !bytes.HasPrefix(text, []byte("HTTP/1.1 20")) {
-		t.Fatalf("got %s, want a good answer", text)
-	}
+	text := c.answer[:n]
+	assert.TrueNow(t, bytes.HasPrefix(text, []byte("HTTP/1.1 20")), "got %s, want a good answer", text)
 	return c.answer[:n]
 }
 

@@ -147,9 +147,8 @@ func startFront(t *testing.T, dir, python string) map[string]int {
 	counts := map[string]int{}
 	for line := range strings.Lines(out.String()) {
 		n, name, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if counts[name], err = strconv.Atoi(n); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
+		counts[name], err = strconv.Atoi(n)
+		assert.TrueNow(t, err == nil, "%v: %s", err, line)
 	}
 	return counts
 }

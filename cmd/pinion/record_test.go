@@ -37,9 +37,8 @@ func (r record) compare(t *testing.T, file string, small int) {
 	recorded := map[string]int{}
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		n, name, _ := strings.Cut(lines.Text(), " ")
-		if recorded[name], err = strconv.Atoi(n); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
+		recorded[name], err = strconv.Atoi(n)
+		assert.TrueNow(t, err == nil, "%s: %v", file, err)
 	}
 	for _, c := range r {
 		want, ok := recorded[c.name]

@@ -73,9 +73,7 @@ func startedWorker(t *testing.T, binary, python, dir string) []string {
 	assert.NoError(t, front.Start())
 	defer func() {
 		_ = front.Process.Signal(syscall.SIGTERM)
-		if err := front.Wait(); err != nil {
-			t.Error(err)
-		}
+		assert.ErrorIs(t, "front.Wait", front.Wait(), nil)
 	}()
 	c := dial(t, socket)
 	defer c.Close()
@@ -84,9 +82,8 @@ func startedWorker(t *testing.T, binary, python, dir string) []string {
 	text := string(c.exchange(t, request{[]byte(ask), []byte("}")}))
 	_, body, _ := strings.Cut(text, "\r\n\r\n")
 	var answer struct{ Output []string }
-	if err := json.Unmarshal([]byte(body), &answer); err != nil || len(answer.Output) == 0 {
-		t.Fatalf("got %s, want a list as output: %v", text, err)
-	}
+	err := json.Unmarshal([]byte(body), &answer)
+	assert.TrueNow(t, err == nil && len(answer.Output) != 0, "got %s, want a list as output: %v", text, err)
 	slices.Sort(answer.Output)
 	return answer.Output
 }

@@ -31,9 +31,7 @@ func TestDoctorReport_Settings(t *testing.T) {
 				assert.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 			}
 			report, err := examine(dir, nil)
-			if err != nil || len(report.Problems) > 0 {
-				t.Fatalf("%+v, %v, want none", report, err)
-			}
+			assert.TrueNow(t, err == nil && len(report.Problems) == 0, "%+v, %v, want none", report, err)
 			var text string
 			for _, d := range report.Differences {
 				text += d.String() + "\n"

@@ -37,17 +37,14 @@ func newJobsRig(t *testing.T) *jobsRig {
 	assert.NoError(t, err)
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(20 * time.Second) {
-		t.Fatal("NATS does not answer: s.ReadyForConnections(20 * time.Second) = false, want true")
-	}
+	assert.TrueNow(t, s.ReadyForConnections(20*time.Second),
+		"NATS does not answer: s.ReadyForConnections(20 * time.Second) = false, want true")
 	r := &jobsRig{t: t, url: fmt.Sprintf("nats://u:%s@%s", natsPassword, s.Addr())}
-	if r.nc, err = nats.Connect(r.url); err != nil {
-		t.Fatal(err)
-	}
+	r.nc, err = nats.Connect(r.url)
+	assert.NoError(t, err)
 	t.Cleanup(r.nc.Close)
-	if r.q, err = store.Open(t.Context(), r.nc, store.Options{Model: "m", Server: "a", Bytes: 64 << 20}); err != nil {
-		t.Fatal(err)
-	}
+	r.q, err = store.Open(t.Context(), r.nc, store.Options{Model: "m", Server: "a", Bytes: 64 << 20})
+	assert.NoError(t, err)
 	return r
 }
 
@@ -116,9 +113,7 @@ func (r *jobsRig) of(args ...string) (string, error) {
 func (r *jobsRig) good(args ...string) string {
 	r.t.Helper()
 	out, err := r.of(args...)
-	if err != nil {
-		r.t.Fatalf("pinion jobs %q: %v", args, err)
-	}
+	assert.TrueNow(r.t, err == nil, "pinion jobs %q: %v", args, err)
 	return out
 }
 
@@ -142,10 +137,9 @@ func TestJobs_ListAndShow(t *testing.T) {
 		}
 		Letters []struct{ ID, Reason string } `json:"dead_letters"`
 	}
-	if err := json.Unmarshal([]byte(r.good("list", "--json")), &list); err != nil || list.Stored != 2 ||
-		len(list.Jobs) != 2 || len(list.Letters) != 1 {
-		t.Fatalf("the list is %+v, %v, want Stored 2, len(Jobs) 2 and len(Letters) 1", list, err)
-	}
+	err := json.Unmarshal([]byte(r.good("list", "--json")), &list)
+	assert.TrueNow(t, err == nil && list.Stored == 2 && len(list.Jobs) == 2 && len(list.Letters) == 1,
+		"the list is %+v, %v, want Stored 2, len(Jobs) 2 and len(Letters) 1", list, err)
 	if j := list.Jobs[0]; j.ID != "p1" || j.Status != "waiting" || j.Class != "std" || j.Tenant != "t1" ||
 		j.Webhook != "hook.test" {
 		t.Errorf("the first job is %+v, want ID p1, Status waiting, Class std, Tenant t1 and Webhook hook.test", j)
@@ -193,10 +187,9 @@ func TestJobs_CancelRetryPurge(t *testing.T) {
 	r.letter("d2", "gave up")
 	r.letter("d3", "gave up")
 	id := strings.TrimSpace(r.good("retry", "d1"))
-	if s, err = r.q.Find(t.Context(), id, &jobqueue.Renderer{}); err != nil || s.Status != store.Starting ||
-		s.Hook == nil {
-		t.Errorf("the retry %q is %+v, %v, want Status starting and Hook non-nil", id, s, err)
-	}
+	s, err = r.q.Find(t.Context(), id, &jobqueue.Renderer{})
+	assert.True(t, err == nil && s.Status == store.Starting && s.Hook != nil,
+		"the retry %q is %+v, %v, want Status starting and Hook non-nil", id, s, err)
 	if out := r.good("list", "--class", "hi"); !strings.Contains(out, "\n"+id+" ") || strings.Contains(out, "\nd1 ") {
 		t.Errorf("after the retry: %s, want it with %q and without %q", out, "\n"+id+" ", "\nd1 ")
 	}
@@ -280,29 +273,25 @@ func TestJobs_ListOfAllModels(t *testing.T) {
 	})
 	assert.NoError(t, err)
 	for id, tenant := range map[string]string{"q1": "t1", "q2": "t2", "q3": "t3"} {
-		if _, err := other.Accept(t.Context(), store.Job{
+		_, err := other.Accept(t.Context(), store.Job{
 			ID: id, Kind: store.Prediction, Class: store.Low, Attempts: 3, Tenant: tenant, Body: []byte(`{}`),
-		}, []byte(`{}`), false); err != nil {
-			t.Fatal(err)
-		}
+		}, []byte(`{}`), false)
+		assert.NoError(t, err)
 	}
 	out, err := r.run("list", "--nats", r.url, "--json")
 	var list modelsView
 	if err == nil {
 		err = json.Unmarshal([]byte(out), &list)
 	}
-	if err != nil || len(list.Models) != 2 {
-		t.Fatalf("got %s, %v, want two models", out, err)
-	}
+	assert.TrueNow(t, err == nil && len(list.Models) == 2, "got %s, %v, want two models", out, err)
 	for i, want := range []queueView{
 		{Model: "m", Stream: "PINION_JOBS_m", Stored: 1, Waiting: 1, Capacity: 100_000},
 		{Model: odd, Stream: "PINION_JOBS_" + store.QueueName(odd), Stored: 3, Waiting: 3, Capacity: 100_000},
 	} {
 		got := list.Models[i]
-		if at, err := time.Parse(time.RFC3339Nano, got.OldestWaiting); err != nil || time.Since(at) > time.Hour {
-			t.Errorf("the oldest job of %s waits since %q, %v, want a time within the last hour", got.Model, got.OldestWaiting,
-				err)
-		}
+		at, err := time.Parse(time.RFC3339Nano, got.OldestWaiting)
+		assert.True(t, err == nil && time.Since(at) <= time.Hour,
+			"the oldest job of %s waits since %q, %v, want a time within the last hour", got.Model, got.OldestWaiting, err)
 		got.OldestWaiting = ""
 		assert.Equal(t, "the queue", got, want)
 	}

@@ -37,11 +37,9 @@ func TestServe_OddValuesAreIgnored(t *testing.T) {
 				})
 				assert.True(t, err == nil, "%s=%q: %v", name, env, err)
 			}
-			if warnings := append(with.Server.Warnings, with.Model.Warnings...); len(warnings) != 1 ||
-				!strings.HasPrefix(warnings[0], name+" is ignored: ") {
-				t.Errorf("%s=%q: warnings %q, want len(warnings) 1 and warnings[0] starting with %q", name, value, warnings,
-					name+" is ignored: ")
-			}
+			warnings := append(with.Server.Warnings, with.Model.Warnings...)
+			assert.True(t, len(warnings) == 1 && strings.HasPrefix(warnings[0], name+" is ignored: "),
+				"%s=%q: warnings %q, want len(warnings) 1 and warnings[0] starting with %q", name, value, warnings, name+" is ignored: ")
 			if with.Port != without.Port || with.Log.Format != without.Log.Format || with.Concurrency != without.Concurrency {
 				t.Errorf("%s=%q: got port %d, format %q, concurrency %d, want the defaults", name, value, with.Port,
 					with.Log.Format, with.Concurrency)

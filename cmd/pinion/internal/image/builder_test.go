@@ -93,10 +93,9 @@ func TestBuilder_BuildSaysWhatFailed(t *testing.T) {
 	programs(t, map[string]string{"podman": `[ "$1" != build ]` + "\n"})
 	b, err := FindBuilder("")
 	assert.NoError(t, err)
-	if err := b.Build(context.Background(), Build{}); err == nil ||
-		!strings.Contains(err.Error(), "podman build: exit status 1") {
-		t.Errorf(`it says %v, want an error and err with "podman build: exit status 1"`, err)
-	}
+	err = b.Build(context.Background(), Build{})
+	assert.True(t, err != nil && strings.Contains(err.Error(), "podman build: exit status 1"),
+		`it says %v, want an error and err with "podman build: exit status 1"`, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	assert.ErrorIs(t, "interrupted", b.Build(ctx, Build{}), process.ErrInterrupted)

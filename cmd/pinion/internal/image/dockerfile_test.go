@@ -30,9 +30,7 @@ const (
 // it, options as "name: value", the files of the folder, and the expected files.
 func TestDockerfile_Golden(t *testing.T) {
 	cases, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(cases) < 30 {
-		t.Fatalf("there are %d cases, want 30: %v", len(cases), err)
-	}
+	assert.TrueNow(t, err == nil && len(cases) >= 30, "there are %d cases, want 30: %v", len(cases), err)
 	for _, file := range cases {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			archive, err := txtar.ParseFile(file)
@@ -116,9 +114,8 @@ func TestDockerfile_LongLabels(t *testing.T) {
 		assert.NoError(t, err)
 		quoted := quoteJSON(text)
 		for line := range strings.Lines(quoted) {
-			if len(line) > 2*longestLine || strings.HasPrefix(line, "#") || strings.HasPrefix(line, " ") {
-				t.Fatalf("got a line of %d bytes, %.20q, want at most %d, of one instruction", len(line), line, 2*longestLine)
-			}
+			assert.TrueNow(t, len(line) <= 2*longestLine && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, " "),
+				"got a line of %d bytes, %.20q, want at most %d, of one instruction", len(line), line, 2*longestLine)
 		}
 		joined := strings.Trim(strings.ReplaceAll(quoted, "\\\n", ""), "'")
 		var got, other any

@@ -17,9 +17,8 @@ import (
 func TestLoad_BucketsHoldWhatTheySay(t *testing.T) {
 	for d := time.Duration(1); d > 0 && d < 1<<62; d += d/37 + 1 {
 		i := bucket(d)
-		if top(i) < d || i > 0 && top(i-1) >= d {
-			t.Fatalf("%d is in bucket %d, which is from %d to %d, want it within", d, i, top(i-1)+1, top(i))
-		}
+		assert.TrueNow(t, top(i) >= d && (i <= 0 || top(i-1) < d),
+			"%d is in bucket %d, which is from %d to %d, want it within", d, i, top(i-1)+1, top(i))
 		if got := float64(top(i)); got > 1.016*float64(d) {
 			t.Fatalf("%d counts as %d: got %v, want at most %v", d, top(i), got, 1.016*float64(d))
 		}
@@ -41,10 +40,9 @@ func TestLoad_Quantiles(t *testing.T) {
 		0.001: time.Millisecond, 0.5: 500 * time.Millisecond,
 		0.99: 990 * time.Millisecond, 1: time.Second,
 	} {
-		if got := h.Quantile(q); got < want || float64(got) > 1.016*float64(want) {
-			t.Errorf("the quantile %g is %s, not %s, want at least %v and float64(got) at most %v", q, got, want, want,
-				1.016*float64(want))
-		}
+		got := h.Quantile(q)
+		assert.True(t, got >= want && float64(got) <= 1.016*float64(want),
+			"the quantile %g is %s, not %s, want at least %v and float64(got) at most %v", q, got, want, want, 1.016*float64(want))
 	}
 	var n uint64
 	for _, bar := range h.Bars(8) {

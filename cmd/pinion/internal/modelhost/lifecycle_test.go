@@ -84,9 +84,7 @@ func TestModel_SetupFails(t *testing.T) {
 	m := r.add("a", "fails", onDemand)
 	m.Begin()
 	_, err := r.begin(m, input)
-	if !strings.Contains(refused(err), "Model a could not be loaded: ") {
-		t.Fatalf("got %v, want that it could not be loaded", err)
-	}
+	assert.TrueNow(t, strings.Contains(refused(err), "Model a could not be loaded: "), "got %v, want that it could not be loaded", err)
 	state, reason := m.Lifecycle.State()
 	assert.True(t, state == Failed && reason != "" && m.Failure().What == reason,
 		"got %s, %q and the failure %q; want %s and one reason", state, reason, m.Failure().What, Failed)
@@ -153,9 +151,8 @@ func TestModel_ReloadReplacesItsWorkers(t *testing.T) {
 	m.Begin()
 	r.until(m, Ready)
 	before := m.Workers()[0].Status().PID
-	if _, err := m.Reload("a test"); err != nil || asked != 1 {
-		t.Fatalf("got %v, and %d calls of Options.Reload; want 1", err, asked)
-	}
+	_, err := m.Reload("a test")
+	assert.TrueNow(t, err == nil && asked == 1, "got %v, and %d calls of Options.Reload; want 1", err, asked)
 	assert.Eventually(t, "another process", func() bool {
 		st := m.Workers()[0].Status()
 		return st.PID != 0 && st.PID != before && m.Service.Ready() == nil

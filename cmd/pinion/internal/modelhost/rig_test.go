@@ -50,9 +50,8 @@ func newRig(t *testing.T, set func(*Options)) *rig {
 	store, err := files.New(files.Options{Root: t.TempDir()})
 	assert.NoError(t, err)
 	t.Cleanup(func() { store.Close() })
-	if r.orphans, err = supervise.AdoptOrphans(); err != nil {
-		t.Fatal(err)
-	}
+	r.orphans, err = supervise.AdoptOrphans()
+	assert.NoError(t, err)
 	webhooks := webhook.New(webhook.Options{Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(webhooks.Close)
 	o := Options{
@@ -66,9 +65,8 @@ func newRig(t *testing.T, set func(*Options)) *rig {
 	if set != nil {
 		set(&o)
 	}
-	if r.Host, err = New(o); err != nil {
-		t.Fatal(err)
-	}
+	r.Host, err = New(o)
+	assert.NoError(t, err)
 	t.Cleanup(r.stop)
 	return r
 }

@@ -26,13 +26,10 @@ func watching(t *testing.T, files ...string) *watched {
 		w.write(name, "as it was")
 	}
 	var err error
-	if w.watcher, err = newWatcher(w.dir, func(err error) { t.Error(err) }); err != nil {
-		t.Fatal(err)
-	}
+	w.watcher, err = newWatcher(w.dir, func(err error) { t.Error(err) })
+	assert.NoError(t, err)
 	t.Cleanup(func() {
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.ErrorIs(t, "w.Close", w.Close(), nil)
 		list, open := <-w.Changes()
 		assert.False(t, open, "reported after the end: %q: open = true, want false", list)
 	})

@@ -15,9 +15,7 @@ func newRunDir(t *testing.T) *RunDir {
 	d, err := MakeRunDir()
 	assert.NoError(t, err)
 	t.Cleanup(func() {
-		if err := d.Remove(); err != nil {
-			t.Error(err)
-		}
+		assert.ErrorIs(t, "d.Remove", d.Remove(), nil)
 	})
 	return d
 }

@@ -33,9 +33,7 @@ func TestJobTurns_BusyVersion(t *testing.T) {
 	turns := jobTurnsOf([]int{50, 40, 10}, []int{1000, 0, 1000})
 	for range 20 {
 		next, _ := turns.next()
-		if next == 1 {
-			t.Fatalf("got the version without a free slot, want another")
-		}
+		assert.TrueNow(t, next != 1, "got the version without a free slot, want another")
 		turns.give(next)
 	}
 	turns.free[1] = 1000

@@ -22,10 +22,9 @@ func TestTokenfile_ParseTokens(t *testing.T) {
 		"": "no token", "# nothing\n\n": "no token", "good\nse cret": "line 2", "sécret": "line 1", "secret\x00": "line 1",
 		"Bearer secret": "line 1",
 	} {
-		if got, err := parseTokens(text); err == nil || !strings.Contains(err.Error(), want) ||
-			strings.Contains(err.Error(), "cret") {
-			t.Errorf("%q: got %q, %v; want %q", text, got, err, want)
-		}
+		got, err := parseTokens(text)
+		assert.True(t, err != nil && strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "cret"),
+			"%q: got %q, %v; want %q", text, got, err, want)
 	}
 }
 

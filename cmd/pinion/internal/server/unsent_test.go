@@ -30,9 +30,7 @@ func TestListen_BoundsWhatIsUnsent(t *testing.T) {
 	const size = 64 << 20
 	_ = server.SetWriteDeadline(time.Now().Add(2 * time.Second))
 	written, err := server.Write(make([]byte, size))
-	if !os.IsTimeout(err) {
-		t.Fatalf("got %v after %d bytes, want a write that waits for the client", err, written)
-	}
+	assert.TrueNow(t, os.IsTimeout(err), "got %v after %d bytes, want a write that waits for the client", err, written)
 	var unsent int
 	assert.NoError(t, raw.Control(func(fd uintptr) { unsent, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQNSD) }))
 	if err != nil {

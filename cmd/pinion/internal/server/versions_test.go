@@ -38,9 +38,7 @@ func (s *site) answeredBy(path string, n int) map[string]int {
 	for range n {
 		code, answer := s.ask("POST", path, prediction)
 		_, version, ok := strings.Cut(answer, `"version":"`)
-		if code != 200 || !ok {
-			s.t.Fatalf("POST %s: got %d %s, want 200 with the version", path, code, answer)
-		}
+		assert.TrueNow(s.t, code == 200 && ok, "POST %s: got %d %s, want 200 with the version", path, code, answer)
 		version, _, _ = strings.Cut(version, `"`)
 		counts[version]++
 	}
@@ -74,8 +72,7 @@ func TestVersions_MirrorGetsCopies(t *testing.T) {
 	assert.True(t, got["1"] == 3, "got %v, want all by version 1", got)
 	mirror := v.route.Load().mirror
 	assert.Eventually(t, "the copies have ended", func() bool { return mirror.mirrored.stats().Same == 3 })
-	if got := s.answeredBy("/models/m@1/predictions", 1); got["1"] != 1 || mirror.mirrored.stats().Same != 3 {
-		t.Errorf("a request that names its version: got %v and %d copies, want no copy of it", got,
-			mirror.mirrored.stats().Same)
-	}
+	got = s.answeredBy("/models/m@1/predictions", 1)
+	assert.True(t, got["1"] == 1 && mirror.mirrored.stats().Same == 3,
+		"a request that names its version: got %v and %d copies, want no copy of it", got, mirror.mirrored.stats().Same)
 }
