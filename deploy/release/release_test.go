@@ -97,9 +97,8 @@ func TestRelease_Wheel(t *testing.T) {
 		assert.Contains(t, name, content[info+name], want)
 	}
 	rows, err := csv.NewReader(strings.NewReader(content[info+"RECORD"])).ReadAll()
-	if err != nil || len(rows) != len(content) {
-		t.Fatalf("RECORD has %d rows for %d files: %v, want %d", len(rows), len(content), err, len(content))
-	}
+	assert.TrueNow(t, err == nil && len(rows) == len(content),
+		"RECORD has %d rows for %d files: %v, want %d", len(rows), len(content), err, len(content))
 	for _, row := range rows {
 		if row[0] == info+"RECORD" {
 			continue
