@@ -157,9 +157,7 @@ func TestAnswer_BadOutputs(t *testing.T) {
 		{images, `{"model":"m","prompt":"a"}`, `3`, "returned an integer"},
 	} {
 		r, err := readJSON(c.f, c.body)
-		if err != nil {
-			t.Fatalf("got %+v, want nil", err)
-		}
+		assert.TrueNow(t, err == nil, "got %+v, want nil", err)
 		_, _, err = r.Answer(head, results(c.output))
 		assert.True(t, err != nil && err.Status == 500 && err.Type == TypeServer && strings.Contains(err.Message, c.message),
 			"%s: %+v, want Status 500, Type server_error and Message with %q", c.output, err, c.message)

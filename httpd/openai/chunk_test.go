@@ -11,25 +11,21 @@ import (
 func streamed(t *testing.T, f *Function, body string, predictions ...[]string) (events []string, stopped []bool) {
 	t.Helper()
 	r, err := readJSON(f, body)
-	if err != nil {
-		t.Fatalf("got %+v, want nil", err)
-	}
+	assert.TrueNow(t, err == nil, "got %+v, want nil", err)
 	c := r.NewChunks(head)
 	var out []byte
 	for p, items := range predictions {
 		stopped = append(stopped, false)
 		out = c.Begin(out, p)
 		for _, item := range items {
-			if out, stopped[p], err = c.Item(out, p, []byte(item)); err != nil {
-				t.Fatalf("got %+v, want nil", err)
-			}
+			out, stopped[p], err = c.Item(out, p, []byte(item))
+			assert.TrueNow(t, err == nil, "got %+v, want nil", err)
 			if stopped[p] {
 				break
 			}
 		}
-		if out, err = c.End(out, p); err != nil {
-			t.Fatalf("got %+v, want nil", err)
-		}
+		out, err = c.End(out, p)
+		assert.TrueNow(t, err == nil, "got %+v, want nil", err)
 	}
 	out = c.Done(out, Usage{Prompt: 3, Completion: 2})
 	text := string(out)
@@ -146,9 +142,7 @@ func TestChunk_StreamOfTranscription(t *testing.T) {
 	if err == nil {
 		out, _, err = c.Item(out, 0, []byte(`{"text":"b"}`))
 	}
-	if err != nil {
-		t.Fatalf("got %+v, want nil", err)
-	}
+	assert.TrueNow(t, err == nil, "got %+v, want nil", err)
 	out, _ = c.End(out, 0)
 	const want = "data: {\"type\":\"transcript.text.delta\",\"delta\":\"a\"}\n\ndata: {\"type\":\"transcript.text.delta\",\"delta\":\"b\"}\n\n" +
 		"data: {\"type\":\"transcript.text.done\",\"text\":\"ab\"}\n\n"
@@ -159,9 +153,7 @@ func TestChunk_WholeOutputIsOneChunk(t *testing.T) {
 	r, _ := readJSON(function(t, "chat", oneText, messages), chatBody+`,"stream":true}`)
 	c := r.NewChunks(head)
 	out, err := c.Output(c.Begin(nil, 0), 0, []byte(`"whole text"`))
-	if err != nil {
-		t.Fatalf("got %+v, want nil", err)
-	}
+	assert.TrueNow(t, err == nil, "got %+v, want nil", err)
 	out, _ = c.End(out, 0)
 	want := []string{
 		chatChunk(`{"role":"assistant","content":""}`, "null"), chatChunk(`{"content":"whole text"}`, "null"),
@@ -175,10 +167,9 @@ func TestChunk_BadItem(t *testing.T) {
 	_, _, err := r.NewChunks(head).Item(nil, 0, []byte(`3`))
 	assert.True(t, err != nil && strings.Contains(err.Message, "yielded an integer"),
 		"got error %v, want that it yielded an integer", err)
-	if got := string(AppendFailure(nil, err)); !strings.HasPrefix(got, `data: {"error":{"message":`) ||
-		!strings.HasSuffix(got, "}}\n\n") {
-		t.Errorf("got %q, want an event with an error", got)
-	}
+	got := string(AppendFailure(nil, err))
+	assert.True(t, strings.HasPrefix(got, `data: {"error":{"message":`) && strings.HasSuffix(got, "}}\n\n"),
+		"got %q, want an event with an error", got)
 }
 
 func BenchmarkChunk(b *testing.B) {

@@ -16,9 +16,7 @@ func function(t testing.TB, endpoint, output string, inputs ...string) *Function
 		`"}}},"components":{"schemas":{"Input":{"properties":{` +
 		strings.Join(inputs, ",") + `}},"Output":` + output + `}}}`
 	f, err := ReadFunction([]byte(document))
-	if err != nil || f == nil {
-		t.Fatalf("ReadFunction: %v, %v, want non-nil", f, err)
-	}
+	assert.TrueNow(t, err == nil && f != nil, "ReadFunction: %v, %v, want non-nil", f, err)
 	return f
 }
 
@@ -187,9 +185,7 @@ func TestRead_Form(t *testing.T) {
 		file, field("model", "m"), field("language", "de"), field("stream", "true"), field("temperature", "0.2"),
 		field("response_format", "text"), field("timestamp_granularities[]", "segment"),
 	}), free)
-	if err != nil {
-		t.Fatalf("got %+v, want nil", err)
-	}
+	assert.TrueNow(t, err == nil, "got %+v, want nil", err)
 	if !r.Stream || r.format != "text" || len(r.Form) != 2 || r.Form[1].Name != "language" || string(r.Inputs[0]) != "{}" {
 		t.Errorf("got %+v, want a stream of text with two inputs of the form", r)
 	}
@@ -201,10 +197,9 @@ func TestRead_Form(t *testing.T) {
 		{field("stream", "maybe"), "stream", CodeInvalidType},
 		{field("loudness", "3"), "loudness", CodeUnknownParameter},
 	} {
-		if _, err := speech.Read(ParseForm([]predict.FormField{file, field("model", "m"), c.field}), free); err == nil ||
-			err.Param != c.param || err.Code != c.code {
-			t.Errorf("%s: %+v, want Param %q and Code %q", c.field.Name, err, c.param, c.code)
-		}
+		_, err := speech.Read(ParseForm([]predict.FormField{file, field("model", "m"), c.field}), free)
+		assert.True(t, err != nil && err.Param == c.param && err.Code == c.code,
+			"%s: %+v, want Param %q and Code %q", c.field.Name, err, c.param, c.code)
 	}
 	_, err = speech.Read(ParseForm([]predict.FormField{field("model", "m")}), free)
 	assert.True(t, err != nil && err.Code == CodeMissingParameter, "without a file: %+v, want Code missing_required_parameter", err)
@@ -235,18 +230,13 @@ func FuzzRead(f *testing.F) {
 				r, err = fn.Read(b, free)
 			}
 			if err != nil {
-				if err.Message == "" || rawjson.Check(err.AppendJSON(nil)) != nil {
-					t.Fatalf("%q: %+v, want Message non-empty", body, err)
-				}
+				assert.TrueNow(t, err.Message != "" && rawjson.Check(err.AppendJSON(nil)) == nil, "%q: %+v, want Message non-empty", body, err)
 				continue
 			}
-			if len(r.Inputs) == 0 {
-				t.Fatalf("%q: no input: got none, want at least one", body)
-			}
+			assert.TrueNow(t, len(r.Inputs) != 0, "%q: no input: got none, want at least one", body)
 			for _, in := range r.Inputs {
-				if rawjson.Check(in) != nil || rawjson.KindOf(in) != rawjson.KindObject {
-					t.Fatalf("%q: the input %q, want %v", body, in, rawjson.KindObject)
-				}
+				assert.TrueNow(t, rawjson.Check(in) == nil && rawjson.KindOf(in) == rawjson.KindObject,
+					"%q: the input %q, want %v", body, in, rawjson.KindObject)
 			}
 		}
 	})
@@ -297,9 +287,7 @@ func TestRead_ShapesValuesForFunction(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := readJSON(function(t, "chat", oneText, c.declared), `{"model":"m",`+c.sent+`}`)
-			if err != nil {
-				t.Fatalf("got %+v, want nil", err)
-			}
+			assert.TrueNow(t, err == nil, "got %+v, want nil", err)
 			got := string(r.Inputs[0])
 			assert.True(t, got == "{"+c.want+"}", "got %s, want {%s}", got, c.want)
 		})
@@ -310,9 +298,7 @@ func TestRead_IgnoresParametersOfSelfHostedServers(t *testing.T) {
 	f := function(t, "chat", oneText, messages)
 	const say = `{"model":"m","messages":[{"role":"user","content":"x"}],`
 	r, err := readJSON(f, say+`"top_k":5,"no_repeat_ngram_size":2,"chat_template_kwargs":{"enable_thinking":false},"stream":true,"stream_options":{"continuous_usage_stats":true}}`)
-	if err != nil {
-		t.Fatalf("got %+v, want nil", err)
-	}
+	assert.TrueNow(t, err == nil, "got %+v, want nil", err)
 	if got, want := r.Warning(), "ignored parameters, which the model's function does not take: top_k, no_repeat_ngram_size, chat_template_kwargs, stream_options.continuous_usage_stats"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
