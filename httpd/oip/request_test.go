@@ -99,9 +99,7 @@ func TestRequest_NullIsAbsent(t *testing.T) {
 	body := `{"id":null,"parameters":null,"outputs":null,"inputs":[` +
 		`{"name":"x","datatype":"FP32","shape":[1],"data":[1],"parameters":null}]}`
 	r, err := readRequest([]byte(body), len(body))
-	if err != nil {
-		t.Fatalf("got %+v, want nil", err)
-	}
+	assert.TrueNow(t, err == nil, "got %+v, want nil", err)
 	assert.True(t, r.ID == nil && r.Outputs == nil && r.Parameters == nil && len(r.Inputs) == 1,
 		"got %+v, want one input and nothing else", r)
 }
@@ -134,9 +132,8 @@ func TestRequest_Half(t *testing.T) {
 	for i := range 1 << 16 {
 		h := uint16(i)
 		v := halfToFloat(h)
-		if back := floatToHalf(float64(v)); back != h && !math.IsNaN(float64(v)) {
-			t.Fatalf("%#x is %v, which is %#x, want NaN", h, v, back)
-		}
+		back := floatToHalf(float64(v))
+		assert.TrueNow(t, back == h || math.IsNaN(float64(v)), "%#x is %v, which is %#x, want NaN", h, v, back)
 	}
 }
 
@@ -156,15 +153,12 @@ func FuzzReadRequest(f *testing.F) {
 		for i := range r.Inputs {
 			in := &r.Inputs[i]
 			n, ok := count(in.Shape)
-			if in.Raw == nil && int64(len(in.Tokens)) != n && in.Type.Size >= 0 && len(in.Tokens) > 0 || !ok {
-				t.Fatalf("%+v has %d elements, want len(Tokens) empty and ok true", in, n)
-			}
-			if in.Raw != nil && in.Type.Size > 0 && int64(len(in.Raw)) != n*int64(in.Type.Size) {
-				t.Fatalf("%+v has %d bytes, want %d", in, len(in.Raw), n*int64(in.Type.Size))
-			}
-			if _, err := in.Bytes(); err != nil {
-				t.Fatal(err)
-			}
+			assert.TrueNow(t, (in.Raw != nil || int64(len(in.Tokens)) == n || in.Type.Size < 0 || len(in.Tokens) == 0) && ok,
+				"%+v has %d elements, want len(Tokens) empty and ok true", in, n)
+			assert.TrueNow(t, in.Raw == nil || in.Type.Size <= 0 || int64(len(in.Raw)) == n*int64(in.Type.Size),
+				"%+v has %d bytes, want %d", in, len(in.Raw), n*int64(in.Type.Size))
+			_, err := in.Bytes()
+			assert.NoError(t, err)
 			_, _ = in.tokens(new(protocol.Call))
 		}
 	})

@@ -37,9 +37,7 @@ func TestAnswers_AreChargedUntilTheyAreTaken(t *testing.T) {
 	ctx := context.WithValue(t.Context(), callKey{}, &call{conn: s.conns.list()[0]})
 	pass := func() interface{ Free() } {
 		a, refused := encode(ctx, &pb.ModelInferResponse{RawOutputContents: [][]byte{make([]byte, mib)}})
-		if refused != nil {
-			t.Fatalf("got %+v, want nil", refused)
-		}
+		assert.TrueNow(t, refused == nil, "got %+v, want nil", refused)
 		data, err := codec{encoding.GetCodecV2("proto")}.Marshal(a)
 		assert.NoError(t, err)
 		return data
@@ -110,9 +108,7 @@ func TestAnswers_EndedCallIsChargedUntilItsEndIsWritten(t *testing.T) {
 	s := New(Options{Memory: b})
 	near, far := net.Pipe()
 	c := &conn{Conn: near, srv: s, calls: map[*call]struct{}{}}
-	if !s.adopt(c) {
-		t.Fatal("got no room for a connection: s.adopt(c) = false, want true")
-	}
+	assert.TrueNow(t, s.adopt(c), "got no room for a connection: s.adopt(c) = false, want true")
 	defer c.Close()
 	begin := func() (*call, context.CancelFunc) {
 		ctx, cancel := context.WithCancel(peer.NewContext(t.Context(), &peer.Peer{Addr: c.RemoteAddr()}))
@@ -139,9 +135,8 @@ func TestAnswers_EndedCallIsChargedUntilItsEndIsWritten(t *testing.T) {
 	late, _ := begin()
 	late.end() // this write does not have it
 	assert.Equal(t, "bytes charged while the client does not read", b.Stats().Used, connCost+2*callCost)
-	if _, err := io.ReadFull(far, make([]byte, 3)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.ReadFull(far, make([]byte, 3))
+	assert.NoError(t, err)
 	assert.NoError(t, <-written)
 	assert.Equal(t, "bytes charged after the first end was written", b.Stats().Used, connCost+callCost)
 }
@@ -162,9 +157,8 @@ func TestAnswers_OfCompressedCallsAreNotCompressed(t *testing.T) {
 	stream, err := grpc_health_v1.NewHealthClient(connection).Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{},
 		options[0])
 	assert.NoError(t, err)
-	if _, err := stream.Recv(); err != nil {
-		t.Fatal(err)
-	}
+	_, err = stream.Recv()
+	assert.NoError(t, err)
 	if header, err := stream.Header(); err != nil || len(header.Get("grpc-encoding")) > 0 &&
 		header.Get("grpc-encoding")[0] != encoding.Identity {
 		t.Errorf("the answers of a compressed stream have the headers %v (%v), want no coding", header, err)

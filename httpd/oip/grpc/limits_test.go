@@ -51,9 +51,7 @@ func serve(t *testing.T, o Options) *site {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_ = s.Shutdown(ctx) // at once
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
+		assert.Equal(t, "error", <-served, nil)
 		assert.Equal(t, "bytes charged at the end", o.Memory.Stats().Used, 0)
 	})
 	return s

@@ -99,10 +99,9 @@ func TestRequest_SmallFieldsDoNotFillMemory(t *testing.T) {
 		{large, codes.OK},
 	} {
 		msg := new(pb.ModelInferRequest)
-		if err := unmarshal(c.data, msg, func(int64) *protocol.Error { return nil }); status.Code(err) != c.want ||
-			c.want != codes.OK && len(msg.GetInputs()) > 0 {
-			t.Errorf("%d bytes: %v with %d inputs, want %v", len(c.data), err, len(msg.GetInputs()), c.want)
-		}
+		err := unmarshal(c.data, msg, func(int64) *protocol.Error { return nil })
+		assert.True(t, status.Code(err) == c.want && (c.want == codes.OK || len(msg.GetInputs()) == 0),
+			"%d bytes: %v with %d inputs, want %v", len(c.data), err, len(msg.GetInputs()), c.want)
 	}
 }
 
@@ -176,9 +175,8 @@ func FuzzRequest(f *testing.F) {
 				continue
 			}
 			again, err := rawContents(in, typedContents(in.Type, in.Raw))
-			if err != nil || !bytes.Equal(again, in.Raw) {
-				t.Fatalf("%s: %x became %x (%v), want err nil and again %q", in.Type.Name, in.Raw, again, err, in.Raw)
-			}
+			assert.TrueNow(t, err == nil && bytes.Equal(again, in.Raw),
+				"%s: %x became %x (%v), want err nil and again %q", in.Type.Name, in.Raw, again, err, in.Raw)
 		}
 	})
 }
