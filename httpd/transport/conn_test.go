@@ -56,14 +56,12 @@ func TestConn_BodyExtendsDeadline(t *testing.T) {
 			peer.Write(make([]byte, bodyRate))
 		}
 	}()
-	if _, err := io.ReadFull(c, make([]byte, 10*bodyRate)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.ReadFull(c, make([]byte, 10*bodyRate))
+	assert.NoError(t, err)
 	end := c.t.now()
-	if got := c.readWanted - 11*time.Second; got < start || got > end {
-		t.Errorf("got the deadline 11s after %v, want it after one of %v to %v: one second, and one for each %d bytes",
-			got, start, end, bodyRate)
-	}
+	got := c.readWanted - 11*time.Second
+	assert.True(t, got >= start && got <= end,
+		"got the deadline 11s after %v, want it after one of %v to %v: one second, and one for each %d bytes", got, start, end, bodyRate)
 }
 
 // TestConn_PiecesAreOneRequest: a request is the same however its bytes are divided, also if a piece ends its headers
@@ -113,12 +111,10 @@ func TestConn_DeadlinesAreSetSeldom(t *testing.T) {
 	go io.Copy(peer, peer)
 	connState(c, fasthttp.StateActive)
 	for range 100 {
-		if _, err := c.Write([]byte("x")); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.Read(make([]byte, 1)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := c.Write([]byte("x"))
+		assert.NoError(t, err)
+		_, err = c.Read(make([]byte, 1))
+		assert.NoError(t, err)
 		connState(c, fasthttp.StateActive)
 		connState(c, fasthttp.StateIdle)
 	}

@@ -181,16 +181,13 @@ func TestWatcher_ReadAheadIsCharged(t *testing.T) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
 	assert.NoError(t, err)
 	t.Cleanup(func() { unix.Close(fds[0]); unix.Close(fds[1]) })
-	if _, err := unix.Write(fds[1], make([]byte, 1000)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = unix.Write(fds[1], make([]byte, 1000))
+	assert.NoError(t, err)
 	budget := memory.New(0)
 	w := newWatcher(slog.New(slog.DiscardHandler), budget, 8<<20)
 	e := &Watch{fd: int32(fds[0])}
 	limit := budget.Stats().Limit
-	if !budget.Take(limit, 1) {
-		t.Fatal("an empty budget has no room: budget.Take(all, 1) = false, want true")
-	}
+	assert.TrueNow(t, budget.Take(limit, 1), "an empty budget has no room: budget.Take(all, 1) = false, want true")
 	if n, full, open := w.readAhead(e); n != 0 || !full || !open {
 		t.Errorf("without room: %d bytes, full %v, open %v, want 0, true and true", n, full, open)
 	}
@@ -204,8 +201,7 @@ func TestWatcher_ReadAheadIsCharged(t *testing.T) {
 		t.Errorf("%d bytes are taken, %d are charged, want 600 and 400", got, budget.Stats().Used)
 	}
 	w.dropAhead(e, len(e.unread))
-	if used := budget.Stats().Used; used != 0 || w.readAheadBytes != 0 || e.unread != nil {
-		t.Errorf("%d bytes are charged, %d counted, %d kept, want used 0, readAheadBytes 0 and unread nil", used,
-			w.readAheadBytes, len(e.unread))
-	}
+	used := budget.Stats().Used
+	assert.True(t, used == 0 && w.readAheadBytes == 0 && e.unread == nil,
+		"%d bytes are charged, %d counted, %d kept, want used 0, readAheadBytes 0 and unread nil", used, w.readAheadBytes, len(e.unread))
 }

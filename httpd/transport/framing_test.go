@@ -79,9 +79,7 @@ func TestFraming_UnclearIsRefused(t *testing.T) {
 				client.want(200)
 			}
 			resp, body := client.answer()
-			if resp.StatusCode != 400 {
-				t.Fatalf("%q: got %d %s, want 400", before+c.raw, resp.StatusCode, body)
-			}
+			assert.TrueNow(t, resp.StatusCode == 400, "%q: got %d %s, want 400", before+c.raw, resp.StatusCode, body)
 			assert.True(t, strings.Contains(body, string(c.reason)), "%q: %s, want %q", before+c.raw, body, c.reason)
 			client.ended()
 		}
@@ -161,9 +159,8 @@ func FuzzFraming(f *testing.F) {
 				if !read(r) {
 					break
 				}
-				if got := len(raw) - r.left(); got != end {
-					t.Fatalf("request %d of %q ends at byte %d, and for %s at %d, want the same", i, raw, end, name, got)
-				}
+				got := len(raw) - r.left()
+				assert.TrueNow(t, got == end, "request %d of %q ends at byte %d, and for %s at %d, want the same", i, raw, end, name, got)
 			}
 		}
 	})

@@ -101,9 +101,8 @@ func (s *site) dial(t *testing.T) *client {
 
 func (c *client) send(raw string) {
 	c.t.Helper()
-	if _, err := io.WriteString(c.Conn, raw); err != nil {
-		c.t.Fatalf("send: %v", err)
-	}
+	_, err := io.WriteString(c.Conn, raw)
+	assert.TrueNow(c.t, err == nil, "send: %v", err)
 }
 
 // answer reads one answer.
@@ -119,15 +118,13 @@ func (c *client) answer() (*http.Response, string) {
 // want reads one answer and compares its status.
 func (c *client) want(status int) {
 	c.t.Helper()
-	if resp, body := c.answer(); resp.StatusCode != status {
-		c.t.Fatalf("got status %d %s, want %d", resp.StatusCode, body, status)
-	}
+	resp, body := c.answer()
+	assert.TrueNow(c.t, resp.StatusCode == status, "got status %d %s, want %d", resp.StatusCode, body, status)
 }
 
 // ended checks that the server closed the connection.
 func (c *client) ended() {
 	c.t.Helper()
-	if b, err := c.br.ReadByte(); err == nil {
-		c.t.Fatalf("got byte %q, want the end of the connection", b)
-	}
+	b, err := c.br.ReadByte()
+	assert.TrueNow(c.t, err != nil, "got byte %q, want the end of the connection", b)
 }
