@@ -21,9 +21,8 @@ func TestConn_BodiesOfEverySizeArrive(t *testing.T) {
 		body := filled(size, uint64(i))
 		id := uint64(i) | 1<<63
 		// In three parts, one of them empty.
-		if err := a.Send(KindPredict, id, body[:size/3], nil, body[size/3:]); err != nil {
-			t.Fatalf("%d bytes: %v", size, err)
-		}
+		err := a.Send(KindPredict, id, body[:size/3], nil, body[size/3:])
+		assert.TrueNow(t, err == nil, "%d bytes: %v", size, err)
 		want := message{Kind: KindPredict, ID: id, Body: body}
 		if size > InlineMax {
 			want.Flags = FlagFile
@@ -31,9 +30,8 @@ func TestConn_BodiesOfEverySizeArrive(t *testing.T) {
 		large := false
 		var got []message
 		for len(got) == 0 {
-			if err := b.Recv(func(f *Frame) { got, large = append(got, keep(f)), f.owned || f.mapped }); err != nil {
-				t.Fatalf("%d bytes: %v", size, err)
-			}
+			err := b.Recv(func(f *Frame) { got, large = append(got, keep(f)), f.owned || f.mapped })
+			assert.TrueNow(t, err == nil, "%d bytes: %v", size, err)
 		}
 		assert.True(t, len(got) == 1 && got[0].equal(want), "%d bytes: got %v, want %v", size, got, want)
 		assert.True(t, large == (size >= ownedMin), "%d bytes: its own body: %v, want %t", size, large, size >= ownedMin)
@@ -119,9 +117,8 @@ func TestConn_FramesOfOneReadArriveInOrder(t *testing.T) {
 	}
 	assert.NoError(t, a.Flush())
 	for i, m := range receive(t, b, n) {
-		if want := (message{Kind: KindPredict, ID: uint64(i), Body: filled(i%90, uint64(i))}); !m.equal(want) {
-			t.Fatalf("frame %d: got %v, want %v", i, m, want)
-		}
+		want := (message{Kind: KindPredict, ID: uint64(i), Body: filled(i%90, uint64(i))})
+		assert.TrueNow(t, m.equal(want), "frame %d: got %v, want %v", i, m, want)
 	}
 }
 
@@ -146,16 +143,14 @@ func TestConn_Interrupt(t *testing.T) {
 
 	t.Run("the next Recv", func(t *testing.T) {
 		b.Interrupt()
-		if err := b.Recv(none); !errors.Is(err, ErrInterrupted) {
-			t.Fatalf("got %v, want ErrInterrupted", err)
-		}
+		err := b.Recv(none)
+		assert.TrueNow(t, errors.Is(err, ErrInterrupted), "got %v, want ErrInterrupted", err)
 	})
 	t.Run("loses nothing", func(t *testing.T) {
 		assert.NoError(t, a.Send(KindPredict, 5, []byte("{}")))
 		b.Interrupt()
-		if err := b.Recv(none); !errors.Is(err, ErrInterrupted) {
-			t.Fatalf("got %v, want ErrInterrupted", err)
-		}
+		err := b.Recv(none)
+		assert.TrueNow(t, errors.Is(err, ErrInterrupted), "got %v, want ErrInterrupted", err)
 		got := receive(t, b, 1)
 		assert.True(t, got[0].ID == 5, "got %v, want the frame of id 5", got)
 	})
@@ -169,9 +164,8 @@ func TestConn_Interrupt(t *testing.T) {
 		result := make(chan error)
 		go func() { result <- c.Recv(none) }()
 		c.Interrupt() // it is in there, or on its way
-		if err := <-result; !errors.Is(err, ErrInterrupted) {
-			t.Fatalf("got %v, want ErrInterrupted", err)
-		}
+		err := <-result
+		assert.TrueNow(t, errors.Is(err, ErrInterrupted), "got %v, want ErrInterrupted", err)
 		writeAll(t, fd, frame[100:])
 		got := receive(t, c, 1)
 		want := (message{Kind: KindSucceeded, ID: 9, Nanos: 3, Body: filled(300, 9)})
@@ -181,9 +175,8 @@ func TestConn_Interrupt(t *testing.T) {
 		for range 100 {
 			b.Interrupt()
 		}
-		if err := b.Recv(none); !errors.Is(err, ErrInterrupted) {
-			t.Fatalf("got %v, want ErrInterrupted", err)
-		}
+		err := b.Recv(none)
+		assert.TrueNow(t, errors.Is(err, ErrInterrupted), "got %v, want ErrInterrupted", err)
 		assert.NoError(t, a.Send(KindPredict, 6))
 		receive(t, b, 1)
 	})
@@ -216,10 +209,9 @@ func TestConn_EndOfOtherSide(t *testing.T) {
 				writeAll(t, fd, wire(KindSucceeded, 0, 1, 0, filled(ownedMin, 1))[:cut])
 				unix.Close(fd)
 			}()
-			if got, err := untilError(c); len(got) != 0 || !errors.Is(err, ErrClosed) || errors.Is(err, ErrProtocol) {
-				t.Errorf("%d bytes: got %v, then %v, want len(got) empty and error ErrClosed and another error than ErrProtocol",
-					cut, got, err)
-			}
+			got, err := untilError(c)
+			assert.True(t, len(got) == 0 && errors.Is(err, ErrClosed) && !errors.Is(err, ErrProtocol),
+				"%d bytes: got %v, then %v, want len(got) empty and error ErrClosed and another error than ErrProtocol", cut, got, err)
 		}
 	})
 	t.Run("a Send fails", func(t *testing.T) {

@@ -44,9 +44,7 @@ func TestFiles_DescriptorsStayWithTheirFrames(t *testing.T) {
 					return
 				}
 			}
-			if err := a.Flush(); err != nil {
-				t.Error(err)
-			}
+			assert.ErrorIs(t, "a.Flush", a.Flush(), nil)
 		})
 	}
 	seen := make(map[uint64]bool)

@@ -96,10 +96,8 @@ func FuzzDecodeFrames(f *testing.F) {
 		}
 		got, err := decode(b, nil)
 		used := encode(got)
-		if !bytes.HasPrefix(b, used) {
-			t.Fatalf("%d frames, and encoded again they are not what came: got %.300q, want it to start with %q", len(got), b,
-				used)
-		}
+		assert.TrueNow(t, bytes.HasPrefix(b, used),
+			"%d frames, and encoded again they are not what came: got %.300q, want it to start with %q", len(got), b, used)
 		checkRest(t, b[len(used):], err)
 		cut, cutErr := decode(b, randomCuts(seed))
 		assert.True(t, sameFrames(got, cut) && (err == nil) == (cutErr == nil),

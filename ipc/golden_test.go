@@ -304,9 +304,7 @@ func TestProtocol_NamesLongestInlineBody(t *testing.T) {
 	text, err := os.ReadFile("PROTOCOL.md")
 	assert.NoError(t, err)
 	bounds := regexp.MustCompile(`(?:above|more than|to [\d ]+ \() ?(\d+) MiB`).FindAllStringSubmatch(string(text), -1)
-	if len(bounds) < 3 {
-		t.Fatalf("got %d bounds of a body in PROTOCOL.md, want 3 or more", len(bounds))
-	}
+	assert.TrueNow(t, len(bounds) >= 3, "got %d bounds of a body in PROTOCOL.md, want 3 or more", len(bounds))
 	for _, bound := range bounds {
 		if want := strconv.Itoa(InlineMax >> 20); bound[1] != want {
 			t.Errorf("PROTOCOL.md says %q, want %s MiB", bound[0], want)

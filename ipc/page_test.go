@@ -22,9 +22,7 @@ func page(t *testing.T) (*Page, other) {
 	mem, err := unix.Mmap(int(p.File().Fd()), 0, PageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	assert.NoError(t, err)
 	t.Cleanup(func() {
-		if err := unix.Munmap(mem); err != nil {
-			t.Error(err)
-		}
+		assert.ErrorIs(t, "unix.Munmap", unix.Munmap(mem), nil)
 		p.Close()
 	})
 	return p, mem
@@ -147,9 +145,7 @@ func TestPage_ClaimRace(t *testing.T) {
 		}
 		<-done
 		for i := range ids {
-			if front[i] == worker[i] {
-				t.Fatalf("round %d, word %d: front %v, worker %v, want another", round, i, front[i], worker[i])
-			}
+			assert.TrueNow(t, front[i] != worker[i], "round %d, word %d: front %v, worker %v, want another", round, i, front[i], worker[i])
 			if front[i] {
 				wins++
 			}
@@ -184,10 +180,9 @@ func TestPage_ConsumedTellsWhatWasWritten(t *testing.T) {
 				assert.EqualNow(t, fmt.Sprintf("write %d: the position", i), o.position(t, c.offset, fds[1]), written)
 			}
 			unix.Close(fds[1])
-			if total := <-done; total != written || c.counter.Bytes() != written {
-				t.Errorf("%d bytes read, %d counted, %d written, want %d and %d", total, c.counter.Bytes(), written, written,
-					written)
-			}
+			total := <-done
+			assert.True(t, total == written && c.counter.Bytes() == written,
+				"%d bytes read, %d counted, %d written, want %d and %d", total, c.counter.Bytes(), written, written, written)
 		})
 	}
 }
@@ -206,9 +201,7 @@ func takeAll(t *testing.T, fd int, counter Consumed) (total uint64) {
 		case err == unix.EAGAIN:
 			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1) // or else it is tried again
 		default:
-			if err != nil {
-				t.Error(err)
-			}
+			assert.Equal(t, "error", err, nil)
 			return total
 		}
 	}

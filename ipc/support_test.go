@@ -30,9 +30,8 @@ func rawEnd(t testing.TB, c **Conn) int {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	assert.NoError(t, err)
-	if *c, err = NewConn(fds[0], "a"); err != nil {
-		t.Fatal(err)
-	}
+	*c, err = NewConn(fds[0], "a")
+	assert.NoError(t, err)
 	guard(t, *c)
 	return fds[1]
 }
@@ -69,13 +68,10 @@ func receive(t testing.TB, c *Conn, n int) []message {
 	t.Helper()
 	var got []message
 	for len(got) < n {
-		if err := c.Recv(func(f *Frame) { got = append(got, keep(f)) }); err != nil {
-			t.Fatalf("after %d of %d frames: %v", len(got), n, err)
-		}
+		err := c.Recv(func(f *Frame) { got = append(got, keep(f)) })
+		assert.TrueNow(t, err == nil, "after %d of %d frames: %v", len(got), n, err)
 	}
-	if len(got) > n {
-		t.Fatalf("%d frames, want %d", len(got), n)
-	}
+	assert.TrueNow(t, len(got) <= n, "%d frames, want %d", len(got), n)
 	return got
 }
 
@@ -121,9 +117,7 @@ func readAll(t testing.TB, fd, n int) []byte {
 		if err == unix.EINTR {
 			continue
 		}
-		if err != nil || k == 0 {
-			t.Fatalf("read: %v after %d of %d bytes: got %d, want anything but 0", err, have, n, k)
-		}
+		assert.TrueNow(t, err == nil && k != 0, "read: %v after %d of %d bytes: got %d, want anything but 0", err, have, n, k)
 		have += k
 	}
 	return b

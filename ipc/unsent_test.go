@@ -42,9 +42,7 @@ func outlived(t *testing.T, stream []byte, sent, begin int) (got []message, err 
 		err = c.Recv(keep)
 	}
 	<-done
-	if !errors.Is(err, ErrClosed) {
-		t.Fatalf("the channel ended with %v, want ErrClosed", err)
-	}
+	assert.TrueNow(t, errors.Is(err, ErrClosed), "the channel ended with %v, want ErrClosed", err)
 	return got, c.RecvUnsent(p.Slot(slot), keep)
 }
 
@@ -61,14 +59,11 @@ func TestUnsent_ArrivesOnce(t *testing.T) {
 	for begin := 0; begin <= ends[1]; begin += ends[1] {
 		for sent := begin; sent <= len(stream); sent++ {
 			got, err := outlived(t, stream, sent, begin)
-			if err != nil {
-				t.Fatalf("cut off at %d: %v", sent, err)
-			}
+			assert.TrueNow(t, err == nil, "cut off at %d: %v", sent, err)
 			assert.EqualNow(t, fmt.Sprintf("cut off at %d: frames", sent), len(got), 5)
 			for i, m := range got {
-				if m.ID != uint64(i) || len(m.Body) != 50*i {
-					t.Fatalf("cut off at %d: frame %d is %+v, want ID %d and len(Body) %d bytes", sent, i, m, uint64(i), 50*i)
-				}
+				assert.TrueNow(t, m.ID == uint64(i) && len(m.Body) == 50*i,
+					"cut off at %d: frame %d is %+v, want ID %d and len(Body) %d bytes", sent, i, m, uint64(i), 50*i)
 			}
 		}
 	}

@@ -58,9 +58,7 @@ func TestWriter_CombiningWriter(t *testing.T) {
 			got := keep(f)
 			assert.True(t, got.equal(want), "got %v, want %v", got, want)
 		})
-		if err != nil || t.Failed() {
-			t.Fatalf("after %d frames: %v: Failed = true, want false", count, err)
-		}
+		assert.TrueNow(t, err == nil && !t.Failed(), "after %d frames: %v: Failed = true, want false", count, err)
 	}
 	wg.Wait()
 }
@@ -154,9 +152,7 @@ func TestWriter_LargePartsBetweenSmallOnesAndFiles(t *testing.T) {
 	}
 	assert.NoError(t, a.Flush())
 	for i, got := range receive(t, b, len(want)) {
-		if !got.equal(want[i]) {
-			t.Fatalf("frame %d: got %v, want %v", i, got, want[i])
-		}
+		assert.TrueNow(t, got.equal(want[i]), "frame %d: got %v, want %v", i, got, want[i])
 	}
 	assert.Eventually(t, "nothing of what was sent is held", func() bool {
 		a.write.mu.Lock()
