@@ -81,9 +81,8 @@ func TestAttachments_InboxRefuses(t *testing.T) {
 	in.Close()
 	in = s.NewAttachments()
 	for range 2 {
-		if _, err := in.Add("", "", strings.NewReader("1234567890")); err != nil {
-			t.Fatal(err)
-		}
+		_, err := in.Add("", "", strings.NewReader("1234567890"))
+		assert.NoError(t, err)
 	}
 	_, err := in.Add("", "", strings.NewReader(""))
 	assert.True(t, errors.As(err, &limit), "a third file: %v, want an error of type *predict.FileLimitError", err)
@@ -124,8 +123,7 @@ func TestAttachments_FetchTakesFilesThatAreThere(t *testing.T) {
 		Input: []byte(input),
 		Files: []predict.File{there, {Field: "b", Start: b0, End: b1, URL: "data:text/plain,hi"}},
 	})
-	if err != nil || !strings.HasPrefix(string(got), `{"a":"/in/\"0\"/x.png","b":"`+folder) {
-		t.Fatalf("%s, %v, want it to start with %q", got, err, `{"a":"/in/\"0\"/x.png","b":"`+folder)
-	}
+	assert.TrueNow(t, err == nil && strings.HasPrefix(string(got), `{"a":"/in/\"0\"/x.png","b":"`+folder),
+		"%s, %v, want it to start with %q", got, err, `{"a":"/in/\"0\"/x.png","b":"`+folder)
 	cleanup()
 }

@@ -28,9 +28,8 @@ func packed(t *testing.T, coding, text string) []byte {
 		assert.NoError(t, err)
 		w = raw
 	}
-	if _, err := io.WriteString(w, text); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.WriteString(w, text)
+	assert.NoError(t, err)
 	assert.NoError(t, w.Close())
 	return out.Bytes()
 }

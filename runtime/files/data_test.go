@@ -165,13 +165,10 @@ func FuzzData(f *testing.F) {
 		}
 		folder := t.TempDir()
 		path, err := saveData(folder, "data:"+media+","+body, -1)
-		if err != nil {
-			t.Fatalf("saveData(%q, %q): %v", media, body, err)
-		}
+		assert.TrueNow(t, err == nil, "saveData(%q, %q): %v", media, body, err)
 		got, err := os.ReadFile(path)
-		if err != nil || !bytes.Equal(got, content) || filepath.Dir(path) != folder {
-			t.Fatalf("saveData(%q, %q) = %q in %s, %v, want %q and Dir %q", media, body, got, path, err, content, folder)
-		}
+		assert.TrueNow(t, err == nil && bytes.Equal(got, content) && filepath.Dir(path) == folder,
+			"saveData(%q, %q) = %q in %s, %v, want %q and Dir %q", media, body, got, path, err, content, folder)
 		// The content itself as base64: either an error, or what the standard library reads.
 		path, err = saveData(t.TempDir(), "data:;base64,"+string(content), -1)
 		if err != nil {
@@ -188,9 +185,7 @@ func FuzzData(f *testing.F) {
 		}
 		want, err := base64.RawStdEncoding.DecodeString(strings.NewReplacer("-", "+", "_", "/").Replace(string(symbols)))
 		got, _ = os.ReadFile(path)
-		if err != nil || !bytes.Equal(got, want) {
-			t.Fatalf("base64 %q = %q, want %q (%v)", content, got, want, err)
-		}
+		assert.TrueNow(t, err == nil && bytes.Equal(got, want), "base64 %q = %q, want %q (%v)", content, got, want, err)
 	})
 }
 

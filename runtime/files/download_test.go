@@ -264,10 +264,9 @@ func TestDownload_DenyPrivate(t *testing.T) {
 		server.URL, strings.Replace(server.URL, "127.0.0.1", "localhost", 1),
 		strings.Replace(server.URL, "127.0.0.1", "[::ffff:127.0.0.1]", 1),
 	} {
-		if err := refused(t, s, u); !errors.Is(err, egress.ErrPrivate) ||
-			!strings.HasSuffix(err.Error(), ": the address is not public") {
-			t.Errorf(`%s: %v, want error ErrPrivate and err ending in ": the address is not public"`, u, err)
-		}
+		err := refused(t, s, u)
+		assert.True(t, errors.Is(err, egress.ErrPrivate) && strings.HasSuffix(err.Error(), ": the address is not public"),
+			`%s: %v, want error ErrPrivate and err ending in ": the address is not public"`, u, err)
 	}
 	fetched(t, s, "data:,x")
 	fetched(t, newStore(t, Options{}), server.URL) // allowed unless it is asked for

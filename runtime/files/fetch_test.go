@@ -28,9 +28,7 @@ func newStore(t *testing.T, o Options) *Store {
 	s, err := New(o)
 	assert.NoError(t, err)
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.ErrorIs(t, "s.Close", s.Close(), nil)
 		left := list(t, o.Root)
 		assert.True(t, len(left) == 0, "left on disk: %q, want none", left)
 	})
@@ -91,9 +89,7 @@ func fetched(t *testing.T, s *Store, urls ...string) (paths, contents []string) 
 	}
 	for _, path := range read.X {
 		content, err := os.ReadFile(path)
-		if err != nil || !filepath.IsAbs(path) {
-			t.Fatalf("%s: %v, want filepath.IsAbs(path) true", path, err)
-		}
+		assert.TrueNow(t, err == nil && filepath.IsAbs(path), "%s: %v, want filepath.IsAbs(path) true", path, err)
 		contents = append(contents, string(content))
 	}
 	return read.X, contents
@@ -104,9 +100,8 @@ func refused(t *testing.T, s *Store, urls ...string) *FetchError {
 	t.Helper()
 	input, cleanup, err := s.Fetch(t.Context(), "test", prepared(t, urls...))
 	var failed *FetchError
-	if !errors.As(err, &failed) || input != nil || cleanup == nil {
-		t.Fatalf("Fetch(%q) = %s, %v, want an error of type *FetchError, input nil and cleanup non-nil", urls, input, err)
-	}
+	assert.TrueNow(t, errors.As(err, &failed) && input == nil && cleanup != nil,
+		"Fetch(%q) = %s, %v, want an error of type *FetchError, input nil and cleanup non-nil", urls, input, err)
 	noFiles(t, s)
 	cleanup()
 	return failed
@@ -305,9 +300,7 @@ func TestFetch_Close(t *testing.T) {
 	_, cleanup, err := s.Fetch(t.Context(), "fetched", prepared(t, "data:,x"))
 	assert.NoError(t, err)
 	<-blocked
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.ErrorIs(t, "s.Close", s.Close(), nil)
 	assert.ErrorIs(t, "Fetch", <-ended, ErrClosed)
 	_, err = os.Stat(s.folder.path)
 	assert.ErrorIs(t, "Stat", err, os.ErrNotExist)

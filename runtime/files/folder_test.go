@@ -35,9 +35,7 @@ func TestFolder_Stale(t *testing.T) {
 		assert.True(t, (err == nil) == want, "Stat(%s): %v, want %t", path, err, want)
 	}
 	for _, remove := range []func() error{s.Close, alive.remove} {
-		if err := remove(); err != nil {
-			t.Error(err)
-		}
+		assert.ErrorIs(t, "remove", remove(), nil)
 	}
 	entries, err := os.ReadDir(root)
 	assert.NoError(t, err)
@@ -57,18 +55,13 @@ func TestFolder_New(t *testing.T) {
 	info, err := os.Stat(s.folder.path)
 	assert.True(t, err == nil && info.Mode().Perm() == 0o700 && filepath.Dir(s.folder.path) == temp,
 		"folder %s: %v, %v, want Perm 0o700 and Dir %q", s.folder.path, info, err, temp)
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.ErrorIs(t, "s.Close", s.Close(), nil)
 	left := list(t, temp)
 	assert.True(t, len(left) == 0, "left on disk: %q, want none", left)
 	root := filepath.Join(temp, "a", "b")
-	if s, err = New(Options{Root: root}); err != nil {
-		t.Fatal(err)
-	}
+	s, err = New(Options{Root: root})
+	assert.NoError(t, err)
 	info, err = os.Stat(root)
 	assert.True(t, err == nil && info.Mode().Perm() == 0o700, "root: %v, %v, want Perm 0o700", info, err)
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.ErrorIs(t, "s.Close", s.Close(), nil)
 }

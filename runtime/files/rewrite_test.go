@@ -284,9 +284,7 @@ func TestRewrite_UploadsClose(t *testing.T) {
 		strings.Contains(err.Error(), "secret") {
 		t.Error(err)
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.ErrorIs(t, "s.Close", s.Close(), nil)
 	if _, err := s.NewUploads("id", Destination{Prefix: "http://h"}); !errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}

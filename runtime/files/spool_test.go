@@ -40,9 +40,7 @@ func TestSpool_HasNoName(t *testing.T) {
 	} else {
 		file.Close()
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.ErrorIs(t, "s.Close", s.Close(), nil)
 	_, err = s.Spool(0)
 	assert.ErrorIs(t, "of a closed store", err, ErrClosed)
 }

@@ -97,9 +97,7 @@ func TestUpload_AtClose(t *testing.T) {
 		ended <- err
 	}()
 	<-asked
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	assert.ErrorIs(t, "s.Close", s.Close(), nil)
 	assert.ErrorIs(t, "error at the end", <-ended, ErrClosed)
 	if _, err := s.Upload(t.Context(), Destination{Prefix: server.URL}, path); !errors.Is(err, ErrClosed) {
 		t.Error(err)

@@ -228,10 +228,9 @@ func TestUpload_CredentialsStayWithTheirHost(t *testing.T) {
 	there := newStorage(t, nil)
 	here := newStorage(t, map[string]http.HandlerFunc{"/f.txt": to(307, there.URL+"/x")})
 	s := newStore(t, Options{})
-	if _, err := s.Upload(t.Context(), Destination{Prefix: strings.Replace(here.URL, "://", "://user:secret@", 1)},
-		writeFile(t, "f.txt", "c")); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.Upload(t.Context(), Destination{Prefix: strings.Replace(here.URL, "://", "://user:secret@", 1)},
+		writeFile(t, "f.txt", "c"))
+	assert.NoError(t, err)
 	puts := there.received()
 	if len(puts) != 1 || puts[0].Header.Get("Authorization") != "" || puts[0].Body != "c" || puts[0].Length != 1 {
 		t.Errorf("%v, want len(all) 1, Authorization empty, Body c and Length 1", puts)
