@@ -10,6 +10,7 @@ import (
 
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
+	"pinion/tests/assert"
 )
 
 // FuzzPrepare gives hostile inputs to a schema that has everything, and holds what Prepare
@@ -65,20 +66,15 @@ func checkPrepare(t *testing.T, s *Schema, input []byte, secret string) {
 	}
 	if err != nil {
 		invalid, ok := errors.AsType[*predict.ValidationError](err)
-		if !ok {
-			t.Fatalf("Prepare(%s): got %v, want a ValidationError", input, err)
-		}
+		assert.TrueNow(t, ok, "Prepare(%s): got %v, want a ValidationError", input, err)
 		for _, problem := range invalid.Problems {
-			if len(problem.Loc) != 3 || problem.Msg == "" {
-				t.Fatalf("Prepare(%s): problem %v, want len(Loc) 3 and Msg non-empty", input, problem)
-			}
+			assert.TrueNow(t, len(problem.Loc) == 3 && problem.Msg != "",
+				"Prepare(%s): problem %v, want len(Loc) 3 and Msg non-empty", input, problem)
 		}
 		return
 	}
 	var prepared map[string]json.RawMessage
-	if !isObject(p.Input, &prepared) {
-		t.Fatalf("Prepare(%s) = %s, want isObject(p.Input, &prepared) true", input, p.Input)
-	}
+	assert.TrueNow(t, isObject(p.Input, &prepared), "Prepare(%s) = %s, want isObject(p.Input, &prepared) true", input, p.Input)
 	for key, value := range prepared {
 		if was, ok := object[key]; ok && string(was) != string(value) || !ok && string(value) != "null" {
 			t.Fatalf("Prepare(%s) = %s: %s became %s, want it kept or null", input, p.Input, key, value)
@@ -86,9 +82,8 @@ func checkPrepare(t *testing.T, s *Schema, input []byte, secret string) {
 	}
 	for _, file := range p.Files {
 		var text string
-		if err := json.Unmarshal(p.Input[file.Start:file.End], &text); err != nil || text != file.URL {
-			t.Fatalf("Prepare(%s): file %+v: got %.300q, want %q", input, file, text, file.URL)
-		}
+		err := json.Unmarshal(p.Input[file.Start:file.End], &text)
+		assert.TrueNow(t, err == nil && text == file.URL, "Prepare(%s): file %+v: got %.300q, want %q", input, file, text, file.URL)
 	}
 	// A prepared input does not change when it is prepared again.
 	again, err := s.Prepare(p.Input)
@@ -104,10 +99,9 @@ func checkPrepareWith(t *testing.T, s *Schema, input []byte, want Prepared, want
 	if err != nil {
 		return // encoding/json is less strict
 	}
-	if got, err := s.PrepareWith(input, lists, nil); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(err, wantErr) {
-		t.Fatalf("PrepareWith(%s) = %s, %v; Prepare %s, %v, want %+v and err %v", input, got.Input, err, want.Input, wantErr,
-			want, wantErr)
-	}
+	got, err := s.PrepareWith(input, lists, nil)
+	assert.TrueNow(t, reflect.DeepEqual(got, want) && reflect.DeepEqual(err, wantErr),
+		"PrepareWith(%s) = %s, %v; Prepare %s, %v, want %+v and err %v", input, got.Input, err, want.Input, wantErr, want, wantErr)
 	spill := func() Spill { return &buffer{} }
 	if got, err := s.PrepareWith(input, lists, spill); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(err, wantErr) {
 		t.Fatalf("PrepareWith(%s), spilled = %s, %v; Prepare %s, %v, want %+v and err %v", input, got.Input, err, want.Input,

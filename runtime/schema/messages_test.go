@@ -38,15 +38,13 @@ func prepare(t testing.TB, s *Schema, input string) (Prepared, []predict.Problem
 	assert.NoError(t, rawjson.Check([]byte(input)), input)
 	p, err := s.Prepare([]byte(input))
 	if err == nil {
-		if err := rawjson.Check(p.Input); err != nil {
-			t.Fatalf("prepared %s: %v", p.Input, err)
-		}
+		err := rawjson.Check(p.Input)
+		assert.TrueNow(t, err == nil, "prepared %s: %v", p.Input, err)
 		return p, nil
 	}
 	var invalid *predict.ValidationError
-	if !errors.As(err, &invalid) || len(invalid.Problems) == 0 {
-		t.Fatalf("Prepare(%s) = %v, want a *predict.ValidationError with problems", input, err)
-	}
+	assert.TrueNow(t, errors.As(err, &invalid) && len(invalid.Problems) != 0,
+		"Prepare(%s) = %v, want a *predict.ValidationError with problems", input, err)
 	return p, invalid.Problems
 }
 
@@ -94,9 +92,7 @@ func TestMessages_Golden(t *testing.T) {
 	}
 	gotLines, wantLines := strings.Split(got.String(), "\n"), strings.Split(string(want), "\n")
 	for i := range min(len(gotLines), len(wantLines)) {
-		if gotLines[i] != wantLines[i] {
-			t.Fatalf("%s:%d:\n got %s\nwant %s", file, i+1, gotLines[i], wantLines[i])
-		}
+		assert.TrueNow(t, gotLines[i] == wantLines[i], "%s:%d:\n got %s\nwant %s", file, i+1, gotLines[i], wantLines[i])
 	}
 	assert.EqualNow(t, file+": lines", len(gotLines), len(wantLines))
 }

@@ -156,9 +156,7 @@ func TestPrepare_Concurrent(t *testing.T) {
 		}()
 	}
 	for range 8 {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		assert.Equal(t, "error", <-done, nil)
 	}
 }
 

@@ -3,6 +3,8 @@ package schema
 import (
 	"bytes"
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 func BenchmarkPrepare(b *testing.B) {
@@ -35,18 +37,16 @@ func BenchmarkPrepare(b *testing.B) {
 			b.SetBytes(int64(len(bench.input)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := s.Prepare(bench.input); err != nil {
-					b.Fatal(err)
-				}
+				_, err := s.Prepare(bench.input)
+				assert.NoError(b, err)
 			}
 		})
 	}
 	b.Run("invalid", func(b *testing.B) {
 		input := []byte(`{"prompt":"an astronaut riding a horse","steps":501,"guidance":"high"}`)
 		for b.Loop() {
-			if _, err := s.Prepare(input); err == nil {
-				b.Fatal("got no error, want an error")
-			}
+			_, err := s.Prepare(input)
+			assert.TrueNow(b, err != nil, "got no error, want an error")
 		}
 	})
 }
