@@ -137,9 +137,8 @@ func TestAccess_Sample(t *testing.T) {
 		now := time.Hour + time.Duration(i)*time.Second/perSecond
 		if a.admits(now) {
 			admitted[i/perSecond]++
-			if i > perSecond && now-last != 100*time.Millisecond {
-				t.Fatalf("a line %s after the last, want %v", now-last, 100*time.Millisecond)
-			}
+			assert.TrueNow(t, i <= perSecond || now-last == 100*time.Millisecond,
+				"a line %s after the last, want %v", now-last, 100*time.Millisecond)
 			last = now
 		}
 	}

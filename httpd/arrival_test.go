@@ -119,9 +119,8 @@ func TestChargeInUse_WaitingRequests(t *testing.T) {
 				answer, err := http.ReadResponse(waiting.br, nil)
 				assert.NoError(t, err)
 				if answer.StatusCode == http.StatusServiceUnavailable {
-					if answer.Header.Get("Retry-After") == "" {
-						t.Fatalf("got %v without Retry-After, want Retry-After non-empty", answer.Header)
-					}
+					assert.TrueNow(t, answer.Header.Get("Retry-After") != "",
+						"got %v without Retry-After, want Retry-After non-empty", answer.Header)
 					refused++
 				}
 			}

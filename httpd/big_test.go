@@ -61,9 +61,8 @@ func TestBig_LargestBodyPasses(t *testing.T) {
 
 	c := s.dial(t)
 	c.send(fmt.Sprintf("POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", most, head))
-	if _, err := c.Write(fill); err != nil {
-		t.Fatal(err)
-	}
+	_, err := c.Write(fill)
+	assert.NoError(t, err)
 	c.send(tail)
 	c.want(200)
 	assert.Equal(t, "bytes of the input", len(f.request().Input), most-len(`{"input":}`))

@@ -283,9 +283,7 @@ func TestBodies_FilesOnDiskAreSent(t *testing.T) {
 		f.runs = func(p *predict.Prediction) {
 			assert.True(t, p.Request.WantFile, "got WantFile = false, want true")
 			file, err := os.Open(path)
-			if err != nil {
-				t.Error(err)
-			}
+			assert.Equal(t, "error", err, nil)
 			p.OnRelease(func() { file.Close() })
 			p.SetFile(&predict.OutputFile{
 				Content: file, Name: "töne.wav", Type: "audio/wav", Size: int64(len(whole)), Listed: true,

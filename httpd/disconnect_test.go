@@ -141,9 +141,7 @@ func TestDisconnect_ThousandConnections(t *testing.T) {
 	}
 	for range n / 2 {
 		id := wait(t, f.canceled, "a cancel")
-		if !leaves(id) {
-			t.Fatalf("%s was canceled, and its client stayed, want leaves(id) true", id)
-		}
+		assert.TrueNow(t, leaves(id), "%s was canceled, and its client stayed, want leaves(id) true", id)
 		delete(running, id)
 	}
 	for id, p := range running {

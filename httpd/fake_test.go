@@ -258,9 +258,8 @@ func (s *site) dial(t testing.TB) *client {
 
 func (c *client) send(raw string) {
 	c.t.Helper()
-	if _, err := io.WriteString(c.Conn, raw); err != nil {
-		c.t.Fatalf("send: %v", err)
-	}
+	_, err := io.WriteString(c.Conn, raw)
+	assert.TrueNow(c.t, err == nil, "send: %v", err)
 }
 
 // post sends a create request.
@@ -302,9 +301,7 @@ func (c *client) answerTo(head bool) (*http.Response, string) {
 func (c *client) want(status int) (*http.Response, string) {
 	c.t.Helper()
 	resp, body := c.answer()
-	if resp.StatusCode != status {
-		c.t.Fatalf("status %d, want %d; body %s", resp.StatusCode, status, body)
-	}
+	assert.TrueNow(c.t, resp.StatusCode == status, "status %d, want %d; body %s", resp.StatusCode, status, body)
 	return resp, body
 }
 
@@ -315,10 +312,7 @@ func newTee(c *client, raw io.Writer) *bufio.Reader { return bufio.NewReader(io.
 func (c *client) ended() {
 	c.t.Helper()
 	b, err := c.br.ReadByte()
-	if err == nil {
-		c.t.Fatalf("the connection is open and says %q: got no error, want an error", b)
-	}
-	if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() {
-		c.t.Fatal("the server did not close the connection: Timeout = true, want false")
-	}
+	assert.TrueNow(c.t, err != nil, "the connection is open and says %q: got no error, want an error", b)
+	ne, ok := errors.AsType[net.Error](err)
+	assert.TrueNow(c.t, !ok || !ne.Timeout(), "the server did not close the connection: Timeout = true, want false")
 }

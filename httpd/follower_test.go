@@ -43,9 +43,7 @@ func (f *follower) next() (streamEvent, bool) {
 		if err == io.EOF && line == "" && e == (streamEvent{}) {
 			return e, false
 		}
-		if err != nil {
-			f.t.Fatalf("the stream breaks off in %q: %v", line, err)
-		}
+		assert.TrueNow(f.t, err == nil, "the stream breaks off in %q: %v", line, err)
 		switch line = strings.TrimSuffix(line, "\n"); {
 		case line == "":
 			return e, true
@@ -65,9 +63,8 @@ func (f *follower) next() (streamEvent, bool) {
 func (f *follower) want(name, data string) {
 	f.t.Helper()
 	e, ok := f.next()
-	if !ok || e.name != name || data != "" && e.data != data {
-		f.t.Fatalf("got %q %.200q (%v), want %q %q", e.name, e.data, ok, name, data)
-	}
+	assert.TrueNow(f.t, ok && e.name == name && (data == "" || e.data == data),
+		"got %q %.200q (%v), want %q %q", e.name, e.data, ok, name, data)
 }
 
 // rest reads all that is left.

@@ -54,9 +54,7 @@ func FuzzRequest(f *testing.F) {
 		nc.(*net.UnixConn).CloseWrite()
 		got, err := io.ReadAll(nc)
 		var ne net.Error
-		if errors.As(err, &ne) && ne.Timeout() {
-			t.Fatalf("the server hangs: got %v, want no error of type net.Error", err)
-		}
+		assert.TrueNow(t, !errors.As(err, &ne) || !ne.Timeout(), "the server hangs: got %v, want no error of type net.Error", err)
 		assert.NoError(t, err, "the answer was taken away")
 		wellFormed(t, raw, got)
 	})
@@ -70,9 +68,7 @@ func wellFormed(t *testing.T, raw, got []byte) {
 			return
 		}
 		resp, err := http.ReadResponse(br, nil)
-		if err != nil {
-			t.Fatalf("not an answer: %v\nasked %q\ngot %q", err, raw, got)
-		}
+		assert.TrueNow(t, err == nil, "not an answer: %v\nasked %q\ngot %q", err, raw, got)
 		if resp.StatusCode < 200 {
 			continue
 		}
@@ -82,10 +78,8 @@ func wellFormed(t *testing.T, raw, got []byte) {
 		body, err := io.ReadAll(resp.Body)
 		if resp.StatusCode == http.StatusOK && resp.Header.Get("Content-Type") == contentSSE {
 			// One that is cut short is cut between two events: the client has closed its side.
-			if !bytes.HasPrefix(body, []byte("event: ")) || !bytes.HasSuffix(body, []byte("\n\n")) {
-				t.Fatalf("not a stream: got %.300q, want it starting with \"event: \" and ending in %q\nasked %q\ngot %q", body,
-					"\n\n", raw, got)
-			}
+			assert.TrueNow(t, bytes.HasPrefix(body, []byte("event: ")) && bytes.HasSuffix(body, []byte("\n\n")),
+				"not a stream: got %.300q, want it starting with \"event: \" and ending in %q\nasked %q\ngot %q", body, "\n\n", raw, got)
 			continue
 		}
 		if err != nil || resp.ContentLength != int64(len(body)) {
@@ -95,8 +89,7 @@ func wellFormed(t *testing.T, raw, got []byte) {
 		if resp.StatusCode == http.StatusNoContent {
 			continue
 		}
-		if !json.Valid(body) || !strings.HasPrefix(resp.Header.Get("Content-Type"), contentJSON) {
-			t.Fatalf("got %q, want JSON\nasked %q\ngot %q", body, raw, got)
-		}
+		assert.TrueNow(t, json.Valid(body) && strings.HasPrefix(resp.Header.Get("Content-Type"), contentJSON),
+			"got %q, want JSON\nasked %q\ngot %q", body, raw, got)
 	}
 }

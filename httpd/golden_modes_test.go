@@ -11,6 +11,7 @@ import (
 
 	"pinion/runtime/health"
 	"pinion/runtime/predict"
+	"pinion/tests/assert"
 )
 
 // ask returns a raw request with a body.
@@ -218,9 +219,8 @@ func goldenStreams() []goldenCase {
 		{name: "stream_full", request: ask(put, a, asStream, `{}`), before: func(t *testing.T, s *site, f *fake) {
 			holds(ask(put, a, asJSON, `{}`))(t, s, f)
 			for range predict.MaxSubscribers {
-				if _, err := f.Find(predict.KindPrediction, "a").Subscribe(); err != nil {
-					t.Fatal(err)
-				}
+				_, err := f.Find(predict.KindPrediction, "a").Subscribe()
+				assert.NoError(t, err)
 			}
 		}},
 	}

@@ -73,9 +73,7 @@ func serveJobs(t *testing.T, queue *fakeJobs, o Options) string {
 		http.DefaultClient.CloseIdleConnections()
 		ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 		defer cancel()
-		if err := errors.Join(s.Shutdown(ctx), <-served); err != nil {
-			t.Error(err)
-		}
+		assert.ErrorIs(t, "the end of Serve", errors.Join(s.Shutdown(ctx), <-served), nil)
 	})
 	return ln.Addr().String()
 }
@@ -101,9 +99,8 @@ func TestJobs_AnswersAreChargedUntilTheirClientsHaveThemOrLeave(t *testing.T) {
 	assert.NoError(t, err)
 	defer conn.Close()
 	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
-	if _, err := io.WriteString(conn, request); err != nil {
-		t.Fatal(err)
-	}
+	_, err = io.WriteString(conn, request)
+	assert.NoError(t, err)
 	assert.Eventually(t, "the answer is charged", func() bool { return budget.Stats().Used >= largeAnswer })
 	got, text := jobsRequest(t, "POST", "http://"+address, "end 200 large")
 	assert.True(t, got.StatusCode == 503, "got %d %.100s for another one, want 503", got.StatusCode, text)
@@ -143,10 +140,9 @@ func TestJobs_EndOnce(t *testing.T) {
 		response, text := jobsRequest(t, c.method, address+c.path, c.body)
 		assert.True(t, response.StatusCode == c.code && text == c.want,
 			"%s %s %.20q: %d %q, want %d %q", c.method, c.path, c.body, response.StatusCode, text, c.code, c.want)
-		if closes := response.Close; closes != (c.code == 408 || c.code == 413) {
-			t.Errorf("%s %s %.20q: the connection closes: %v, want %t", c.method, c.path, c.body, closes,
-				c.code == 408 || c.code == 413)
-		}
+		closes := response.Close
+		assert.True(t, closes == (c.code == 408 || c.code == 413),
+			"%s %s %.20q: the connection closes: %v, want %t", c.method, c.path, c.body, closes, c.code == 408 || c.code == 413)
 		kind := response.Header.Get("Content-Type")
 		if json := strings.HasPrefix(text, "{"); json != (kind == contentJSON) || !json && kind != contentText {
 			t.Errorf("%s %s %.20q: the type of %q is %q, want json %t and kind %q", c.method, c.path, c.body, text, kind,

@@ -262,9 +262,8 @@ func TestAllowedHost_PagesWorkAtIt(t *testing.T) {
 		if foreign {
 			s.refuseForeign(&ctx)
 		}
-		if body := string(ctx.Response.Body()); foreign != (c.code == 403) || !strings.Contains(body, c.says) {
-			t.Errorf("at %s for %s (%s): got foreign %v and %s, want %d and %q", c.host, c.origin, c.site, foreign, body, c.code,
-				c.says)
-		}
+		body := string(ctx.Response.Body())
+		assert.True(t, foreign == (c.code == 403) && strings.Contains(body, c.says),
+			"at %s for %s (%s): got foreign %v and %s, want %d and %q", c.host, c.origin, c.site, foreign, body, c.code, c.says)
 	}
 }

@@ -106,9 +106,8 @@ func TestPark_ParkedConnectionsAreServedAgain(t *testing.T) {
 func TestConnections_AreParkedAtOnce(t *testing.T) {
 	b := memory.New(memory.MinBudget)
 	s := lot(t, newFake(), Options{Memory: b, conns: transport.Options{SweepInterval: time.Hour}})
-	if !b.Take(memory.MinBudget*3/4, memory.MinBudget*3/4) {
-		t.Fatal("no room in an empty budget: b.Take(memory.MinBudget*3/4, memory.MinBudget*3/4) = false, want true")
-	}
+	assert.TrueNow(t, b.Take(memory.MinBudget*3/4, memory.MinBudget*3/4),
+		"no room in an empty budget: b.Take(memory.MinBudget*3/4, memory.MinBudget*3/4) = false, want true")
 	c := s.dial(t)
 	for range 3 {
 		c.send(homeRequest + homeRequest)
@@ -131,9 +130,7 @@ func TestPark_ShutdownClosesParkedConnections(t *testing.T) {
 	s.park(t, 1)
 	done := s.shut(context.Background())
 	c.ended()
-	if err := wait(t, done, "the end of Shutdown"); err != nil {
-		t.Error(err)
-	}
+	assert.ErrorIs(t, "the end of Shutdown", wait(t, done, "the end of Shutdown"), nil)
 }
 
 // TestPark_ParkingLosesNoRequest has clients whose requests come while their connections are being parked.

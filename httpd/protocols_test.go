@@ -107,9 +107,8 @@ func TestProtocol_StreamComments(t *testing.T) {
 	}
 	for line := ""; !strings.HasPrefix(line, ": keep-alive"); {
 		var err error
-		if line, err = st.br.ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
+		line, err = st.br.ReadString('\n')
+		assert.NoError(t, err)
 	}
 	f.finish(p)
 	rest, err := io.ReadAll(st.br)

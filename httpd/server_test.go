@@ -82,9 +82,8 @@ func TestServer_ReleaseWhenReaderLeavesBigAnswer(t *testing.T) {
 	f.result.Output = bigString(64 << 20) // more than sockets buffer
 	c := serve(t, f, Options{}).dial(t)
 	c.post(`{"id":"left"}`)
-	if _, err := c.br.ReadByte(); err != nil {
-		t.Fatal(err)
-	}
+	_, err := c.br.ReadByte()
+	assert.NoError(t, err)
 	c.Close()
 	wait(t, f.released, "the release of an answer that is not read")
 }

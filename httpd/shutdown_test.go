@@ -107,9 +107,7 @@ func TestShutdown_UnderLoadLosesNothing(t *testing.T) {
 	err := wait(t, s.shut(context.Background()), "the end of Shutdown")
 	assert.True(t, err == nil, "Shutdown: %v", err)
 	for range clients {
-		if err := wait(t, ends, "the end of a client"); err != nil {
-			t.Error(err)
-		}
+		assert.ErrorIs(t, "the end of a client", wait(t, ends, "the end of a client"), nil)
 	}
 }
 

@@ -163,11 +163,9 @@ func TestStream_CommentsBeforeStart(t *testing.T) {
 	st.want("", ": keep-alive")
 	close(queue)
 	last := st.rest()
-	if e := last[len(last)-1]; e.name != "completed" ||
-		!strings.Contains(e.data, `"status":"failed","error":"Timed out in the queue`) {
-		t.Errorf("it ends with %v, want name completed and data with %q", e,
-			`"status":"failed","error":"Timed out in the queue`)
-	}
+	e := last[len(last)-1]
+	assert.True(t, e.name == "completed" && strings.Contains(e.data, `"status":"failed","error":"Timed out in the queue`),
+		"it ends with %v, want name completed and data with %q", e, `"status":"failed","error":"Timed out in the queue`)
 }
 
 // TestStream_SlowReaderMissesEvents, and the model does not wait for it.
@@ -194,9 +192,8 @@ func TestStream_SlowReaderMissesEvents(t *testing.T) {
 	p := wait(t, f.started, "the prediction")
 	events := st.rest()
 	for i, e := range events[:len(events)-1] {
-		if want := fmt.Sprintf(`{"chunk":%s,"index":%d}`, item, i); e.name != "output" || e.data != want {
-			t.Fatalf("event %d is %s %.100q, want output and %q", i, e.name, e.data, want)
-		}
+		want := fmt.Sprintf(`{"chunk":%s,"index":%d}`, item, i)
+		assert.TrueNow(t, e.name == "output" && e.data == want, "event %d is %s %.100q, want output and %q", i, e.name, e.data, want)
 	}
 	var missed struct {
 		Error   string
@@ -272,9 +269,7 @@ func TestStream_ShutdownFinishesStreams(t *testing.T) {
 	st.want("completed", "")
 	more := st.rest()
 	assert.True(t, more == nil, "after the last event come %v, want nil", more)
-	if err := wait(t, done, "the end of Shutdown"); err != nil {
-		t.Error(err)
-	}
+	assert.ErrorIs(t, "the end of Shutdown", wait(t, done, "the end of Shutdown"), nil)
 	c.ended()
 }
 
@@ -322,8 +317,6 @@ func TestStream_ManyFollow(t *testing.T) {
 	}
 	f.finish(p)
 	for range n {
-		if err := wait(t, ends, "a reader's end"); err != nil {
-			t.Error(err)
-		}
+		assert.ErrorIs(t, "a reader's end", wait(t, ends, "a reader's end"), nil)
 	}
 }

@@ -150,9 +150,8 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for _, in := range call.Inputs {
-			if rawjson.Check(in) != nil || rawjson.KindOf(in) != rawjson.KindObject {
-				t.Fatalf("%q: the input %q, want %v", body, in, rawjson.KindObject)
-			}
+			assert.TrueNow(t, rawjson.Check(in) == nil && rawjson.KindOf(in) == rawjson.KindObject,
+				"%q: the input %q, want %v", body, in, rawjson.KindObject)
 		}
 	})
 }

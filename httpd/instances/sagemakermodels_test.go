@@ -17,9 +17,7 @@ func TestPageAfter_ListsEachModelOnce(t *testing.T) {
 		seen, pages, token := map[string]bool{}, 0, ""
 		for pages == 0 || token != "" {
 			page := pageAfter(token, loaded)
-			if len(page.Models) > modelsPage {
-				t.Fatalf("got a page of %d models, want at most %d", len(page.Models), modelsPage)
-			}
+			assert.TrueNow(t, len(page.Models) <= modelsPage, "got a page of %d models, want at most %d", len(page.Models), modelsPage)
 			for _, m := range page.Models {
 				seen[m.Name] = true
 			}

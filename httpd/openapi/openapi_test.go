@@ -23,9 +23,7 @@ var fullServer = Server{Title: "painter", Docs: true, Metrics: true, Reload: tru
 func documents(t *testing.T) map[string][]byte {
 	t.Helper()
 	files, err := filepath.Glob("../../pyembed/sdk/tests/golden/documents/*.json")
-	if err != nil || len(files) < 4 {
-		t.Fatalf("%v: %q, want at least 4", err, files)
-	}
+	assert.TrueNow(t, err == nil && len(files) >= 4, "%v: %q, want at least 4", err, files)
 	out := map[string][]byte{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -45,9 +43,8 @@ func complete(t *testing.T, model []byte, s Server) []byte {
 func decode(t *testing.T, text []byte) map[string]any {
 	t.Helper()
 	var v map[string]any
-	if err := json.Unmarshal(text, &v); err != nil {
-		t.Fatalf("%v in %s", err, text)
-	}
+	err := json.Unmarshal(text, &v)
+	assert.TrueNow(t, err == nil, "%v in %s", err, text)
 	return v
 }
 

@@ -64,13 +64,9 @@ func TestRun_Rows(t *testing.T) {
 	freed := int64(0)
 	body := NewBody([]byte("x"), 7, nil, func(n int64) { freed += n })
 	run, err := NewModel("m", s).Begin(Call{Inputs: inputs("a", "b", "c"), Body: body})
-	if err != nil {
-		t.Fatalf("got %+v, want nil", err)
-	}
+	assert.TrueNow(t, err == nil, "got %+v, want nil", err)
 	answers, err := run.Wait()
-	if err != nil {
-		t.Fatalf("got %+v, want nil", err)
-	}
+	assert.TrueNow(t, err == nil, "got %+v, want nil", err)
 	for i, want := range inputs("a", "b", "c") {
 		got := answers.List[i].Output
 		assert.True(t, string(got) == string(want), "row %d: %s, want %s", i, got, want)
@@ -109,9 +105,7 @@ func TestRun_BadRows(t *testing.T) {
 		t.Errorf("too many rows: %+v, %d bytes freed, want Kind %d and freed 21", err, freed, BadInput)
 	}
 	run, err := m.Begin(Call{Inputs: inputs("a", "b", "fail"), Body: body()})
-	if err != nil {
-		t.Fatalf("got %+v, want nil", err)
-	}
+	assert.TrueNow(t, err == nil, "got %+v, want nil", err)
 	if _, err := run.Wait(); err == nil || err.Kind != Failed || err.Row != 2 || err.Message != "ValueError: no" {
 		t.Errorf(`a failed row: %+v, want Kind %d, Row 2 and Message "ValueError: no"`, err, Failed)
 	}
@@ -135,13 +129,10 @@ func TestRun_SlowReaderMissesNothing(t *testing.T) {
 		return predict.Result{Status: predict.Succeeded, Yielded: true}
 	}}
 	run, err := NewModel("m", s).Begin(Call{Inputs: inputs("a"), Stream: true})
-	if err != nil {
-		t.Fatalf("got %+v, want nil", err)
-	}
+	assert.TrueNow(t, err == nil, "got %+v, want nil", err)
 	defer run.Release()
-	if err := run.Follow(); err != nil {
-		t.Fatalf("got %+v, want nil", err)
-	}
+	err = run.Follow()
+	assert.TrueNow(t, err == nil, "got %+v, want nil", err)
 	got := 0
 	buffer := make([][]byte, 0, 64)
 	for part := range parts {
@@ -150,9 +141,7 @@ func TestRun_SlowReaderMissesNothing(t *testing.T) {
 			func() bool { return bytes.Contains(run.ps[0].Record().Output, last) })
 		for got < (part+1)*items/parts {
 			batch, err := run.Next(buffer[:0])
-			if err != nil {
-				t.Fatalf("after %d items: %v", got, err)
-			}
+			assert.TrueNow(t, err == nil, "after %d items: %v", got, err)
 			for _, item := range batch {
 				assert.EqualNow(t, fmt.Sprintf("item %s", item), string(item), fmt.Sprintf(`["item",%d]`, got))
 				got++

@@ -25,9 +25,7 @@ func (l *uploads) put(t *testing.T, id string, size int64) *fakeStore {
 	t.Helper()
 	store := &fakeStore{}
 	made := time.Now().Add(time.Duration(len(l.files)) * time.Second)
-	if !l.add(&upload{id: id, size: size, created: made, store: store}) {
-		t.Fatalf("there is no room for %s, want add true", id)
-	}
+	assert.TrueNow(t, l.add(&upload{id: id, size: size, created: made, store: store}), "there is no room for %s, want add true", id)
 	return store
 }
 

@@ -23,9 +23,7 @@ func TestPage_FetchesNothing(t *testing.T) {
 	policy := string(ctx.Response.Header.Peek("Content-Security-Policy"))
 	for _, tag := range []string{"script", "style"} {
 		inline := regexp.MustCompile(`(?s)<`+tag+`>(.*?)</`+tag+`>`).FindAllSubmatch(body, -1)
-		if len(inline) != 1 {
-			t.Fatalf("%d elements of %s, want 1", len(inline), tag)
-		}
+		assert.TrueNow(t, len(inline) == 1, "%d elements of %s, want 1", len(inline), tag)
 		sum := sha256.Sum256(inline[0][1])
 		want := tag + "-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 		assert.True(t, strings.Contains(policy, want), "the policy %q lacks %q, want it there", policy, want)

@@ -40,10 +40,9 @@ func TestDashboard_Events(t *testing.T) {
 	if text := string(<-f); !strings.HasPrefix(text, "event: hello\ndata: {\"model\":\"fox\"") {
 		t.Fatalf("the first event is %s, want it to start with %q", text, "event: hello\ndata: {\"model\":\"fox\"")
 	}
-	if text := string(<-f); !strings.Contains(text, `"state":{"status":"READY"`) ||
-		!strings.Contains(text, `"predictions":{`) {
-		t.Fatalf("the second event is %s, want it with %q and with %q", text, `"state":{"status":"READY"`, `"predictions":{`)
-	}
+	text := string(<-f)
+	assert.TrueNow(t, strings.Contains(text, `"state":{"status":"READY"`) && strings.Contains(text, `"predictions":{`),
+		"the second event is %s, want it with %q and with %q", text, `"state":{"status":"READY"`, `"predictions":{`)
 	if text := string(<-f); !strings.Contains(text, `"point":[`) || strings.Contains(text, `"state":{`) {
 		t.Fatalf("the third event is %s, want it with %q and without %q", text, `"point":[`, `"state":{`)
 	}
