@@ -27,10 +27,9 @@ func TestLimit_WaitsForThoseThatAreClosing(t *testing.T) {
 		synctest.Wait()
 		bound := minClosing + most/evictShare // those of one search are closed together
 		waiting := len(entered)
-		if closing := l.closing; closing < minClosing || closing >= bound || waiting >= extra {
-			t.Fatalf("got %d closing and %d new ones, want %d to %d closing, and the next to wait", closing, waiting,
-				minClosing, bound-1)
-		}
+		closing := l.closing
+		assert.TrueNow(t, closing >= minClosing && closing < bound && waiting < extra,
+			"got %d closing and %d new ones, want %d to %d closing, and the next to wait", closing, waiting, minClosing, bound-1)
 		for closed := 0; closed < 2; closed++ {
 			cs[closed].Leave()
 		}
@@ -54,9 +53,7 @@ func TestPlace_ClosingAndLeave(t *testing.T) {
 	l := New(2)
 	var before, after, other Place
 	for _, p := range []*Place{&before, &after} {
-		if !l.Enter(p) {
-			t.Fatal("got a connection refused, want it taken")
-		}
+		assert.TrueNow(t, l.Enter(p), "got a connection refused, want it taken")
 	}
 	before.Closing()
 	got := l.Stats().Open

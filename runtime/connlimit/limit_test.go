@@ -62,13 +62,9 @@ func TestLimit_OldestIdleIsClosed(t *testing.T) {
 	l, cs := New(4), clients{}
 	l.Add(cs.idle)
 	for i := range 4 {
-		if !cs.enter(l, i == 0) {
-			t.Fatalf("connection %d is refused, want it taken", i)
-		}
+		assert.TrueNow(t, cs.enter(l, i == 0), "connection %d is refused, want it taken", i)
 	}
-	if !cs.enter(l, false) {
-		t.Fatal("one more is refused, want the oldest idle one closed")
-	}
+	assert.TrueNow(t, cs.enter(l, false), "one more is refused, want the oldest idle one closed")
 	closed := slices.IndexFunc(cs, func(c *client) bool { return c.closed })
 	if s := l.Stats(); closed != 1 || s != (Stats{Open: 4, Limit: 4, Evicted: 1}) {
 		t.Errorf("got connection %d closed and %+v, want the first idle one, and 4 open", closed, s)

@@ -42,10 +42,9 @@ func TestPublic_Reason(t *testing.T) {
 	}
 	name := &net.DNSError{Err: "no such host", Name: "x.test", Server: "10.0.0.2:53", IsNotFound: true}
 	var found *net.DNSError
-	if got := Reason(&net.OpError{Op: "dial", Net: "tcp", Err: name}); strings.Contains(got.Error(), "10.0.0.2") ||
-		!errors.As(got, &found) || !found.IsNotFound {
-		t.Errorf("got %v, want a name that is not found, without the server", got)
-	}
+	got := Reason(&net.OpError{Op: "dial", Net: "tcp", Err: name})
+	assert.True(t, !strings.Contains(got.Error(), "10.0.0.2") && errors.As(got, &found) && found.IsNotFound,
+		"got %v, want a name that is not found, without the server", got)
 	other := errors.New("other")
 	assert.ErrorIs(t, "Reason(other)", Reason(other), other)
 }

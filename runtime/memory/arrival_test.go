@@ -13,9 +13,7 @@ import (
 func hold(t *testing.T, b *Budget, held, rest int64) (a *Arrival, cuts *int) {
 	t.Helper()
 	a, cuts = new(Arrival), new(int)
-	if !b.Take(held, Small) {
-		t.Fatalf("no room for %d bytes, want b.Take(held, Small) true", held)
-	}
+	assert.TrueNow(t, b.Take(held, Small), "no room for %d bytes, want b.Take(held, Small) true", held)
 	b.Begin(a, func() {
 		*cuts++
 		b.Free(held)

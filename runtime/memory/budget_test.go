@@ -50,9 +50,7 @@ func TestBudget_BodiesWait(t *testing.T) {
 		order := make(chan int, 3)
 		for i := range 3 {
 			go func() {
-				if err := b.Wait(5*mib, time.Hour, nil); err != nil {
-					t.Error(err)
-				}
+				assert.ErrorIs(t, "b.Wait", b.Wait(5*mib, time.Hour, nil), nil)
 				order <- i
 			}()
 			synctest.Wait()
@@ -96,9 +94,7 @@ func TestBudget_Evicts(t *testing.T) {
 	})
 	for i := range retained {
 		retained[i].Open(b)
-		if !retained[i].Grow(mib) {
-			t.Fatal("Grow: got false, want true")
-		}
+		assert.TrueNow(t, retained[i].Grow(mib), "Grow: got false, want true")
 	}
 	retained[0].Hold() // an answer is made of it
 	assert.True(t, !b.Take(15*mib, 15*mib) && next == 0,

@@ -23,9 +23,8 @@ func resident(t *testing.T, fd int) int64 {
 func TestShared_IsReused(t *testing.T) {
 	pool := &SharedPool{Idle: 8 << 20}
 	s := pool.Get(1_000_000, 0)
-	if s == nil || len(s.Data) != 1_000_000 || s.Room != 1<<20 {
-		t.Fatalf("got %+v, want len(Data) 1_000_000 bytes and Room %d", s, 1<<20)
-	}
+	assert.TrueNow(t, s != nil && len(s.Data) == 1_000_000 && s.Room == 1<<20,
+		"got %+v, want len(Data) 1_000_000 bytes and Room %d", s, 1<<20)
 	assert.True(t, pool.Get(SharedMin-1, 0) == nil && pool.Get(SharedMost+1, 0) == nil,
 		"a body of another size is shared, want pool.Get(SharedMin-1, 0) nil and pool.Get(SharedMost+1, 0) nil")
 	clear(s.Data)
@@ -54,9 +53,7 @@ func TestShared_IsAligned(t *testing.T) {
 	pool := &SharedPool{Idle: 8 << 20}
 	for _, head := range []int{0, 1, 63, 64, 130, -1, 1 << 40} {
 		s := pool.Get(100_000, head)
-		if s == nil || len(s.Data) != 100_000 {
-			t.Fatalf("head %d: got %+v, want s non-nil and len(Data) 100_000 bytes", head, s)
-		}
+		assert.TrueNow(t, s != nil && len(s.Data) == 100_000, "head %d: got %+v, want s non-nil and len(Data) 100_000 bytes", head, s)
 		begin := uintptr(unsafe.Pointer(&s.Data[0])) - uintptr(unsafe.Pointer(&s.All[0]))
 		assert.True(t, begin < sharedAlign && (begin+uintptr(head))%sharedAlign == 0,
 			"head %d: the body is at %d, want begin less than %d and 0", head, begin, sharedAlign)
@@ -102,9 +99,7 @@ func TestShared_Idle(t *testing.T) {
 	pool.trim()
 	assert.True(t, pool.live == 1 && pieces[0].All == nil && pieces[1].All != nil,
 		"got %d pieces, want the one that was idle for long gone, and the other there", pool.live)
-	if pool.timer == nil || !pool.timer.Stop() {
-		t.Fatal("nothing will free the other one: Stop = false, want true")
-	}
+	assert.TrueNow(t, pool.timer != nil && pool.timer.Stop(), "nothing will free the other one: Stop = false, want true")
 	pieces[1].freed = time.Now().Add(-sharedIdle)
 	pool.trim()
 	assert.True(t, pool.live == 0 && pool.bytes == 0 && pool.timer == nil,

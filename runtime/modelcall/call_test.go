@@ -130,9 +130,7 @@ func TestCall_IsShown(t *testing.T) {
 		{Model: "callee", Status: "failed", Error: "ValueError"},
 		{Model: "other", Status: "refused", Error: "no model"},
 	}
-	if len(got) != len(want) {
-		t.Fatalf("got %+v, want %+v", got, want)
-	}
+	assert.TrueNow(t, len(got) == len(want), "got %+v, want %+v", got, want)
 	for i, w := range want {
 		g := got[i]
 		if g.Model != w.Model || g.Status != w.Status || !strings.Contains(g.Error, w.Error) ||

@@ -171,8 +171,6 @@ func FuzzToJSON(f *testing.F) {
 		back, err := FromJSON(nil, got, "output")
 		assert.NoError(t, err, pack, got)
 		again, err := ToJSON(bytes.NewReader(back), options())
-		if err != nil || !bytes.Equal(again, got) {
-			t.Fatalf("%q: %s and back %s, %v, want the same", pack, got, again, err)
-		}
+		assert.TrueNow(t, err == nil && bytes.Equal(again, got), "%q: %s and back %s, %v, want the same", pack, got, again, err)
 	})
 }

@@ -75,9 +75,7 @@ func TestLists_KnownLists(t *testing.T) {
 		}
 		doc = append(doc, " }"...)
 		lists, err := CheckLists(doc)
-		if err != nil {
-			t.Fatalf("CheckLists(%s) = %v", doc, err)
-		}
+		assert.TrueNow(t, err == nil, "CheckLists(%s) = %v", doc, err)
 		known += int(lists.count)
 		sameMembers(t, doc, &lists)
 	}

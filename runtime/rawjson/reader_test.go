@@ -49,9 +49,8 @@ func agree(t *testing.T, doc []byte) {
 	d := json.NewDecoder(bytes.NewReader(doc))
 	d.UseNumber()
 	var want any
-	if err := d.Decode(&want); err != nil {
-		t.Fatalf("encoding/json refuses %q: %v", doc, err)
-	}
+	err := d.Decode(&want)
+	assert.TrueNow(t, err == nil, "encoding/json refuses %q: %v", doc, err)
 	got := value(bytes.TrimSpace(doc))
 	assert.True(t, reflect.DeepEqual(got, want), "read %q\n as %#v\nwant %#v", doc, got, want)
 }
@@ -119,9 +118,8 @@ func TestReader_Generated(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
 		doc := generate(rnd, nil, 5)
-		if err := Check(doc); err != nil {
-			t.Fatalf("Check(%q) = %v", doc, err)
-		}
+		err := Check(doc)
+		assert.TrueNow(t, err == nil, "Check(%q) = %v", doc, err)
 		agree(t, doc)
 	}
 }
@@ -262,10 +260,9 @@ func FuzzAppendQuoted(f *testing.F) {
 func TestReader_NameIsShort(t *testing.T) {
 	assert.Equal(t, "Name", Name([]byte(`n\u0061me`)), "name")
 	long := []byte(strings.Repeat("k", maxName-3) + `\u0061` + strings.Repeat("k", 10<<20)) // cut within the escape
-	if got := Name(long); len(got) > maxName+3 || !strings.HasPrefix(got, "kkk") {
-		t.Errorf(`%d bytes are %.20q, want len(got) at most %d bytes and a text starting with "kkk"`, len(got), got,
-			maxName+3)
-	}
+	got := Name(long)
+	assert.True(t, len(got) <= maxName+3 && strings.HasPrefix(got, "kkk"),
+		`%d bytes are %.20q, want len(got) at most %d bytes and a text starting with "kkk"`, len(got), got, maxName+3)
 }
 
 // TestReader_QuotedLen: it is what quoting takes.

@@ -254,14 +254,11 @@ func FuzzEnvelope(f *testing.F) {
 		if len(body) == 0 {
 			return
 		}
-		if !json.Valid(body) {
-			t.Fatalf("taken, but not JSON: %q, want valid JSON", body)
-		}
+		assert.TrueNow(t, json.Valid(body), "taken, but not JSON: %q, want valid JSON", body)
 		if invalid != nil {
 			for _, p := range invalid.Problems {
-				if len(p.Loc) == 0 || p.Loc[0] != "body" || p.Msg == "" || len([]rune(p.Msg)) > maxShown+100 {
-					t.Fatalf("problem %+v, want len(Loc) non-empty, Loc[0] body, Msg non-empty and len at most %d", p, maxShown+100)
-				}
+				assert.TrueNow(t, len(p.Loc) != 0 && p.Loc[0] == "body" && p.Msg != "" && len([]rune(p.Msg)) <= maxShown+100,
+					"problem %+v, want len(Loc) non-empty, Loc[0] body, Msg non-empty and len at most %d", p, maxShown+100)
 			}
 			return
 		}
@@ -276,9 +273,7 @@ func FuzzEnvelope(f *testing.F) {
 		if input == nil || string(input) == "null" {
 			input = json.RawMessage("{}")
 		}
-		if string(input) != string(req.Input) {
-			t.Fatalf("input %q, want %q", req.Input, input)
-		}
+		assert.TrueNow(t, string(input) == string(req.Input), "input %q, want %q", req.Input, input)
 		if req.Context != nil {
 			var m map[string]string
 			if err := json.Unmarshal(req.Context, &m); err != nil {
@@ -286,9 +281,8 @@ func FuzzEnvelope(f *testing.F) {
 				var loose map[string]any
 				assert.NoError(t, json.Unmarshal(req.Context, &loose), "context taken")
 				for k, v := range loose {
-					if _, ok := v.(string); !ok {
-						t.Fatalf("context taken with %q = %v: ok = false, want true", k, v)
-					}
+					_, ok := v.(string)
+					assert.TrueNow(t, ok, "context taken with %q = %v: ok = false, want true", k, v)
 				}
 			}
 		}

@@ -133,9 +133,7 @@ func TestReadStored_Charges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			budget := memory.New(64 * mib)
 			charged := int64(len(c.body))
-			if !budget.Take(charged, charged) {
-				t.Fatal("there is no room: budget.Take(charged, charged) = false, want true")
-			}
+			assert.TrueNow(t, budget.Take(charged, charged), "there is no room: budget.Take(charged, charged) = false, want true")
 			r, _ := stored(t, budget)
 			req, err := r.ReadStored(c.contentType, []byte(c.body), charged)
 			assert.EqualNow(t, fmt.Sprintf("%v", err), err != nil, name == "broken")
@@ -149,9 +147,7 @@ func TestReadStored_Charges(t *testing.T) {
 
 func TestRead_BudgetIsFull(t *testing.T) {
 	budget := memory.New(16 * mib)
-	if !budget.Take(13*mib, 13*mib) {
-		t.Fatal("there is no room: budget.Take(13*mib, 13*mib) = false, want true")
-	}
+	assert.TrueNow(t, budget.Take(13*mib, 13*mib), "there is no room: budget.Take(13*mib, 13*mib) = false, want true")
 	r, _ := stored(t, budget)
 	room := &Room{Budget: budget}
 	body := formBody(`name="s"`, strings.Repeat("x", 3*mib))

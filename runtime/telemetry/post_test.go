@@ -49,9 +49,7 @@ func (c *picky) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = proto.Unmarshal(text, request)
 	}
-	if err != nil {
-		c.t.Error(err)
-	}
+	assert.Equal(c.t, "error", err, nil)
 	c.got = append(c.got, request)
 }
 

@@ -69,9 +69,7 @@ func used() *metrics.Set {
 func produce(t *testing.T, s *metrics.Set) map[string]metricdata.Metrics {
 	t.Helper()
 	scopes, err := producer{set: s}.Produce(t.Context())
-	if err != nil || len(scopes) != 1 {
-		t.Fatalf("%d scopes, %v, want 1", len(scopes), err)
-	}
+	assert.TrueNow(t, err == nil && len(scopes) == 1, "%d scopes, %v, want 1", len(scopes), err)
 	byName := map[string]metricdata.Metrics{}
 	for _, m := range scopes[0].Metrics {
 		_, twice := byName[m.Name]

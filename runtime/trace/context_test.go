@@ -32,17 +32,13 @@ func TestTrace_SpanIDsDiffer(t *testing.T) {
 	seen := map[SpanID]bool{}
 	for range 10_000 {
 		id := of.New().Span
-		if seen[id] {
-			t.Fatalf("got %s twice, want ids that differ", id)
-		}
+		assert.TrueNow(t, !seen[id], "got %s twice, want ids that differ", id)
 		seen[id] = true
 	}
 	other := of.Another()
 	for range 10_000 {
 		id := other.New().Span
-		if seen[id] {
-			t.Fatalf("got %s twice, want another prediction of the trace to have its own ids", id)
-		}
+		assert.TrueNow(t, !seen[id], "got %s twice, want another prediction of the trace to have its own ids", id)
 		seen[id] = true
 	}
 }

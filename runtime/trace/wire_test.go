@@ -92,9 +92,7 @@ func TestWire_GroupsAreSent(t *testing.T) {
 			line := strconv.Itoa(n)
 			for _, encoded := range [][]byte{front, worker} {
 				var spans tracepb.ScopeSpans
-				if err := proto.Unmarshal(encoded, &spans); err != nil {
-					t.Error(err)
-				}
+				assert.ErrorIs(t, "proto.Unmarshal", proto.Unmarshal(encoded, &spans), nil)
 				line += ":"
 				for _, s := range spans.GetSpans() {
 					line += " " + s.GetName() + s.GetStatus().GetMessage()

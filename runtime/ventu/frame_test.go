@@ -37,9 +37,8 @@ func TestFrame_Encode(t *testing.T) {
 		assert.False(t, size <= oneBuffer && len(buffers) != 1,
 			"%d bodies of %d bytes together come in %d buffers, want 1", len(bodies), size, len(buffers))
 		items, err := parse(message[lengthSize:])
-		if err != nil || len(items) != len(jobs) {
-			t.Fatalf("%d bodies: %d items, %v, want %d", len(bodies), len(items), err, len(jobs))
-		}
+		assert.TrueNow(t, err == nil && len(items) == len(jobs),
+			"%d bodies: %d items, %v, want %d", len(bodies), len(items), err, len(jobs))
 		for i, it := range items {
 			assert.True(t, it.id == string(jobs[i].id[:]) && it.body == string(jobs[i].body),
 				"%d bodies: got item %q with %d bytes, want job %d as it was", len(bodies), it.id, len(it.body), i)

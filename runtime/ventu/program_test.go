@@ -170,9 +170,8 @@ func (r *rig) worker() *program {
 
 func (w *program) send(b []byte) {
 	w.t.Helper()
-	if _, err := w.conn.Write(b); err != nil {
-		w.t.Fatalf("worker: %v", err)
-	}
+	_, err := w.conn.Write(b)
+	assert.TrueNow(w.t, err == nil, "worker: %v", err)
 }
 
 // take reads a batch.
@@ -278,8 +277,7 @@ func (w *program) disconnected() {
 	w.t.Helper()
 	w.conn.SetReadDeadline(time.Now().Add(timeout))
 	if _, err := io.Copy(io.Discard, w.conn); err != nil {
-		if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
-			w.t.Fatal("the connection goes on: Timeout = true, want false")
-		}
+		e, ok := errors.AsType[net.Error](err)
+		assert.TrueNow(w.t, !ok || !e.Timeout(), "the connection goes on: Timeout = true, want false")
 	}
 }

@@ -112,9 +112,7 @@ func FuzzWorker(f *testing.F) {
 		jobs := jobsOf("ab")
 		got, err := readAnswers(iotest.HalfReader(bytes.NewReader(framed(message))), 1<<20, jobs)
 		want, bad, ok := oracle(message)
-		if (err == nil) != ok {
-			t.Fatalf("%x: error %v, but the other library reads it: %v, want the same", message, err, ok)
-		}
+		assert.TrueNow(t, (err == nil) == ok, "%x: error %v, but the other library reads it: %v, want the same", message, err, ok)
 		if err != nil {
 			return
 		}
@@ -124,18 +122,16 @@ func FuzzWorker(f *testing.F) {
 			if bad[string(j.id[:])] {
 				status = StatusInvalid
 			}
-			if got[i].none == there || there && (string(got[i].body) != body || got[i].status != status) {
-				t.Fatalf("%x: answer %d is %+v, want %q there %v, status %d", message, i, got[i], body, there, status)
-			}
+			assert.TrueNow(t, got[i].none != there && (!there || string(got[i].body) == body && got[i].status == status),
+				"%x: answer %d is %+v, want %q there %v, status %d", message, i, got[i], body, there, status)
 		}
 		// What follows on the connection is the next message.
 		r := newReader(&stallReader{conn: talk{bytes.NewReader(append(framed(message), 0, 0, 0, 7))}}, 1<<20)
 		if n, err := r.length(); err == nil {
 			r.answers(n, jobs)
 		}
-		if n, err := r.length(); n != 7 || err != nil {
-			t.Fatalf("%x: the next message has length %d, %v, want 7", message, n, err)
-		}
+		n, err := r.length()
+		assert.TrueNow(t, n == 7 && err == nil, "%x: the next message has length %d, %v, want 7", message, n, err)
 	})
 }
 

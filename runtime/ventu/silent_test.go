@@ -42,9 +42,7 @@ func TestServe_SilentConnectionsMakeRoom(t *testing.T) {
 	s := limit.Stats()
 	assert.True(t, s.Refused == 0, "got %+v, want none refused", s)
 	q.Close()
-	if err := <-served; err != nil {
-		t.Error(err)
-	}
+	assert.Equal(t, "error", <-served, nil)
 	for range 2 {
 		<-closed
 	}

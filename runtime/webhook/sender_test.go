@@ -125,9 +125,7 @@ func TestSender_RetryBudget(t *testing.T) {
 	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 	s, _, outcomes := newSender(t, Options{MaxRetries: 1, Retries: 2})
 	newClock(s, true)
-	if !s.reserveRetry(1) {
-		t.Fatal("no room: s.reserveRetry(1) = false, want true")
-	}
+	assert.TrueNow(t, s.reserveRetry(1), "no room: s.reserveRetry(1) = false, want true")
 	end(t, s, r.URL)
 	if n := len(r.rest()); n != 1 || outcomes.String() != "[completed failed:1]" {
 		t.Errorf(`%d tries, outcomes %s, want n 1 and outcomes "[completed failed:1]"`, n, outcomes)
@@ -211,9 +209,7 @@ func TestSender_WhatWaitsIsBounded(t *testing.T) {
 			predict.Options{Memory: b}), make(chan struct{})}
 		p.OnRelease(func() { close(p.released) })
 		s.Account().Attach(p.Prediction)
-		if !p.Reserve() {
-			t.Fatal("no room: Reserve = false, want true")
-		}
+		assert.TrueNow(t, p.Reserve(), "no room: Reserve = false, want true")
 		p.Begin(time.Now())
 		<-entered // start is being delivered: all that follows waits
 		for range 20 {
@@ -236,10 +232,9 @@ func TestSender_WhatWaitsIsBounded(t *testing.T) {
 	}
 	drain(t, s)
 	assert.Equal(t, fmt.Sprintf("notices in the log %s", log), strings.Count(log.String(), "memory budget is used up"), 1)
-	if got := outcomes.String(); !strings.Contains(got, "completed delivered:1") ||
-		!strings.Contains(got, "completed dropped:1") {
-		t.Errorf(`outcomes are %s, want it with "completed delivered:1" and with "completed dropped:1"`, got)
-	}
+	got := outcomes.String()
+	assert.True(t, strings.Contains(got, "completed delivered:1") && strings.Contains(got, "completed dropped:1"),
+		`outcomes are %s, want it with "completed delivered:1" and with "completed dropped:1"`, got)
 	if used := b.Stats().Used; used != 0 || s.reserved != 0 || s.outputs.Load() != 0 {
 		t.Errorf("%d bytes stay, %d are reserved, %d are of outputs, want 0, 0 and 0", used, s.reserved, s.outputs.Load())
 	}

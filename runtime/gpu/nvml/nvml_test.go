@@ -24,10 +24,8 @@ func fakeLibrary(t *testing.T) string {
 		t.Skipf("no C compiler: %v", err)
 	}
 	out := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
-	if text, err := exec.Command(cc, "-shared", "-fPIC", "-Wall", "-Werror", "-o", out,
-		"testdata/fakenvml.c").CombinedOutput(); err != nil {
-		t.Fatalf("compile the stand-in: %v\n%s", err, text)
-	}
+	text, err := exec.Command(cc, "-shared", "-fPIC", "-Wall", "-Werror", "-o", out, "testdata/fakenvml.c").CombinedOutput()
+	assert.TrueNow(t, err == nil, "compile the stand-in: %v\n%s", err, text)
 	return out
 }
 
@@ -37,9 +35,8 @@ func TestNVML_Samples(t *testing.T) {
 	s := New(Options{Library: fakeLibrary(t), Timeout: long})
 	for range 3 {
 		want := []Sample{{0, 5 << 30, 80 << 30, 0.75}, {2, 1 << 30, 80 << 30, -0.01}}
-		if got := s.Samples(); fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Fatalf("got %v, want %v", got, want)
-		}
+		got := s.Samples()
+		assert.TrueNow(t, fmt.Sprint(got) == fmt.Sprint(want), "got %v, want %v", got, want)
 	}
 }
 
@@ -69,9 +66,7 @@ func TestNvml_HangingDriver(t *testing.T) {
 	s.mu.Lock()
 	l := s.sampling
 	s.mu.Unlock()
-	if l == nil || !l.late {
-		t.Fatalf("the look that hangs is %+v, want late true", l)
-	}
+	assert.TrueNow(t, l != nil && l.late, "the look that hangs is %+v, want late true", l)
 	assert.NoError(t, os.WriteFile(gate, nil, 0o600))
 	<-l.done
 	s.o.Timeout = long
