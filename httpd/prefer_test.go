@@ -89,8 +89,7 @@ func TestPrefer_WhatRequestSays(t *testing.T) {
 	c.send(ask("POST", "/predictions", asJSON+"Traceparent: \xff\r\nTracestate: a=1\r\n", `{"id":"b"}`))
 	c.want(200)
 	if got := f.request(); got.ID != "b" || got.Idempotent || got.Kind != predict.KindPrediction ||
-		got.Mode != predict.Sync ||
-		got.TraceParent != "" || got.TraceState != "" || got.WebhookEvents != 0 {
+		got.Mode != predict.Sync || got.TraceParent != "" || got.TraceState != "" || got.WebhookEvents != 0 {
 		t.Errorf("got %+v, want a synchronous prediction without a trace", got)
 	}
 	// A bounded request goes on without its client, so it is not synchronous.

@@ -92,8 +92,7 @@ func TestRun_BadRows(t *testing.T) {
 	freed := int64(0)
 	body := func() Body { return NewBody([]byte("x"), 7, nil, func(n int64) { freed += n }) }
 	if _, err := m.Begin(Call{Inputs: inputs("a", "invalid"), Body: body()}); err == nil || err.Kind != BadInput ||
-		err.Row != 1 ||
-		err.Error() != "row 1: input x: no" || freed != 7 {
+		err.Row != 1 || err.Error() != "row 1: input x: no" || freed != 7 {
 		t.Errorf(`an invalid row: %+v, %d bytes freed, want Kind %d, Row 1, err "row 1: input x: no" and freed 7`, err, freed,
 			BadInput)
 	}

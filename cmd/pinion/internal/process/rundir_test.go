@@ -14,9 +14,7 @@ func newRunDir(t *testing.T) *RunDir {
 	t.Setenv("TMPDIR", t.TempDir())
 	d, err := MakeRunDir()
 	assert.NoError(t, err)
-	t.Cleanup(func() {
-		assert.ErrorIs(t, "d.Remove", d.Remove(), nil)
-	})
+	t.Cleanup(func() { assert.ErrorIs(t, "d.Remove", d.Remove(), nil) })
 	return d
 }
 
