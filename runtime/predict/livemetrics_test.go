@@ -2,7 +2,6 @@ package predict
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,86 +14,45 @@ func metricEvent(name, value, mode string) []byte {
 }
 
 func TestLiveMetrics_Modes(t *testing.T) {
+	type events [][]byte
+	set := func(name, value string) []byte { return metricEvent(name, value, "replace") }
+	add := func(name, value string) []byte { return metricEvent(name, value, "increment") }
+	push := func(name, value string) []byte { return metricEvent(name, value, "append") }
 	for _, c := range []struct {
 		what   string
-		events [][3]string
+		events events
 		want   string
 	}{
 		{"none", nil, `{}`},
-		{
-			"replaced",
-			[][3]string{{"a", "1", "replace"}, {"b", `"x"`, "replace"}, {"a", "2.5", "replace"}},
-			`{"a":2.5,"b":"x"}`,
-		},
-		{
-			"added",
-			[][3]string{{"a", "9223372036854775807", "increment"}, {"a", "1", "increment"}},
-			`{"a":9223372036854775808}`,
-		},
-		{"floats", [][3]string{{"a", "0.5", "increment"}, {"a", "1.25", "increment"}}, `{"a":1.75}`},
-		{"appended", [][3]string{
-			{"a", "1", "append"},
-			{"a", `[2,"x"]`, "append"},
-			{"a", "[]", "append"},
-			{"a", "{}", "append"},
-		}, `{"a":[1,[2,"x"],[],{}]}`},
+		{"replaced", events{set("a", "1"), set("b", `"x"`), set("a", "2.5")}, `{"a":2.5,"b":"x"}`},
+		{"added", events{add("a", "9223372036854775807"), add("a", "1")}, `{"a":9223372036854775808}`},
+		{"floats", events{add("a", "0.5"), add("a", "1.25")}, `{"a":1.75}`},
+		{"appended", events{push("a", "1"), push("a", `[2,"x"]`), push("a", "[]"), push("a", "{}")}, `{"a":[1,[2,"x"],[],{}]}`},
 		{
 			"appended lists",
-			[][3]string{
-				{"a", "[1]", "append"},
-				{"a", "[2]", "append"},
-				{"b", "[1]", "replace"},
-				{"b", "[2]", "append"},
-			},
+			events{push("a", "[1]"), push("a", "[2]"), set("b", "[1]"), push("b", "[2]")},
 			`{"a":[[1],[2]],"b":[1,[2]]}`,
 		},
-		{
-			"no finite number",
-			[][3]string{
-				{"gone", "1.5", "replace"},
-				{"gone", "null", "replace"},
-				{"list", "null", "append"},
-				{"list", "2.5", "append"},
-				{"sum", "null", "increment"},
-				{"sum", "1.5", "increment"},
-				{"sum", "null", "increment"},
-			},
-			`{"list":[null,2.5],"sum":1.5}`,
-		},
-		{"a sum out of range", [][3]string{
-			{"a", "1e308", "increment"},
-			{"a", "1e308", "increment"},
-			{"a", "-1e308", "increment"},
-		}, `{"a":null}`},
-		{"appended to a value", [][3]string{{"a", "1", "replace"}, {"a", "2", "append"}}, `{"a":[1,2]}`},
-		{"appended to a list", [][3]string{{"a", "[]", "replace"}, {"a", "2", "append"}}, `{"a":[2]}`},
+		{"no finite number", events{
+			set("gone", "1.5"), set("gone", "null"), push("list", "null"), push("list", "2.5"),
+			add("sum", "null"), add("sum", "1.5"), add("sum", "null"),
+		}, `{"list":[null,2.5],"sum":1.5}`},
+		{"a sum out of range", events{add("a", "1e308"), add("a", "1e308"), add("a", "-1e308")}, `{"a":null}`},
+		{"appended to a value", events{set("a", "1"), push("a", "2")}, `{"a":[1,2]}`},
+		{"appended to a list", events{set("a", "[]"), push("a", "2")}, `{"a":[2]}`},
 		{
 			"nested",
-			[][3]string{
-				{"a.b", "1", "replace"},
-				{"x", "true", "replace"},
-				{"a.c.d", "2", "replace"},
-				{"a.b", "3", "replace"},
-			},
+			events{set("a.b", "1"), set("x", "true"), set("a.c.d", "2"), set("a.b", "3")},
 			`{"a":{"b":3,"c":{"d":2}},"x":true}`,
 		},
-		{
-			"the later one counts",
-			[][3]string{{"a", "1", "replace"}, {"a.b", "2", "replace"}, {"ab", "3", "replace"}},
-			`{"a":{"b":2},"ab":3}`,
-		},
-		{"the later one counts, above", [][3]string{{"a.b", "2", "replace"}, {"a", "1", "replace"}}, `{"a":1}`},
-		{"deleted", [][3]string{
-			{"a", "1", "replace"},
-			{"b.c", "2", "replace"},
-			{"b", "null", "replace"},
-			{"z", "null", "replace"},
-		}, `{"a":1}`},
-		{"no event", [][3]string{{"", "1", "replace"}}, `{}`},
+		{"the later one counts", events{set("a", "1"), set("a.b", "2"), set("ab", "3")}, `{"a":{"b":2},"ab":3}`},
+		{"the later one counts, above", events{set("a.b", "2"), set("a", "1")}, `{"a":1}`},
+		{"deleted", events{set("a", "1"), set("b.c", "2"), set("b", "null"), set("z", "null")}, `{"a":1}`},
+		{"no event", events{set("", "1")}, `{}`},
 	} {
 		var l liveMetrics
 		for _, e := range c.events {
-			l = l.with(metricEvent(e[0], e[1], e[2]))
+			l = l.with(e)
 		}
 		assert.Equal(t, c.what, string(l.appendTo(nil)), c.want)
 	}
@@ -105,9 +63,9 @@ func TestLiveMetrics_AreBounded(t *testing.T) {
 	for i := range maxLive + 5 {
 		l = l.with(metricEvent(fmt.Sprint("m", i), "1", "replace"))
 	}
-	if l = l.with(metricEvent("m0", "2", "replace")); len(l) != maxLive || string(l[0].value) != "2" {
-		t.Fatalf("%d metrics, the first is %s, want len(l) %d and value 2", len(l), l[0].value, maxLive)
-	}
+	l = l.with(metricEvent("m0", "2", "replace"))
+	assert.Equal(t, "metrics", len(l), maxLive)
+	assert.Equal(t, "the first", string(l[0].value), "2")
 }
 
 // TestLiveMetrics_RecordsKeepMetricsOfTheirMoment: what came later does not show in them.
@@ -115,14 +73,11 @@ func TestLiveMetrics_RecordsKeepMetricsOfTheirMoment(t *testing.T) {
 	p := New("a", &Request{}, time.Now(), nil, Options{})
 	p.Begin(time.Now())
 	var seen []Record
-	for _, e := range [][3]string{
-		{"n", "1", "increment"},
-		{"l", "1", "append"},
-		{"n", "1", "increment"},
-		{"l", "2", "append"},
-		{"n", "null", "replace"},
+	for _, e := range [][]byte{
+		metricEvent("n", "1", "increment"), metricEvent("l", "1", "append"), metricEvent("n", "1", "increment"),
+		metricEvent("l", "2", "append"), metricEvent("n", "null", "replace"),
 	} {
-		p.Metric(metricEvent(e[0], e[1], e[2]))
+		p.Metric(e)
 		seen = append(seen, p.Record())
 	}
 	p.End(Result{Status: Succeeded, Metrics: []byte(`{"l":[1,2],"predict_time":0.1}`)}, time.Now())
@@ -132,8 +87,6 @@ func TestLiveMetrics_RecordsKeepMetricsOfTheirMoment(t *testing.T) {
 		`{"n":1}`, `{"n":1,"l":[1]}`, `{"n":2,"l":[1]}`, `{"n":2,"l":[1,2]}`, `{"l":[1,2]}`,
 		`{"l":[1,2],"predict_time":0.1}`,
 	} {
-		if got := string(e.AppendTail(nil, &seen[i])); !strings.Contains(got, `,"metrics":`+want+`,`) {
-			t.Errorf("record %d: %s has no %s, want it to contain %q", i, got, want, `,"metrics":`+want+`,`)
-		}
+		assert.Contains(t, fmt.Sprintf("record %d", i), string(e.AppendTail(nil, &seen[i])), `,"metrics":`+want+`,`)
 	}
 }

@@ -99,7 +99,7 @@ func TestBatchPrepare_CancelDuringPreparation(t *testing.T) {
 
 func TestBatchPrepare_DeadlineDuringPreparation(t *testing.T) {
 	p, r := poolWithBatches(t, Options{Queue: 9}, preparing())
-	f := startWith(t, p, "1", func(c *Call) { c.Deadline = time.Now().Add(10 * time.Millisecond) })
+	f := startDue(t, p, "1", time.Now().Add(10*time.Millisecond))
 	first := r.item("1")
 	f.failed(predict.ErrQueueTimeout)
 	r.dropped(first)
@@ -164,7 +164,7 @@ func TestBatchPrepare_PreparationCrashesWorker(t *testing.T) {
 func TestBatchPrepare_RetiringWorkerFinishesItems(t *testing.T) {
 	p, r := poolWithBatches(t, Options{Queue: 9}, preparing())
 	fs := startAll(t, p, "1", "2", "3", "4")
-	late := startWith(t, p, "5", func(c *Call) { c.Deadline = time.Now().Add(time.Hour) })
+	late := startDue(t, p, "5", time.Now().Add(time.Hour))
 	var items []request
 	for i := range 4 {
 		items = append(items, r.item(fmt.Sprint(i+1)))
@@ -194,7 +194,7 @@ func TestBatchPrepare_LastItemOfRetiringWorkerIsLate(t *testing.T) {
 	r, other := newBatchWorker(t, p, preparing()), newBatchWorker(t, p, preparing())
 	var fs []*testCall
 	for _, name := range []string{"1", "2"} {
-		fs = append(fs, startWith(t, p, name, func(c *Call) { c.Deadline = time.Now().Add(30 * time.Millisecond) }))
+		fs = append(fs, startDue(t, p, name, time.Now().Add(30*time.Millisecond)))
 	}
 	drained := p.Retire(r.slots)
 	fs[0].failed(predict.ErrQueueTimeout)

@@ -149,9 +149,8 @@ func TestBatch_DeadlinesInBatchAhead(t *testing.T) {
 	tr := r.begin("1")
 	var late []*testCall
 	for i, name := range []string{"2", "3"} {
-		late = append(late, startWith(t, p, name, func(c *Call) {
-			c.Deadline = time.Now().Add(time.Second + time.Duration(i)*100*time.Millisecond) // the batch must form before
-		}))
+		deadline := time.Now().Add(time.Second + time.Duration(i)*100*time.Millisecond) // the batch must form before
+		late = append(late, startDue(t, p, name, deadline))
 	}
 	last := start(t, p, "4")
 	inSlot(t, r, 2, 0)

@@ -10,13 +10,9 @@ import (
 )
 
 // startDue submits a call with a deadline.
-func startDue(t *testing.T, p *Pool, name string, deadline time.Time) *testCall {
+func startDue(t testing.TB, p *Pool, name string, deadline time.Time) *testCall {
 	t.Helper()
-	f := newTestCall(t, p, name)
-	f.Deadline = deadline
-	p.Submit(f.Call)
-	f.wait()
-	return f
+	return startWith(t, p, name, func(c *Call) { c.Deadline = deadline })
 }
 
 // TestDeadline_EarlierCounts: of a call's deadline and the pool's timeout the earlier one counts, and the model never

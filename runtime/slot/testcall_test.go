@@ -70,10 +70,12 @@ func (f *testCall) succeeded() {
 	assert.Equal(f.t, f.Name+": string(r.Body)", string(r.Body), string(body(f.Name)))
 }
 
-// serveOne has a worker succeed with its next request, which is this call's.
+// serveOne has a worker succeed with its next request, which must be this call's.
 func (f *testCall) serveOne(l *slotEnd) {
 	f.t.Helper()
-	l.succeed(l.begin())
+	r := l.begin()
+	assert.TrueNow(f.t, isFor(r, f.Name), "slot %d got %s, want %s", l.index, r.body, f.Name)
+	l.succeed(r)
 	f.succeeded()
 }
 

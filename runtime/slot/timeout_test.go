@@ -74,11 +74,7 @@ func TestQueueTimeout_AtBlockedLoop(t *testing.T) {
 	p.queueTimeout(freeSlotWait)
 	begun := blocked.begin()
 	admitted := start(t, p, "admitted")
-	own := newTestCall(t, p, "own")
-	own.Deadline = time.Now().Add(short)
-	p.Submit(own.Call)
-	own.wait()
-	own.failed(predict.ErrQueueTimeout)
+	startDue(t, p, "own", time.Now().Add(short)).failed(predict.ErrQueueTimeout)
 	filler := start(t, p, "filler")
 	waits := start(t, p, "waits") // submitted last, so its time is over last
 	waits.failed(predict.ErrQueueTimeout)

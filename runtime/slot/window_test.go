@@ -73,11 +73,8 @@ func TestWindow_IsFilled(t *testing.T) {
 	flights[0].succeeded()
 	assert.Eventually(t, "the window is filled", func() bool { return outstanding() == maxWindow })
 	assert.Equal(t, "calls in the queue", p.Load().Queued, 50-1-maxWindow)
-	for i, f := range flights[1:] {
-		r := l.begin()
-		assert.TrueNow(t, isFor(r, fmt.Sprint(i+1)), "number %d got %s: isFor(r, fmt.Sprint(i+1)) = false, want true", i+1, r.body)
-		l.succeed(r)
-		f.succeeded()
+	for _, f := range flights[1:] {
+		f.serveOne(l)
 	}
 	empty(t, p)
 }
@@ -85,12 +82,8 @@ func TestWindow_IsFilled(t *testing.T) {
 // TestWindow_FirstComeFirstServed over the queue and the socket.
 func TestWindow_FirstComeFirstServed(t *testing.T) {
 	p, l := poolWithSlot(t, Options{Queue: 20})
-	flights := startNumbered(t, p, 12)
-	for i, f := range flights {
-		r := l.begin()
-		assert.True(t, isFor(r, fmt.Sprint(i)), "number %d got %s, want isFor(r, fmt.Sprint(i)) true", i, r.body)
-		l.succeed(r)
-		f.succeeded()
+	for _, f := range startNumbered(t, p, 12) {
+		f.serveOne(l)
 	}
 }
 
@@ -177,11 +170,8 @@ func TestWindow_HalfIsStolen(t *testing.T) {
 	fast := second.ends[0]
 	counts := locked(p, func() [2]int { return [2]int{w.slots[0].outstanding, second.slots[0].outstanding} })
 	assert.Equal(t, "calls of the slots", counts, [2]int{4, 4})
-	for i := range 7 {
-		r := fast.begin()
-		want := fmt.Sprint(i + 1)
-		assert.True(t, isFor(r, want), "got %s, want %s: the oldest first", r.body, want)
-		fast.succeed(r)
+	for _, f := range flights[1:] { // the oldest first
+		f.serveOne(fast)
 	}
 	slow.succeed(running)
 	succeeded(flights...)
@@ -296,9 +286,7 @@ func TestWindow_CallTime(t *testing.T) {
 			r := l.begin()
 			l.answer(ipc.KindSucceeded, r.id, time.Duration(i+1)*time.Millisecond, string(r.body))
 		}
-		for _, c := range calls {
-			c.succeeded()
-		}
+		succeeded(calls...)
 	}
 	assert.Equal(t, "a call of the slower slot", p.MeanDuration(), 2*time.Millisecond)
 	empty(t, p)
