@@ -62,10 +62,7 @@ func TestRuntimeLimit_PredictTimeoutKillsWorker(t *testing.T) {
 // TestRuntimelimit_TrainingHasNoLimit: a training is not canceled, while other calls of its slot are.
 func TestRuntimelimit_TrainingHasNoLimit(t *testing.T) {
 	p, w := poolWithWorker(t, Options{Queue: 4, PredictTimeout: short}, 2)
-	unhurried := newTestCall(t, p, "unhurried")
-	unhurried.Train = true
-	p.Submit(unhurried.Call)
-	unhurried.wait()
+	unhurried := startTraining(t, p, "unhurried")
 	other := start(t, p, "other")
 	var theirs request
 	var at *slotEnd

@@ -18,14 +18,10 @@ func threadWorker(t *testing.T, p *Pool, n int, h Hooks) *fakeWorker {
 	return w
 }
 
-// beginTraining starts a call that wants its worker to itself.
-func beginTraining(t *testing.T, p *Pool) *testCall {
+// startTraining starts a call that wants its worker to itself.
+func startTraining(t testing.TB, p *Pool, name string) *testCall {
 	t.Helper()
-	training := newTestCall(t, p, "training")
-	training.Train = true
-	p.Submit(training.Call)
-	training.wait()
-	return training
+	return startWith(t, p, name, func(c *Call) { c.Train = true })
 }
 
 func TestThreads_CanceledTrainingLetsTheOthersGo(t *testing.T) {
@@ -33,7 +29,7 @@ func TestThreads_CanceledTrainingLetsTheOthersGo(t *testing.T) {
 	w := threadWorker(t, p, 2, Hooks{})
 	first := start(t, p, "first")
 	running := w.endOf(first).begin()
-	training := beginTraining(t, p)
+	training := startTraining(t, p, "training")
 	after := start(t, p, "after") // a slot is idle, but the training was first
 	assert.Equal(t, "state of the call behind a training", locked(p, func() state { return after.state }), queued)
 	p.Cancel(training.Call)

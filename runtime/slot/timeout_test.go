@@ -1,7 +1,6 @@
 package slot
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -67,10 +66,7 @@ func TestTimeout_QueueTimeoutAtFreeSlot(t *testing.T) {
 func TestQueueTimeout_AtBlockedLoop(t *testing.T) {
 	p, w := poolWithWorker(t, Options{Queue: 10}, 3)
 	running := start(t, p, "running")
-	endOf := func(f *testCall) *slotEnd {
-		return w.ends[locked(p, func() int { return slices.Index(w.slots, f.slot) })]
-	}
-	blocked := endOf(running)
+	blocked := w.endOf(running)
 	p.queueTimeout(freeSlotWait)
 	begun := blocked.begin()
 	admitted := start(t, p, "admitted")
@@ -81,8 +77,7 @@ func TestQueueTimeout_AtBlockedLoop(t *testing.T) {
 	blocked.succeed(begun)
 	running.succeeded()
 	for _, f := range []*testCall{admitted, filler} {
-		end := endOf(f)
-		f.serveOne(end)
+		f.serveOne(w.endOf(f))
 	}
 }
 
