@@ -20,10 +20,10 @@ func TestRegistry_RetainsEnded(t *testing.T) {
 		assert.NoError(t, r.Add(p))
 	}
 	assert.ErrorIs(t, "a second one of that id", r.Add(again), ErrInFlight)
-	if r.Get(KindPrediction, "a") != a || r.Get(KindPrediction, "b") != b || r.Get(KindPrediction, "c") != nil ||
-		r.Len() != 2 {
-		t.Errorf("it holds %d, want a and b", r.Len())
+	for id, want := range map[string]*Prediction{"a": a, "b": b, "c": nil} {
+		assert.Equal(t, id, r.Get(KindPrediction, id), want)
 	}
+	assert.Equal(t, "r.Len()", r.Len(), 2)
 	registered := r.All()
 	assert.True(t, len(registered) == 2 && slices.Contains(registered, a) && slices.Contains(registered, b),
 		"all: %v, want len(all) 2 and all with %+v and with %+v", registered, a, b)
@@ -31,8 +31,7 @@ func TestRegistry_RetainsEnded(t *testing.T) {
 	r.Remove(a)
 	assert.True(t, r.Get(KindPrediction, "a") == nil && r.Len() == 1 && len(registered) == 2,
 		"it holds %d after one was removed, want Get nil, Len 1 and len(all) 2", r.Len())
-	err := r.Add(again)
-	assert.True(t, err == nil, "its id is free: %v", err)
+	assert.NoError(t, r.Add(again), "its id is free")
 }
 
 // TestRegistry_InFlight has those that were created first, the oldest first.

@@ -40,10 +40,9 @@ func TestRetention_EndedAreRetained(t *testing.T) {
 		}
 		end(r, p, 10)
 		<-idle
-		if r.Get(KindPrediction, "a") != nil || r.Find(KindPrediction, "a") != p || r.Len() != 0 || len(r.All()) != 0 {
-			t.Errorf("got %v in flight and %v found, want none and the ended one", r.Get(KindPrediction, "a"),
-				r.Find(KindPrediction, "a"))
-		}
+		flies, found := r.Get(KindPrediction, "a"), r.Find(KindPrediction, "a")
+		assert.True(t, flies == nil && found == p && r.Len() == 0 && len(r.All()) == 0,
+			"got %v in flight and %v found, want none and the ended one", flies, found)
 		time.Sleep(59 * time.Second)
 		again := enter(t, r, KindPrediction, "a")
 		assert.Equal(t, `r.Find(KindPrediction, "a")`, r.Find(KindPrediction, "a"), again)
@@ -72,10 +71,9 @@ func TestRetention_IsBounded(t *testing.T) {
 	assert.True(t, r.Find(KindPrediction, "big") != nil && r.bytes <= most && len(r.by) >= 49 && len(r.by) <= 51,
 		"%d bytes in %d are retained, want the big one and as many as fit into %d", r.bytes, len(r.by), most)
 	end(r, enter(t, r, KindPrediction, "huge"), most)
-	if r.Find(KindPrediction, "huge") != nil || r.Find(KindPrediction, "big") == nil {
-		t.Errorf("got huge %p and big %p, want big alone: one that never fits drives no other out",
-			r.Find(KindPrediction, "huge"), r.Find(KindPrediction, "big"))
-	}
+	huge, big := r.Find(KindPrediction, "huge"), r.Find(KindPrediction, "big")
+	assert.True(t, huge == nil && big != nil,
+		"got huge %p and big %p, want big alone: one that never fits drives no other out", huge, big)
 	r.Close()
 	assert.Equal(t, "len(r.by)", len(r.by), 0)
 	assert.Equal(t, "r.bytes", r.bytes, 0)
@@ -137,9 +135,8 @@ func TestRetention_RetainedBytesCount(t *testing.T) {
 		r := NewRegistry(Retention{Memory: b})
 		p := New("a", &Request{ID: "a", Body: make([]byte, 1<<20), Context: text, Webhook: string(text)}, epoch, nil,
 			Options{Memory: b})
-		if err := r.Add(p); err != nil || !p.Reserve() {
-			t.Fatal(err)
-		}
+		assert.NoError(t, r.Add(p))
+		assert.TrueNow(t, p.Reserve(), "%s: Reserve: got false, want true", what)
 		if c.before != nil {
 			c.before(p)
 		}
@@ -147,14 +144,12 @@ func TestRetention_RetainedBytesCount(t *testing.T) {
 		p.End(c.end, time.Now())
 		output := bytes.Clone(p.Record().Output)
 		p.Release()
-		if got := b.Stats().Used; got < size || got > size+3*recordCost || got != int64(r.bytes) {
-			t.Errorf("%s: %d bytes are charged, and the registry has %d, want %d to %d and %d", what, got, r.bytes, size,
-				size+3*recordCost, int64(r.bytes))
-		}
-		if p.Request.Body != nil || p.Request.Context != nil || p.Request.Webhook != "" ||
-			!bytes.Equal(p.Record().Output, output) {
-			t.Errorf("%s: the wrong parts are retained, want Body nil, Context nil, Webhook empty and Output %q", what, output)
-		}
+		got := b.Stats().Used
+		assert.True(t, got >= size && got <= size+3*recordCost, "%s: got %d bytes charged, want %d and little more", what, got, size)
+		assert.Equal(t, what+": bytes of the registry", int64(r.bytes), got)
+		assert.True(t, p.Request.Body == nil && p.Request.Context == nil && p.Request.Webhook == "",
+			"%s: got %+v retained, want Body nil, Context nil and Webhook empty", what, p.Request)
+		assert.Equal(t, what+": the output", string(p.Record().Output), string(output))
 		r.Close()
 		assert.Equal(t, what+": bytes stay", b.Stats().Used, 0)
 	}
@@ -265,10 +260,9 @@ func TestRetention_QuietRegistriesShrink(t *testing.T) {
 		end(r, running, 0)
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		if calls != 1 || r.Find(KindPrediction, "7") != nil || r.Find(KindPrediction, "8") == nil ||
-			r.Find(KindPrediction, "running") == nil {
-			t.Errorf("%d bytes in %d are left, OnQuiet ran %d times, want the newest, the running one and one run", r.bytes,
-				len(r.by), calls)
+		assert.Equal(t, "runs of OnQuiet", calls, 1)
+		for id, want := range map[string]bool{"7": false, "8": true, "running": true} {
+			assert.Equal(t, "that it has "+id, r.Find(KindPrediction, id) != nil, want)
 		}
 	})
 }
@@ -291,9 +285,7 @@ func TestRetention_EventsDoNotKeepOldMemory(t *testing.T) {
 	assert.NoError(t, err)
 	assert.EqualNow(t, "len(events)", len(events), 500)
 	for i, e := range events {
-		if string(e.Data) != fmt.Sprintf(`"%0400d"`, i) {
-			t.Fatalf("event %d is %s, want %q", i, e.Data, fmt.Sprintf(`"%0400d"`, i))
-		}
+		assert.EqualNow(t, fmt.Sprintf("event %d", i), string(e.Data), fmt.Sprintf(`"%0400d"`, i))
 	}
 	p.End(Result{Status: Succeeded, Yielded: true}, time.Now())
 }

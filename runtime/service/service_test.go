@@ -39,11 +39,10 @@ func TestService_Refusals(t *testing.T) {
 		h := build(t, "fails", 5, "")
 		h.until("SETUP_FAILED")
 		h.refused("Setup has failed: GET /health-check for its logs.")
-		if got := h.Health(); got.Setup.Status != health.SetupFailed || got.Version["cog"] != "0.23.0" ||
-			got.Version["python"] != "3.13.0" ||
-			got.Version["pinion"] != "test" {
-			t.Errorf(`health: %+v, want Failed true, Version["cog"] 0.23.0, Version["python"] 3.13.0 and Version["pinion"] test`,
-				got)
+		got := h.Health()
+		assert.Equal(t, "the setup's status", got.Setup.Status, health.SetupFailed)
+		for of, want := range map[string]string{"cog": "0.23.0", "python": "3.13.0", "pinion": "test"} {
+			assert.Equal(t, "the version of "+of, got.Version[of], want)
 		}
 	})
 	t.Run("defunct", func(t *testing.T) {
@@ -143,11 +142,9 @@ func TestService_Prediction(t *testing.T) {
 	t.Run("kills its worker", func(t *testing.T) {
 		h.t = t
 		got := h.run("d", `{"s":"die"}`)
-		if got.Status != predict.Failed ||
-			!strings.HasPrefix(got.Error, "worker exited with code 3 while running this prediction") {
-			t.Errorf(`got %+v, want Status %v and Error starting with "worker exited with code 3 while running this prediction"`,
-				got, predict.Failed)
-		}
+		assert.Equal(t, "the status", got.Status, predict.Failed)
+		const want = "worker exited with code 3 while running this prediction"
+		assert.True(t, strings.HasPrefix(got.Error, want), "got the error %q, want it to begin with %q", got.Error, want)
 		h.until("READY")
 		h.run("e", `{"s":"x"}`)
 	})

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -23,15 +22,11 @@ func TestLifecycle_Replacement(t *testing.T) {
 	for i := range 20 {
 		rest = append(rest, s.ask(fmt.Sprint(i), strconv.Itoa(i)))
 	}
-	if r := first.result(); r.Err == nil ||
-		!strings.Contains(r.Err.Error(), "worker killed (SIGKILL) while running this prediction") {
-		t.Errorf("the deadly one ended with %+v, want a worker killed by SIGKILL while it ran", r)
-	}
+	says(t, "the deadly one's end", fmt.Sprint(first.result().Err), "worker killed (SIGKILL) while running this prediction")
 	for i, c := range rest {
-		if r := c.result(); r.Err != nil || r.Kind != ipc.KindSucceeded || string(r.Body) != fmt.Sprintf(`{"input":%d}`, i) {
-			t.Errorf("number %d ended with %+v, %s, want Kind %v and Body %q", i, r, r.Body, ipc.KindSucceeded,
-				fmt.Sprintf(`{"input":%d}`, i))
-		}
+		r := c.result()
+		assert.True(t, r.Err == nil && r.Kind == ipc.KindSucceeded, "number %d ended with %+v, want Kind %v", i, r, ipc.KindSucceeded)
+		assert.Equal(t, "the body", string(r.Body), fmt.Sprintf(`{"input":%d}`, i))
 	}
 	st := s.Status()
 	says(t, "the last exit", st.LastExit, "while running this prediction")
