@@ -252,8 +252,7 @@ func TestAsync_GeneratorsAreCollectedAndClosed(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{
-			Python: python.Path, Model: "tasks.py:Stream",
-			Args: []string{"--concurrency", "2"},
+			Python: python.Path, Model: "tasks.py:Stream", Args: []string{"--concurrency", "2"},
 		})
 		a := s.Succeed(harness.Input{})
 		harness.EqualJSON(t, "output", a.Output, `["0","1","2"]`)

@@ -256,9 +256,7 @@ func testChaos(t *testing.T, o harness.Options) {
 	}
 	c.receiver = httptest.NewServer(http.HandlerFunc(c.receive))
 	t.Cleanup(c.receiver.Close)
-	fresh := harness.Goroutines(t, o, func(s *harness.Server) {
-		s.Succeed(harness.Input{"n": 1})
-	})
+	fresh := harness.Goroutines(t, o, func(s *harness.Server) { s.Succeed(harness.Input{"n": 1}) })
 
 	dirty := harness.Goroutines(t, o, func(s *harness.Server) {
 		c.s = s

@@ -95,8 +95,7 @@ func (c *corpusCase) serve(t *testing.T, v variant) {
 	dir := filepath.Join(t.TempDir(), c.name)
 	assert.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(corpus, c.name))))
 	s := harness.Start(t, harness.Options{
-		Python: v.python, Dir: dir, Model: c.Ref, Env: c.Env,
-		Args: []string{"--queue", "50"},
+		Python: v.python, Dir: dir, Model: c.Ref, Env: c.Env, Args: []string{"--queue", "50"},
 	})
 	state := c.Health
 	if state == "" {

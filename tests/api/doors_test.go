@@ -104,8 +104,7 @@ func TestHalfHeaders_AreWithinBudget(t *testing.T) {
 func TestAnnouncedBodies_KeepNobodyOut(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
-		Model: "echo.py:text",
-		Args:  []string{"--memory-budget=64MiB", "--grpc-port=0", "--grace=2s"},
+		Model: "echo.py:text", Args: []string{"--memory-budget=64MiB", "--grpc-port=0", "--grace=2s"},
 	})
 	drip := make(chan struct{})
 	defer close(drip)

@@ -136,9 +136,7 @@ func TestExample_FromFile(t *testing.T) {
 	t.Parallel()
 	dir := harness.Models(t)
 	file := filepath.Join(dir, "cog_example.json")
-	write := func(text string) {
-		harness.WriteFile(t, file, text)
-	}
+	write := func(text string) { harness.WriteFile(t, file, text) }
 	write(`{"text": "from the file"}`)
 	s := harness.Ready(t, harness.Options{Dir: dir, Model: "examples.py:FromFile"})
 	wantExample(t, s, `{"text":"from the file"}`)

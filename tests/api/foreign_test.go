@@ -62,8 +62,7 @@ func TestDocuments_LoadNothing(t *testing.T) {
 func TestDocuments_OverGRPC(t *testing.T) {
 	t.Parallel()
 	s := harness.Start(t, harness.Options{
-		Model: "echo.py:text",
-		Args:  []string{"--load", "on-demand", "--model", "m", "--grpc-port", "0"},
+		Model: "echo.py:text", Args: []string{"--load", "on-demand", "--model", "m", "--grpc-port", "0"},
 	})
 	_, client := s.GRPC()
 	_, err := client.ModelMetadata(t.Context(), &pb.ModelMetadataRequest{Name: "m"})

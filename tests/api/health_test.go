@@ -92,8 +92,7 @@ func TestHealth_LivenessEndsWithLastWorker(t *testing.T) {
 		harness.Eventually(t, "liveness tells", func() bool { return livez(s) == code })
 	}
 	failed := harness.Start(t, harness.Options{
-		Dir:   harness.NewFolder(t, "run.py", "raise ValueError('no weights')\n"),
-		Model: "run.py:run",
+		Dir: harness.NewFolder(t, "run.py", "raise ValueError('no weights')\n"), Model: "run.py:run",
 	})
 	failed.WaitHealth("SETUP_FAILED")
 	assert.Equal(t, "after a failed setup", livez(failed), 200)

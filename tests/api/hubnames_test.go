@@ -95,8 +95,7 @@ func TestModelNames_OfHubsByFlag(t *testing.T) {
 	dir, folders := harness.ModelFolders(t, map[string]harness.Python{"m": harness.OldestPython(t)})
 	_, folder, _ := strings.Cut(folders[0], "=")
 	s = harness.Start(t, harness.Options{
-		Dir: dir, Models: []string{name + "=" + folder},
-		Args: []string{"--nats", "embed:" + t.TempDir(), "--model", "m"},
+		Dir: dir, Models: []string{name + "=" + folder}, Args: []string{"--nats", "embed:" + t.TempDir(), "--model", "m"},
 	})
 	harness.WaitModels(t, s)
 	harness.WantCode(t, "an asynchronous prediction", s.Create(`{"id":"p1","input":{}}`, "Prefer", "respond-async"),

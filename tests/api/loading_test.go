@@ -110,8 +110,7 @@ func TestLoading_ModelsFileThatCannotBeServed(t *testing.T) {
 	} {
 		harness.WriteFile(t, file, c.text)
 		harness.WantRefused(t, harness.Options{
-			Dir: dir, Models: []string{"--config", file}, Python: harness.AnyPython(t).Path,
-			Args: c.args,
+			Dir: dir, Models: []string{"--config", file}, Python: harness.AnyPython(t).Path, Args: c.args,
 		}, 2, "pinion: "+c.want)
 	}
 }
@@ -249,8 +248,7 @@ func TestLoading_StopWhileLoading(t *testing.T) {
 func TestLoading_OneModelOnDemand(t *testing.T) {
 	t.Parallel()
 	s := harness.Start(t, harness.Options{
-		Model: "echo.py:text",
-		Args:  []string{"--load", "on-demand", "--idle-timeout", "200ms"},
+		Model: "echo.py:text", Args: []string{"--load", "on-demand", "--idle-timeout", "200ms"},
 	})
 	if h := s.Health(); h.Status != "UNLOADED" || len(h.Workers) > 0 {
 		t.Errorf("the health is %+v, want Status UNLOADED and len(Workers) empty", h)

@@ -102,8 +102,7 @@ func TestNoneDefaults_OfBatches(t *testing.T) {
 	t.Parallel()
 	dir := harness.NewFolder(t, "run.py", noneDefaults)
 	s := harness.Ready(t, harness.Options{
-		Dir: dir, Model: "run.py:Batched", Args: []string{"--preload"},
-		Env: []string{"PINION_NONE_DEFAULTS=optional"},
+		Dir: dir, Model: "run.py:Batched", Args: []string{"--preload"}, Env: []string{"PINION_NONE_DEFAULTS=optional"},
 	})
 	assert.Equal(t, "the function got", s.Succeed(harness.Input{}).Text(t), "None None")
 	assert.Equal(t, "the function got", s.Succeed(harness.Input{"seed": 3, "size": "m"}).Text(t), "3 m")

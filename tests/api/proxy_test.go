@@ -114,8 +114,7 @@ func TestProxy_BehindProxyWithTLS(t *testing.T) {
 	const token, origin = "the-token-of-the-proxy-test", "https://models.example.com"
 	dir := harness.NewFolder(t, "run.py", behind)
 	s := harness.Ready(t, harness.Options{
-		Dir: dir, Model: "run.py:run",
-		Args: []string{"--auth-token-file", harness.TokenFile(t, token), "--access-log=1000"},
+		Dir: dir, Model: "run.py:run", Args: []string{"--auth-token-file", harness.TokenFile(t, token), "--access-log=1000"},
 	})
 	client := startNginx(t, s.Address)
 	ask := func(ctx context.Context, method, path, body string, headers ...string) *http.Response {

@@ -59,8 +59,7 @@ func TestSeveralFaults_ReadinessWaitsForFirstSetupOfEachModel(t *testing.T) {
 	wrap, readyFile := harness.OwnVarRun(t)
 	dir, models, open := brokenA(t)
 	s := harness.Start(t, harness.Options{
-		Dir: dir, Models: models, Wrap: wrap,
-		Env: []string{"KUBERNETES_SERVICE_HOST=1.2.3.4"},
+		Dir: dir, Models: models, Wrap: wrap, Env: []string{"KUBERNETES_SERVICE_HOST=1.2.3.4"},
 	})
 	file := readyFile(s)
 	s.WaitLog("waits at setup")

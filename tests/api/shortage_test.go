@@ -50,9 +50,7 @@ func TestShortageOfProcesses_IsWaitedOut(t *testing.T) {
 			if !ok {
 				t.Skip("no control group can be made")
 			}
-			allow := func(what string) {
-				assert.NoError(t, os.WriteFile(limit, []byte(what), 0))
-			}
+			allow := func(what string) { assert.NoError(t, os.WriteFile(limit, []byte(what), 0)) }
 			s := harness.Ready(t, harness.Options{Model: "dying.py", Wrap: enter})
 			// The front itself needs no more threads then: Go keeps those that it has had.
 			harness.RunClients(t, 50, func(int) error {

@@ -68,8 +68,7 @@ func TestUploads_OfOneNameKeepOrderInWhichTheyWereYielded(t *testing.T) {
 	t.Parallel()
 	store := newUploadStore(t, nil)
 	s := harness.Ready(t, harness.Options{
-		Dir: harness.NewFolder(t, "run.py", uploadingModel), Model: "run.py:steps",
-		Args: []string{"--upload-url", store.URL},
+		Dir: harness.NewFolder(t, "run.py", uploadingModel), Model: "run.py:steps", Args: []string{"--upload-url", store.URL},
 	})
 	var want []string
 	for round := range 5 {
