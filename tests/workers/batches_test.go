@@ -40,9 +40,7 @@ func closeGate(t testing.TB, s *harness.Server) (gate <-chan harness.Answer, ope
 	harness.Eventually(t, "the gate is closed", func() bool {
 		return slices.ContainsFunc(batches(t, s), func(line string) bool { return strings.Contains(line, "gate") })
 	})
-	return gate, func() {
-		harness.WriteFile(t, filepath.Join(s.Dir, "gate"), "")
-	}
+	return gate, func() { harness.WriteFile(t, filepath.Join(s.Dir, "gate"), "") }
 }
 
 // beginAll begins a prediction for each input, one after the other, behind a gate.

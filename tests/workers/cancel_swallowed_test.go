@@ -65,8 +65,7 @@ func TestCancel_DuringImport(t *testing.T) {
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		for _, model := range []string{"Sync", "Async", "Batch"} {
 			s := harness.Ready(t, harness.Options{
-				Python: python.Path, Model: "interrupts.py:" + model,
-				Args: []string{"--cancel-grace", "10m"},
+				Python: python.Path, Model: "interrupts.py:" + model, Args: []string{"--cancel-grace", "10m"},
 			})
 			worker := s.Worker()
 			answer := s.Begin("importing", harness.Input{"how": "importing"})
@@ -99,8 +98,7 @@ func TestCancel_OfModelWithItsOwnHandler(t *testing.T) {
 	for by, text := range map[string]string{"signal": "mine\n", "faulthandler": "most recent call first"} {
 		for _, model := range []string{"Runner", "Async"} {
 			s := harness.Ready(t, harness.Options{
-				Model: "own_signal.py:" + model, Env: []string{"BY=" + by},
-				Args: []string{"--cancel-grace", "1s"},
+				Model: "own_signal.py:" + model, Env: []string{"BY=" + by}, Args: []string{"--cancel-grace", "1s"},
 			})
 			assert.Contains(t, "the logs", s.Succeed(harness.Input{}).Logs, text)
 			worker := s.Worker()

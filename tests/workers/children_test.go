@@ -101,11 +101,9 @@ func TestChildren_DaemonEndsWithItsWorker(t *testing.T) {
 func TestChildren_WhatModelLeavesBehindEndsWithItsWorker(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(s *harness.Server){
-		"stop":  func(s *harness.Server) { s.Stop() },
-		"crash": func(s *harness.Server) { _ = syscall.Kill(s.Worker(), syscall.SIGKILL) },
-		"front killed": func(s *harness.Server) {
-			s.Kill()
-		},
+		"stop":         func(s *harness.Server) { s.Stop() },
+		"crash":        func(s *harness.Server) { _ = syscall.Kill(s.Worker(), syscall.SIGKILL) },
+		"front killed": func(s *harness.Server) { s.Kill() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := harness.Ready(t, harness.Options{Model: "children.py"})

@@ -71,8 +71,7 @@ func TestContainer_WorkersDoNotReadServersStdin(t *testing.T) {
 	t.Parallel()
 	dir := harness.NewFolder(t, "run.py", gated, "stdin.txt", "unread\n")
 	s := harness.Ready(t, harness.Options{
-		Dir:  dir,
-		Wrap: []string{"sh", "-c", `exec "$@" <"$0"`, filepath.Join(dir, "stdin.txt")},
+		Dir: dir, Wrap: []string{"sh", "-c", `exec "$@" <"$0"`, filepath.Join(dir, "stdin.txt")},
 	})
 	assert.Equal(t, "the model reads", string(s.Succeed(harness.Input{"how": "stdin"}).Output), `"'' of /dev/null"`)
 }

@@ -164,8 +164,7 @@ func TestDeath_AllPredictionsNameClosedChannel(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{
-			Python: python.Path, Model: "dying.py:Async",
-			Args: []string{"--concurrency", "2"},
+			Python: python.Path, Model: "dying.py:Async", Args: []string{"--concurrency", "2"},
 		})
 		beside := s.Begin("beside", harness.Input{})
 		s.WaitLog("begun")

@@ -94,8 +94,7 @@ func TestFleet_GPUsAreSharedOut(t *testing.T) {
 		}
 	}
 	harness.WantRefused(t, harness.Options{
-		Model: "fleet.py", Args: []string{"--gpus", "each", "--workers", "3"},
-		Env: []string{"CUDA_VISIBLE_DEVICES=0,1"},
+		Model: "fleet.py", Args: []string{"--gpus", "each", "--workers", "3"}, Env: []string{"CUDA_VISIBLE_DEVICES=0,1"},
 	}, 2, "3 workers need a GPU each, but only 2 are visible")
 }
 
@@ -158,8 +157,7 @@ func TestFleet_PredictTimeout(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := fleet(t, harness.Options{
-			Python: python.Path,
-			Args:   []string{"--predict-timeout", "1s", "--cancel-grace", "1s", "--queue", "4"},
+			Python: python.Path, Args: []string{"--predict-timeout", "1s", "--cancel-grace", "1s", "--queue", "4"},
 		})
 		a := s.Fail(harness.Input{"do": "sleep"})
 		assert.Contains(t, "error", a.Error, "Prediction timed out: it ran for longer than 1s")

@@ -84,8 +84,7 @@ func TestDescendants_EndWithTheirWorker(t *testing.T) {
 			t.Run(name+" "+strings.Join(args, " "), func(t *testing.T) {
 				t.Parallel()
 				s := harness.Ready(t, harness.Options{
-					Model: "leaves.py",
-					Args:  append(args, "--cancel-grace", "100ms", "--queue", "9"),
+					Model: "leaves.py", Args: append(args, "--cancel-grace", "100ms", "--queue", "9"),
 				})
 				left := end(t, s, "sessions")
 				assert.EqualNow(t, fmt.Sprintf("%q", left), len(left), 7)

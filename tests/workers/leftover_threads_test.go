@@ -54,8 +54,7 @@ func TestLeftoverThreads_WhatOutlivesItsPredictionWritesIntoNoOther(t *testing.T
 			t.Parallel()
 			harness.EachPython(t, func(t *testing.T, python harness.Python) {
 				s := harness.Ready(t, harness.Options{
-					Python: python.Path, Model: "leftover_threads.py:" + c.class, Args: c.args,
-					Env: native,
+					Python: python.Path, Model: "leftover_threads.py:" + c.class, Args: c.args, Env: native,
 				})
 				for i, kind := range c.kinds {
 					assert.Equal(t, kind+": the logs of the prediction that starts it", s.Succeed(harness.Input{"start": kind}).Logs,
@@ -131,8 +130,7 @@ func TestLeftoverThreads_TextOfChildAfterManyOthers(t *testing.T) {
 func TestLeftoverThreads_PipesOfManyPredictions(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
-		Model: "leftover_threads.py:Runner",
-		Wrap:  []string{"sh", "-c", `ulimit -n 512; exec "$@"`, "sh"},
+		Model: "leftover_threads.py:Runner", Wrap: []string{"sh", "-c", `ulimit -n 512; exec "$@"`, "sh"},
 	})
 	front, worker := harness.Descriptors(t, s.PID), harness.Descriptors(t, s.Worker())
 	for range 2 {

@@ -80,8 +80,7 @@ func TestSentry_LeavesThreadsRunning(t *testing.T) {
 		{"AsyncBatch", nil, harness.Input{"text": "a"}, "a, own thread, pool"},
 	} {
 		s := harness.Ready(t, harness.Options{
-			Dir: dir, Model: "run.py:" + c.model, Python: python,
-			Args: append(c.args, "--predict-timeout", "20s"),
+			Dir: dir, Model: "run.py:" + c.model, Python: python, Args: append(c.args, "--predict-timeout", "20s"),
 		})
 		assert.Equal(t, c.model, s.Succeed(c.in).Text(t), c.want)
 	}
@@ -144,8 +143,7 @@ func TestPatchedThreads_Serve(t *testing.T) {
 			for _, model := range []string{"Sync", "Async", "Batch"} {
 				what := library + " " + model
 				s := harness.Ready(t, harness.Options{
-					Dir: dir, Model: "run.py:" + model, Python: python,
-					Env:  []string{"PATCH=" + library},
+					Dir: dir, Model: "run.py:" + model, Python: python, Env: []string{"PATCH=" + library},
 					Args: append([]string{"--predict-timeout", "20s"}, args...),
 				})
 				for _, text := range []string{"one", "two"} {

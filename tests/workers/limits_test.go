@@ -41,8 +41,7 @@ func TestLimits_MemoryLimitIsFrontsSoftLimit(t *testing.T) {
 	const limit = 1 << 30
 	enter := harness.NeedMemoryGroup(t, limit)
 	s := harness.Ready(t, harness.Options{
-		Dir: harness.NewFolder(t, "run.py", gated), Wrap: enter,
-		Args: []string{"--log-level", "debug"},
+		Dir: harness.NewFolder(t, "run.py", gated), Wrap: enter, Args: []string{"--log-level", "debug"},
 	})
 	assert.Contains(t, fmt.Sprintf("half of %d", limit), s.WaitLog("the front's memory has a soft limit").Raw,
 		fmt.Sprintf(`"bytes":%d`, limit/2))

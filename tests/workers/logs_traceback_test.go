@@ -137,8 +137,7 @@ async def run(how: str, key: str) -> str:
 `
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{
-			Dir: harness.NewFolder(t, "run.py", source), Model: "run.py:run",
-			Python: python.Path,
+			Dir: harness.NewFolder(t, "run.py", source), Model: "run.py:run", Python: python.Path,
 		})
 		ids := map[string]string{} // of the prediction that has a key
 		for _, how := range []string{"raise", "print", "thread"} {

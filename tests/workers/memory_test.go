@@ -185,9 +185,7 @@ func TestMemory_BodiesBeyondMemoryGoToDisk(t *testing.T) {
 	cut := io.MultiReader(bytes.NewReader(refused[:50<<20]), iotest.ErrReader(errors.New("left")))
 	a := s.Create(cut)
 	assert.True(t, a.Err != nil, "a client that leaves: %.300s: got no error, want an error", a.String())
-	harness.Eventually(t, "the files are gone", func() bool {
-		return !strings.Contains(harness.Maps(t, s.PID), s.Tmp)
-	})
+	harness.Eventually(t, "the files are gone", func() bool { return !strings.Contains(harness.Maps(t, s.PID), s.Tmp) })
 	harness.WaitResident(t, s, before)
 }
 

@@ -115,8 +115,7 @@ func TestMethods_CallOfAPredictionThatTimesOutLeaves(t *testing.T) {
 	t.Parallel()
 	for _, class := range []string{"Runner", "Threads"} {
 		s := harness.Ready(t, harness.Options{
-			Python: harness.Pythons(t)[0].Path, Model: "methods.py:" + class,
-			Args: []string{"--predict-timeout", "1s"},
+			Python: harness.Pythons(t)[0].Path, Model: "methods.py:" + class, Args: []string{"--predict-timeout", "1s"},
 		})
 		gate, open := holdStep(t, s)
 		a := s.Begin("a", harness.Input{"text": "a"})

@@ -13,9 +13,7 @@ func eachNested(t *testing.T, test func(*testing.T, *harness.Server)) {
 	t.Helper()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		for _, class := range []string{"NestedAsync", "NestedThreads"} {
-			t.Run(class, func(t *testing.T) {
-				test(t, methods(t, class, python))
-			})
+			t.Run(class, func(t *testing.T) { test(t, methods(t, class, python)) })
 		}
 	})
 }

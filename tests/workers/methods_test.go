@@ -52,18 +52,14 @@ func waitCall(t testing.TB, s *harness.Server, line string) {
 
 func TestMethods_CallsMeetWhileAStepRuns(t *testing.T) {
 	t.Parallel()
-	harness.EachPython(t, func(t *testing.T, python harness.Python) {
-		eachKind(t, python, testCallsMeet)
-	})
+	harness.EachPython(t, func(t *testing.T, python harness.Python) { eachKind(t, python, testCallsMeet) })
 }
 
 // eachKind runs a test with predictions on an event loop and on threads.
 func eachKind(t *testing.T, python harness.Python, test func(*testing.T, *harness.Server)) {
 	t.Helper()
 	for _, class := range []string{"Runner", "Threads"} {
-		t.Run(class, func(t *testing.T) {
-			test(t, methods(t, class, python))
-		})
+		t.Run(class, func(t *testing.T) { test(t, methods(t, class, python)) })
 	}
 }
 
@@ -90,9 +86,7 @@ func testCallsMeet(t *testing.T, s *harness.Server) {
 
 func TestMethods_PredictionHasTheSizesOfItsBatches(t *testing.T) {
 	t.Parallel()
-	harness.EachPython(t, func(t *testing.T, python harness.Python) {
-		eachKind(t, python, testSizesOfBatches)
-	})
+	harness.EachPython(t, func(t *testing.T, python harness.Python) { eachKind(t, python, testSizesOfBatches) })
 	alone := methods(t, "Alone", harness.Pythons(t)[0]).Input(harness.Input{"text": "a"})
 	wantSizes(t, "one at a time", alone, `null`)
 }

@@ -161,8 +161,7 @@ func TestWorker_IsProcessAsPlainPythons(t *testing.T) {
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		for _, c := range [][]string{{"Sync"}, {"Async"}, {"Sync", "--preload"}, {"Threads", "--concurrency", "2"}} {
 			s := harness.Ready(t, harness.Options{
-				Python: python.Path, Dir: dir, Model: "run.py:" + c[0], Args: c[1:],
-				Wrap: shell,
+				Python: python.Path, Dir: dir, Model: "run.py:" + c[0], Args: c[1:], Wrap: shell,
 			})
 			environ := strings.Split(strings.TrimSuffix(harness.ReadFile(t, fmt.Sprintf("/proc/%d/environ", s.PID)), "\x00"),
 				"\x00")
@@ -251,8 +250,7 @@ func TestWorker_EndsAsPlainPythons(t *testing.T) {
 		for _, c := range [][]string{{"Sync"}, {"Async"}, {"Batch"}, {"Sync", "--preload"}, {"Sync", "--concurrency", "2"}} {
 			dir := harness.NewFolder(t, "run.py", ending)
 			s := harness.Ready(t, harness.Options{
-				Python: python.Path, Dir: dir, Model: "run.py:" + c[0], Args: c[1:],
-				Env: []string{"ENDING=" + library},
+				Python: python.Path, Dir: dir, Model: "run.py:" + c[0], Args: c[1:], Env: []string{"ENDING=" + library},
 			})
 			s.Succeed(harness.Input{"text": "a"})
 			s.Stop()

@@ -241,8 +241,7 @@ func TestPreload_ImportThatFailsIsReportedAsEver(t *testing.T) {
 		"exit":  "exited with code 3 while it imported the model",
 	} {
 		s := harness.Start(t, harness.Options{
-			Model: "preloaded.py:Runner", Args: []string{"--preload"},
-			Env: []string{"AT_IMPORT=" + at},
+			Model: "preloaded.py:Runner", Args: []string{"--preload"}, Env: []string{"AT_IMPORT=" + at},
 		})
 		h := s.WaitHealth("SETUP_FAILED")
 		if at == "raise" {

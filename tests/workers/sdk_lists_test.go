@@ -16,8 +16,7 @@ func TestSDKLists_CancelEndsMoreKindsOfWaiting(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := harness.Ready(t, harness.Options{
-			Python: python.Path, Model: "lists.py:Waits",
-			Args: []string{"--cancel-grace", "2s"},
+			Python: python.Path, Model: "lists.py:Waits", Args: []string{"--cancel-grace", "2s"},
 		})
 		worker := s.Worker()
 		for _, how := range []string{

@@ -53,8 +53,7 @@ func TestSmoke_ModelOfEachKindServes(t *testing.T) {
 		t.Run(python.Name()+" training", func(t *testing.T) {
 			t.Parallel()
 			s := harness.Ready(t, harness.Options{
-				Python: python.Path, Model: "smoke.py:run",
-				Env: []string{"COG_TRAIN_TYPE_STUB=smoke.py:train"},
+				Python: python.Path, Model: "smoke.py:run", Env: []string{"COG_TRAIN_TYPE_STUB=smoke.py:train"},
 			})
 			a := s.Do(http.MethodPost, "/trainings", map[string]any{"input": harness.Input{"do": "train"}})
 			assert.Equal(t, "a.Status", a.Status, "succeeded")

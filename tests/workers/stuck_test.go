@@ -158,8 +158,7 @@ func TestStuck_PredictTimeoutWithOverwrittenPage(t *testing.T) {
 func TestStuck_SlowModelIsNotStuck(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
-		Dir:  harness.NewFolder(t, "run.py", frozenModel),
-		Args: []string{"--hang-timeout", "1s", "--queue", "4"},
+		Dir: harness.NewFolder(t, "run.py", frozenModel), Args: []string{"--hang-timeout", "1s", "--queue", "4"},
 	})
 	open := harness.MakeFIFO(t, s.Dir, "gate")
 	slow := s.Begin("slow", harness.Input{"wait": true})
