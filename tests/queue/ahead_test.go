@@ -12,8 +12,7 @@ import (
 // takes long after all, that job does not wait for it: a server with a free place has it.
 func TestAhead_JobTakenAheadGoesElsewhere(t *testing.T) {
 	t.Parallel()
-	nats := harness.StartNATS(t)
-	a := harness.StartMember(t, nats.URL, harness.Options{})
+	nats, a := startMember(t)
 	open := harness.MakeFIFO(t, a.Dir, "first")
 	defer harness.MakeFIFO(t, a.Dir, "long")()
 	harness.Enqueue(t, a, "first", harness.Input{"gate": "first"})

@@ -16,8 +16,7 @@ func TestClocks_ServerWhoseClockIsWrong(t *testing.T) {
 	for _, by := range []time.Duration{time.Hour, -time.Hour} {
 		t.Run(fmt.Sprint(by), func(t *testing.T) {
 			t.Parallel()
-			nats := harness.StartNATS(t)
-			right := harness.StartMember(t, nats.URL, harness.Options{})
+			nats, right := startMember(t)
 			wrong := harness.StartMember(t, nats.URL, harness.Options{})
 			members := map[string]*harness.Server{"right": right, "wrong": wrong}
 			open := map[string]func(){}

@@ -15,8 +15,7 @@ import (
 // TestDirect_PredictionIsFoundAnywhere by GET, and canceled anywhere. When it has ended, its own server alone knows it.
 func TestDirect_PredictionIsFoundAnywhere(t *testing.T) {
 	t.Parallel()
-	nats := harness.StartNATS(t)
-	a := harness.StartMember(t, nats.URL, harness.Options{})
+	nats, a := startMember(t)
 	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
 	g := harness.StartGateway(t, nats.URL)
 	others := []*harness.Server{b, g.Server}

@@ -62,8 +62,7 @@ func TestEmbeddedNATS_NotInstalled(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "pinion")
 	harness.CopyFile(t, harness.Binary(t), binary)
 	o := harness.Options{
-		Binary: binary, Model: "fleet.py",
-		Args: []string{"--model", "m", "--nats", "embed:" + t.TempDir()},
+		Binary: binary, Model: "fleet.py", Args: []string{"--model", "m", "--nats", "embed:" + t.TempDir()},
 	}
 	harness.WantRefused(t, o, 2, "the program pinion-nats is neither in "+filepath.Dir(binary)+
 		" nor in the PATH: install it from the release of this binary")

@@ -20,8 +20,7 @@ import (
 // TestFaults_ServerIsLost: another one runs its job once more.
 func TestFaults_ServerIsLost(t *testing.T) {
 	t.Parallel()
-	nats := harness.StartNATS(t)
-	a := harness.StartMember(t, nats.URL, harness.Options{})
+	nats, a := startMember(t)
 	open := harness.EnqueueAtGate(t, a, "p1")
 	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
 	a.Kill()
@@ -33,8 +32,7 @@ func TestFaults_ServerIsLost(t *testing.T) {
 // TestFaults_ServerIsFrozenAndComesBack: its result comes too late, and nothing changes.
 func TestFaults_ServerIsFrozenAndComesBack(t *testing.T) {
 	t.Parallel()
-	nats := harness.StartNATS(t)
-	a := harness.StartMember(t, nats.URL, harness.Options{})
+	nats, a := startMember(t)
 	harness.EnqueueAtGate(t, a, "p1")
 	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
 	a.Signal(syscall.SIGSTOP)
@@ -52,8 +50,7 @@ func TestFaults_ServerIsFrozenAndComesBack(t *testing.T) {
 // TestFaults_NATSIsGoneWhileJobRuns: what runs ends and is stored when NATS is back, once; synchronous requests go on.
 func TestFaults_NATSIsGoneWhileJobRuns(t *testing.T) {
 	t.Parallel()
-	nats := harness.StartNATS(t)
-	a := harness.StartMember(t, nats.URL, harness.Options{})
+	nats, a := startMember(t)
 	open := harness.EnqueueAtGate(t, a, "p1")
 	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
 	nats.Kill()
@@ -77,8 +74,7 @@ func TestFaults_NATSIsGoneWhileJobRuns(t *testing.T) {
 // Another one does the rest, without a run.
 func TestFaults_ServerIsLostBeforeItsLastWebhook(t *testing.T) {
 	t.Parallel()
-	nats := harness.StartNATS(t)
-	a := harness.StartMember(t, nats.URL, harness.Options{})
+	nats, a := startMember(t)
 	// The webhook of the end comes after that of the start, whose receiver does not answer.
 	blocked := make(chan struct{})
 	defer close(blocked)
@@ -107,8 +103,7 @@ func TestFaults_ServerIsLostBeforeItsLastWebhook(t *testing.T) {
 // TestFaults_ServerIsLostWhileItPostsWebhook: another one posts it again, --ack-wait after the last sign of the first.
 func TestFaults_ServerIsLostWhileItPostsWebhook(t *testing.T) {
 	t.Parallel()
-	nats := harness.StartNATS(t)
-	a := harness.StartMember(t, nats.URL, harness.Options{})
+	nats, a := startMember(t)
 	posting, blocked := make(chan struct{}), make(chan struct{})
 	defer close(blocked)
 	var posts atomic.Int64
@@ -155,8 +150,7 @@ func TestFaults_JobThatKillsItsServers(t *testing.T) {
 
 func TestFaults_DeadlinePassesInQueue(t *testing.T) {
 	t.Parallel()
-	nats := harness.StartNATS(t)
-	a := harness.StartMember(t, nats.URL, harness.Options{})
+	nats, a := startMember(t)
 	open := harness.MakeFIFO(t, a.Dir, "gate")
 	harness.Enqueue(t, a, "runs", harness.Input{"gate": "gate"})
 	harness.WaitStatus(t, a, "runs", "processing")

@@ -154,8 +154,7 @@ func TestGateway_WithoutServersOrNATS(t *testing.T) {
 // Accepted ones go on.
 func TestGateway_IsLost(t *testing.T) {
 	t.Parallel()
-	nats := harness.StartNATS(t)
-	s := harness.StartMember(t, nats.URL, harness.Options{})
+	nats, s := startMember(t)
 	g := harness.StartGateway(t, nats.URL)
 	open := harness.MakeFIFO(t, s.Dir, "gate")
 	waits := func(id string, in harness.Input) {

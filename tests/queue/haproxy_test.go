@@ -43,8 +43,7 @@ func startHAProxy(t *testing.T, a, b *harness.Server, change func(string) string
 // not.
 func TestHAProxy_AsksAnotherServer(t *testing.T) {
 	t.Parallel()
-	nats := harness.StartNATS(t)
-	a := harness.StartMember(t, nats.URL, harness.Options{})
+	nats, a := startMember(t)
 	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
 	balancer := startHAProxy(t, a, b, nil)
 	without := startHAProxy(t, a, b, func(text string) string {
@@ -100,8 +99,7 @@ func TestHAProxy_AsksAnotherServer(t *testing.T) {
 // again.
 func TestHAProxy_TellsOfLostServer(t *testing.T) {
 	t.Parallel()
-	nats := harness.StartNATS(t)
-	a := harness.StartMember(t, nats.URL, harness.Options{})
+	nats, a := startMember(t)
 	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
 	balancer := startHAProxy(t, a, b, nil)
 	harness.MakeFIFO(t, a.Dir, "gate")

@@ -11,8 +11,7 @@ import (
 // knows the inputs of the model again.
 func TestLostStore_QueueIsMadeAgain(t *testing.T) {
 	t.Parallel()
-	nats := harness.StartNATS(t)
-	server := harness.StartMember(t, nats.URL, harness.Options{})
+	nats, server := startMember(t)
 	gateway := harness.StartGateway(t, nats.URL)
 	wrong := func() int {
 		return gateway.Create(map[string]any{"input": map[string]any{"token": 1}}, "Prefer", "respond-async").Code

@@ -27,8 +27,7 @@ func fleetOf(t testing.TB, s *harness.Server) (f struct {
 // TestMetrics_FleetInHealthAndMetrics: both servers tell of all servers and jobs, and of what was lost.
 func TestMetrics_FleetInHealthAndMetrics(t *testing.T) {
 	t.Parallel()
-	nats := harness.StartNATS(t)
-	a := harness.StartMember(t, nats.URL, harness.Options{})
+	nats, a := startMember(t)
 	harness.EnqueueAtGate(t, a, "p1")
 	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
 	otherGate := harness.MakeFIFO(t, a.Dir, "other")

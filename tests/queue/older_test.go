@@ -114,8 +114,7 @@ func (m *mixed) start(v *version) {
 	m.Helper()
 	v.Server = harness.StartMember(m.T, m.nats.URL,
 		harness.Options{
-			Model: "mixed.py:Runner", Dir: m.dir, Binary: v.binary,
-			Args: []string{"--attempts", "2", "--grace", "1s"},
+			Model: "mixed.py:Runner", Dir: m.dir, Binary: v.binary, Args: []string{"--attempts", "2", "--grace", "1s"},
 		})
 }
 
@@ -310,9 +309,7 @@ func (m *mixed) drains() {
 func (m *mixed) isLost() {
 	id, open := m.id("lost")
 	m.begin(id, harness.Input{"gate": id})
-	kill := func(v *version) {
-		v.Kill()
-	}
+	kill := func(v *version) { v.Kill() }
 	kill(m.run)
 	harness.Eventually(m.T, "the other server runs it",
 		func() bool { return harness.TimesRun(m.T, m.accepts.Server, id) == 2 })

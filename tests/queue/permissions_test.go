@@ -23,8 +23,7 @@ func TestPermissions_OfMember(t *testing.T) {
 	harness.WaitStatus(t, s, "p1", "succeeded")
 	code, text := harness.Refused(t,
 		harness.Options{
-			Model: "fleet.py",
-			Args:  []string{"--nats", strings.Replace(at.URL, "//", "//m:guessed@", 1), "--model", "m"},
+			Model: "fleet.py", Args: []string{"--nats", strings.Replace(at.URL, "//", "//m:guessed@", 1), "--model", "m"},
 		})
 	assert.True(t, code != 0 && strings.Contains(text, "Authorization Violation") && !strings.Contains(text, "guessed"),
 		"a wrong password: exit code %d, %s, want Authorization Violation, without the password", code, text)

@@ -15,8 +15,7 @@ import (
 // TestQueue_OfTwoServers: what one server accepts, any runs, and every one answers for it.
 func TestQueue_OfTwoServers(t *testing.T) {
 	t.Parallel()
-	nats := harness.StartNATS(t)
-	a := harness.StartMember(t, nats.URL, harness.Options{})
+	nats, a := startMember(t)
 	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
 	open := harness.MakeFIFO(t, a.Dir, "gate")
 	harness.Enqueue(t, a, "p1", harness.Input{"gate": "gate", "token": "p1"})
@@ -44,8 +43,7 @@ func TestQueue_OfTwoServers(t *testing.T) {
 // TestQueue_RunsOnAllServers: places decide, not who accepted.
 func TestQueue_RunsOnAllServers(t *testing.T) {
 	t.Parallel()
-	nats := harness.StartNATS(t)
-	a := harness.StartMember(t, nats.URL, harness.Options{})
+	nats, a := startMember(t)
 	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
 	for i := range 2 {
 		defer harness.MakeFIFO(t, a.Dir, fmt.Sprint("gate", i))()
@@ -61,8 +59,7 @@ func TestQueue_RunsOnAllServers(t *testing.T) {
 
 func TestQueue_QueuedPredictionIsCanceledAnywhere(t *testing.T) {
 	t.Parallel()
-	nats := harness.StartNATS(t)
-	a := harness.StartMember(t, nats.URL, harness.Options{})
+	nats, a := startMember(t)
 	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
 	hooks := harness.NewHookReceiver(t)
 	for _, name := range []string{"p1", "p2"} {
@@ -253,8 +250,7 @@ func TestQueue_WithOtherSettings(t *testing.T) {
 	nats := harness.StartNATS(t)
 	harness.StartMember(t, nats.URL, harness.Options{})
 	harness.WantRefused(t, harness.Options{
-		Model: "fleet.py",
-		Args:  []string{"--nats", nats.URL, "--model", "m", "--jobs-capacity", "7"},
+		Model: "fleet.py", Args: []string{"--nats", nats.URL, "--model", "m", "--jobs-capacity", "7"},
 	}, 2,
 		"the stream PINION_JOBS_m has max_msgs 100000, but this server is to have 7")
 }

@@ -51,8 +51,7 @@ func TestRefused_CertificatesOfQueueThatAreRefused(t *testing.T) {
 			": ": {"--nats-tls-ca", own.file, "--nats-tls-cert", client, "--nats-tls-key", strangeKey},
 	} {
 		harness.WantRefused(t, harness.Options{
-			Model: "fleet.py", Dir: s.Dir,
-			Args: append([]string{"--nats", url, "--model", "m"}, args...),
+			Model: "fleet.py", Dir: s.Dir, Args: append([]string{"--nats", url, "--model", "m"}, args...),
 		}, harness.AnyCode, want)
 	}
 }

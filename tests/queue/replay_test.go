@@ -135,8 +135,7 @@ func TestReplayedPut_WithQueue(t *testing.T) {
 	t.Parallel()
 	nats := harness.StartNATS(t)
 	a := harness.StartMember(t, nats.URL, harness.Options{
-		Model: "mixed.py:Runner", Dir: harness.NewFolder(t, "mixed.py", mixedModel),
-		Args: []string{"--replay-puts"},
+		Model: "mixed.py:Runner", Dir: harness.NewFolder(t, "mixed.py", mixedModel), Args: []string{"--replay-puts"},
 	})
 	g := harness.StartGateway(t, nats.URL, "--replay-puts").Server
 	const in = `{"token":"p1","n":2}`

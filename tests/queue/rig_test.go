@@ -7,6 +7,13 @@ import (
 	"pinion/tests/harness"
 )
 
+// startMember starts NATS and a server that is a member of its job queue.
+func startMember(t *testing.T) (*harness.NATS, *harness.Server) {
+	t.Helper()
+	nats := harness.StartNATS(t)
+	return nats, harness.StartMember(t, nats.URL, harness.Options{})
+}
+
 // succeedsAtGate opens the gate of a prediction that two workers run until it has succeeded: the first opening may come
 // before the second worker waits there.
 func succeedsAtGate(t testing.TB, s *harness.Server, id string) (a harness.Answer) {

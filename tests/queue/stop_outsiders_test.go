@@ -58,8 +58,7 @@ func TestStop_WebhookDoesNotHoldIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := harness.Ready(t, harness.Options{
-				Model: "echo.py:text",
-				Args:  append(append([]string{}, briefStop...), c.args...),
+				Model: "echo.py:text", Args: append(append([]string{}, briefStop...), c.args...),
 			})
 			s.Create(map[string]any{"id": "told", "input": harness.Input{"text": "x"}, "webhook": c.receiver})
 			c.end(s)
@@ -98,8 +97,7 @@ func TestStop_ShutdownRequestWaitsForModelAlone(t *testing.T) {
 			t.Parallel()
 			const source = "from cog import Path\ndef run(how: str) -> Path:\n    p = Path('out.txt')\n    p.write_text('x')\n    print('returning', flush=True)\n    return p\n"
 			s := harness.Ready(t, harness.Options{
-				Dir: harness.NewFolder(t, "run.py", source), Args: briefStop,
-				CutsOff: name == "client",
+				Dir: harness.NewFolder(t, "run.py", source), Args: briefStop, CutsOff: name == "client",
 			})
 			hold(s)
 			harness.WantCode(t, "POST /shutdown", s.Do(http.MethodPost, "/shutdown", nil), http.StatusOK)
@@ -113,8 +111,7 @@ func TestStop_ModelOutlastsGraceOfShutdownRequest(t *testing.T) {
 	t.Parallel()
 	const source = "import time\ndef run() -> str:\n    print('begun', flush=True)\n    time.sleep(1.5)\n    return 'done'\n"
 	s := harness.Ready(t, harness.Options{
-		Dir:  harness.NewFolder(t, "run.py", source),
-		Args: []string{"--grace", "1ms", "--cancel-grace", "1ms"},
+		Dir: harness.NewFolder(t, "run.py", source), Args: []string{"--grace", "1ms", "--cancel-grace", "1ms"},
 	})
 	answer := s.Begin("slow", harness.Input{})
 	s.WaitLog("begun")

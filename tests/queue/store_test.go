@@ -60,8 +60,7 @@ func TestStore_DamagedStoreIsRefused(t *testing.T) {
 	refused := func(want string) {
 		t.Helper()
 		harness.WantRefused(t, harness.Options{
-			Model: "fleet.py", Dir: s.Dir,
-			Args: []string{"--nats", "embed:" + store, "--model", "m"},
+			Model: "fleet.py", Dir: s.Dir, Args: []string{"--nats", "embed:" + store, "--model", "m"},
 		},
 			harness.AnyCode, want)
 	}
@@ -77,8 +76,7 @@ func TestStore_DamagedStoreIsRefused(t *testing.T) {
 // forgotten.
 func TestStore_QueueThatLostStream(t *testing.T) {
 	t.Parallel()
-	at := harness.StartNATS(t)
-	s := harness.StartMember(t, at.URL, harness.Options{})
+	at, s := startMember(t)
 	harness.Enqueue(t, s, "p1", harness.Input{})
 	harness.WaitStatus(t, s, "p1", "succeeded")
 	js := harness.JetStream(t, at)

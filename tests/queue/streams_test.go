@@ -13,8 +13,7 @@ import (
 // nothing behind, and the server serves the others; afterwards it goes on without a restart.
 func TestQueue_WithoutStream(t *testing.T) {
 	t.Parallel()
-	nats := harness.StartNATS(t)
-	a := harness.StartMember(t, nats.URL, harness.Options{})
+	nats, a := startMember(t)
 	for _, name := range []string{"PINION_JOBS_m", "KV_pinion_state_m"} {
 		restore := harness.DeleteStream(t, nats, name)
 		for range 2 {

@@ -69,8 +69,7 @@ def run(text: str = "", n: int = 1) -> str:
 // TestWaiting_LogsSoFar: a client that does not wait for the end gets what a job that runs for longer has written.
 func TestWaiting_LogsSoFar(t *testing.T) {
 	t.Parallel()
-	nats := harness.StartNATS(t)
-	s := harness.StartMember(t, nats.URL, harness.Options{})
+	nats, s := startMember(t)
 	open := harness.MakeFIFO(t, s.Dir, "gate")
 	g := harness.StartGateway(t, nats.URL)
 	body := map[string]any{"input": harness.Input{"token": "p1", "gate": "gate"}}
@@ -85,8 +84,7 @@ func TestWaiting_LogsSoFar(t *testing.T) {
 // read changes nothing.
 func TestWaiting_NoticesOfAnotherVersion(t *testing.T) {
 	t.Parallel()
-	at := harness.StartNATS(t)
-	s := harness.StartMember(t, at.URL, harness.Options{})
+	at, s := startMember(t)
 	open := harness.MakeFIFO(t, s.Dir, "gate")
 	g := harness.StartGateway(t, at.URL)
 	nc := harness.JetStream(t, at).Conn()
