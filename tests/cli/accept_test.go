@@ -13,8 +13,7 @@ import (
 func TestAccept_BothFromModelThatDoesNotStream(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
-		Dir:   harness.NewFolder(t, "run.py", "def run(n: int = 1) -> int:\n    return n\n"),
-		Model: "run.py:run",
+		Dir: harness.NewFolder(t, "run.py", "def run(n: int = 1) -> int:\n    return n\n"), Model: "run.py:run",
 	})
 	for _, c := range []struct {
 		path, accept string

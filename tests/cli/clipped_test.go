@@ -77,6 +77,5 @@ def run(file: Path | None = None, files: dict[str, int] = {}) -> str:
 			t.Errorf("a line of the log has a long id: %.300s, want no %q in it", line.Raw, id[:len("😀")*51])
 		}
 	}
-	_, ok := s.Log.Find("unknown inputs are dropped")
-	assert.True(t, ok, "the unknown input was not logged: ok = false, want true")
+	assert.True(t, s.Log.Count("unknown inputs are dropped") > 0, "the unknown input was not logged: got none, want one")
 }

@@ -109,9 +109,8 @@ func TestCLI_ByteOrderMarksAreSkipped(t *testing.T) {
 		assert.Contains(t, "schema", c.Good(t, "schema"), `"openapi"`)
 		assert.Contains(t, "predict", c.Good(t, "predict", "--json", "@in.json"), `"output": 2`)
 		s := harness.Start(t, harness.Options{
-			Models: []string{"--config", filepath.Join(c.Dir, "pinion.yaml")},
-			Python: harness.AnyPython(t).Path,
-			Args:   []string{"--auth-token-file", filepath.Join(c.Dir, "tokens")},
+			Models: []string{"--config", filepath.Join(c.Dir, "pinion.yaml")}, Python: harness.AnyPython(t).Path,
+			Args: []string{"--auth-token-file", filepath.Join(c.Dir, "tokens")},
 		})
 		s.WaitHealth("READY")
 	}

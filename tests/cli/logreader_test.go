@@ -46,14 +46,19 @@ func stoppedReader(t *testing.T) (write *os.File, read *os.File) {
 	return write, read
 }
 
+// loudServer serves loudModel at a socket, and writes its log to this file.
+func loudServer(t *testing.T, log *os.File) *harness.Server {
+	t.Helper()
+	return harness.Ready(t, harness.Options{
+		Dir: harness.NewFolder(t, "run.py", loudModel), Host: socketPath(t), Output: log,
+	})
+}
+
 // TestLogReader_Leaves: the server outlives the reader of its log, as `pinion serve | head -1` has one.
 func TestLogReader_Leaves(t *testing.T) {
 	t.Parallel()
 	write, read := stoppedReader(t)
-	s := harness.Ready(t, harness.Options{
-		Dir: harness.NewFolder(t, "run.py", loudModel), Host: socketPath(t),
-		Output: write,
-	})
+	s := loudServer(t, write)
 	read.Close()
 	write.Close()
 	for range 3 {
@@ -69,10 +74,7 @@ func TestLogReader_Leaves(t *testing.T) {
 func TestLogReader_Stops(t *testing.T) {
 	t.Parallel()
 	write, read := stoppedReader(t)
-	s := harness.Ready(t, harness.Options{
-		Dir: harness.NewFolder(t, "run.py", loudModel), Host: socketPath(t),
-		Output: write,
-	})
+	s := loudServer(t, write)
 	a := s.Input(harness.Input{"kilobytes": overflow})
 	assert.TrueNow(t, a.Status == "succeeded", "with a reader that stopped: %s, want Status succeeded", a)
 	assert.Equal(t, "health", s.Health().Status, "READY")
@@ -100,10 +102,7 @@ func TestLogReader_Stops(t *testing.T) {
 func TestLogReader_StoppedAtEnd(t *testing.T) {
 	t.Parallel()
 	write, _ := stoppedReader(t)
-	s := harness.Ready(t, harness.Options{
-		Dir: harness.NewFolder(t, "run.py", loudModel), Host: socketPath(t),
-		Output: write,
-	})
+	s := loudServer(t, write)
 	s.Succeed(harness.Input{"kilobytes": 1 << 10})
 	s.Signal(syscall.SIGTERM)
 	s.Ended(0)
@@ -117,10 +116,7 @@ func TestLogReader_LogOnFullDisk(t *testing.T) {
 		t.Skip(err)
 	}
 	defer full.Close()
-	s := harness.Ready(t, harness.Options{
-		Dir: harness.NewFolder(t, "run.py", loudModel), Host: socketPath(t),
-		Output: full,
-	})
+	s := loudServer(t, full)
 	s.Succeed(harness.Input{"kilobytes": overflow})
 	harness.Eventually(t, "records are dropped", func() bool { return droppedRecords(t, s) > 0 })
 	s.Signal(syscall.SIGTERM)
@@ -131,10 +127,7 @@ func TestLogReader_LogOnFullDisk(t *testing.T) {
 func TestLogReader_LogOnStoppedTerminal(t *testing.T) {
 	t.Parallel()
 	term := harness.NewTerminal(t)
-	s := harness.Ready(t, harness.Options{
-		Dir: harness.NewFolder(t, "run.py", loudModel), Host: socketPath(t),
-		Output: term.Program,
-	})
+	s := loudServer(t, term.Program)
 	assert.NoError(t, unix.IoctlSetInt(int(term.Program.Fd()), unix.TCXONC, unix.TCOOFF))
 	s.Succeed(harness.Input{"kilobytes": 1 << 10})
 	assert.Equal(t, "health", s.Health().Status, "READY")

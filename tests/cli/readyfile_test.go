@@ -17,8 +17,7 @@ func TestReadyFile_ReadinessFileAppearsUnderKubernetes(t *testing.T) {
 		dir := harness.Models(t)
 		open := harness.MakeFIFO(t, dir, "setup")
 		s := harness.Start(t, harness.Options{
-			Dir: dir, Model: "api/do.py:Gated", Wrap: wrap,
-			Env: []string{"KUBERNETES_SERVICE_HOST=" + where},
+			Dir: dir, Model: "api/do.py:Gated", Wrap: wrap, Env: []string{"KUBERNETES_SERVICE_HOST=" + where},
 		})
 		file := readyFile(s)
 		s.WaitLog("waits at setup")

@@ -53,8 +53,7 @@ func runFolder(t *testing.T, s *harness.Server) string {
 func TestRunDir_RunFolderIsRemoved(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
-		Dir:  harness.NewFolder(t, "run.py", copyingModel),
-		Args: []string{"--queue", "4"},
+		Dir: harness.NewFolder(t, "run.py", copyingModel), Args: []string{"--queue", "4"},
 	})
 	open := harness.MakeFIFO(t, s.Dir, "gate")
 	assert.Contains(t, "before", s.Succeed(harness.Input{"file": helloURL}).Text(t), "SEVMTE8=") // HELLO, in base64
@@ -104,8 +103,7 @@ func TestRunDir_FolderOfOutputsIsRemoved(t *testing.T) {
 func TestRunDir_RunFolderWithoutCache(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
-		Model: "echo.py:run", Env: []string{"XDG_CACHE_HOME=/dev/null/nothing"},
-		Args: []string{"--queue", "4"},
+		Model: "echo.py:run", Env: []string{"XDG_CACHE_HOME=/dev/null/nothing"}, Args: []string{"--queue", "4"},
 	})
 	_, err := os.Stat(filepath.Join(runFolder(t, s), "sdk"))
 	assert.NoError(t, err)

@@ -140,8 +140,7 @@ func TestStart_PortThatIsTakenEndsStart(t *testing.T) {
 	// taken has the port of another address: it is not what is in the way.
 	const alone = "127.9.9.9" // where no other test listens
 	harness.WantRefused(t, harness.Options{
-		Model: "echo.py:run", Host: alone,
-		Args: []string{"--port", port, "--metrics-port", port, "--metrics-host", alone},
+		Model: "echo.py:run", Host: alone, Args: []string{"--port", port, "--metrics-port", port, "--metrics-host", alone},
 	}, 1, "in use: by this server itself; choose another port with --metrics-port")
 }
 

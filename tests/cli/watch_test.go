@@ -36,8 +36,7 @@ func answersWord(t *testing.T, s *harness.Server, word string) {
 func TestWatch_ReloadsWhatChanges(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
-		Dir:  harness.NewFolder(t, "run.py", watchedModel, "helper.py", "WORD = 'one!'\n"),
-		Args: []string{"--watch"},
+		Dir: harness.NewFolder(t, "run.py", watchedModel, "helper.py", "WORD = 'one!'\n"), Args: []string{"--watch"},
 	})
 	answersWord(t, s, "one!")
 	restarts := 0
@@ -61,8 +60,7 @@ func TestWatch_ReloadsWhatChanges(t *testing.T) {
 func TestWatch_KeepsOldWorkerWhereNewOneFails(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
-		Dir:  harness.NewFolder(t, "run.py", watchedModel, "helper.py", "WORD = 'one!'\n"),
-		Args: []string{"--watch"},
+		Dir: harness.NewFolder(t, "run.py", watchedModel, "helper.py", "WORD = 'one!'\n"), Args: []string{"--watch"},
 	})
 	writeWord(t, s, "bad!")
 	line := s.WaitLog("the worker's successor failed: the old one stays")
@@ -82,8 +80,7 @@ func TestWatch_GivesUpSetupForNewerChange(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"--watch"}, {"--watch", "--workers", "2"}} {
 		s := harness.Ready(t, harness.Options{
-			Dir:  harness.NewFolder(t, "run.py", watchedModel, "helper.py", "WORD = 'one!'\n"),
-			Args: args,
+			Dir: harness.NewFolder(t, "run.py", watchedModel, "helper.py", "WORD = 'one!'\n"), Args: args,
 		})
 		harness.MakeFIFO(t, s.Dir, "gate")
 		workers := len(s.Health().Workers)
