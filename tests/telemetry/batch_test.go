@@ -172,8 +172,7 @@ func TestBatch_StagesOfBatchesAreTraced(t *testing.T) {
 			t.Parallel()
 			c := harness.StartCollector(t)
 			s := harness.Ready(t, harness.Options{
-				Dir: dir, Model: "run.py:" + model, Python: python,
-				Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL},
+				Dir: dir, Model: "run.py:" + model, Python: python, Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL},
 			})
 			var requests sync.WaitGroup
 			for i := range 6 {

@@ -130,8 +130,7 @@ func TestDashboard_AsksForWhatIsServed(t *testing.T) {
 func servedMetrics(t *testing.T) (served harness.MetricFamilies, labels map[string][]string) {
 	t.Helper()
 	s := harness.Ready(t, harness.Options{
-		Dir: meteredModel(t), Model: "metered.py:Runner",
-		Args: []string{"--nats", "embed:" + t.TempDir(), "--model", "m"},
+		Dir: meteredModel(t), Model: "metered.py:Runner", Args: []string{"--nats", "embed:" + t.TempDir(), "--model", "m"},
 	})
 	s.Succeed(harness.Input{"tokens": 1})
 	served, labels = harness.Scrape(t, s), map[string][]string{}

@@ -26,8 +26,7 @@ func TestGRPC_CallsAreTraced(t *testing.T) {
 	c := harness.StartCollector(t)
 	s := harness.Ready(t, harness.Options{
 		Dir: harness.NewFolder(t, "run.py", tracedModel), Model: "run.py:Predictor",
-		Args: []string{"--grpc-port=0", "--model=m"},
-		Env:  []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL},
+		Args: []string{"--grpc-port=0", "--model=m"}, Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL},
 	})
 	conn, client := s.GRPC()
 	from := func(trace, flags string) metadata.MD {

@@ -29,8 +29,7 @@ func TestMetricsGpu_MetricsOfGPUs(t *testing.T) {
 	s.Succeed(harness.Input{"text": "served all the same"})
 
 	without := harness.Ready(t, harness.Options{
-		Model: "echo.py:text",
-		Env:   []string{"LD_LIBRARY_PATH=" + folder, "FAKE_NVML_BROKEN=1"},
+		Model: "echo.py:text", Env: []string{"LD_LIBRARY_PATH=" + folder, "FAKE_NVML_BROKEN=1"},
 	})
 	for range 3 {
 		f := harness.Scrape(t, without)
@@ -44,8 +43,7 @@ func TestMetricsGpu_MetricsOfGPUs(t *testing.T) {
 func TestMetricsGpu_MetricsOfWorkersThatLeave(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
-		Model: "echo.py:text",
-		Args:  []string{"--reload", "--queue", "4", "--workers", "2"},
+		Model: "echo.py:text", Args: []string{"--reload", "--queue", "4", "--workers", "2"},
 	})
 	harness.SendSignal(t, s.Worker(), syscall.SIGSEGV)
 	exits := func(cause string) float64 {

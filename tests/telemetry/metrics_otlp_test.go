@@ -125,8 +125,7 @@ func TestMetricsOtlp_Exemplars(t *testing.T) {
 	t.Parallel()
 	c := harness.StartCollector(t)
 	s := harness.Ready(t, harness.Options{
-		Dir: meteredModel(t), Model: "metered.py:Runner",
-		Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL},
+		Dir: meteredModel(t), Model: "metered.py:Runner", Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL},
 	})
 	page := func() string {
 		return string(s.Do(http.MethodGet, "/metrics", nil, "Accept", "application/openmetrics-text; version=1.0.0").Body)

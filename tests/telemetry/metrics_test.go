@@ -172,8 +172,7 @@ def run(items: int = 1, wait: float = 0) -> Iterator[str]:
 func TestMetrics_OfQueue(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
-		Dir: meteredModel(t), Model: "metered.py:Runner",
-		Args: []string{"--queue", "1"},
+		Dir: meteredModel(t), Model: "metered.py:Runner", Args: []string{"--queue", "1"},
 	})
 	s.Succeed(harness.Input{})
 	assert.Equal(t, "the wait of one that found its slot free", harness.Scrape(t, s).Sum("pinion_queue_seconds"), 0)

@@ -204,8 +204,7 @@ class Predictor(BasePredictor):
 		c := harness.StartCollector(t)
 		dir := harness.NewFolder(t, "run.py", strings.ReplaceAll(model, "BODY", body))
 		s := harness.Start(t, harness.Options{
-			Dir: dir, Model: "run.py:Predictor", Python: python,
-			Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL},
+			Dir: dir, Model: "run.py:Predictor", Python: python, Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL},
 		})
 		harness.Eventually(t, "the setup ends", func() bool { return s.Health().Status != "STARTING" })
 		s.Stop()
@@ -284,8 +283,7 @@ func TestReach_CallersAreBounded(t *testing.T) {
 		"cog.yaml", "train: run.py:train\n")
 	c := harness.StartCollector(t)
 	s := harness.Ready(t, harness.Options{
-		Dir: dir, Model: "run.py:run",
-		Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL},
+		Dir: dir, Model: "run.py:run", Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL},
 	})
 	context := manyCallers()
 	body := map[string]any{"input": map[string]any{}, "context": context}

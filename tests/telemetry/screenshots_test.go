@@ -44,8 +44,7 @@ func takePictures(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "painter") // the pages' title
 	assert.NoError(t, os.CopyFS(dir, os.DirFS(harness.Models(t))))
 	s := harness.Ready(t, harness.Options{
-		Dir: dir, Model: "live.py:Painter",
-		Args: []string{"--workers", "2", "--queue", "32"},
+		Dir: dir, Model: "live.py:Painter", Args: []string{"--workers", "2", "--queue", "32"},
 	})
 	several := harness.Options{Python: harness.AnyPython(t).Path, Args: []string{"--queue", "256", "--reload"}}
 	pipeline := harness.Example(t, "pipeline")

@@ -36,8 +36,7 @@ func TestSentry_GetsDeathsOfWorkers(t *testing.T) {
 	t.Parallel()
 	dsn, reports := sentryServer(t)
 	s := harness.Ready(t, harness.Options{
-		Model: "dying.py",
-		Env:   []string{"SENTRY_DSN=" + dsn, "SENTRY_ENVIRONMENT=staging"},
+		Model: "dying.py", Env: []string{"SENTRY_DSN=" + dsn, "SENTRY_ENVIRONMENT=staging"},
 	})
 	s.Fail(harness.Input{"how": "segfault", "token": "an-input-of-a-client"})
 	harness.Eventually(t, "the death is reported", func() bool { return strings.Contains(reports(), "SIGSEGV") })

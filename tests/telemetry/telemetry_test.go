@@ -92,8 +92,7 @@ func TestTelemetry_LogsAreSent(t *testing.T) {
 	dir := harness.NewFolder(t, "run.py", "def run() -> str:\n    print('a line of the model')\n    return ''\n")
 	c := harness.StartCollector(t)
 	s := harness.Ready(t, harness.Options{
-		Dir: dir, Model: "run.py:run",
-		Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL},
+		Dir: dir, Model: "run.py:run", Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL},
 	})
 	s.Do(http.MethodPost, "/predictions", map[string]any{"input": map[string]any{}}, "traceparent",
 		"00-"+harness.ClientTrace+"-"+harness.ClientParent+"-01")
