@@ -112,9 +112,7 @@ func (b *batching) do(method, path, body string) harness.Answer {
 	return b.server.Do(method, path, body)
 }
 
-func (b *batching) post(body string) harness.Answer {
-	return b.do(http.MethodPost, "/inference", body)
-}
+func (b *batching) post(body string) harness.Answer { return b.do(http.MethodPost, "/inference", body) }
 
 // begin posts in the background.
 func (b *batching) begin(body string) <-chan harness.Answer {

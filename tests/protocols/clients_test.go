@@ -75,8 +75,7 @@ func TestClients_GeneratedTypeScriptClientWorks(t *testing.T) {
 func painter(t *testing.T, model string) *harness.Server {
 	t.Helper()
 	return harness.Ready(t, harness.Options{
-		Model: "clients.py:" + model,
-		Env:   []string{"COG_TRAIN_TYPE_STUB=clients.py:train"},
+		Model: "clients.py:" + model, Env: []string{"COG_TRAIN_TYPE_STUB=clients.py:train"},
 	})
 }
 

@@ -33,8 +33,7 @@ func TestMedia_BodiesOfAnotherType(t *testing.T) {
 	}.check(t, s)
 
 	s = harness.Ready(t, harness.Options{
-		Dir:  harness.ModelOf(t, "../docs/how-to/openai.md"),
-		Args: []string{"--model", "echo"},
+		Dir: harness.ModelOf(t, "../docs/how-to/openai.md"), Args: []string{"--model", "echo"},
 	})
 	exchange{
 		path: "/v1/chat/completions", body: form, headers: []string{"Content-Type", types}, status: 400,

@@ -29,8 +29,7 @@ func TestMemory_CopiesForRowsShareMemory(t *testing.T) {
 	enter := harness.NeedMemoryGroup(t, 256<<20)
 	s := harness.Ready(t, harness.Options{
 		Dir: harness.NewFolder(t, "run.py", harness.HoarderModel), Model: "run.py:returned", Wrap: enter,
-		Args: []string{"--model", "m"},
-		Env:  []string{"AIP_PREDICT_ROUTE=/vertex"},
+		Args: []string{"--model", "m"}, Env: []string{"AIP_PREDICT_ROUTE=/vertex"},
 	})
 	for _, path := range []string{"/v1/models/m:predict", "/vertex", "/invocations"} {
 		refusedForMemory(t, s, path, instances, `{"error":"`)
@@ -39,8 +38,7 @@ func TestMemory_CopiesForRowsShareMemory(t *testing.T) {
 	}
 	_, enter, _ = harness.MemoryGroup(t, 256<<20)
 	s = harness.Ready(t, harness.Options{
-		Dir: harness.NewFolder(t, "run.py", embedder), Model: "run.py:embed", Wrap: enter,
-		Args: []string{"--model", "m"},
+		Dir: harness.NewFolder(t, "run.py", embedder), Model: "run.py:embed", Wrap: enter, Args: []string{"--model", "m"},
 	})
 	texts := `{"model":"m","user":"` + large + `","input":[` + strings.Repeat(`"t",`, 2047) + `"t"]}`
 	refusedForMemory(t, s, "/v1/embeddings", texts, `{"error":{"message":"`)

@@ -51,8 +51,7 @@ func tensors(t *testing.T, class string, args ...string) *harness.Server {
 	python := harness.Pythons(t)[0]
 	harness.NeedModule(t, python, "numpy")
 	return harness.Ready(t, harness.Options{
-		Python: python.Path, Model: "tensors.py:" + class,
-		Args: append(args, "--model", strings.ToLower(class)),
+		Python: python.Path, Model: "tensors.py:" + class, Args: append(args, "--model", strings.ToLower(class)),
 	})
 }
 

@@ -158,8 +158,7 @@ func wantRPC(t *testing.T, err error, code codes.Code, text string) {
 func TestGRPCAnswers_OfCompressedRequestsAreCharged(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
-		Model: "echo.py:text",
-		Args:  []string{"--model=m", "--grpc-port=0", "--queue=100"},
+		Model: "echo.py:text", Args: []string{"--model=m", "--grpc-port=0", "--queue=100"},
 	})
 	text := make([]byte, 1<<20)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(text)

@@ -92,8 +92,7 @@ func TestOipgrpc_GRPCTokens(t *testing.T) {
 	t.Parallel()
 	const token = "first-token-0123456789"
 	s := harness.Ready(t, harness.Options{
-		Model: "api/do.py:Runner",
-		Args:  []string{"--grpc-port=0", "--auth-token-file", harness.TokenFile(t, token)},
+		Model: "api/do.py:Runner", Args: []string{"--grpc-port=0", "--auth-token-file", harness.TokenFile(t, token)},
 	})
 	conn, client := s.GRPC()
 	with := func(header string) context.Context {

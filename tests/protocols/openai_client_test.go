@@ -22,8 +22,7 @@ func TestOpenaiClient_OpenAIsClient(t *testing.T) {
 		t.Run(class, func(t *testing.T) {
 			t.Parallel()
 			s := harness.Ready(t, harness.Options{
-				Model: "generative.py:" + class,
-				Args:  []string{"--model", "m", "--queue", "8"},
+				Model: "generative.py:" + class, Args: []string{"--model", "m", "--queue", "8"},
 			})
 			harness.RunTool(t, t.TempDir(), nil, tool, "-B", client, s.Address, class)
 			if class == "Chat" {

@@ -24,8 +24,7 @@ func TestOpenAI_ClientOfDocumentWorks(t *testing.T) {
 func TestOpenAI_Stream(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
-		Dir:  harness.ModelOf(t, "../docs/how-to/openai.md"),
-		Args: []string{"--model", "echo"},
+		Dir: harness.ModelOf(t, "../docs/how-to/openai.md"), Args: []string{"--model", "echo"},
 	})
 	answer := postOpenAI(s, `{"model":"echo","messages":[{"role":"user","content":"a b"}],"stream":true,"n":2,"stream_options":{"include_usage":true}}`)
 	body, id := string(answer.Body), answer.Header.Get("X-Request-Id")
@@ -56,8 +55,7 @@ func TestOpenAI_Stream(t *testing.T) {
 func TestOpenAI_Errors(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
-		Dir:  harness.ModelOf(t, "../docs/how-to/openai.md"),
-		Args: []string{"--model", "echo"},
+		Dir: harness.ModelOf(t, "../docs/how-to/openai.md"), Args: []string{"--model", "echo"},
 	})
 	for body, want := range map[string]string{
 		`{"model":"nope","messages":[{"role":"user","content":"a"}]}`:                `404 {"error":{"message":"unknown model \"nope\": this server has \"echo\"","type":"invalid_request_error","param":"model","code":"model_not_found"}}`,

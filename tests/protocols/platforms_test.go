@@ -282,8 +282,7 @@ func TestPlatforms_SageMakerStreams(t *testing.T) {
 func TestPlatforms_SageMakerPort(t *testing.T) {
 	t.Parallel()
 	s := harness.Start(t, harness.Options{
-		Model: "setups.py:Hanging", PortFromEnv: true,
-		Env: []string{"SAGEMAKER_BIND_TO_PORT=0", "AIP_HTTP_PORT=1", "PORT=1"},
+		Model: "setups.py:Hanging", PortFromEnv: true, Env: []string{"SAGEMAKER_BIND_TO_PORT=0", "AIP_HTTP_PORT=1", "PORT=1"},
 	})
 	exchange{path: "/ping", status: 503}.check(t, s)
 }

@@ -36,8 +36,7 @@ func TestReplicate_Client(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := harness.Ready(t, harness.Options{
-				Model: "replicate.py:Words", Args: append([]string{"--model", "m", "--queue", "64"}, args...),
-				Env: secrets[name],
+				Model: "replicate.py:Words", Args: append([]string{"--model", "m", "--queue", "64"}, args...), Env: secrets[name],
 			})
 			harness.RunTool(t, t.TempDir(), nil, python, "-B", client, s.Address, replicateToken)
 		})

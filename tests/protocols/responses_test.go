@@ -59,8 +59,7 @@ func TestDialects_OfOneFunction(t *testing.T) {
 	const model = "import cog\n\n\nclass Runner(cog.BaseRunner):\n    @cog.openai(\"chat\")\n" +
 		"    def run(self, messages: list[dict]) -> str:\n        return messages[-1][\"content\"]\n"
 	s := harness.Ready(t, harness.Options{
-		Dir:  harness.NewFolder(t, "run.py", model, "cog.yaml", "run: run.py:Runner\n"),
-		Args: []string{"--model", "m"},
+		Dir: harness.NewFolder(t, "run.py", model, "cog.yaml", "run: run.py:Runner\n"), Args: []string{"--model", "m"},
 	})
 	for _, c := range []struct{ path, body, text, last string }{
 		{"/v1/responses", `{"model":"m","input":"hello"`, `"text":"hello"`, "event: response.completed"},

@@ -22,8 +22,7 @@ func TestTriton_AnswersAlike(t *testing.T) {
 	python := harness.Pythons(t)[0]
 	harness.NeedModule(t, python, "numpy")
 	s := harness.Ready(t, harness.Options{
-		Python: python.Path, Model: "tensors.py:Typed",
-		Args: []string{"--model", "bench"},
+		Python: python.Path, Model: "tensors.py:Typed", Args: []string{"--model", "bench"},
 	})
 	harness.RunTool(t, t.TempDir(), nil, tool, "-B", client, address, s.Address)
 }
