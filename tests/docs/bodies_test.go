@@ -19,8 +19,7 @@ import (
 func TestBodies_ModelOfBodiesDocumentKeepsPredictionsApart(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{
-		Dir:  harness.ModelOf(t, "../docs/how-to/bodies.md"),
-		Args: []string{"--workers", "2", "--queue", "20"},
+		Dir: harness.ModelOf(t, "../docs/how-to/bodies.md"), Args: []string{"--workers", "2", "--queue", "20"},
 	})
 	var wg sync.WaitGroup
 	for i := range 20 {
