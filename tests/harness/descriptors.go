@@ -39,7 +39,5 @@ func LimitDescriptors(t *testing.T, pid, most int) (end func()) {
 	assert.NoError(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &old))
 	limit := unix.Rlimit{Cur: uint64(most), Max: old.Max}
 	assert.NoError(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &limit, nil))
-	return func() {
-		assert.NoError(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &old, nil))
-	}
+	return func() { assert.NoError(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &old, nil)) }
 }

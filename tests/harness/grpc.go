@@ -10,9 +10,7 @@ import (
 )
 
 // GRPCAddress returns the address of --grpc-port.
-func (s *Server) GRPCAddress() string {
-	return s.WaitLog("serving gRPC").GRPCAddress
-}
+func (s *Server) GRPCAddress() string { return s.WaitLog("serving gRPC").GRPCAddress }
 
 // GRPC connects to the port of --grpc-port.
 func (s *Server) GRPC() (*grpc.ClientConn, pb.GRPCInferenceServiceClient) {

@@ -38,9 +38,7 @@ func EnqueueAtGate(t testing.TB, s *Server, id string) (open func()) {
 }
 
 // StateOf returns the state of a prediction, as a server tells it.
-func StateOf(s *Server, id string) Answer {
-	return s.Do(http.MethodGet, "/predictions/"+id, nil)
-}
+func StateOf(s *Server, id string) Answer { return s.Do(http.MethodGet, "/predictions/"+id, nil) }
 
 // WaitStatus waits until a server reports a status of a prediction.
 func WaitStatus(t testing.TB, s *Server, id, status string) (a Answer) {
