@@ -21,9 +21,7 @@ func TestImages_Run(t *testing.T) {
 	harness.Full(t)
 	s := newStore(t)
 	sub := func(name string, test func(t *testing.T, s *store)) {
-		t.Run(name, func(t *testing.T) {
-			test(t, s.of(t))
-		})
+		t.Run(name, func(t *testing.T) { test(t, s.of(t)) })
 	}
 	sub("hello", testHello)
 	sub("embed", testEmbed)
