@@ -102,16 +102,8 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
         """,
         ["cog.concurrent"],
     ),
-    (
-        "Batches",
-        "Only Pinion has them. [Batching](../how-to/batching.md) explains when a batch leaves.",
-        ["cog.batch"],
-    ),
-    (
-        "Clients",
-        "Only Pinion has these decorators.",
-        ["cog.example", "cog.openai"],
-    ),
+    ("Batches", "Only Pinion has them. [Batching](../how-to/batching.md) explains when a batch leaves.", ["cog.batch"]),
+    ("Clients", "Only Pinion has these decorators.", ["cog.example", "cog.openai"]),
     (
         "Calls of other models",
         "Only Pinion has them. [Several models](../how-to/several-models.md) shows a server with some.",
@@ -208,11 +200,7 @@ def page(load: Load) -> str:
     tables = {"inputs": input_table(load), "outputs": output_table(load)}
     for title, text, names in SECTIONS:
         parts.append(f"## {title}\n")
-        text = (
-            textwrap.dedent(text).format(**tables)
-            if text in ("{inputs}", "{outputs}")
-            else textwrap.dedent(text)
-        )
+        text = textwrap.dedent(text).format(**tables) if text in ("{inputs}", "{outputs}") else textwrap.dedent(text)
         if text:
             parts.append(text.rstrip() + "\n")
         parts += [entry(name) for name in names]
@@ -245,11 +233,7 @@ def found(name: str) -> tuple[object, str]:
         except ModuleNotFoundError:
             continue
         for part in parts[size:]:
-            value = (
-                inspect.getattr_static(value, part)
-                if inspect.isclass(value)
-                else getattr(value, part)
-            )
+            value = inspect.getattr_static(value, part) if inspect.isclass(value) else getattr(value, part)
         break
     if name == "cog.Opaque":
         import ast
@@ -264,9 +248,7 @@ def found(name: str) -> tuple[object, str]:
 
 def short(name: str) -> str:
     """Return a name without the private modules."""
-    return ".".join(
-        part for part in name.split(".") if part[0] != "_" and part not in ("cog", "scope")
-    )
+    return ".".join(part for part in name.split(".") if part[0] != "_" and part not in ("cog", "scope"))
 
 
 def parameters(function: Callable[..., object]) -> str:
@@ -279,9 +261,7 @@ def parameters(function: Callable[..., object]) -> str:
         if parameter.kind is parameter.KEYWORD_ONLY and not starred:
             shown.append("*")
             starred = True
-        text = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(
-            parameter.kind, ""
-        ) + name
+        text = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "") + name
         starred = starred or parameter.kind is parameter.VAR_POSITIONAL
         if isinstance(parameter.annotation, str) and "_F" not in parameter.annotation:
             text += f": {parameter.annotation}"
@@ -341,9 +321,7 @@ def markdown(prose: str, indent: str = "") -> str:
 def wrapped(text: str, indent: str = "") -> str:
     """Return a paragraph in lines of 118 columns."""
     text = " ".join(text.split())
-    return textwrap.fill(
-        text, 118, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
-    )
+    return textwrap.fill(text, 118, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
 
 
 def input_table(load: Load) -> str:
@@ -365,9 +343,7 @@ def output_table(load: Load) -> str:
         if "Iterator" in annotation:
             source = source.replace(": ...\n", ":\n    yield x\n")
         schemas = openapi(load(source))["components"]["schemas"]
-        rows.append(
-            f"| `{annotation}` | {shown(resolved(schemas['Output'], schemas))} | {returns} |"
-        )
+        rows.append(f"| `{annotation}` | {shown(resolved(schemas['Output'], schemas))} | {returns} |")
     return "\n".join(rows)
 
 

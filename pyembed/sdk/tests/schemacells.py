@@ -7,15 +7,8 @@ import json
 
 def resolved(schema: dict, schemas: dict) -> dict:
     """Return a schema with what it refers to in place, and without what is not about the type."""
-    schema = {
-        key: value
-        for key, value in schema.items()
-        if key not in ("title", "x-order", "x-cog-schema-from")
-    }
-    for reference in [
-        schema.pop("$ref", None),
-        *(part.get("$ref") for part in schema.pop("allOf", [])),
-    ]:
+    schema = {key: value for key, value in schema.items() if key not in ("title", "x-order", "x-cog-schema-from")}
+    for reference in [schema.pop("$ref", None), *(part.get("$ref") for part in schema.pop("allOf", []))]:
         if reference:
             schema.update(resolved(schemas[reference.rpartition("/")[2]], schemas))
     for key in ("items", "additionalProperties"):
@@ -24,9 +17,7 @@ def resolved(schema: dict, schemas: dict) -> dict:
     if "anyOf" in schema:
         schema["anyOf"] = [resolved(part, schemas) for part in schema["anyOf"]]
     if "properties" in schema:
-        schema["properties"] = {
-            name: resolved(part, schemas) for name, part in schema["properties"].items()
-        }
+        schema["properties"] = {name: resolved(part, schemas) for name, part in schema["properties"].items()}
     schema.pop("description", None) if schema.get("description") == "An enumeration." else None
     return schema
 

@@ -105,9 +105,7 @@ CASES: dict[str, Case] = {
     "choices_str": case("size: str = Input(choices=['s', 'm'], default='s')"),
     "choices_int": case("n: int = Input(choices=[64, 128], description='Width')"),
     "choices_float": case("x: float = Input(choices=[1, 2.5])"),
-    "choices_keys": case(
-        "m: str = Input(choices=MODELS.keys())", before="MODELS = {'a': 1, 'b': 2}"
-    ),
+    "choices_keys": case("m: str = Input(choices=MODELS.keys())", before="MODELS = {'a': 1, 'b': 2}"),
     "choices_optional": case("size: Optional[str] = Input(choices=['s', 'm'])"),
     "choices_list": case("sizes: list[str] = Input(choices=['s', 'm'], default=['s'])"),
     "choices_reserved_name": case("Status: str = Input(choices=['a']), Input_Status: int = 1"),
@@ -144,8 +142,7 @@ CASES: dict[str, Case] = {
     "dict_of_any": case("a: dict[str, Any]"),
     "any": case("a: Any, b: object"),
     "opaque": case(
-        "a: Annotated[Config, Opaque], b: Optional[Annotated[Config, Opaque]] = None",
-        before="class Config: ...",
+        "a: Annotated[Config, Opaque], b: Optional[Annotated[Config, Opaque]] = None", before="class Config: ..."
     ),
     "annotated": case("a: Annotated[int, 'a note']"),
     "annotated_input": case(
@@ -174,16 +171,11 @@ CASES: dict[str, Case] = {
     "private": case("_x: str, __y: int, _my_name_: int = 3, x__y: int = 2"),
     "extras": case("a: int, *args: str, b: int = 2, **kwargs: int"),
     "typed_dict": case("place: Place", "Place", _TYPED),
-    "newtype_and_alias": case(
-        "a: UserId, b: Names",
-        before="UserId = NewType('UserId', int)\nNames = list[str]",
-    ),
+    "newtype_and_alias": case("a: UserId, b: Names", before="UserId = NewType('UserId', int)\nNames = list[str]"),
     "coder": case("p: Point, ps: list[Point]", "Point", _POINT_CODER),
     # optional and unions
     "optional": case("a: Optional[int], b: Optional[str] = None, c: int | None = 3"),
-    "optional_input": case(
-        "a: Optional[str] = Input(description='d'), b: Optional[int] = Input(ge=1)"
-    ),
+    "optional_input": case("a: Optional[str] = Input(description='d'), b: Optional[int] = Input(ge=1)"),
     "none_default": case("a: str = None, b: int = Input(default=None)"),
     "union": case("a: Union[int, str], b: str | float = 'x'"),
     "union_nullable": case(
@@ -212,21 +204,17 @@ CASES: dict[str, Case] = {
         "class Table(dict): ...\nclass Out(BaseModel):\n    a: Name\n    b: Count\n"
         "    c: Items\n    d: Table",
     ),
-    "out_texts": case(
-        returns="list[dict[str, datetime.datetime]]",
-    ),
+    "out_texts": case(returns="list[dict[str, datetime.datetime]]"),
     "out_enum": case(returns="Color", before=_COLOR),
     "out_model": case(returns="Out", before=_OUT),
     "out_model_nested": case(returns="Page", before=_NESTED),
     "out_model_recursive": case(returns="Tree", before=_TREE),
     "out_model_list": case(returns="list[Out]", before=_OUT),
     "out_model_plain": case(
-        returns="Plain",
-        before="class Plain(BaseModel, auto_dataclass=False):\n    a: int\n    b: str = 'x'",
+        returns="Plain", before="class Plain(BaseModel, auto_dataclass=False):\n    a: int\n    b: str = 'x'"
     ),
     "out_dataclass": case(
-        returns="Out",
-        before="@dataclass\nclass Out:\n    when: datetime.date\n    id: uuid.UUID = None",
+        returns="Out", before="@dataclass\nclass Out:\n    when: datetime.date\n    id: uuid.UUID = None"
     ),
     "out_iterator": case(returns="Iterator[str]"),
     "out_iterator_of_paths": case(returns="abc.Iterator[Path]"),
@@ -251,7 +239,7 @@ class Out(pydantic.BaseModel):
     boxes: List[Box]
     note: Optional[str] = None
 """,
-    ),
+    )
 }
 
 # What is refused at load, with the message. {} stands for the file and line.
@@ -266,16 +254,10 @@ REFUSALS: dict[str, tuple[Case, str]] = {
     "none": (case("x: None"), "None alone cannot be an input"),
     "a union of nothing": (case("x: Union"), "Union"),
     "iterator": (case("x: Iterator[str]"), "an iterator can only be the whole output"),
-    "type variable": (
-        case("x: T", before="T = TypeVar('T')"),
-        "type variable ~T has no concrete type",
-    ),
+    "type variable": (case("x: T", before="T = TypeVar('T')"), "type variable ~T has no concrete type"),
     "int keys": (case("x: dict[int, str]"), "dict[int, str]: its keys must be str"),
     "model as input": (case("x: Out", before=_OUT), "Out is an output type"),
-    "union with Path": (
-        case("x: Union[str, Path]"),
-        'parameter "x" of run: str | Path is a union with Path',
-    ),
+    "union with Path": (case("x: Union[str, Path]"), 'parameter "x" of run: str | Path is a union with Path'),
     "union with list of Path": (case("x: Union[str, list[Path]]"), "is a union with Path"),
     "union with File": (case("x: Union[str, File]"), "is a union with File"),
     "union with Secret": (case("x: Union[str, Secret, None]"), "is a union with Secret"),
@@ -283,55 +265,31 @@ REFUSALS: dict[str, tuple[Case, str]] = {
     "positional only": (case("x: int, /"), "it is positional only"),
     "unknown name": (case("x: 'Nope'"), "'Nope' cannot be read: name 'Nope' is not defined"),
     "broken quote": (case("x: 'list['"), "cannot be read: SyntaxError"),
-    "default below": (
-        case("n: int = Input(0, ge=1)"),
-        "the default 0 is less than the minimum of 1",
-    ),
+    "default below": (case("n: int = Input(0, ge=1)"), "the default 0 is less than the minimum of 1"),
     "default above": (case("n: int = Input(9, le=5)"), "is greater than the maximum of 5"),
     "default short": (case("s: str = Input('', min_length=1)"), "is shorter than 1 characters"),
     "default long": (case("s: str = Input('abc', max_length=2)"), "is longer than 2 characters"),
     "default no match": (case("s: str = Input('A', regex='^[a-z]$')"), 'does not match "^[a-z]$"'),
-    "default no choice": (
-        case("s: str = Input('c', choices=['a', 'b'])"),
-        "the default 'c' is not one of ['a', 'b']",
-    ),
+    "default no choice": (case("s: str = Input('c', choices=['a', 'b'])"), "the default 'c' is not one of ['a', 'b']"),
     "default no literal": (case("s: Literal['a'] = 'b'"), "the default 'b' is not one of ['a']"),
-    "default no member": (
-        case("c: Color = 'green'", before=_COLOR),
-        "is not one of ['red', 'blue']",
-    ),
+    "default no member": (case("c: Color = 'green'", before=_COLOR), "is not one of ['red', 'blue']"),
     "bad pattern": (case("s: str = Input(regex='(')"), "regex '(' does not compile"),
-    "bad pattern with a class": (
-        case(r"s: str = Input(regex='(\\p{L}')"),
-        "does not compile",
-    ),
+    "bad pattern with a class": (case(r"s: str = Input(regex='(\\p{L}')"), "does not compile"),
     "pattern no str": (case("s: str = Input(regex=3)"), "regex must be a str, got 3"),
     "bound no number": (case("n: int = Input(ge='1')"), "ge must be a number, got '1'"),
     "bound infinite": (case("x: float = Input(le=float('inf'))"), "leave it out for no bound"),
-    "length no int": (
-        case("s: str = Input(max_length=1.5)"),
-        "max_length must be an int, got 1.5",
-    ),
+    "length no int": (case("s: str = Input(max_length=1.5)"), "max_length must be an int, got 1.5"),
     "length negative": (case("s: str = Input(min_length=-1)"), "min_length must be 0 or more"),
     "choices empty": (case("s: str = Input(choices=[])"), "choices must not be empty"),
-    "choices for Path": (
-        case("p: Path = Input(choices=['a'])"),
-        "choices cannot be given for Path",
-    ),
+    "choices for Path": (case("p: Path = Input(choices=['a'])"), "choices cannot be given for Path"),
     "choices no member": (
         case("c: Color = Input(choices=['green'])", before=_COLOR),
         "choice 'green' is not a value of Color",
     ),
     "literal of bytes": (case("x: Literal[b'a']"), "must hold JSON values, not bytes"),
     "literal none": (case("x: Literal[None]"), "allows only None"),
-    "optional output": (
-        case(returns="Optional[str]"),
-        "the return type of run: str | None is optional",
-    ),
-    "union output": (
-        case(returns="Union[int, str]"),
-        "the return type of run: int | str is a union",
-    ),
+    "optional output": (case(returns="Optional[str]"), "the return type of run: str | None is optional"),
+    "union output": (case(returns="Union[int, str]"), "the return type of run: int | str is a union"),
     "bytes output": (case(returns="bytes"), "bytes is not supported; use cog.Path"),
     "class output": (case(returns="Thing", before="class Thing: ..."), "as an output"),
     "iterator in a list": (case(returns="list[Iterator[str]]"), "can only be the whole output"),
@@ -353,17 +311,11 @@ DOUBTS: dict[str, tuple[Case, str]] = {
     "wrong value": (case("d: dict[str, int] = {'a': 'b'}"), "is not of type int"),
     "union default": (case("x: Union[int, str] = [1]"), "the default [1] is not of type int | str"),
     "secret default": (case("s: Secret = 5"), "the default is not of type Secret"),
-    "choices of another type": (
-        case("s: str = Input(choices=[1])"),
-        "the choices [1] are not of type str",
-    ),
+    "choices of another type": (case("s: str = Input(choices=[1])"), "the choices [1] are not of type str"),
     "none for int": (case("n: int = None"), "its default is None but int does not allow None"),
     "none for Path": (case("p: Path = Input(default=None)"), "write `Path | None`"),
     "none for list": (case("p: list[str] = None"), "its default is None but list[str] does not"),
-    "choices of a list": (
-        case("s: list[int] = Input(choices=['a', 1])"),
-        "the choices ['a'] are not of type int",
-    ),
+    "choices of a list": (case("s: list[int] = Input(choices=['a', 1])"), "the choices ['a'] are not of type int"),
     "default of another type in its annotation": (
         case("n: Annotated[int, Input(default='a')]"),
         "the default 'a' is not of type int",
@@ -386,8 +338,5 @@ DOUBTS: dict[str, tuple[Case, str]] = {
         case("n: Union[int, bool] = Input(regex='a')"),
         "regex has no effect on int | bool: only a text",
     ),
-    "Input in a list": (
-        case("n: list[Annotated[int, Input(ge=1)]]"),
-        "Input() inside of list[int] has no effect",
-    ),
+    "Input in a list": (case("n: list[Annotated[int, Input(ge=1)]]"), "Input() inside of list[int] has no effect"),
 }

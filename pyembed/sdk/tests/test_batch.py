@@ -157,18 +157,14 @@ class TestInputs:
         assert c.required
 
     def test_a_default_of_none_may_be_made_optional(self, plan):
-        signature = plan(
-            "def run(a: list[int] = None, b: str = None) -> list[str]: ...\n"
-        ).signature
+        signature = plan("def run(a: list[int] = None, b: str = None) -> list[str]: ...\n").signature
         for field in signature.inputs:
             assert (field.required, field.none_default) == (True, True)
             field.allow_none()
             assert (field.required, field.has_default, field.default) == (False, True, None)
 
     def test_none_as_a_default(self, plan):
-        (field,) = plan(
-            "def run(a: 'list[str | None]' = None) -> list[str]: ...\n"
-        ).signature.inputs
+        (field,) = plan("def run(a: 'list[str | None]' = None) -> list[str]: ...\n").signature.inputs
         assert (field.required, field.has_default) == (False, True)
 
     def test_several_and_nested(self, plan):
@@ -186,9 +182,7 @@ class TestInputs:
         assert kinds(found) == {"a": "str", "b": "int"}
 
     def test_choices(self, plan):
-        (field,) = plan(
-            "def run(a: list[str] = Input(choices=['x', 'y'])) -> list[str]: ...\n"
-        ).signature.inputs
+        (field,) = plan("def run(a: list[str] = Input(choices=['x', 'y'])) -> list[str]: ...\n").signature.inputs
         assert field.choices is not None
 
     @pytest.mark.parametrize(
@@ -196,21 +190,12 @@ class TestInputs:
         [
             ("def run(a: str) -> list[str]: ...", "@batch requires a list parameter"),
             ("def run() -> list[str]: ...", "@batch requires a list parameter"),
-            (
-                "def run(a: list) -> list[str]: ...",
-                '"a" of run: list has no element type',
-            ),
+            ("def run(a: list) -> list[str]: ...", '"a" of run: list has no element type'),
             ("def run(a: list[bytes]) -> list[str]: ...", "bytes is not supported; use cog.Path"),
             ("def run(a: list[str], b) -> list[str]: ...", 'parameter "b" of run: it has no type'),
             ("def run(a: 'list[Nope]') -> list[str]: ...", "Nope"),
-            (
-                "def run(*a: list[str]) -> list[str]: ...",
-                "@batch requires a list parameter",
-            ),
-            (
-                "def run(a: list[str] = Input(ge='x')) -> list[str]: ...",
-                "ge must be a number, got 'x'",
-            ),
+            ("def run(*a: list[str]) -> list[str]: ...", "@batch requires a list parameter"),
+            ("def run(a: list[str] = Input(ge='x')) -> list[str]: ...", "ge must be a number, got 'x'"),
         ],
     )
     def test_refused(self, plan, source, message):

@@ -24,9 +24,7 @@ def module(monkeypatch):
 
     def reply_batch(slot, ids, values, nanos, metrics, encode):
         good = next((i for i, value in enumerate(values) if value is Ellipsis), len(values))
-        answers.extend(
-            (id, 16, value, metrics) for id, value in zip(ids[:good], values, strict=False)
-        )
+        answers.extend((id, 16, value, metrics) for id, value in zip(ids[:good], values, strict=False))
         return good
 
     worker.reply_batch = reply_batch
@@ -79,9 +77,7 @@ class TestArguments:
 
     def test_parts_have_equal_keys(self, module, function):
         run = function()
-        runnable = run.runnable(
-            items(module, {"n": 1}, {"n": 2, "k": 1}, {"n": 3, "k": 2}, {"n": 4})
-        )
+        runnable = run.runnable(items(module, {"n": 1}, {"n": 2, "k": 1}, {"n": 3, "k": 2}, {"n": 4}))
         parts = run.parts(runnable)
         assert [[r.inputs["n"] for r in part] for part in reversed(parts)] == [[1, 2, 4], [3]]
 
@@ -218,9 +214,7 @@ class TestPendingItems:
     @pytest.fixture
     def pending(self, module):
         begun, ready = [], []
-        pending = module.pending.PendingItems(
-            0, lambda pending, item: begun.append(item), ready.append
-        )
+        pending = module.pending.PendingItems(0, lambda pending, item: begun.append(item), ready.append)
         pending.begun, pending.ready = begun, ready
         return pending
 

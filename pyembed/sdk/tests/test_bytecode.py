@@ -9,9 +9,7 @@ from programs import SDK, python
 
 
 def test_bytecode_of_the_package_alone(tmp_path):
-    shutil.copytree(
-        os.path.join(SDK, "cog"), tmp_path / "cog", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    shutil.copytree(os.path.join(SDK, "cog"), tmp_path / "cog", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "model.py").touch()
     code = (
         "import sys; from cog._worker.serve import bytecode; before = sys.dont_write_bytecode; "

@@ -76,10 +76,7 @@ def test_numbers(prepare):
     same(prepare("a: float, b: int", {"a": 1.5, "b": 2**80}), {"a": 1.5, "b": 2**80})
     same(prepare("a: Optional[float]", {"a": None}), {"a": None})
     same(prepare("a: Optional[float]", {"a": 2}), {"a": 2.0})
-    same(
-        prepare("a: list[float], b: list[int]", {"a": [1, 2.5], "b": [1.0]}),
-        {"a": [1.0, 2.5], "b": [1]},
-    )
+    same(prepare("a: list[float], b: list[int]", {"a": [1, 2.5], "b": [1.0]}), {"a": [1.0, 2.5], "b": [1]})
     same(prepare("a: dict[str, float]", {"a": {"x": 1}}), {"a": {"x": 1.0}})
     same(prepare("a: list[dict[str, list[float]]]", {"a": [{"x": [1]}]}), {"a": [{"x": [1.0]}]})
     same(prepare("a: list[Optional[float]]", {"a": [1, None]}), {"a": [1.0, None]})
@@ -104,8 +101,7 @@ def test_lists_with_nothing_to_convert_stay_as_they_are(prepare, monkeypatch):
     assert asked.count(int) == 2
     same(
         prepare(
-            "a: list[float], b: list[int], c: list[list[float]]",
-            {"a": [1.5, 2], "b": [1, 2.0], "c": [[0.5], [1]]},
+            "a: list[float], b: list[int], c: list[list[float]]", {"a": [1.5, 2], "b": [1, 2.0], "c": [[0.5], [1]]}
         ),
         {"a": [1.5, 2.0], "b": [1, 2], "c": [[0.5], [1.0]]},
     )
@@ -116,10 +112,7 @@ def test_lists_with_nothing_to_convert_stay_as_they_are(prepare, monkeypatch):
 
 def test_unions_keep_the_json_type(prepare):
     values = {"a": 1, "b": 1.0, "c": [1]}
-    same(
-        prepare("a: Union[float, str], b: Union[int, str], c: Union[list[float], str]", values),
-        values,
-    )
+    same(prepare("a: Union[float, str], b: Union[int, str], c: Union[list[float], str]", values), values)
 
 
 def test_too_large_for_a_float(prepare):
@@ -130,10 +123,7 @@ def test_too_large_for_a_float(prepare):
 
 
 def test_defaults(prepare):
-    same(
-        prepare("a: str = Input('x'), b: int = Input(3), c: float = Input(1)", {}),
-        {"a": "x", "b": 3, "c": 1.0},
-    )
+    same(prepare("a: str = Input('x'), b: int = Input(3), c: float = Input(1)", {}), {"a": "x", "b": 3, "c": 1.0})
     same(prepare("a: int = 2.0, b: float = 2", {}), {"a": 2, "b": 2.0})
     same(prepare("a: Optional[int], b: Optional[str] = Input()", {}), {"a": None, "b": None})
     same(prepare("a: Union[int, str, None] = None", {}), {"a": None})
@@ -149,23 +139,16 @@ def test_what_a_request_must_bring_is_left_to_the_call(prepare):
 
 
 def test_inputs_that_only_the_models_document_lets_be_absent_are_none(prepare):
-    parameters = (
-        "d: int, a: int = Input(default=None, ge=0), b: float = Input(None), c: Path = Input(None)"
-    )
+    parameters = "d: int, a: int = Input(default=None, ge=0), b: float = Input(None), c: Path = Input(None)"
     same(prepare(parameters, {}), {"a": None, "b": None, "c": None})
-    same(
-        prepare(parameters, {"a": 1, "b": 2, "c": "/x", "d": 3}),
-        {"d": 3, "a": 1, "b": 2.0, "c": Path("/x")},
-    )
+    same(prepare(parameters, {"a": 1, "b": 2, "c": "/x", "d": 3}), {"d": 3, "a": 1, "b": 2.0, "c": Path("/x")})
 
 
 @pytest.mark.parametrize("default", ["[]", "[1]", "{}", "{'a': [1]}", "[[1]]"])
 def test_mutable_defaults_are_fresh_each_time(run, default):
     kind = "dict" if default.startswith("{") else "list"
     step = make_prepare(
-        run(
-            f"a: {kind}[str, Any] = {default}" if kind == "dict" else f"a: list[Any] = {default}"
-        ).signature
+        run(f"a: {kind}[str, Any] = {default}" if kind == "dict" else f"a: list[Any] = {default}").signature
     )
     first = step({})["a"]
     wanted = json.dumps(first)
@@ -195,10 +178,7 @@ def test_files(prepare, tmp_path):
 def test_file_defaults(prepare, run, tmp_path):
     file = tmp_path / "d.txt"
     file.write_text("hi")
-    same(
-        prepare(f"a: Path = {str(file)!r}, b: Path = Path('x')", {}),
-        {"a": Path(file), "b": Path("x")},
-    )
+    same(prepare(f"a: Path = {str(file)!r}, b: Path = Path('x')", {}), {"a": Path(file), "b": Path("x")})
     step = make_prepare(run(f"a: File = {str(file)!r}").signature)
     first, second = step({})["a"], step({})["a"]
     first.close()
@@ -243,9 +223,7 @@ def test_secrets(prepare):
 
 
 def test_enums(prepare):
-    parameters = (
-        "c: Color = Color.RED, l: Level = 1, cs: list[Color] = ['blue'], o: Optional[Color] = None"
-    )
+    parameters = "c: Color = Color.RED, l: Level = 1, cs: list[Color] = ['blue'], o: Optional[Color] = None"
     red, blue = "<Color.RED: 'red'>", "<Color.BLUE: 'blue'>"
     low, high = "<Level.LOW: 1>", "<Level.HIGH: 2>"
     found = prepare(parameters, {}, _COLOR + _LEVEL)
@@ -262,9 +240,7 @@ def test_literal_of_enum_members(prepare):
 def test_typed_dict(prepare):
     same(
         prepare(
-            "p: Place, ps: list[Place]",
-            {"p": {"x": 1, "y": 2, "extra": 3}, "ps": [{"x": 1, "name": "n"}]},
-            _TYPED,
+            "p: Place, ps: list[Place]", {"p": {"x": 1, "y": 2, "extra": 3}, "ps": [{"x": 1, "name": "n"}]}, _TYPED
         ),
         {"p": {"x": 1.0, "y": 2.0, "extra": 3}, "ps": [{"x": 1.0, "name": "n"}]},
     )
@@ -300,10 +276,7 @@ def test_against_a_plain_reference(run):
 
 
 def random_type(rng, depth):
-    name = rng.choice(
-        ["int", "float", "str", "bool", "secret", "path"]
-        + ["list", "dict", "optional"] * (depth > 0)
-    )
+    name = rng.choice(["int", "float", "str", "bool", "secret", "path"] + ["list", "dict", "optional"] * (depth > 0))
     if name in ("list", "dict", "optional"):
         text, tree = random_type(rng, depth - 1)
         form = {"list": "list[{}]", "dict": "dict[str, {}]", "optional": "Optional[{}]"}[name]
@@ -336,6 +309,4 @@ def convert(tree, value):
         return {key: convert(inner, item) for key, item in value.items()}
     if name == "optional":
         return None if value is None else convert(inner, value)
-    return {"int": int, "float": float, "secret": Secret, "path": Path}.get(name, lambda v: v)(
-        value
-    )
+    return {"int": int, "float": float, "secret": Secret, "path": Path}.get(name, lambda v: v)(value)

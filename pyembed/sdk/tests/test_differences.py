@@ -35,10 +35,7 @@ def found(tmp_path, monkeypatch, capsys):
         ("from cog.server.worker import Worker\n", "cog.server.worker is internal to Cog"),
         ("import cog.command.ast\n", "cog.command.ast is internal"),
         ("from cog import Nothing\n", "cog.Nothing is not part of"),
-        (
-            "import signal\nsignal.signal(signal.SIGUSR1, print)\n",
-            "Pinion cancels predictions by SIGUSR1",
-        ),
+        ("import signal\nsignal.signal(signal.SIGUSR1, print)\n", "Pinion cancels predictions by SIGUSR1"),
         ("CACHE = '/root/.cache'\n", "/root/.cache: Cog's image runs as root"),
         ("import os\nos.system('apt-get install -y git')\n", "`apt-get install -y git`"),
         ("import subprocess\nsubprocess.run(['pip', 'install', 'x'])\n", "`pip install x`"),

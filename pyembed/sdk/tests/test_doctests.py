@@ -41,9 +41,7 @@ def examples_of(module, name):
     return doctest.DocTestParser().get_doctest(text, {}, f"{module.__name__}.{name}", None, None)
 
 
-@pytest.mark.parametrize(
-    ("module", "name"), [*public_names()], ids=lambda v: getattr(v, "__name__", v)
-)
+@pytest.mark.parametrize(("module", "name"), [*public_names()], ids=lambda v: getattr(v, "__name__", v))
 def test_a_public_name_has_an_example_that_works(module, name):
     test = examples_of(module, name)
     source = "".join(example.source for example in test.examples)

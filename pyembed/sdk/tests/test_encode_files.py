@@ -67,9 +67,7 @@ class TestFiles:
         assert encode(tmp_path / "a.bin") == self.url("application/octet-stream", content)
 
     def test_missing(self, tmp_path):
-        with pytest.raises(
-            OutputError, match=r"output\.x\[0\]: the file '/no/such' does not exist"
-        ):
+        with pytest.raises(OutputError, match=r"output\.x\[0\]: the file '/no/such' does not exist"):
             encode({"x": [Path("/no/such")]})
 
     def test_folder(self, tmp_path):
@@ -138,7 +136,5 @@ class TestFiles:
             return f"https://store.test/{len(seen)}"
 
         files = [Path("/a"), io.BytesIO()]
-        assert encode({"x": files}, store=store) == {
-            "x": ["https://store.test/1", "https://store.test/2"]
-        }
+        assert encode({"x": files}, store=store) == {"x": ["https://store.test/1", "https://store.test/2"]}
         assert seen == files

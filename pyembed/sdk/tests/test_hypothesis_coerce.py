@@ -114,10 +114,7 @@ def reference(annotation, value):
         return {key: reference(args[1], item) for key, item in value.items()}
     if is_typeddict(annotation):
         hints = get_type_hints(annotation)
-        return {
-            key: reference(hints[key], item) if key in hints else item
-            for key, item in value.items()
-        }
+        return {key: reference(hints[key], item) if key in hints else item for key, item in value.items()}
     if annotation is fractions.Fraction:
         return fractions.Fraction(value["over"], value["under"])
     if isinstance(annotation, type) and issubclass(annotation, (enum.Enum, Secret, pathlib.Path)):
@@ -168,10 +165,7 @@ RICH = [
     (Path, st.sampled_from(["/tmp/a.png", "b/ü.txt"])),
     (pathlib.Path, st.just("/tmp/x")),
     (Secret, texts),
-    (
-        fractions.Fraction,
-        st.fixed_dictionaries({"over": st.integers(-9, 9), "under": st.integers(1, 9)}),
-    ),
+    (fractions.Fraction, st.fixed_dictionaries({"over": st.integers(-9, 9), "under": st.integers(1, 9)})),
     (Point, st.fixed_dictionaries({"x": floats | whole, "y": floats | whole})),
     (
         Place,
@@ -199,9 +193,7 @@ def around(children):
     def dict_of(pair):
         kind, values = pair
         items = st.dictionaries(texts, values, max_size=3)
-        return st.sampled_from(
-            [(dict[str, kind], items), (Dict[str, kind], items), (Mapping[str, kind], items)]
-        )
+        return st.sampled_from([(dict[str, kind], items), (Dict[str, kind], items), (Mapping[str, kind], items)])
 
     def optional(pair):
         return Optional[pair[0]], st.none() | pair[1]
@@ -209,12 +201,7 @@ def around(children):
     def annotated(pair):
         return Annotated[pair[0], "a note"], pair[1]
 
-    return (
-        children.flatmap(list_of)
-        | children.flatmap(dict_of)
-        | children.map(optional)
-        | children.map(annotated)
-    )
+    return children.flatmap(list_of) | children.flatmap(dict_of) | children.map(optional) | children.map(annotated)
 
 
 def union_of(pairs):
@@ -266,13 +253,8 @@ def _may_be_left_out(kind):
 
 def function_of(drawn):
     """Return a function with these parameters that returns what it was called with."""
-    listed = ", ".join(
-        f"{name}=defaults[{name!r}]" if default is not None else name
-        for name, _, _, default in drawn
-    )
-    names: dict[str, Any] = {
-        "defaults": {n: copy.deepcopy(d[0]) for n, _, _, d in drawn if d is not None}
-    }
+    listed = ", ".join(f"{name}=defaults[{name!r}]" if default is not None else name for name, _, _, default in drawn)
+    names: dict[str, Any] = {"defaults": {n: copy.deepcopy(d[0]) for n, _, _, d in drawn if d is not None}}
     exec(f"def run(*, {listed}): return dict(locals())", names)
     run = names["run"]
     run.__annotations__ = {name: kind for name, kind, _, _ in drawn}

@@ -154,14 +154,7 @@ hashable = st.one_of(
 )
 leaves = hashable | st.just(Secret("hunter2")) | st.binary(max_size=3).map(bytes.hex)
 keys = st.one_of(
-    texts,
-    st.integers(-9, 9),
-    st.booleans(),
-    st.none(),
-    floats,
-    st.uuids(),
-    st.just(Level.HIGH),
-    st.just(Color.RED),
+    texts, st.integers(-9, 9), st.booleans(), st.none(), floats, st.uuids(), st.just(Level.HIGH), st.just(Color.RED)
 )
 
 

@@ -21,10 +21,7 @@ def loaded_by(code: str) -> set[str]:
     """Return the modules that a fresh interpreter loads for some code."""
     # os is there in every interpreter that has its site module; -S keeps out
     # what an environment's .pth files import besides.
-    script = (
-        "import sys, os; before = set(sys.modules); "
-        f"{code}; print(*sorted(set(sys.modules) - before))"
-    )
+    script = f"import sys, os; before = set(sys.modules); {code}; print(*sorted(set(sys.modules) - before))"
     return set(python(script, flags=["-S"]).stdout.split())
 
 
@@ -33,9 +30,7 @@ def test_cog_alone_loads_nothing():
 
 
 def test_what_models_import_first_loads_no_standard_library():
-    names = (
-        "BaseRunner, BasePredictor, Input, Secret, ConcatenateIterator, current_scope, streaming"
-    )
+    names = "BaseRunner, BasePredictor, Input, Secret, ConcatenateIterator, current_scope, streaming"
     loaded = loaded_by(f"from cog import {names}, concurrent, CancelationException, Opaque")
     assert {name for name in loaded if not name.startswith("cog")} <= {"__future__", "_contextvars"}
 
@@ -108,10 +103,7 @@ def runtime_imports(node: ast.AST) -> Iterator[ast.ImportFrom]:
 
 
 def test_modules_import_one_another_without_cycles():
-    files = {
-        ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts): file
-        for file in PACKAGE.rglob("*.py")
-    }
+    files = {".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts): file for file in PACKAGE.rglob("*.py")}
     graph = {}
     for module, file in files.items():
         needs = graph.setdefault(module, set())

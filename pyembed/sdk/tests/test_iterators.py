@@ -21,10 +21,7 @@ def test_a_file_is_read_before_the_next_one_is_asked_for(tmp_path):
             yield path
         path.unlink()
 
-    assert collect(frames(), encode) == [
-        "data:text/plain;base64,b25l",
-        "data:text/plain;base64,dHdv",
-    ]
+    assert collect(frames(), encode) == ["data:text/plain;base64,b25l", "data:text/plain;base64,dHdv"]
 
 
 def test_plain_items_are_unchanged():

@@ -35,10 +35,7 @@ def blocks(code):
 
     entries = list(table(code))
     assert entries == sorted(entries)
-    return {
-        at: next(((*e[2:],) for e in entries if e[0] <= at < e[1]), None)
-        for at in range(0, len(code.co_code), 2)
-    }
+    return {at: next(((*e[2:],) for e in entries if e[0] <= at < e[1]), None) for at in range(0, len(code.co_code), 2)}
 
 
 @pytest.mark.parametrize("module", [asyncio.base_events, inspect, subprocess])

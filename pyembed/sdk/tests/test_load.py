@@ -53,9 +53,7 @@ class TestReferences:
         assert model("def train() -> str: ...\n", "train.py", "train").signature.name == "train"
 
     def test_training_class(self, model):
-        source = (
-            "class Trainer:\n  def setup(self): ...\n  def train(self, n: int) -> int: return n\n"
-        )
+        source = "class Trainer:\n  def setup(self): ...\n  def train(self, n: int) -> int: return n\n"
         trainer = model(source, "train.py:Trainer", "train")
         assert trainer.function(n=3) == 3
         assert trainer.setup is not None
@@ -66,10 +64,7 @@ class TestReferences:
 
     def test_callable_object(self, model):
         source = (
-            "class Model:\n"
-            "    def setup(self): ...\n"
-            "    def __call__(self, a: int) -> int: return a\n"
-            "run = Model()\n"
+            "class Model:\n    def setup(self): ...\n    def __call__(self, a: int) -> int: return a\nrun = Model()\n"
         )
         predictor = model(source, "run.py:run")
         assert predictor.function(a=3) == 3
@@ -93,20 +88,14 @@ class TestReferences:
             assert predictor.function(x=3) == 3
 
     def test_inherited_and_mixed_in(self, model):
-        source = CLASS + (
-            "class Mixin:\n    def setup(self): self.ready = True\n"
-            "class Child(Mixin, Predictor): ...\n"
-        )
+        source = CLASS + ("class Mixin:\n    def setup(self): self.ready = True\nclass Child(Mixin, Predictor): ...\n")
         predictor = model(source, "predict.py:Child")
         predictor.setup()
         assert predictor.instance.ready
         assert predictor.function(x=1) == 2
 
     def test_abstract_base(self, model):
-        source = (
-            CLASS
-            + "class Base(BaseRunner):\n    ...\nclass C(Base):\n    def run(self) -> int: ...\n"
-        )
+        source = CLASS + "class Base(BaseRunner):\n    ...\nclass C(Base):\n    def run(self) -> int: ...\n"
         assert model(source, "predict.py:C").signature.name == "C.run"
 
 
@@ -147,10 +136,7 @@ class TestRefusals:
         with pytest.raises(SyntaxError):
             model("def\n")
         with pytest.raises(RuntimeError, match="no GPU"):
-            model(
-                "class Runner:\n  def __init__(self): raise RuntimeError('no GPU')\n"
-                "  def run(self): ...\n"
-            )
+            model("class Runner:\n  def __init__(self): raise RuntimeError('no GPU')\n  def run(self): ...\n")
 
 
 class TestModules:
@@ -201,10 +187,7 @@ class TestModules:
         assert type(predictor.instance).__module__ == "a.b.predict"
 
     def test_folder_that_is_no_identifier(self, tmp_path):
-        files = {
-            "my-model/predict.py": "from parts_of_test import N\n" + CLASS,
-            "my-model/parts_of_test.py": "N = 1",
-        }
+        files = {"my-model/predict.py": "from parts_of_test import N\n" + CLASS, "my-model/parts_of_test.py": "N = 1"}
         predictor = load_predictor("my-model/predict.py", write(tmp_path, files))
         assert type(predictor.instance).__module__ == "predict"
 
@@ -222,9 +205,7 @@ class TestModules:
         import textwrap
 
         try:
-            predictor = load_predictor(
-                "textwrap.py:Predictor", write(tmp_path, {"textwrap.py": CLASS})
-            )
+            predictor = load_predictor("textwrap.py:Predictor", write(tmp_path, {"textwrap.py": CLASS}))
             assert predictor.function(x=1) == 2
             assert sys.modules["textwrap"].__file__ == str(tmp_path / "textwrap.py")
         finally:

@@ -90,9 +90,7 @@ def test_annotations_that_say_something_else(annotation):
 def test_aliases():
     """`NDArray` itself is one, from numpy 2.5 on."""
     scalar = typing.TypeVar("scalar", bound=np.generic)
-    alias = typing_extensions.TypeAliasType(
-        "alias", np.ndarray[typing.Any, np.dtype[scalar]], type_params=(scalar,)
-    )
+    alias = typing_extensions.TypeAliasType("alias", np.ndarray[typing.Any, np.dtype[scalar]], type_params=(scalar,))
     plain = typing_extensions.TypeAliasType("plain", npt.NDArray[np.int8])
     names = Names({"alias": alias, "plain": plain, "np": np})
     found = [Reader(names, is_input=True).read(text) for text in ("alias[np.float32]", "plain")]
@@ -140,16 +138,12 @@ def test_schema():
 
 
 @pytest.mark.parametrize(
-    ("annotation", "dtype"),
-    [("NDArray[np.int8]", "int8"), ("np.ndarray", ""), ("NDArray[np.str_]", "")],
+    ("annotation", "dtype"), [("NDArray[np.int8]", "int8"), ("np.ndarray", ""), ("NDArray[np.str_]", "")]
 )
 def test_schema_of_an_output(annotation, dtype):
     array = {"type": "array", "items": {}, "x-pinion-dtype": dtype}
     assert fragment(kind(annotation, is_input=False)) == array
-    assert fragment(kind(f"list[{annotation}]", is_input=False)) == {
-        "type": "array",
-        "items": array,
-    }
+    assert fragment(kind(f"list[{annotation}]", is_input=False)) == {"type": "array", "items": array}
 
 
 @pytest.mark.parametrize(
@@ -205,16 +199,8 @@ def test_what_the_worker_read_is_wrapped():
         ("NDArray[np.float32]", [True], "[0] must be a number, got true"),
         ("NDArray[np.uint8]", [[1, 2], [3, 256]], "[1][1] must be in the range of uint8, got 256"),
         ("NDArray[np.uint8]", [-1], "[0] must be in the range of uint8, got -1"),
-        (
-            "NDArray[np.int64]",
-            [2**63],
-            "[0] must be in the range of int64, got 92233",
-        ),
-        (
-            "NDArray[np.int64]",
-            [10**400],
-            "the range of int64, got a number of many digits",
-        ),
+        ("NDArray[np.int64]", [2**63], "[0] must be in the range of int64, got 92233"),
+        ("NDArray[np.int64]", [10**400], "the range of int64, got a number of many digits"),
         ("NDArray[np.int8]", [1.5], "[0] must be a whole number, got 1.5"),
         ("NDArray[np.bool_]", [0], "[0] must be true or false, got 0"),
         ("np.ndarray", [1, True], "[1] must be a number, got true"),
@@ -240,8 +226,7 @@ def test_too_many_dimensions():
 
 def test_errors_name_the_input(run):
     predictor = run(
-        "a: NDArray[np.float32], b: list[NDArray[np.int8]], c: Optional[NDArray[np.int8]] = None",
-        before=IMPORTS,
+        "a: NDArray[np.float32], b: list[NDArray[np.int8]], c: Optional[NDArray[np.int8]] = None", before=IMPORTS
     )
     prepare = make_prepare(predictor.signature)
     good = prepare({"a": [1], "b": [[1], [2, 3]]})
@@ -270,15 +255,10 @@ class Part(TypedDict):
     file: Path
     a: NDArray[np.float32]
 """
-    prepare = make_prepare(
-        run("t: Part, d: dict[str, NDArray[np.int8]] = {}", before=before).signature
-    )
+    prepare = make_prepare(run("t: Part, d: dict[str, NDArray[np.int8]] = {}", before=before).signature)
     for bad, message in (
         ({"t": {"file": "x", "a": [1, "b"]}}, "input \"t\": ['a'][1] must be a number, got 'b'"),
-        (
-            {"t": {"file": "x", "a": [1]}, "d": {"k": [1.5]}},
-            "input \"d\": ['k'][0] must be a whole number, got 1.5",
-        ),
+        ({"t": {"file": "x", "a": [1]}, "d": {"k": [1.5]}}, "input \"d\": ['k'][0] must be a whole number, got 1.5"),
     ):
         with pytest.raises(InputError) as raised:
             prepare(bad)
@@ -287,8 +267,7 @@ class Part(TypedDict):
 
 def test_defaults(run):
     predictor = run(
-        "a: NDArray[np.float32] = [1, 2], "
-        "b: NDArray[np.int8] = Input(default=[[3]]), c: np.ndarray = []",
+        "a: NDArray[np.float32] = [1, 2], b: NDArray[np.int8] = Input(default=[[3]]), c: np.ndarray = []",
         before=IMPORTS,
     )
     prepare = make_prepare(predictor.signature)
@@ -344,8 +323,7 @@ def test_the_source_alone_is_enough(tmp_path):
     ]
     parameters = ", ".join(f"{name}: {annotation}" for name, annotation, _ in declared)
     (tmp_path / "model.py").write_text(
-        f"from typing import Any, Optional\n{IMPORTS}\n"
-        f"def run({parameters}) -> str:\n    return ''\n"
+        f"from typing import Any, Optional\n{IMPORTS}\ndef run({parameters}) -> str:\n    return ''\n"
     )
     numpy = sys.modules.pop("numpy")
     try:

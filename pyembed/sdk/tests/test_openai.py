@@ -81,10 +81,7 @@ class TestDocument:
 
 
 def test_absent_without_the_decorator(tmp_path):
-    body = (
-        "class Runner(BaseRunner):\n"
-        "    def run(self, messages: list[dict]) -> str:\n        return ''\n"
-    )
+    body = "class Runner(BaseRunner):\n    def run(self, messages: list[dict]) -> str:\n        return ''\n"
     loaded = load_predictor(*write(tmp_path, body))
     assert loaded.openai == ""
     assert "x-cog-openai" not in openapi(loaded)["paths"]["/predictions"]["post"]
@@ -94,19 +91,12 @@ def test_absent_without_the_decorator(tmp_path):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (
-            CHAT.replace("messages", "conversation"),
-            'requires a parameter "messages".*`messages: list',
-        ),
+        (CHAT.replace("messages", "conversation"), 'requires a parameter "messages".*`messages: list'),
         (GOOD["embeddings"].replace("input:", "text:"), 'requires a parameter "input"'),
         (GOOD["transcriptions"].replace("file:", "audio:"), 'requires a parameter "file"'),
+        (CHAT.replace('"chat"', '"embeddings"').replace("messages", "input"), "must return its whole output at once"),
         (
-            CHAT.replace('"chat"', '"embeddings"').replace("messages", "input"),
-            "must return its whole output at once",
-        ),
-        (
-            CHAT + '    @openai("embeddings")\n'
-            "    def embed(self, input: str) -> list[float]:\n        return [1.0]\n",
+            CHAT + '    @openai("embeddings")\n    def embed(self, input: str) -> list[float]:\n        return [1.0]\n',
             "Runner.embed has @openai, but clients reach only Runner.run",
         ),
     ],

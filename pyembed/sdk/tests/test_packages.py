@@ -85,10 +85,7 @@ def test_lines_of_a_requirements_file(tmp_path):
 
 @pytest.mark.parametrize(
     ("pip", "command"),
-    [
-        (True, f"{sys.executable} -m pip install"),
-        (False, f"uv pip install --python {sys.executable}"),
-    ],
+    [(True, f"{sys.executable} -m pip install"), (False, f"uv pip install --python {sys.executable}")],
 )
 def test_the_remedy_is_a_command(monkeypatch, pip, command):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: pip or None)
@@ -132,31 +129,18 @@ def test_advice_names_the_package_that_holds_a_module(tmp_path, module, lines, w
             {"pyproject.toml": '[project]\ndependencies = ["pillow>=9"]\n'},
             "install what pyproject.toml lists, as with `",
         ),
-        (
-            {"pyproject.toml": "", "uv.lock": ""},
-            "add Pillow to pyproject.toml and install it, as with `uv add Pillow`",
-        ),
+        ({"pyproject.toml": "", "uv.lock": ""}, "add Pillow to pyproject.toml and install it, as with `uv add Pillow`"),
         (
             {"pyproject.toml": 'dependencies = ["pillow"]', "uv.lock": ""},
             "install what pyproject.toml lists, as with `uv sync`",
         ),
         ({"Pipfile": "[packages]\n"}, "add Pillow to Pipfile and install it, as with `"),
+        ({"environment.yml": "dependencies:\n  - pillow=9\n"}, "install what environment.yml lists, as with `"),
         (
-            {"environment.yml": "dependencies:\n  - pillow=9\n"},
-            "install what environment.yml lists, as with `",
-        ),
-        (
-            {
-                "requirements.txt": "",
-                "needs.txt": "pillow",
-                "cog.yaml": "build:\n  python_requirements: needs.txt\n",
-            },
+            {"requirements.txt": "", "needs.txt": "pillow", "cog.yaml": "build:\n  python_requirements: needs.txt\n"},
             "install what needs.txt lists, as with `",
         ),
-        (
-            {"cog.yaml": "build:\n  python_packages:\n    - numpy\n"},
-            "add Pillow to cog.yaml and install it, as with `",
-        ),
+        ({"cog.yaml": "build:\n  python_packages:\n    - numpy\n"}, "add Pillow to cog.yaml and install it, as with `"),
         ({"cog.yaml": "build:\n  python_requirements: gone.txt\n"}, "install Pillow, as with `"),
     ],
 )

@@ -16,11 +16,7 @@ class TestFlags:
         assert self.flags(model, "def run() -> str: ...") == (False, False, False)
         assert self.flags(model, "async def run() -> str: ...") == (True, False, False)
         assert self.flags(model, "def run() -> Iterator[int]: yield 1") == (False, True, False)
-        assert self.flags(model, "async def run() -> AsyncIterator[int]: yield 1") == (
-            True,
-            False,
-            True,
-        )
+        assert self.flags(model, "async def run() -> AsyncIterator[int]: yield 1") == (True, False, True)
 
     def test_plain_functions_that_return_iterators(self, model):
         """A method that hands on a generator is as good as one that is a generator."""
@@ -59,11 +55,7 @@ class TestFlags:
         assert is_async.is_async
 
     def test_batch_is_not_for_training(self, model):
-        source = (
-            "import cog\n"
-            "@cog.batch(max_size=4)\n"
-            "def train(text: list[str]) -> list[str]: return text\n"
-        )
+        source = "import cog\n@cog.batch(max_size=4)\ndef train(text: list[str]) -> list[str]: return text\n"
         trainer = model(source, "train.py", "train")
         assert trainer.plan is None
         assert trainer.signature.output.name == "list[str]"

@@ -34,18 +34,7 @@ def test_unknown_name_is_an_attribute_error():
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "types",
-        "predictor",
-        "input",
-        "model",
-        "coder",
-        "errors",
-        "exceptions",
-        "mode",
-        "suppress_output",
-    ],
+    "name", ["types", "predictor", "input", "model", "coder", "errors", "exceptions", "mode", "suppress_output"]
 )
 def test_submodules_are_attributes(name):
     assert getattr(cog, name).__name__ == f"cog.{name}"

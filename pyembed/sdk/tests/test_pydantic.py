@@ -116,8 +116,6 @@ class Out(Base):
 
 
 def test_as_an_input_it_is_refused(model):
-    source = (
-        "import pydantic\nclass In(pydantic.BaseModel):\n  a: int\ndef run(x: In) -> str: ...\n"
-    )
+    source = "import pydantic\nclass In(pydantic.BaseModel):\n  a: int\ndef run(x: In) -> str: ...\n"
     with pytest.raises(ValueError, match="In is an output type; take its members as inputs"):
         model(source)

@@ -94,9 +94,7 @@ def test_whole_document(run):
 
 
 def test_streaming_document(model):
-    source = function_source("", "None") + (
-        "\n@streaming\ndef run(n: int) -> ConcatenateIterator[str]: ...\n"
-    )
+    source = function_source("", "None") + ("\n@streaming\ndef run(n: int) -> ConcatenateIterator[str]: ...\n")
     check("documents/streaming", openapi(model(source)))
 
 
@@ -201,27 +199,19 @@ def test_member_called_as_its_type(model):
         )
     )
     members = document["components"]["schemas"]["Output"]["properties"]
-    assert members["date"] == {
-        "title": "Date",
-        "type": "string",
-        "format": "date",
-        "nullable": True,
-    }
+    assert members["date"] == {"title": "Date", "type": "string", "format": "date", "nullable": True}
 
 
 def test_class_of_another_module(model, tmp_path):
     (tmp_path / "outputs_of_test.py").write_text(
-        "from __future__ import annotations\nfrom cog import BaseModel, Path as P\n"
-        "class Out(BaseModel):\n    file: P\n"
+        "from __future__ import annotations\nfrom cog import BaseModel, Path as P\nclass Out(BaseModel):\n    file: P\n"
     )
     document = openapi(model("from outputs_of_test import Out\ndef run() -> Out: ...\n"))
     assert document["components"]["schemas"]["Output"]["properties"]["file"]["format"] == "uri"
 
 
 def test_streaming_wants_an_iterator(model):
-    with pytest.raises(
-        LoadError, match="@streaming requires an iterator as the return type, not str"
-    ):
+    with pytest.raises(LoadError, match="@streaming requires an iterator as the return type, not str"):
         model("from cog import streaming\n@streaming\ndef run() -> str: ...\n")
 
 
@@ -241,22 +231,15 @@ ABOUT = {
         '    def run(self, n: int) -> int:\n        """Runs."""\n',
         "Paints.\n\nIn oil.",
     ),
-    "method": (
-        'class Runner(BaseRunner):\n    def run(self, n: int) -> int:\n        """Runs."""\n',
-        "Runs.",
-    ),
-    "function": (
-        'def run(n: int) -> int:\n    """Adds.\n\n        Twice.\n    """\n',
-        "Adds.\n\nTwice.",
-    ),
+    "method": ('class Runner(BaseRunner):\n    def run(self, n: int) -> int:\n        """Runs."""\n', "Runs."),
+    "function": ('def run(n: int) -> int:\n    """Adds.\n\n        Twice.\n    """\n', "Adds.\n\nTwice."),
     "dataclass": (
         "import dataclasses\n@dataclasses.dataclass\nclass Runner:\n    n: int = 0\n"
         "    def run(self, n: int) -> int: ...\n",
         None,
     ),
     "inherited": (
-        'class Base(BaseRunner):\n    """A base."""\n'
-        "class Runner(Base):\n    def run(self, n: int) -> int: ...\n",
+        'class Base(BaseRunner):\n    """A base."""\nclass Runner(Base):\n    def run(self, n: int) -> int: ...\n',
         None,
     ),
 }

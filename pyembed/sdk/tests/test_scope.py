@@ -59,9 +59,7 @@ def test_what_is_set_within_a_scope_does_not_stay():
 
 def test_a_thread_in_a_copied_context_has_the_scope(scope):
     context = contextvars.copy_context()
-    thread = threading.Thread(
-        target=context.run, args=(lambda: current_scope().record_metric("a", 1),)
-    )
+    thread = threading.Thread(target=context.run, args=(lambda: current_scope().record_metric("a", 1),))
     thread.start()
     thread.join()
     assert scope.collected() == {"a": 1}
@@ -243,9 +241,7 @@ def test_mode_none_is_replace(scope):
     assert scope.collected() == {"a": 1}
 
 
-@pytest.mark.parametrize(
-    "name", ["a", "A1", "a_b", "a_1", "a.b.c.d", "x" * 128, "cog", "predict_time_2", "a.cog.b"]
-)
+@pytest.mark.parametrize("name", ["a", "A1", "a_b", "a_1", "a.b.c.d", "x" * 128, "cog", "predict_time_2", "a.cog.b"])
 def test_names(scope, name):
     scope.record_metric(name, 1)
 
@@ -335,9 +331,4 @@ def test_the_hook_sees_changes_as_they_happen(scope):
     scope.metrics.delete("never")
     with pytest.raises(ValueError, match="empty"):
         scope.record_metric("", 1)
-    assert seen == [
-        ("a", 1, "replace"),
-        ("a", 2, "increment"),
-        ("b", "x", "append"),
-        ("a", None, "replace"),
-    ]
+    assert seen == [("a", 1, "replace"), ("a", 2, "increment"), ("b", "x", "append"), ("a", None, "replace")]

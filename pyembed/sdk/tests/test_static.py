@@ -280,9 +280,7 @@ def test_a_missing_file_and_a_broken_one(tmp_path):
 
 
 # Of the repository's models: those whose source is not enough, and why.
-REFUSED = {
-    "tests/models/syntax.py": "SyntaxError",
-}
+REFUSED = {"tests/models/syntax.py": "SyntaxError"}
 
 
 def _models() -> dict[str, tuple[FilePath, str]]:

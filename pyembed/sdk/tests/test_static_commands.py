@@ -104,20 +104,14 @@ def test_commands_of_the_models_other_files(commands):
             "unrelated.py": "import os\nos.system('x')\n",
         },
     )
-    assert [place.partition(" ")[0] for place in found] == [
-        "helper.py:4:",
-        "lib/__init__.py:2:",
-        "lib/late.py:2:",
-    ]
+    assert [place.partition(" ")[0] for place in found] == ["helper.py:4:", "lib/__init__.py:2:", "lib/late.py:2:"]
 
 
 UNKNOWN = "import os, random\n{}\ndef run(n: int = random.choice([3])) -> int: ...\n"
 
 
 @pytest.mark.parametrize("how", ["auto", "check"])
-@pytest.mark.parametrize(
-    "statement", ["os.system('touch made')", "getattr(os, 'sys' + 'tem')('touch made')"]
-)
+@pytest.mark.parametrize("statement", ["os.system('touch made')", "getattr(os, 'sys' + 'tem')('touch made')"])
 def test_commands_keep_a_model_from_being_imported(tmp_path, how, statement):
     """Those that are found before, and those that only running the file shows."""
     (tmp_path / "predict.py").write_text(UNKNOWN.format(statement))
@@ -156,9 +150,7 @@ def test_libraries_may_ask_for_the_system_but_install_nothing(tmp_path):
     for name, expected in {"asks": "", "installs": "commands", "calls": "problems"}.items():
         (tmp_path / "predict.py").write_text(UNKNOWN.format(head.format(name)))
         answer, _ = ask_with_output(tmp_path, "predict.py", "auto")
-        assert [key for key in ("commands", "problems") if answer[key]] == [expected] * bool(
-            expected
-        )
+        assert [key for key in ("commands", "problems") if answer[key]] == [expected] * bool(expected)
         assert ("document" in answer) == (expected == "")
     assert "the network is blocked while a model is inspected" in answer["problems"][0]["what"]
 

@@ -59,11 +59,7 @@ TRIES = {
         "X",
         Refusal,
     ),
-    "a flag": (
-        "try:\n    import absent\n    HAS = 'yes'\nexcept ImportError:\n    HAS = 'no'\n",
-        "HAS",
-        Refusal,
-    ),
+    "a flag": ("try:\n    import absent\n    HAS = 'yes'\nexcept ImportError:\n    HAS = 'no'\n", "HAS", Refusal),
     "an import that must succeed": (
         "import sys\ntry:\n    import absent\n    X = 'a'\nexcept ImportError: sys.exit('why')\n",
         "X",
@@ -81,8 +77,7 @@ TRIES = {
         "a",
     ),
     "a suppressed error": (
-        "import contextlib\nX = 'a'\nwith contextlib.suppress(ImportError):\n"
-        "    import absent\n    X = 'b'\n",
+        "import contextlib\nX = 'a'\nwith contextlib.suppress(ImportError):\n    import absent\n    X = 'b'\n",
         "X",
         Refusal,
     ),
@@ -96,16 +91,8 @@ TRIES = {
         "X[0]",
         Refusal,
     ),
-    "a list that nothing changes": (
-        "try:\n    X = ['a']\n    import absent\nexcept ImportError: pass\n",
-        "X[0]",
-        "a",
-    ),
-    "two statements in one line": (
-        "try: X = 'a'; import absent; X = 'b'\nexcept ImportError: pass\n",
-        "X",
-        Refusal,
-    ),
+    "a list that nothing changes": ("try:\n    X = ['a']\n    import absent\nexcept ImportError: pass\n", "X[0]", "a"),
+    "two statements in one line": ("try: X = 'a'; import absent; X = 'b'\nexcept ImportError: pass\n", "X", Refusal),
 }
 
 
@@ -163,9 +150,7 @@ def test_opaque_types_of_a_library_that_is_not_installed(tmp_path, annotation, q
     assert schemas["Output"] == {"title": "Output", "type": "array", "items": ONE}
 
 
-@pytest.mark.parametrize(
-    "look", ["typing.get_args(Thing)", "isinstance(Thing, type)", "str(Thing)"]
-)
+@pytest.mark.parametrize("look", ["typing.get_args(Thing)", "isinstance(Thing, type)", "str(Thing)"])
 def test_what_an_unknown_type_is_stays_unknown(default, look):
     before = "import typing\nfrom absent import Thing\n"
     with pytest.raises(Refusal, match="absent is not imported"):
@@ -250,15 +235,13 @@ PLACES = {
     HEAD + "from absent import Predictor\n": "3",
     HEAD + "from absent import *\n": "3",
     HEAD + "Predictor = absent.make()\n": "3",
-    HEAD
-    + "@absent.wrap\nclass Predictor(BasePredictor):\n    def predict(self) -> str: ...\n": "[34]",
+    HEAD + "@absent.wrap\nclass Predictor(BasePredictor):\n    def predict(self) -> str: ...\n": "[34]",
     HEAD + "class Predictor(absent.Base):\n    def predict(self) -> str: ...\n": "3",
     PREDICTOR + "predict = absent.predict\n": "3",
     PREDICTOR + "@absent.wrap\n    def predict(self) -> str: ...\n": "[45]",
     PREDICTOR + "def predict(self, x: 'absent.X') -> str: ...\n": "4",
     PREDICTOR + "def predict(self) -> 'absent.X': ...\n": "4",
-    PREDICTOR + "def predict(self) -> str: ...\n"
-    "    def __init__(self): self.predict = absent.x\n": "3",
+    PREDICTOR + "def predict(self) -> str: ...\n    def __init__(self): self.predict = absent.x\n": "3",
 }
 
 
@@ -295,9 +278,7 @@ class Predictor(BasePredictor):
     assert re.search(r"predict\.py:(9|11|12): ", str(caught.value)), str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "ref", ["cog/predict.py:Predictor", "cog/cog.py:Predictor", "cog.py:Predictor"]
-)
+@pytest.mark.parametrize("ref", ["cog/predict.py:Predictor", "cog/cog.py:Predictor", "cog.py:Predictor"])
 @pytest.mark.parametrize("package", [False, True])
 def test_a_folder_that_has_the_name_of_the_package(tmp_path, ref, package):
     file = tmp_path / ref.partition(":")[0]

@@ -17,9 +17,7 @@ from cog._worker.static.reader import read_predictor
 
 
 def test_the_program_falls_back_to_the_import(tmp_path):
-    (tmp_path / "run.py").write_text(
-        "import random\ndef run(n: int = random.choice([3])) -> int: ...\n"
-    )
+    (tmp_path / "run.py").write_text("import random\ndef run(n: int = random.choice([3])) -> int: ...\n")
     assert ask(tmp_path, "run.py", "static")["refusals"] == [
         "run.py:2: random.choice(…): random is not imported when the source is only read"
     ]
@@ -123,9 +121,7 @@ def test_the_static_reading_changes_nothing_outside_of_its_process(tmp_path):
     schemas = answer["document"]["components"]["schemas"]
     assert schemas["Input"]["properties"]["n"]["default"] == 3
     assert "LEAK" not in said
-    assert {f.name: f.read_bytes() for f in tmp_path.iterdir()} == {
-        n: b for n, (_, b) in before.items()
-    }
+    assert {f.name: f.read_bytes() for f in tmp_path.iterdir()} == {n: b for n, (_, b) in before.items()}
     for name, (was, _) in before.items():
         now = (tmp_path / name).stat()
         assert (now.st_ino, now.st_mode, now.st_mtime) == (was.st_ino, was.st_mode, was.st_mtime)
@@ -196,9 +192,7 @@ def test_the_program_reports_what_an_import_raises(tmp_path):
 def test_the_program_ends_what_takes_too_long(tmp_path):
     from cog._worker.static import sandbox
 
-    (tmp_path / "run.py").write_text(
-        "while True: str(1)\nN = 3\nwhile True: str(1)\ndef run(n: int = N) -> int: ...\n"
-    )
+    (tmp_path / "run.py").write_text("while True: str(1)\nN = 3\nwhile True: str(1)\ndef run(n: int = N) -> int: ...\n")
     with sandbox.TimeLimit(1):
         predictor = read_predictor("run.py", str(tmp_path))
     assert predictor.signature.inputs[0].default == 3

@@ -50,10 +50,7 @@ def test_paths_are_copied_when_they_are_returned(store, folder, tmp_path):
 def test_places_in_an_output(store, tmp_path):
     (tmp_path / "a").write_text("a")
     output = {"items": [Path(tmp_path / "a"), "b"], "more": (os.fspath(tmp_path),)}
-    assert encode(output, store=store) == {
-        "items": ["pinion-file:abc:0/a", "b"],
-        "more": [str(tmp_path)],
-    }
+    assert encode(output, store=store) == {"items": ["pinion-file:abc:0/a", "b"], "more": [str(tmp_path)]}
 
 
 def test_large_and_empty_files(store, folder, tmp_path):
@@ -178,9 +175,7 @@ def test_names(store, folder, tmp_path, name, stored):
     assert content(folder, marker) == b"1"
 
 
-@pytest.mark.parametrize(
-    "name", ["..", "../../etc/passwd", "/", "", "a\0b", "n" * 300 + ".txt", "é" * 200]
-)
+@pytest.mark.parametrize("name", ["..", "../../etc/passwd", "/", "", "a\0b", "n" * 300 + ".txt", "é" * 200])
 def test_names_of_file_objects_stay_in_the_folder(store, folder, name):
     file = io.BytesIO(b"1")
     file.name = name

@@ -17,9 +17,7 @@ import pytest
 SDK = pathlib.Path(__file__).resolve().parents[1]
 MODELS = SDK / "tests" / "typed"
 
-has_pyright = pytest.mark.skipif(
-    importlib.util.find_spec("basedpyright") is None, reason="needs basedpyright"
-)
+has_pyright = pytest.mark.skipif(importlib.util.find_spec("basedpyright") is None, reason="needs basedpyright")
 
 
 @pytest.mark.parametrize("version", ["3.10", "3.14"])
@@ -74,12 +72,7 @@ def test_all_that_is_public_has_a_known_type(tmp_path):
 
 def pyright(folder, **options):
     """Return what pyright finds with these settings, one line each."""
-    settings = {
-        "extraPaths": [str(SDK)],
-        "typeCheckingMode": "standard",
-        "pythonVersion": "3.10",
-        **options,
-    }
+    settings = {"extraPaths": [str(SDK)], "typeCheckingMode": "standard", "pythonVersion": "3.10", **options}
     (folder / "pyrightconfig.json").write_text(json.dumps(settings))
     done = subprocess.run(
         [sys.executable, "-m", "basedpyright", "-p", str(folder), "--outputjson"],
