@@ -60,8 +60,7 @@ func TestMeanings_Docs(t *testing.T) {
 	assert.NoError(t, err)
 	for _, m := range Meanings() {
 		// else it would end the cell
-		row := "| " + m.Key + " | " + m.Name + " | `" + string(m.State) + "` | " + strings.ReplaceAll(m.Fix, "|", `\|`) +
-			" |"
+		row := "| " + m.Key + " | " + m.Name + " | `" + string(m.State) + "` | " + strings.ReplaceAll(m.Fix, "|", `\|`) + " |"
 		assert.Contains(t, "docs/explanation/cuda.md", string(text), row)
 	}
 }

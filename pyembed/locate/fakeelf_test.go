@@ -68,9 +68,7 @@ func (e fakeELF) bytes(t *testing.T) []byte {
 	sectionsAt := namesAt + uint64(len(names))
 
 	var out bytes.Buffer
-	put := func(v any) {
-		assert.NoError(t, binary.Write(&out, binary.LittleEndian, v))
-	}
+	put := func(v any) { assert.NoError(t, binary.Write(&out, binary.LittleEndian, v)) }
 	head := elf.Header64{
 		Type: uint16(e.kind), Machine: uint16(e.machine), Version: 1,
 		Phoff: 64, Shoff: sectionsAt, Ehsize: 64, Phentsize: 56, Phnum: 1, Shentsize: 64, Shnum: 4, Shstrndx: 3,
@@ -131,9 +129,7 @@ func (w *world) path(name string) string { return filepath.Join(w.root, name) }
 func (w *world) elf(name string, e fakeELF) string { return e.write(w.t, w.path(name)) }
 
 // lib makes a shared library whose soname is its file name.
-func (w *world) lib(name string) string {
-	return w.elf(name, fakeELF{soname: filepath.Base(name)})
-}
+func (w *world) lib(name string) string { return w.elf(name, fakeELF{soname: filepath.Base(name)}) }
 
 func (w *world) file(name, text string, mode os.FileMode) string {
 	w.t.Helper()

@@ -74,8 +74,7 @@ func (c *crowd) job(client, n int) {
 		c.succeeded = append(c.succeeded, token)
 		c.mu.Unlock()
 	case a.Status == "failed" && c.refused != "" && n%10 > 5 && strings.Contains(a.Error, c.refused):
-	case (before || c.excused.Load() != scenes) && a.Status == "failed" &&
-		strings.Contains(a.Error, "lost by the queue"):
+	case (before || c.excused.Load() != scenes) && a.Status == "failed" && strings.Contains(a.Error, "lost by the queue"):
 		c.lost.Add(1)
 	default:
 		c.t.Errorf("%s: %q ended with %s %q %s %v, want its own answer: %s", during, id, a.Status, a.ID, a.Output, a.Err, a)

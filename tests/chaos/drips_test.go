@@ -62,10 +62,7 @@ func dripServer(t *testing.T) string {
 func downloads(files string) func(*testing.T, *harness.Server) {
 	return func(t *testing.T, s *harness.Server) {
 		for i := range drippers {
-			body := map[string]any{
-				"id":    fmt.Sprint("download", i),
-				"input": map[string]any{"file": files},
-			}
+			body := map[string]any{"id": fmt.Sprint("download", i), "input": map[string]any{"file": files}}
 			a := s.Create(body, "Prefer", "respond-async")
 			harness.WantCode(t, "a prediction with a file", a, http.StatusAccepted)
 		}

@@ -67,20 +67,11 @@ func TestBatches_EveryBrokenPromiseOfBatchIsFound(t *testing.T) {
 		batch           string
 		want            string
 	}{
-		"too many together": {batch: "2", want: "worker 7: 3 were in one batch, and no more than 2 may be"},
-		"unequal keys": {
-			journal: []string{`"items":-1,"key":1`, `"items":-1`},
-			want:    "i: its key is 0, and its batch has 1",
-		},
-		"twice in a call": {ledger: []string{"0 ta tb", "0 ta tb ta"}, want: "a: it is twice in a call"},
-		"an unknown prediction": {
-			ledger: []string{"0 ta tb", "0 ta tb tx"},
-			want:   "the model ran tx, which no client asked for",
-		},
-		"done twice": {
-			ledger: []string{"ended 0 7\n", "ended 0 7\nended 0 7\n"},
-			want:   "a: the model did it 2 times",
-		},
+		"too many together":     {batch: "2", want: "worker 7: 3 were in one batch, and no more than 2 may be"},
+		"unequal keys":          {journal: []string{`"items":-1,"key":1`, `"items":-1`}, want: "i: its key is 0, and its batch has 1"},
+		"twice in a call":       {ledger: []string{"0 ta tb", "0 ta tb ta"}, want: "a: it is twice in a call"},
+		"an unknown prediction": {ledger: []string{"0 ta tb", "0 ta tb tx"}, want: "the model ran tx, which no client asked for"},
+		"done twice":            {ledger: []string{"ended 0 7\n", "ended 0 7\nended 0 7\n"}, want: "a: the model did it 2 times"},
 		"a call that raised alone": {
 			journal: []string{`"do":"raise"`, `"do":"refuse"`},
 			ledger:  []string{"harm tf 7 211 leave\n", ""}, want: "worker 7: call 1 raised, though no item in it was to",
@@ -89,22 +80,13 @@ func TestBatches_EveryBrokenPromiseOfBatchIsFound(t *testing.T) {
 			journal: []string{`"status":"succeeded","output":"td 7 ","length":7`, `"status":"failed","error":"ValueError: tc"`},
 			want:    `d: it failed: "ValueError: tc"`,
 		},
-		"not tried alone": {
-			ledger: []string{"batch 3 7 112 0 tc\nraised 3 7\n", ""},
-			want:   "c: it raised with 1 others, and was not tried alone",
-		},
+		"not tried alone": {ledger: []string{"batch 3 7 112 0 tc\nraised 3 7\n", ""}, want: "c: it raised with 1 others, and was not tried alone"},
 		"raised and succeeded": {
 			journal: []string{`"status":"failed","error":"ValueError: tc"`, `"status":"succeeded","output":"tc 7 ","length":7`},
 			ledger:  []string{"raised 3 7", "ended 3 7"}, want: "c: it raised, and succeeded",
 		},
-		"refused without a result": {
-			ledger: []string{"ended 1 9\n", ""},
-			want:   "h: it failed with its result, and has none",
-		},
-		"succeeded without a result": {
-			ledger: []string{"ended 1 9\n", ""},
-			want:   "i: it succeeded, was begun 1 times and done 0 times",
-		},
+		"refused without a result":   {ledger: []string{"ended 1 9\n", ""}, want: "h: it failed with its result, and has none"},
+		"succeeded without a result": {ledger: []string{"ended 1 9\n", ""}, want: "i: it succeeded, was begun 1 times and done 0 times"},
 		"in a batch though it was refused": {
 			journal: []string{`"do":"refuse"`, `"do":"before"`},
 			want:    "h: it failed before the model had it, and was in a batch",
@@ -113,33 +95,19 @@ func TestBatches_EveryBrokenPromiseOfBatchIsFound(t *testing.T) {
 			ledger: []string{"batch 4 7 113 0 td", "batch 4 7 113 0 td te"},
 			want:   "d: it was tried again with e, which had not raised with it",
 		},
-		"a half that is none": {
-			ledger: []string{"batch 2 7 111 0 tc td", "batch 2 7 111 0 tc td te"},
-			want:   "c: 3 raised, and were tried again as 3",
-		},
-		"a third time": {
-			ledger: []string{"batch 1 9 310", "batch 0 10 300 0 tg\nended 0 10\nbatch 1 9 310"}, want: "g: it was in 3 batches",
-		},
+		"a half that is none": {ledger: []string{"batch 2 7 111 0 tc td", "batch 2 7 111 0 tc td te"}, want: "c: 3 raised, and were tried again as 3"},
+		"a third time":        {ledger: []string{"batch 1 9 310", "batch 0 10 300 0 tg\nended 0 10\nbatch 1 9 310"}, want: "g: it was in 3 batches"},
 		"again in the same worker": {
 			ledger:  []string{"batch 0 9 250 0 tg\nended 0 9", "batch 7 7 250 0 tg\nended 7 7"},
 			journal: []string{"tg 9", "tg 7"}, want: "g: it was twice in a batch of worker 7",
 		},
-		"again for no reason": {
-			ledger: []string{"harm tf 7 211 leave\n", ""},
-			want:   "g: it was tried again, and worker 7 was not harmed",
-		},
-		"again with others": {
-			ledger: []string{"batch 0 9 250 0 tg", "batch 0 9 250 0 tg ti"},
-			want:   "g: it was tried again, with 1 others",
-		},
+		"again for no reason": {ledger: []string{"harm tf 7 211 leave\n", ""}, want: "g: it was tried again, and worker 7 was not harmed"},
+		"again with others":   {ledger: []string{"batch 0 9 250 0 tg", "batch 0 9 250 0 tg ti"}, want: "g: it was tried again, with 1 others"},
 		"again after a batch of one": {
 			ledger: []string{"batch 6 7 210 0 tf tg", "batch 6 7 210 0 tg"},
 			want:   "1 that were a batch of one were tried again, and at most 0 others",
 		},
-		"too many again": {
-			batch: "1",
-			want:  "worker 7: 2 were tried again after it, and no more than 1 may",
-		},
+		"too many again": {batch: "1", want: "worker 7: 2 were tried again after it, and no more than 1 may"},
 		"not again": {
 			journal: []string{`"batch":1,"status":"succeeded","output":"tg 9 ","length":7`, deathToo},
 			ledger:  []string{"batch 0 8 220 0 tf\nharm tf 8 221 leave\nbatch 0 9 250 0 tg\nended 0 9\n", ""},
@@ -153,23 +121,14 @@ func TestBatches_EveryBrokenPromiseOfBatchIsFound(t *testing.T) {
 			journal: []string{`"output":"tb 7 ","length":7,"logs":"ta\n"`, `"output":"tb 7 ","length":7,"logs":"tb\n"`},
 			want:    `b: answer: its logs are "tb\n"`,
 		},
-		"logs of no batch before": {
-			journal: []string{`"tg\ntg\n"`, `"tg\ntg\ntg\n"`},
-			want:    `g: answer: its logs are "tg\ntg\ntg\n"`,
-		},
-		"words of a silent worker": {
-			journal: []string{`"tg\ntg\n"`, `"Fatal Python error\ntg\ntg\n"`},
-			want:    `g: answer: its logs are`,
-		},
+		"logs of no batch before":    {journal: []string{`"tg\ntg\n"`, `"tg\ntg\ntg\n"`}, want: `g: answer: its logs are "tg\ntg\ntg\n"`},
+		"words of a silent worker":   {journal: []string{`"tg\ntg\n"`, `"Fatal Python error\ntg\ntg\n"`}, want: `g: answer: its logs are`},
 		"an answer of a dead worker": {journal: []string{"tg 9", "tg 7"}, want: "g: answer: the output is"},
 		"more failed than batches of one": {
 			journal: []string{`"batch":1,"status":"succeeded","output":"tg 9 ","length":7`, deathToo},
 			ledger:  []string{"batch 0 9 250 0 tg\nended 0 9", "batch 1 8 250 0 tg"}, want: "worker 8",
 		},
-		"lost in an unharmed worker": {
-			ledger: []string{"harm tf 8 221 leave\n", ""},
-			want:   "f: it failed in worker 8, which was not harmed",
-		},
+		"lost in an unharmed worker":       {ledger: []string{"harm tf 8 221 leave\n", ""}, want: "f: it failed in worker 8, which was not harmed"},
 		"begun where there are no batches": {batch: "0", want: "f: the model began it 2 times"},
 		"canceled without a request": {
 			journal: []string{`"status":"succeeded","output":"ti 9 ","length":7`, `"status":"canceled"`},
@@ -203,26 +162,20 @@ func TestBatches_ExcusesOfBatches(t *testing.T) {
 		journal, ledger []string
 		more            string
 	}{
-		"its company left in time": {
-			ledger: []string{"batch 6 7 210 0 tf tg", "batch 6 7 210 0 tg"},
-			more:   left,
-		},
+		"its company left in time":              {ledger: []string{"batch 6 7 210 0 tf tg", "batch 6 7 210 0 tg"}, more: left},
 		"its second worker ended before a line": {ledger: []string{"batch 0 8 220 0 tf\n", ""}},
 		"its first worker wrote how it dies": {
 			ledger:  []string{"211 leave", "211 segv"},
 			journal: []string{`"tg\ntg\n"`, `"Fatal Python error\ntg\ntg\n"`},
 		},
-		"it was done, and its answer never came": {
-			ledger: []string{"harm tf 7 211 leave\n", "harm tf 7 211 leave\nended 6 7\n"},
-		},
+		"it was done, and its answer never came": {ledger: []string{"harm tf 7 211 leave\n", "harm tf 7 211 leave\nended 6 7\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ledger := strings.NewReplacer(c.ledger...).Replace(batchLedger)
 			if ledger == batchLedger {
 				t.Fatalf("the case changes nothing: got %q, want anything but %q", ledger, batchLedger)
 			}
-			if code, said := tryOut(t, strings.NewReplacer(c.journal...).Replace(batchJournal)+c.more, ledger, "-batch",
-				"3"); code != 0 || said != "" {
+			if code, said := tryOut(t, strings.NewReplacer(c.journal...).Replace(batchJournal)+c.more, ledger, "-batch", "3"); code != 0 || said != "" {
 				t.Errorf("code %d: %s, want 0 and none", code, said)
 			}
 		})
@@ -260,8 +213,7 @@ func TestBatches_OvertakenWhilePreparationEndsWorker(t *testing.T) {
 {"at":950,"what":"look","id":"k","code":200,"batch":1,"status":"succeeded","output":"tk 10 ","length":8}
 `
 	for end, want := range map[string]string{"900": "", "412": "k: 1 that were asked for after it was taken in"} {
-		code, said := tryOut(t, strings.Replace(journal, `"at":900`, `"at":`+end, 1), ledger, "-batch", "3", "-overtaken",
-			"0", "-late", "0")
+		code, said := tryOut(t, strings.Replace(journal, `"at":900`, `"at":`+end, 1), ledger, "-batch", "3", "-overtaken", "0", "-late", "0")
 		if (code == 0) != (want == "") || !strings.Contains(said, want) {
 			t.Errorf("j ends at %s: code %d, want %q:\n%s", end, code, want, said)
 		}

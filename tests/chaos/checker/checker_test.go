@@ -63,39 +63,21 @@ func TestChecker_EveryBrokenPromiseIsFound(t *testing.T) {
 		more, ran       string   // what is added
 		want            string
 	}{
-		"begun twice": {ran: "begun td 9 70\n", want: "d: the model began it 2 times"},
-		"done twice":  {ran: "done td 8\n", want: "d: the model did it 2 times"},
-		"succeeded and not done": {
-			ledger: []string{"done td 8\n", ""},
-			want:   "d: it succeeded, was begun 1 times and done 0 times",
-		},
-		"succeeded and never ran": {
-			ledger: []string{"begun td 8 65\ndone td 8\n", ""},
-			want:   "d: it succeeded, was begun 0 times",
-		},
-		"another's output": {
-			journal: []string{`["td 8 ","td 8 xx"]`, `["td 8 ","tb 8 xx"]`},
-			want:    "item 1 is",
-		},
+		"begun twice":             {ran: "begun td 9 70\n", want: "d: the model began it 2 times"},
+		"done twice":              {ran: "done td 8\n", want: "d: the model did it 2 times"},
+		"succeeded and not done":  {ledger: []string{"done td 8\n", ""}, want: "d: it succeeded, was begun 1 times and done 0 times"},
+		"succeeded and never ran": {ledger: []string{"begun td 8 65\ndone td 8\n", ""}, want: "d: it succeeded, was begun 0 times"},
+		"another's output":        {journal: []string{`["td 8 ","td 8 xx"]`, `["td 8 ","tb 8 xx"]`}, want: "item 1 is"},
 		"another's text": {
 			journal: []string{
 				`"look","id":"a","code":200,"status":"succeeded","output":"ta`,
 				`"look","id":"a","code":200,"status":"succeeded","output":"tb`,
 			}, want: "a: hook says succeeded",
 		},
-		"another's logs": {
-			journal: []string{`"logs":"ta\n"}` + "\n" + `{"at":58`, `"logs":"tb\n"}` + "\n" + `{"at":58`},
-			want:    `its logs are "tb\n"`,
-		},
-		"too long an output": {
-			journal: []string{`"length":19`, `"length":20`},
-			want:    "the output has 20 bytes",
-		},
-		"an item too few": {journal: []string{`["td 8 ","td 8 xx"]`, `["td 8 xx"]`}, want: "has 1 items"},
-		"two terminal states": {
-			more: `{"at":90,"what":"look","id":"d","code":200,"status":"canceled"}` + "\n",
-			want: "d: answer says succeeded",
-		},
+		"another's logs":      {journal: []string{`"logs":"ta\n"}` + "\n" + `{"at":58`, `"logs":"tb\n"}` + "\n" + `{"at":58`}, want: `its logs are "tb\n"`},
+		"too long an output":  {journal: []string{`"length":19`, `"length":20`}, want: "the output has 20 bytes"},
+		"an item too few":     {journal: []string{`["td 8 ","td 8 xx"]`, `["td 8 xx"]`}, want: "has 1 items"},
+		"two terminal states": {more: `{"at":90,"what":"look","id":"d","code":200,"status":"canceled"}` + "\n", want: "d: answer says succeeded"},
 		"no terminal state": {
 			journal: []string{`"id":"d","code":200,"status":"succeeded"`, `"id":"d","code":200,"status":"processing"`},
 			want:    "d (stream): it has no terminal state",
@@ -104,20 +86,14 @@ func TestChecker_EveryBrokenPromiseIsFound(t *testing.T) {
 			journal: []string{`"what":"answer","id":"d","code":200`, `"what":"broken","error":"reset","id":"d","code":0`},
 			want:    "no answer",
 		},
-		"forgotten": {
-			more: `{"at":90,"what":"look","id":"d","code":404}` + "\n",
-			want: "later not known",
-		},
+		"forgotten": {more: `{"at":90,"what":"look","id":"d","code":404}` + "\n", want: "later not known"},
 		"refused and run": {
 			journal: []string{
 				`"id":"d","code":200,"status":"succeeded","output":["td 8 ","td 8 xx"],"length":19}`,
 				`"id":"d","code":503}`,
 			}, want: "was refused (503), and the model ran it",
 		},
-		"refused": {
-			more: `{"at":90,"what":"ask","id":"f","token":"tf"}` + "\n" + `{"at":91,"what":"answer","id":"f",` + refusal,
-			want: "1 were refused",
-		},
+		"refused":             {more: `{"at":90,"what":"ask","id":"f","token":"tf"}` + "\n" + `{"at":91,"what":"answer","id":"f",` + refusal, want: "1 were refused"},
 		"never taken and run": {ran: "begun te 8 90\n", want: "was never taken, and the model ran it"},
 		"a duration below nothing": {
 			more: `{"at":90,"what":"look","id":"d","code":200,"status":"succeeded","took":-0.1}` + "\n",
@@ -127,28 +103,17 @@ func TestChecker_EveryBrokenPromiseIsFound(t *testing.T) {
 			more: `{"at":90,"what":"look","id":"d","code":200,"status":"succeeded","took":0.1}` + "\n",
 			want: "look says that it took 0.1",
 		},
-		"shorter than it slept": {
-			journal: []string{`"ask","id":"a"`, `"ask","id":"a","wait":0.5`},
-			want:    "it slept for 0.5",
-		},
-		"a webhook too few": {
-			journal: []string{`"taken":true`, `"taken":false`},
-			want:    "took completed in 0 times",
-		},
+		"shorter than it slept": {journal: []string{`"ask","id":"a"`, `"ask","id":"a","wait":0.5`}, want: "it slept for 0.5"},
+		"a webhook too few":     {journal: []string{`"taken":true`, `"taken":false`}, want: "took completed in 0 times"},
 		"a webhook too many": {
 			more: `{"at":90,"what":"hook","id":"a","status":"succeeded","output":"ta 7 ","length":7,"logs":"ta\n","taken":true}` + "\n", want: "took completed in 2 times",
 		},
-		"a webhook too late": {
-			more: `{"at":90,"what":"hook","id":"a","status":"processing","taken":true}` + "\n", want: "told after completed",
-		},
+		"a webhook too late": {more: `{"at":90,"what":"hook","id":"a","status":"processing","taken":true}` + "\n", want: "told after completed"},
 		"failed where no worker was harmed": {
 			journal: []string{`"pid":7,"how":"killed"`, `"pid":9,"how":"killed"`},
 			want:    "failed in worker 7, which was not harmed",
 		},
-		"failed in the wrong words": {
-			journal: []string{"while running this prediction by", "between predictions by"},
-			want:    "with the words",
-		},
+		"failed in the wrong words": {journal: []string{"while running this prediction by", "between predictions by"}, want: "with the words"},
 		"failed without a reason": {
 			journal: []string{`"error":"worker killed (SIGKILL) while`, `"error":"ups: killed (SIGKILL) while`},
 			want:    `b: it failed: "ups`,
@@ -163,10 +128,7 @@ func TestChecker_EveryBrokenPromiseIsFound(t *testing.T) {
 		},
 		"another's file":        {ran: "foreign td 8\n", want: "handed another prediction's file"},
 		"an unknown prediction": {ran: "begun tx 8 99\n", want: "which no client asked for"},
-		"overtaken": {
-			ledger: []string{"begun ta 7 25", "begun ta 7 53"},
-			want:   "a: 1 that were asked for after",
-		},
+		"overtaken":             {ledger: []string{"begun ta 7 25", "begun ta 7 53"}, want: "a: 1 that were asked for after"},
 		"full disk that is not": {
 			journal: []string{
 				"worker killed (SIGKILL) while running this prediction by another process",

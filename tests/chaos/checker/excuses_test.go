@@ -103,8 +103,7 @@ begun tz 8 1215
 )
 
 func TestExcuses_HardTimesInWhichAllIsWell(t *testing.T) {
-	if code, said := tryOut(t, hardJournal, hardLedger, "-overtaken", "0", "-late", "0", "-foreign-coroutines",
-		"1"); code != 0 || said != "" {
+	if code, said := tryOut(t, hardJournal, hardLedger, "-overtaken", "0", "-late", "0", "-foreign-coroutines", "1"); code != 0 || said != "" {
 		t.Errorf("code %d: %s, want 0 and none", code, said)
 	}
 }
@@ -117,11 +116,8 @@ func TestExcuses_EveryExcuseIsNeeded(t *testing.T) {
 		flags           []string
 		want            string
 	}{
-		"raised something else": {
-			journal: []string{"ValueError: tf", "ValueError: tg"},
-			want:    `f: it failed: "ValueError: tg"`,
-		},
-		"raised nothing": {journal: []string{`,"do":"raise"`, ""}, want: "f: it failed"},
+		"raised something else": {journal: []string{"ValueError: tf", "ValueError: tg"}, want: `f: it failed: "ValueError: tg"`},
+		"raised nothing":        {journal: []string{`,"do":"raise"`, ""}, want: "f: it failed"},
 		"raised and succeeded": {
 			journal: []string{`"failed","error":"ValueError: tf"`, `"succeeded","output":"tf 8 ","length":7`},
 			ledger:  []string{"begun tf 8 15\n", "begun tf 8 15\ndone tf 8\n"}, want: "f: it raised, and succeeded",
@@ -130,10 +126,7 @@ func TestExcuses_EveryExcuseIsNeeded(t *testing.T) {
 			journal: []string{`"tg","mode":"sync","items":-1,"file":true`, `"tg","mode":"sync","items":-1`},
 			want:    "g: there was room",
 		},
-		"room for the file": {
-			journal: []string{`{"at":100,"what":"full"}` + "\n", "", `{"at":150,"what":"empty"}` + "\n", ""},
-			want:    "g: there was room",
-		},
+		"room for the file": {journal: []string{`{"at":100,"what":"full"}` + "\n", "", `{"at":150,"what":"empty"}` + "\n", ""}, want: "g: there was room"},
 		"a refusal with room": {
 			journal: []string{`"at":130,"what":"ask","id":"i"`, `"at":151,"what":"ask","id":"i"`, `"at":140,`, `"at":152,`},
 			want:    "1 were refused",
@@ -146,72 +139,36 @@ func TestExcuses_EveryExcuseIsNeeded(t *testing.T) {
 			journal: []string{`{"at":180,"what":"cancel","id":"h"}` + "\n", ""},
 			want:    "h (async): it was canceled, and no client asked for that",
 		},
-		"over and not over": {
-			more: `{"at":990,"what":"look","id":"h","code":200,"status":"processing"}` + "\n",
-			want: "h: it was over, and is processing",
-		},
+		"over and not over": {more: `{"at":990,"what":"look","id":"h","code":200,"status":"processing"}` + "\n", want: "h: it was over, and is processing"},
 		"overtaken while all moved": {
 			journal: []string{
 				`{"at":200,"what":"harm","pid":9,"how":"stopped"}` + "\n", "",
 				`{"at":250,"what":"mended","pid":9}` + "\n", "",
 			}, want: "j: 1 that were asked for after",
 		},
-		"overtaken after the stop": {
-			journal: []string{`"at":250,"what":"mended"`, `"at":201,"what":"mended"`},
-			want:    "j: 1 that were asked for after",
-		},
-		"overtaken before a death": {
-			journal: []string{`{"at":850,`, `{"at":815,`},
-			want:    "r: 1 that were asked for after",
-		},
-		"lost behind nothing": {
-			ledger: []string{"harm tk 10 311 rubbish", "harm tk 10 311 leave"},
-			want:   "worker 10",
-		},
-		"lost too far behind": {flags: []string{"-behind", "1"}, want: "worker 10"},
-		"too slow in a sound one": {
-			ledger: []string{"harm tn 14 506 cut_off\n", ""},
-			want:   "n: it timed out in worker 14, which was not harmed",
-		},
-		"closed without a cause": {
-			ledger: []string{"harm tm 11 406 close_all\n", ""},
-			want:   `m: it failed: "OSError: Bad file descriptor"`,
-		},
-		"a cancel that was not sent": {
-			journal: []string{`{"at":920,"what":"cancel","id":"v"}` + "\n", ""},
-			want:    "v: look: its logs are",
-		},
-		"a fault without a blow":  {journal: []string{"segmentation fault", "killed"}, want: "w: answer: its logs are"},
-		"a fault before the blow": {journal: []string{`"at":1010,`, `"at":1021,`}, want: "w: answer: its logs are"},
-		"memory enough": {
-			ledger: []string{"harm tx 16 1106 exhaust", "harm tx 16 1106 leave"},
-			want:   "y: it failed in worker 17, which was not harmed",
-		},
+		"overtaken after the stop":   {journal: []string{`"at":250,"what":"mended"`, `"at":201,"what":"mended"`}, want: "j: 1 that were asked for after"},
+		"overtaken before a death":   {journal: []string{`{"at":850,`, `{"at":815,`}, want: "r: 1 that were asked for after"},
+		"lost behind nothing":        {ledger: []string{"harm tk 10 311 rubbish", "harm tk 10 311 leave"}, want: "worker 10"},
+		"lost too far behind":        {flags: []string{"-behind", "1"}, want: "worker 10"},
+		"too slow in a sound one":    {ledger: []string{"harm tn 14 506 cut_off\n", ""}, want: "n: it timed out in worker 14, which was not harmed"},
+		"closed without a cause":     {ledger: []string{"harm tm 11 406 close_all\n", ""}, want: `m: it failed: "OSError: Bad file descriptor"`},
+		"a cancel that was not sent": {journal: []string{`{"at":920,"what":"cancel","id":"v"}` + "\n", ""}, want: "v: look: its logs are"},
+		"a fault without a blow":     {journal: []string{"segmentation fault", "killed"}, want: "w: answer: its logs are"},
+		"a fault before the blow":    {journal: []string{`"at":1010,`, `"at":1021,`}, want: "w: answer: its logs are"},
+		"memory enough":              {ledger: []string{"harm tx 16 1106 exhaust", "harm tx 16 1106 leave"}, want: "y: it failed in worker 17, which was not harmed"},
 		"memory enough by then": {
 			ledger: []string{"harm tx 16 1106 exhaust", "harm tx 16 1131 exhaust"},
 			want:   "y: it failed in worker 17, which was not harmed",
 		},
-		"another's long output": {
-			journal: []string{`"head":"\"tp 8`, `"head":"\"tq 8`},
-			want:    `p: answer: the output begins with`,
-		},
-		"a long output that is cut": {
-			journal: []string{`"length":5007`, `"length":5006`},
-			want:    "the output has 5006 bytes, want 5007",
-		},
-		"too many warnings": {flags: []string{"-foreign-coroutines", "0"}, want: "1 have in their logs"},
-		"a text that is another's": {
-			journal: []string{`"output":"tu 8 "`, `"output":"tv 8 "`},
-			want:    `u: answer: the output is`,
-		},
+		"another's long output":     {journal: []string{`"head":"\"tp 8`, `"head":"\"tq 8`}, want: `p: answer: the output begins with`},
+		"a long output that is cut": {journal: []string{`"length":5007`, `"length":5006`}, want: "the output has 5006 bytes, want 5007"},
+		"too many warnings":         {flags: []string{"-foreign-coroutines", "0"}, want: "1 have in their logs"},
+		"a text that is another's":  {journal: []string{`"output":"tu 8 "`, `"output":"tv 8 "`}, want: `u: answer: the output is`},
 		"a file that was not removed": {
 			journal: []string{`{"at":1210,"what":"removed"}` + "\n", "", `{"at":1230,"what":"remade"}` + "\n", ""},
 			want:    "z: its file was not removed",
 		},
-		"a file that was back": {
-			journal: []string{`"at":1200,`, `"at":1231,`, `"at":1220,`, `"at":1240,`},
-			want:    "z: its file was not removed",
-		},
+		"a file that was back": {journal: []string{`"at":1200,`, `"at":1231,`, `"at":1220,`, `"at":1240,`}, want: "z: its file was not removed"},
 		"no file to be removed": {
 			journal: []string{`"tz","mode":"sync","items":-1,"file":true`, `"tz","mode":"sync","items":-1`},
 			want:    "z: its file was not removed",
@@ -224,8 +181,7 @@ func TestExcuses_EveryExcuseIsNeeded(t *testing.T) {
 			if journal == hardJournal && ledger == hardLedger && c.flags == nil {
 				t.Fatal("the case spoils nothing: got nil, want non-nil")
 			}
-			code, said := tryOut(t, journal, ledger,
-				append([]string{"-overtaken", "0", "-late", "0", "-foreign-coroutines", "1"}, c.flags...)...)
+			code, said := tryOut(t, journal, ledger, append([]string{"-overtaken", "0", "-late", "0", "-foreign-coroutines", "1"}, c.flags...)...)
 			assert.Equal(t, "code", code, 1)
 			assert.Contains(t, "said", said, c.want)
 		})
