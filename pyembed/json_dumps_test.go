@@ -28,10 +28,7 @@ func TestJSONDumps_Values(t *testing.T) {
 			name: "ints", value: `[0, 7, -1, 10, 99, 100, 12345, -2**63, 2**63 - 1]`,
 			want: `[0,7,-1,10,99,100,12345,-9223372036854775808,9223372036854775807]`,
 		},
-		{
-			name: "big ints", value: `[2**63, -2**64, 10**600, 10**4300]`,
-			wantExpr: `model_dumps([2**63, -2**64, 10**600, 10**4300]).decode()`,
-		},
+		{name: "big ints", value: `[2**63, -2**64, 10**600, 10**4300]`, wantExpr: `model_dumps([2**63, -2**64, 10**600, 10**4300]).decode()`},
 		{name: "digits at the bound", value: `-(10**100000 - 1)`, wantExpr: `"-" + "9" * 100000`},
 		{name: "digits above the bound", value: `[10**100000]`, err: "ValueError: int of more than 100000 digits, at [0]"},
 		{name: "far above the bound", value: `{10**100000 * 2**9: 1}`, err: "ValueError: int of more than 100000 digits"},
@@ -60,19 +57,13 @@ func TestJSONDumps_Values(t *testing.T) {
 			want: `"` + strings.Repeat("x", 47) + `\n` + strings.Repeat("y", 33) + `\""`,
 		},
 		{name: "only escapes", value: `"\n" * 1000`, want: `"` + strings.Repeat(`\n`, 1000) + `"`},
-		{
-			name: "lone surrogate", value: `["ok\ud800"]`,
-			err: `ValueError: str with a lone surrogate, U+D800 at index 2, has no UTF-8 form, at [0]`,
-		},
+		{name: "lone surrogate", value: `["ok\ud800"]`, err: `ValueError: str with a lone surrogate, U+D800 at index 2, has no UTF-8 form, at [0]`},
 		{
 			name: "lone surrogate in a key", value: `{"a": {"\udfff": 1}}`,
 			err: `ValueError: str with a lone surrogate, U+DFFF at index 0, has no UTF-8 form, at ["a"]`,
 		},
 
-		{
-			name: "containers", value: `[[], {}, (), [1, [2]], (3,), {"a": {"b": ()}}]`,
-			want: `[[],{},[],[1,[2]],[3],{"a":{"b":[]}}]`,
-		},
+		{name: "containers", value: `[[], {}, (), [1, [2]], (3,), {"a": {"b": ()}}]`, want: `[[],{},[],[1,[2]],[3],{"a":{"b":[]}}]`},
 		{name: "order of keys", value: `{"b": 1, "a": 2, "": 3}`, want: `{"b":1,"a":2,"":3}`},
 		{
 			name: "keys of other types", value: `{1: 0, 2.5: 1, True: 2, None: 3, False: 4, 2**70: 5, 1e16: 6}`,
@@ -104,10 +95,7 @@ func TestJSONDumps_Values(t *testing.T) {
 			want: `[{"a":1},{"a":2,"b":1},{}]`,
 		},
 		{name: "items overridden", value: `Items(z=1)`, want: `{"k":1,"l":2}`},
-		{
-			name: "items gives no pairs", value: `[BadItems()]`,
-			err: `ValueError: items() of a dict subclass must give pairs, at [0]`,
-		},
+		{name: "items gives no pairs", value: `[BadItems()]`, err: `ValueError: items() of a dict subclass must give pairs, at [0]`},
 		{name: "items raises", value: `[RaisingItems()]`, err: `KeyError: 'items'`},
 		{name: "enum without fallback", value: `Color.RED`, err: `TypeError: jsontest_cases.Color has no JSON form`},
 		{name: "enums of a base without fallback", value: `[Number.ONE, Word.YES]`, want: `[1,"yes"]`},
@@ -117,25 +105,16 @@ func TestJSONDumps_Values(t *testing.T) {
 		},
 		{name: "bool is not a fallback", value: `[True, None]`, fallback: `raising`, want: `[true,null]`},
 
-		{
-			name: "other type", value: `{"boxes": [1, {"at": Plain()}]}`,
-			err: `TypeError: jsontest_cases.Plain has no JSON form, at ["boxes"][1]["at"]`,
-		},
+		{name: "other type", value: `{"boxes": [1, {"at": Plain()}]}`, err: `TypeError: jsontest_cases.Plain has no JSON form, at ["boxes"][1]["at"]`},
 		{name: "built-in type", value: `b"x"`, err: `TypeError: bytes has no JSON form`},
 		{
 			name:  "a long key in the place",
 			value: `{"` + strings.Repeat("k", 41) + `": {"` + strings.Repeat("k", 38) + `": b""}}`,
 			err:   `TypeError: bytes has no JSON form, at ["..."]["` + strings.Repeat("k", 38) + `"]`,
 		},
-		{
-			name: "key of another type in the place", value: `{"ä\"": {5: object()}}`,
-			err: `TypeError: object has no JSON form, at ["ä\""]["5"]`,
-		},
+		{name: "key of another type in the place", value: `{"ä\"": {5: object()}}`, err: `TypeError: object has no JSON form, at ["ä\""]["5"]`},
 		{name: "fallback", value: `[{3, 1, 2}, {"s": frozenset()}]`, fallback: `value_of`, want: `[[1,2,3],{"s":[]}]`},
-		{
-			name: "fallback knows no more", value: `[{1: {4}}, b""]`, fallback: `value_of`,
-			err: `TypeError: bytes has no JSON form, at [1]`,
-		},
+		{name: "fallback knows no more", value: `[{1: {4}}, b""]`, fallback: `value_of`, err: `TypeError: bytes has no JSON form, at [1]`},
 		{
 			name: "fallback's own answer is wrong", value: `[{"a"}]`,
 			fallback: `lambda o: [1j] if isinstance(o, set) else NotImplemented`,
@@ -145,10 +124,7 @@ func TestJSONDumps_Values(t *testing.T) {
 		{name: "fallback without end", value: `Plain()`, fallback: `ever_new`, err: strings.TrimSuffix(tooDeep, ", at ")},
 		{name: "fallback not callable", value: `Plain()`, fallback: `5`, err: `TypeError: 'int' object is not callable`},
 
-		{
-			name: "dict emptied", pair: true, value: `clearing(dict_target)`,
-			want: `{"a":50,"b":{"c":50,"d":[50,"12345"]},"678906789067890":"99999"}`,
-		},
+		{name: "dict emptied", pair: true, value: `clearing(dict_target)`, want: `{"a":50,"b":{"c":50,"d":[50,"12345"]},"678906789067890":"99999"}`},
 		{name: "list emptied", pair: true, value: `clearing(list_target)`, want: `[50]`},
 		{
 			name: "dicts emptied at two levels", pair: true, value: `nested_clearing()`,
@@ -159,14 +135,8 @@ func TestJSONDumps_Values(t *testing.T) {
 			name: "dict emptied, keys no str", pair: true, value: `key_clearing()`,
 			want: `{"1` + strings.Repeat("0", 40) + `":{},"2.5":"123123123123123123123123123","null":"n"}`,
 		},
-		{
-			name: "dict grown", pair: true, value: `growing(lambda: {"a": Plain(), "b": 1}, lambda t, i: t.update({str(i): i}))`,
-			want: `{"a":"grown","b":1}`,
-		},
-		{
-			name: "list grown", pair: true, value: `growing(lambda: [Plain()], lambda t, i: t.append(i) if i < 3 else None)`,
-			want: `["grown",0,1,2]`,
-		},
+		{name: "dict grown", pair: true, value: `growing(lambda: {"a": Plain(), "b": 1}, lambda t, i: t.update({str(i): i}))`, want: `{"a":"grown","b":1}`},
+		{name: "list grown", pair: true, value: `growing(lambda: [Plain()], lambda t, i: t.append(i) if i < 3 else None)`, want: `["grown",0,1,2]`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -45,10 +45,7 @@ func TestJSONLoads_Values(t *testing.T) {
 		{name: "int64 min", text: `-9223372036854775808`, want: `-2**63`},
 		{name: "above uint64", text: `18446744073709551616`, want: `2**64`},
 		{name: "digits at the bound", text: strings.Repeat("9", 100000), want: `10**100000 - 1`},
-		{
-			name: "digits above the bound", text: `[` + strings.Repeat("9", 100001) + `]`,
-			err: at("1", "integer of more than 100000 digits"),
-		},
+		{name: "digits above the bound", text: `[` + strings.Repeat("9", 100001) + `]`, err: at("1", "integer of more than 100000 digits")},
 		{name: "float", text: `1.5`, want: `1.5`},
 		{name: "exponent", text: `1e5`, want: `1e5`},
 		{name: "exponent with signs", text: `-1.25E+2`, want: `-125.0`},
@@ -84,16 +81,10 @@ func TestJSONLoads_Values(t *testing.T) {
 		{name: "string", text: `"abc"`, want: `"abc"`},
 		{name: "UTF-8", text: `"äЖ€😀"`, want: `"\u00e4\u0416\u20ac\U0001f600"`},
 		{name: "escapes", text: `"\"\\\/\b\f\n\r\t"`, want: `"\"\\/\b\f\n\r\t"`},
-		{
-			name: "unicode escapes", text: `"\u0041\u00E4\u20ac\ud83d\ude00\uD83D\uDE00"`,
-			want: `"A\u00e4\u20ac\U0001f600\U0001f600"`,
-		},
+		{name: "unicode escapes", text: `"\u0041\u00E4\u20ac\ud83d\ude00\uD83D\uDE00"`, want: `"A\u00e4\u20ac\U0001f600\U0001f600"`},
 		{name: "NUL escape", text: `"a\u0000b"`, want: `"a\0b"`},
 		{name: "DEL", text: "\"\x7f\"", want: `"\x7f"`},
-		{
-			name: "long run then escape", text: `"` + strings.Repeat("x", 47) + `\n` + strings.Repeat("y", 33) + `"`,
-			want: `"x" * 47 + "\n" + "y" * 33`,
-		},
+		{name: "long run then escape", text: `"` + strings.Repeat("x", 47) + `\n` + strings.Repeat("y", 33) + `"`, want: `"x" * 47 + "\n" + "y" * 33`},
 		{name: "raw NUL", text: "\"a\x00\"", err: at("2", "control character in a string")},
 		{name: "raw newline", text: "[\"0123456789abcdef\n\"]", err: at("18", "control character in a string")},
 		{name: "control character in the tail", text: "\"\x1f", err: at("1", "control character in a string")},
@@ -118,18 +109,12 @@ func TestJSONLoads_Values(t *testing.T) {
 		{name: "UTF-8 cut by the quote", text: "[\"\xc3\xa4\xe2\x82\"]", err: at("4", "invalid UTF-8")},
 		{name: "UTF-8 wrong after an escape", text: "\"\\n\\u00e4\xff\"", err: at("9", "invalid UTF-8")},
 		{name: "UTF-8 wrong in a key", text: "{\"a\xff\":1}", err: at("3", "invalid UTF-8")},
-		{
-			name: "UTF-8 wrong in a long key", text: "{\"" + strings.Repeat("k", 40) + "\xff\":1}",
-			err: at("42", "invalid UTF-8"),
-		},
+		{name: "UTF-8 wrong in a long key", text: "{\"" + strings.Repeat("k", 40) + "\xff\":1}", err: at("42", "invalid UTF-8")},
 		{name: "UTF-8 outside a string", text: "\xc3\xa4", err: at("0", "expected a value")},
 
 		{name: "empty array", text: `[]`, want: `[]`},
 		{name: "array", text: `[1,[2,[]],3]`, want: `[1, [2, []], 3]`},
-		{
-			name: "long array", text: `[` + strings.Repeat("1,", 99) + `[` + strings.Repeat("2,", 99) + `2]]`,
-			want: `[1] * 99 + [[2] * 100]`,
-		},
+		{name: "long array", text: `[` + strings.Repeat("1,", 99) + `[` + strings.Repeat("2,", 99) + `2]]`, want: `[1] * 99 + [[2] * 100]`},
 		{name: "array, comma at the end", text: `[1,]`, err: at("3", "expected a value")},
 		{name: "array, comma at the front", text: `[,1]`, err: at("1", "expected a value")},
 		{name: "array, no comma", text: `[1 2]`, err: at("3", "expected ',' or ']'")},
@@ -163,10 +148,7 @@ func TestJSONLoads_Values(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			data, err := json.Marshal(map[string]string{
-				"text": hex.EncodeToString([]byte(c.text)), "want": c.want,
-				"error": c.err,
-			})
+			data, err := json.Marshal(map[string]string{"text": hex.EncodeToString([]byte(c.text)), "want": c.want, "error": c.err})
 			assert.NoError(t, err)
 			check(t, "check_load", string(data))
 		})

@@ -103,10 +103,7 @@ func TestChoose_Named(t *testing.T) {
 	program := shared(w, "opt")
 	w.vars["PATH"] = w.path("opt/bin")
 	t.Chdir(w.root)
-	for _, name := range []string{
-		program, "opt/bin/python3", "./opt/bin/../bin/python3", "python3", w.path("opt"),
-		"opt",
-	} {
+	for _, name := range []string{program, "opt/bin/python3", "./opt/bin/../bin/python3", "python3", w.path("opt"), "opt"} {
 		got, err := w.find(Options{Python: name})
 		if err != nil {
 			t.Errorf("--python %s: %v", name, err)
@@ -138,36 +135,11 @@ func TestChoose_NoPython(t *testing.T) {
 		{"no such name", Options{Python: "python9"}, nil, []string{`"python9"`, "which is not on the PATH"}},
 		{"not executable", Options{Python: w.path("notexec")}, nil, []string{w.path("notexec"), "not executable"}},
 		{"folder without one", Options{Python: w.path("empty")}, nil, []string{"the folder " + w.path("empty")}},
-		{
-			"environment variable",
-			Options{},
-			map[string]string{"PINION_PYTHON": w.path("nope")},
-			[]string{"PINION_PYTHON", w.path("nope")},
-		},
-		{
-			"active environment gone",
-			Options{},
-			map[string]string{"VIRTUAL_ENV": w.path("nope")},
-			[]string{"VIRTUAL_ENV", w.path("nope"), "deactivate"},
-		},
-		{
-			"link to nothing",
-			Options{Python: w.path("dangling/bin/python3")},
-			nil,
-			[]string{"is a link to", w.path("gone/python3.12")},
-		},
-		{
-			"local environment broken",
-			Options{Dir: w.path("withvenv")},
-			nil,
-			[]string{w.path("withvenv/.venv"), "is a link to", "--clear"},
-		},
-		{
-			"base removed",
-			Options{Python: w.path("orphan/bin/python3")},
-			nil,
-			[]string{w.path("orphan"), w.path("gone"), "--clear"},
-		},
+		{"environment variable", Options{}, map[string]string{"PINION_PYTHON": w.path("nope")}, []string{"PINION_PYTHON", w.path("nope")}},
+		{"active environment gone", Options{}, map[string]string{"VIRTUAL_ENV": w.path("nope")}, []string{"VIRTUAL_ENV", w.path("nope"), "deactivate"}},
+		{"link to nothing", Options{Python: w.path("dangling/bin/python3")}, nil, []string{"is a link to", w.path("gone/python3.12")}},
+		{"local environment broken", Options{Dir: w.path("withvenv")}, nil, []string{w.path("withvenv/.venv"), "is a link to", "--clear"}},
+		{"base removed", Options{Python: w.path("orphan/bin/python3")}, nil, []string{w.path("orphan"), w.path("gone"), "--clear"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w.vars = c.vars
@@ -232,9 +204,6 @@ func TestChoose_PathsStayUnresolved(t *testing.T) {
 	w.file("venv/pyvenv.cfg", "home = "+w.path("opt/bin")+"\n", 0o644)
 	got, err := w.find(Options{Python: link})
 	assert.NoError(t, err)
-	want := Python{
-		Executable: link, LibPython: filepath.Join(w.root, "opt/lib/libpython3.12.so.1.0"),
-		Version: "3.12", Venv: true, Source: "--python",
-	}
+	want := Python{Executable: link, LibPython: filepath.Join(w.root, "opt/lib/libpython3.12.so.1.0"), Version: "3.12", Venv: true, Source: "--python"}
 	assert.Equal(t, "*got", *got, want)
 }

@@ -88,8 +88,7 @@ func (e fakeELF) bytes(t *testing.T) []byte {
 	put(elf.Section64{})
 	put(elf.Section64{Name: 1, Type: uint32(elf.SHT_STRTAB), Off: strsAt, Size: uint64(len(strs)), Addralign: 1})
 	put(elf.Section64{
-		Name: 9, Type: uint32(elf.SHT_DYNAMIC), Off: dynAt, Size: uint64(16 * len(dyn)), Link: 1,
-		Addralign: 1, Entsize: 16,
+		Name: 9, Type: uint32(elf.SHT_DYNAMIC), Off: dynAt, Size: uint64(16 * len(dyn)), Link: 1, Addralign: 1, Entsize: 16,
 	})
 	put(elf.Section64{Name: 18, Type: uint32(elf.SHT_STRTAB), Off: namesAt, Size: uint64(len(names)), Addralign: 1})
 	return out.Bytes()

@@ -18,155 +18,90 @@ func TestLayouts_OfInstallations(t *testing.T) {
 		exe    string
 		inVenv bool
 	}{
-		{
-			name: "pyenv: DT_RUNPATH with an absolute folder",
-			build: func(w *world) Options {
-				w.lib("pyenv/versions/3.12.1/lib/" + so)
-				w.elf("pyenv/versions/3.12.1/bin/python3.12",
-					fakeELF{needed: []string{so, "libc.so.6"}, runpath: w.path("pyenv/versions/3.12.1/lib")})
-				return Options{Python: w.link("pyenv/versions/3.12.1/bin/python3", "pyenv/versions/3.12.1/bin/python3.12")}
-			},
-			lib: "pyenv/versions/3.12.1/lib/" + so, exe: "pyenv/versions/3.12.1/bin/python3",
-		},
-		{
-			name: "DT_RPATH with ${ORIGIN}",
-			build: func(w *world) Options {
-				w.lib("opt/lib/" + so)
-				return Options{Python: w.elf("opt/bin/python3", fakeELF{needed: []string{so}, rpath: "/none:${ORIGIN}/../lib"})}
-			},
-			lib: "opt/lib/" + so, exe: "opt/bin/python3",
-		},
-		{
-			name: "DT_RPATH is ignored beside DT_RUNPATH",
-			build: func(w *world) Options {
-				w.lib("old/" + so)
-				w.lib("new/" + so)
-				return Options{Python: w.elf("opt/bin/python3",
-					fakeELF{needed: []string{so}, rpath: w.path("old"), runpath: w.path("new")})}
-			},
-			lib: "new/" + so, exe: "opt/bin/python3",
-		},
-		{
-			name: "LD_LIBRARY_PATH before DT_RUNPATH",
-			build: func(w *world) Options {
-				w.lib("first/" + so)
-				w.lib("second/" + so)
-				w.vars["LD_LIBRARY_PATH"] = w.path("empty") + ":" + w.path("first")
-				return Options{Python: w.elf("opt/bin/python3", fakeELF{needed: []string{so}, runpath: w.path("second")})}
-			},
-			lib: "first/" + so, exe: "opt/bin/python3",
-		},
-		{
-			name: "official image: no run path, the folder is in ld.so.conf.d",
-			build: func(w *world) Options {
-				w.file("etc/ld.so.conf", "# comment\ninclude ld.so.conf.d/*.conf\n", 0o644)
-				w.file("etc/ld.so.conf.d/libc.conf", "# default\n"+w.path("usr/local/lib")+"\n", 0o644)
-				w.lib("usr/local/lib/" + so)
-				return Options{Python: w.elf("usr/local/bin/python3.12", fakeELF{needed: []string{so}})}
-			},
-			lib: "usr/local/lib/" + so, exe: "usr/local/bin/python3.12",
-		},
-		{
-			name: "an ld.so.conf that includes itself ends",
-			build: func(w *world) Options {
-				w.file("etc/ld.so.conf", "include "+w.path("etc/ld.so.conf")+"\n", 0o644)
-				w.lib("usr/lib/" + so)
-				return Options{Python: w.elf("usr/bin/python3.12", fakeELF{needed: []string{so}})}
-			},
-			lib: "usr/lib/" + so, exe: "usr/bin/python3.12",
-		},
-		{
-			name: "Debian: linked in, the library is its own package",
-			build: func(w *world) Options {
-				w.lib("usr/lib/x86_64-linux-gnu/" + so)
-				w.elf("usr/bin/python3.12", fakeELF{needed: []string{"libc.so.6"}})
-				return Options{Python: w.link("usr/bin/python3", "usr/bin/python3.12")}
-			},
-			lib: "usr/lib/x86_64-linux-gnu/" + so, exe: "usr/bin/python3",
-		},
-		{
-			name: "Debian venv --copies: the version is in pyvenv.cfg",
-			build: func(w *world) Options {
-				w.lib("usr/lib/x86_64-linux-gnu/" + so)
-				w.elf("usr/bin/python3.12", fakeELF{})
-				w.file("venv/pyvenv.cfg", "home = "+w.path("usr/bin")+"\nversion = 3.12.4\nexecutable = "+
-					w.path("usr/bin/python3.12")+"\n", 0o644)
-				return Options{Python: w.elf("venv/bin/python3", fakeELF{})}
-			},
-			lib: "usr/lib/x86_64-linux-gnu/" + so, exe: "venv/bin/python3", inVenv: true,
-		},
-		{
-			name: "3.10 venv --copies: pyvenv.cfg has no executable line",
-			build: func(w *world) Options {
-				w.lib("opt/lib/libpython3.10.so.1.0")
-				w.elf("opt/bin/python3.10", fakeELF{needed: []string{"libpython3.10.so.1.0"}, runpath: "$ORIGIN/../lib"})
-				w.file("venv/pyvenv.cfg", "home = "+w.path("opt/bin")+"\nversion = 3.10.13\n", 0o644)
-				return Options{Python: w.elf("venv/bin/python",
-					fakeELF{needed: []string{"libpython3.10.so.1.0"}, runpath: "$ORIGIN/../lib"})}
-			},
-			lib: "opt/lib/libpython3.10.so.1.0", exe: "venv/bin/python", inVenv: true,
-		},
-		{
-			name: "conda: linked in, the library in <prefix>/lib",
-			build: func(w *world) Options {
-				w.file("miniconda/conda-meta/history", "", 0o644)
-				w.lib("miniconda/lib/" + so)
-				w.elf("miniconda/bin/python3.12", fakeELF{rpath: "$ORIGIN/../lib"})
-				return Options{Python: w.link("miniconda/bin/python", "miniconda/bin/python3.12")}
-			},
-			lib: "miniconda/lib/" + so, exe: "miniconda/bin/python",
-		},
-		{
-			name: "uv venv: a link to a managed Python that has the library linked in",
-			build: func(w *world) Options {
-				const home = "uv/python/cpython-3.12.4-linux-x86_64-gnu"
-				w.lib(home + "/lib/" + so)
-				w.elf(home+"/bin/python3.12", fakeELF{})
-				w.file("model/.venv/pyvenv.cfg",
-					"home = "+w.path(home)+"/bin\nimplementation = CPython\nuv = 0.5.1\nversion_info = 3.12.4\n", 0o644)
-				w.link("model/.venv/bin/python", home+"/bin/python3.12")
-				w.link("model/.venv/bin/python3", "model/.venv/bin/python")
-				return Options{}
-			},
-			lib: "uv/python/cpython-3.12.4-linux-x86_64-gnu/lib/" + so, exe: "model/.venv/bin/python3", inVenv: true,
-		},
-		{
-			name: "uv, older builds: $ORIGIN inside DT_NEEDED",
-			build: func(w *world) Options {
-				w.lib("uv/lib/" + so)
-				return Options{Python: w.elf("uv/bin/python3.12", fakeELF{needed: []string{"$ORIGIN/../lib/" + so}})}
-			},
-			lib: "uv/lib/" + so, exe: "uv/bin/python3.12",
-		},
-		{
-			name: "lib64",
-			build: func(w *world) Options {
-				w.lib("opt/lib64/" + so)
-				return Options{Python: w.elf("opt/bin/python3.12", fakeELF{})}
-			},
-			lib: "opt/lib64/" + so, exe: "opt/bin/python3.12",
-		},
-		{
-			name: "a debug build",
-			build: func(w *world) Options {
-				w.lib("opt/lib/libpython3.12d.so.1.0")
-				return Options{Python: w.elf("opt/bin/python3.12d", fakeELF{})}
-			},
-			lib: "opt/lib/libpython3.12d.so.1.0", exe: "opt/bin/python3.12d",
-		},
-		{
-			name: "what is not a library for this processor is passed over",
-			build: func(w *world) Options {
-				w.elf("a/"+so, fakeELF{machine: elf.EM_SPARCV9})
-				w.file("b/"+so, "/* GNU ld script */ INPUT(x)", 0o644)
-				w.lib("c/" + so)
-				return Options{Python: w.elf("opt/bin/python3", fakeELF{
-					needed:  []string{so},
-					runpath: w.path("a") + ":" + w.path("b") + ":" + w.path("c"),
-				})}
-			},
-			lib: "c/" + so, exe: "opt/bin/python3",
-		},
+		{"pyenv: DT_RUNPATH with an absolute folder", func(w *world) Options {
+			w.lib("pyenv/versions/3.12.1/lib/" + so)
+			w.elf("pyenv/versions/3.12.1/bin/python3.12",
+				fakeELF{needed: []string{so, "libc.so.6"}, runpath: w.path("pyenv/versions/3.12.1/lib")})
+			return Options{Python: w.link("pyenv/versions/3.12.1/bin/python3", "pyenv/versions/3.12.1/bin/python3.12")}
+		}, "pyenv/versions/3.12.1/lib/" + so, "pyenv/versions/3.12.1/bin/python3", false},
+		{"DT_RPATH with ${ORIGIN}", func(w *world) Options {
+			w.lib("opt/lib/" + so)
+			return Options{Python: w.elf("opt/bin/python3", fakeELF{needed: []string{so}, rpath: "/none:${ORIGIN}/../lib"})}
+		}, "opt/lib/" + so, "opt/bin/python3", false},
+		{"DT_RPATH is ignored beside DT_RUNPATH", func(w *world) Options {
+			w.lib("old/" + so)
+			w.lib("new/" + so)
+			return Options{Python: w.elf("opt/bin/python3", fakeELF{needed: []string{so}, rpath: w.path("old"), runpath: w.path("new")})}
+		}, "new/" + so, "opt/bin/python3", false},
+		{"LD_LIBRARY_PATH before DT_RUNPATH", func(w *world) Options {
+			w.lib("first/" + so)
+			w.lib("second/" + so)
+			w.vars["LD_LIBRARY_PATH"] = w.path("empty") + ":" + w.path("first")
+			return Options{Python: w.elf("opt/bin/python3", fakeELF{needed: []string{so}, runpath: w.path("second")})}
+		}, "first/" + so, "opt/bin/python3", false},
+		{"official image: no run path, the folder is in ld.so.conf.d", func(w *world) Options {
+			w.file("etc/ld.so.conf", "# comment\ninclude ld.so.conf.d/*.conf\n", 0o644)
+			w.file("etc/ld.so.conf.d/libc.conf", "# default\n"+w.path("usr/local/lib")+"\n", 0o644)
+			w.lib("usr/local/lib/" + so)
+			return Options{Python: w.elf("usr/local/bin/python3.12", fakeELF{needed: []string{so}})}
+		}, "usr/local/lib/" + so, "usr/local/bin/python3.12", false},
+		{"an ld.so.conf that includes itself ends", func(w *world) Options {
+			w.file("etc/ld.so.conf", "include "+w.path("etc/ld.so.conf")+"\n", 0o644)
+			w.lib("usr/lib/" + so)
+			return Options{Python: w.elf("usr/bin/python3.12", fakeELF{needed: []string{so}})}
+		}, "usr/lib/" + so, "usr/bin/python3.12", false},
+		{"Debian: linked in, the library is its own package", func(w *world) Options {
+			w.lib("usr/lib/x86_64-linux-gnu/" + so)
+			w.elf("usr/bin/python3.12", fakeELF{needed: []string{"libc.so.6"}})
+			return Options{Python: w.link("usr/bin/python3", "usr/bin/python3.12")}
+		}, "usr/lib/x86_64-linux-gnu/" + so, "usr/bin/python3", false},
+		{"Debian venv --copies: the version is in pyvenv.cfg", func(w *world) Options {
+			w.lib("usr/lib/x86_64-linux-gnu/" + so)
+			w.elf("usr/bin/python3.12", fakeELF{})
+			w.file("venv/pyvenv.cfg", "home = "+w.path("usr/bin")+"\nversion = 3.12.4\nexecutable = "+
+				w.path("usr/bin/python3.12")+"\n", 0o644)
+			return Options{Python: w.elf("venv/bin/python3", fakeELF{})}
+		}, "usr/lib/x86_64-linux-gnu/" + so, "venv/bin/python3", true},
+		{"3.10 venv --copies: pyvenv.cfg has no executable line", func(w *world) Options {
+			w.lib("opt/lib/libpython3.10.so.1.0")
+			w.elf("opt/bin/python3.10", fakeELF{needed: []string{"libpython3.10.so.1.0"}, runpath: "$ORIGIN/../lib"})
+			w.file("venv/pyvenv.cfg", "home = "+w.path("opt/bin")+"\nversion = 3.10.13\n", 0o644)
+			return Options{Python: w.elf("venv/bin/python", fakeELF{needed: []string{"libpython3.10.so.1.0"}, runpath: "$ORIGIN/../lib"})}
+		}, "opt/lib/libpython3.10.so.1.0", "venv/bin/python", true},
+		{"conda: linked in, the library in <prefix>/lib", func(w *world) Options {
+			w.file("miniconda/conda-meta/history", "", 0o644)
+			w.lib("miniconda/lib/" + so)
+			w.elf("miniconda/bin/python3.12", fakeELF{rpath: "$ORIGIN/../lib"})
+			return Options{Python: w.link("miniconda/bin/python", "miniconda/bin/python3.12")}
+		}, "miniconda/lib/" + so, "miniconda/bin/python", false},
+		{"uv venv: a link to a managed Python that has the library linked in", func(w *world) Options {
+			const home = "uv/python/cpython-3.12.4-linux-x86_64-gnu"
+			w.lib(home + "/lib/" + so)
+			w.elf(home+"/bin/python3.12", fakeELF{})
+			w.file("model/.venv/pyvenv.cfg",
+				"home = "+w.path(home)+"/bin\nimplementation = CPython\nuv = 0.5.1\nversion_info = 3.12.4\n", 0o644)
+			w.link("model/.venv/bin/python", home+"/bin/python3.12")
+			w.link("model/.venv/bin/python3", "model/.venv/bin/python")
+			return Options{}
+		}, "uv/python/cpython-3.12.4-linux-x86_64-gnu/lib/" + so, "model/.venv/bin/python3", true},
+		{"uv, older builds: $ORIGIN inside DT_NEEDED", func(w *world) Options {
+			w.lib("uv/lib/" + so)
+			return Options{Python: w.elf("uv/bin/python3.12", fakeELF{needed: []string{"$ORIGIN/../lib/" + so}})}
+		}, "uv/lib/" + so, "uv/bin/python3.12", false},
+		{"lib64", func(w *world) Options {
+			w.lib("opt/lib64/" + so)
+			return Options{Python: w.elf("opt/bin/python3.12", fakeELF{})}
+		}, "opt/lib64/" + so, "opt/bin/python3.12", false},
+		{"a debug build", func(w *world) Options {
+			w.lib("opt/lib/libpython3.12d.so.1.0")
+			return Options{Python: w.elf("opt/bin/python3.12d", fakeELF{})}
+		}, "opt/lib/libpython3.12d.so.1.0", "opt/bin/python3.12d", false},
+		{"what is not a library for this processor is passed over", func(w *world) Options {
+			w.elf("a/"+so, fakeELF{machine: elf.EM_SPARCV9})
+			w.file("b/"+so, "/* GNU ld script */ INPUT(x)", 0o644)
+			w.lib("c/" + so)
+			return Options{Python: w.elf("opt/bin/python3", fakeELF{needed: []string{so}, runpath: w.path("a") + ":" + w.path("b") + ":" + w.path("c")})}
+		}, "c/" + so, "opt/bin/python3", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -194,9 +129,7 @@ func TestLayouts_Refused(t *testing.T) {
 		{"3.9 by soname", func(w *world) Options {
 			return Options{Python: w.elf("opt/bin/python3", fakeELF{needed: []string{"libpython3.9.so.1.0"}})}
 		}, ErrTooOld, []string{"opt/bin/python3 is Python 3.9", "3.10 or newer"}},
-		{"2.7 by name", func(w *world) Options {
-			return Options{Python: w.elf("opt/bin/python2.7", fakeELF{})}
-		}, ErrTooOld, []string{"Python 2.7"}},
+		{"2.7 by name", func(w *world) Options { return Options{Python: w.elf("opt/bin/python2.7", fakeELF{})} }, ErrTooOld, []string{"Python 2.7"}},
 		{"3.7 with an m", func(w *world) Options {
 			return Options{Python: w.elf("opt/bin/python3", fakeELF{needed: []string{"libpython3.7m.so.1.0"}})}
 		}, ErrTooOld, []string{"Python 3.7"}},
@@ -212,8 +145,7 @@ func TestLayouts_Refused(t *testing.T) {
 			return Options{Python: w.elf("opt/bin/python3", fakeELF{machine: other, needed: []string{"libpython3.12.so.1.0"}})}
 		}, ErrWrongPlatform, []string{"processor", other.String()}},
 		{"musl", func(w *world) Options {
-			return Options{Python: w.elf("opt/bin/python3",
-				fakeELF{interp: "/lib/ld-musl-x86_64.so.1", needed: []string{"libpython3.12.so.1.0"}})}
+			return Options{Python: w.elf("opt/bin/python3", fakeELF{interp: "/lib/ld-musl-x86_64.so.1", needed: []string{"libpython3.12.so.1.0"}})}
 		}, ErrWrongPlatform, []string{"C libraries", "ld-musl-x86_64.so.1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -260,10 +192,7 @@ func TestLayouts_GivenLibrary(t *testing.T) {
 	good := w.lib("elsewhere/libpython3.12.so.1.0")
 	stub := w.elf("elsewhere/libpython3.so", fakeELF{soname: "libpython3.so", needed: []string{"libpython3.12.so.1.0"}})
 	renamed := w.elf("elsewhere/mine.so", fakeELF{soname: "libpython3.12.so.1.0"})
-	for name, want := range map[string]string{
-		good: good, stub: stub, renamed: renamed,
-		"libpython3.12.so.1.0": "libpython3.12.so.1.0",
-	} {
+	for name, want := range map[string]string{good: good, stub: stub, renamed: renamed, "libpython3.12.so.1.0": "libpython3.12.so.1.0"} {
 		got, err := w.find(Options{Python: program, LibPython: name})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -39,12 +39,7 @@ func TestReport_Suite(t *testing.T) {
 		shows []string // parts of the failures' output
 	}{
 		{"a check that passes", map[string]string{"s.rc": "0 1", "s.log": "fine"}, "1 passed, 0 failed", nil},
-		{
-			"a check that fails",
-			map[string]string{"s.rc": "3 1", "s.log": "bad"},
-			"0 passed, 1 failed",
-			[]string{"bad", "exit status 3"},
-		},
+		{"a check that fails", map[string]string{"s.rc": "3 1", "s.log": "bad"}, "0 passed, 1 failed", []string{"bad", "exit status 3"}},
 		{"a suite cut off", map[string]string{"s.log": "half"}, "0 passed, 1 failed", []string{"half", "never ended"}},
 		{"a status that is none", map[string]string{"s.rc": "zero"}, "0 passed, 1 failed", []string{"not two numbers"}},
 
@@ -73,8 +68,7 @@ func TestReport_Suite(t *testing.T) {
 			"run p TestA", "pass p TestA", "output p  exit", "fail p")}, "1 passed, 1 failed", []string{"exit"}},
 		{
 			"a test cut off by a crash",
-			map[string]string{"s.rc": "1 1", "s.json": events(
-				"run p TestA", "pass p TestA", "run p TestB", "output p TestB SIGSEGV", "fail p")},
+			map[string]string{"s.rc": "1 1", "s.json": events("run p TestA", "pass p TestA", "run p TestB", "output p TestB SIGSEGV", "fail p")},
 			"1 passed, 1 failed",
 			[]string{"p.TestB", "SIGSEGV", "never ended"},
 		},
@@ -93,11 +87,7 @@ func TestReport_Suite(t *testing.T) {
 			[]string{"no such module"},
 		},
 		{"an empty run", map[string]string{"s.rc": "0 1", "s.json": ""}, "0 passed, 1 failed", []string{"holds no test"}},
-		{
-			"a failure that the status hides",
-			map[string]string{"s.rc": "0 1", "s.json": events("run p TestA", "fail p TestA")},
-			"0 passed, 1 failed", nil,
-		},
+		{"a failure that the status hides", map[string]string{"s.rc": "0 1", "s.json": events("run p TestA", "fail p TestA")}, "0 passed, 1 failed", nil},
 
 		{
 			"a flake",
@@ -147,12 +137,7 @@ func TestReport_Suite(t *testing.T) {
 			map[string]string{"s.rc": "0 1", "s.xml": `<testsuite><testcase name="a"/></testsuite>`},
 			"1 passed, 0 failed", nil,
 		},
-		{
-			"pytest cut off",
-			map[string]string{"s.rc": "1 1", "s.xml": "<testsuites><testsu"},
-			"0 passed, 1 failed",
-			[]string{"JUnit"},
-		},
+		{"pytest cut off", map[string]string{"s.rc": "1 1", "s.xml": "<testsuites><testsu"}, "0 passed, 1 failed", []string{"JUnit"}},
 		{
 			"pytest that found nothing",
 			map[string]string{"s.rc": "5 1", "s.xml": "<testsuites></testsuites>"},
