@@ -69,8 +69,7 @@ SYNC = """
             return [i + 1 for i in n]
 """
 ASYNC = (
-    SYNC.replace("        def run", "        async def run")
-    .replace("import gc,", "import asyncio, gc,")
+    SYNC.replace("        def run", "        async def run").replace("import gc,", "import asyncio, gc,")
     .replace("time.sleep", "await asyncio.sleep")
     .replace("except CancelationException", "except asyncio.CancelledError")
 )

@@ -105,7 +105,7 @@ class Worker:
         config = {
             "python": sys.executable, "libpython": library, "sdk": sdk, "root": self.root,
             "ref": "predict.py", "mode": mode, "concurrency": concurrency, **(config or {}),
-        }  # fmt: skip
+        }
         if train:
             config["train"] = train
         ours, theirs = socket.socketpair()
@@ -155,7 +155,7 @@ class Worker:
         process = subprocess.Popen(
             [binary], env=environment, cwd=self.root, stdin=subprocess.DEVNULL,
             stdout=self.pipes[0][1], stderr=self.pipes[1][1], preexec_fn=child, pass_fds=(3, 4),
-        )  # fmt: skip
+        )
         for fd in (*high, self.pipes[0][1], self.pipes[1][1]):
             os.close(fd)
         return process

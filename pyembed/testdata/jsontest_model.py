@@ -122,10 +122,7 @@ def int_hook(text):
 def model_loads(data):
     with no_limit():
         value = json.loads(
-            data.decode(),
-            object_pairs_hook=pairs_hook,
-            parse_constant=constant_hook,
-            parse_float=float_hook,
+            data.decode(), object_pairs_hook=pairs_hook, parse_constant=constant_hook, parse_float=float_hook,
             parse_int=int_hook,
         )
         refuse_surrogates(value)

@@ -12,11 +12,8 @@ from jsontest_model import MAX_DEPTH, depth, model_dumps, model_loads, no_limit,
 
 
 ALPHABETS = [
-    "abcdefghijklmnopqrstuvwxyz_ 0123456789",
-    '"\\/\b\f\n\r\t\0\x01\x1f\x7f',
-    "\u00e4\u00df\u0416\u05d0\u07ff\u0800",
-    "\u20ac\ufeff\uffff\ud7ff\ue000",
-    "\U00010000\U0001f600\U0010ffff",
+    "abcdefghijklmnopqrstuvwxyz_ 0123456789", '"\\/\b\f\n\r\t\0\x01\x1f\x7f', "\u00e4\u00df\u0416\u05d0\u07ff\u0800",
+    "\u20ac\ufeff\uffff\ud7ff\ue000", "\U00010000\U0001f600\U0010ffff",
 ]
 
 

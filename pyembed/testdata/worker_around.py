@@ -6,17 +6,7 @@ import sys
 import tempfile
 
 from batch_front import BATCH_DONE, PREPARED, BatchWorker, Result
-from front import (
-    CANCELED,
-    EVENTS,
-    FAILED,
-    LOG,
-    METRIC,
-    STARTED,
-    SUCCEEDED,
-    eventually,
-    main,
-)  # fmt: skip
+from front import CANCELED, EVENTS, FAILED, LOG, METRIC, STARTED, SUCCEEDED, eventually, main
 
 SYNC = """
     import asyncio, os, sys, threading, time
@@ -97,7 +87,7 @@ SYNC = """
 ASYNC = (
     SYNC.replace("        def run", "        async def run")
     .replace("                        sleep(0.001)", "                        await asyncio.sleep(0.001)")
-)  # fmt: skip
+)
 TWO = ASYNC.replace("@batch", "@__import__('cog').concurrent(max=2)\n        @batch")
 
 

@@ -8,28 +8,13 @@ from pathlib import Path
 
 from batch_front import BATCH_DONE, BatchWorker, Result
 from batch_model import SOURCES, each, of
-from front import (
-    CANCELED,
-    EVENTS,
-    FAILED,
-    LOG_MARK,
-    METRIC,
-    STARTED,
-    SUCCEEDED,
-    TRAIN,
-    eventually,
-    main,
-)  # fmt: skip
+from front import CANCELED, EVENTS, FAILED, LOG_MARK, METRIC, STARTED, SUCCEEDED, TRAIN, eventually, main
 
 
 @each
 def test_loaded(worker):
     assert worker.loaded["batch"] == {
-        "max_size": 32,
-        "max_wait_ms": None,
-        "isolate": True,
-        "keys": ["how"],
-        "prepare": False,
+        "max_size": 32, "max_wait_ms": None, "isolate": True, "keys": ["how"], "prepare": False,
     }
     schema = worker.loaded["schema"]["components"]["schemas"]
     assert schema["Input"]["properties"]["n"]["type"] == "integer"
@@ -54,8 +39,7 @@ def test_batch(worker):
 @each
 def test_results(worker):
     assert worker.run_batch(of(1, 2, how="tuple")).outputs == [1, 2]
-    for how, said in (("short", "output must have 3 elements, got 2"),
-                      ("none", "got None"), ("str", "got str")):  # fmt: skip
+    for how, said in (("short", "output must have 3 elements, got 2"), ("none", "got None"), ("str", "got str")):
         batch = worker.run_batch(of(1, 2, 3, how=how))
         assert batch.kinds == [FAILED] * 3
         assert all(said in error for error in batch.errors), batch.errors
@@ -128,9 +112,7 @@ def test_logs_and_metrics_of_the_batch(worker):
     (mark,) = batch.marks()
     assert mark.id == batch.id
     assert mark.value["stdout"] == len("together 2\n")
-    assert batch.frames.index(mark) < batch.frames.index(
-        next(f for f in batch.frames if f.kind == BATCH_DONE)
-    )
+    assert batch.frames.index(mark) < batch.frames.index(next(f for f in batch.frames if f.kind == BATCH_DONE))
     worker.drain()
     batch = worker.run_batch(of(1, 2, how="metric"))
     assert [m["tokens"] for m in batch.metrics] == [3, 3]

@@ -5,19 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 
-from front import (
-    CANCELED,
-    FAILED,
-    LOG_MARK,
-    METRIC,
-    OUTPUT,
-    STARTED,
-    SUCCEEDED,
-    Worker,
-    kinds,
-    main,
-    outputs,
-)  # fmt: skip
+from front import CANCELED, FAILED, LOG_MARK, METRIC, OUTPUT, STARTED, SUCCEEDED, Worker, kinds, main, outputs
 
 GENERATOR = """
     from collections.abc import Iterator

@@ -33,9 +33,7 @@ MODEL = """
                 return 0
             return self.state == "well"
 """
-ASYNC = MODEL.replace("    def run", "    async def run").replace(
-    "time.sleep(0", "await asyncio.sleep(0"
-)
+ASYNC = MODEL.replace("    def run", "    async def run").replace("time.sleep(0", "await asyncio.sleep(0")
 ASYNC = ASYNC.replace("import os", "import asyncio, os")
 MODELS = (
     MODEL,
@@ -110,8 +108,7 @@ def test_one_that_hangs_holds_nothing_up():
 
 def test_with_several_slots():
     source = ASYNC.replace(
-        "        async def run",
-        "        @__import__('cog').concurrent(max=4)\n        async def run",
+        "        async def run", "        @__import__('cog').concurrent(max=4)\n        async def run",
     )
     with Worker(source, slots=4) as worker:
         until = tempfile.mktemp(dir=worker.root)

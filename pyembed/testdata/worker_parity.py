@@ -40,10 +40,7 @@ def seen(result):
     """Return what clients see of a batch, without times."""
     metrics = [{k: v for k, v in m.items() if k != "predict_time"} for m in result.metrics]
     return {
-        "kinds": result.kinds,
-        "outputs": result.outputs,
-        "errors": result.errors,
-        "metrics": metrics,
+        "kinds": result.kinds, "outputs": result.outputs, "errors": result.errors, "metrics": metrics,
         "done": result.done,
     }
 

@@ -63,7 +63,7 @@ def request(slot, turn):
         ({"do": "share", "n": n}, None),
         ({"do": "thread", "n": n}, {"found": [True]}),
         ({"do": "raise", "n": n}, f"ValueError: as asked {n}"),
-    )[n % 4 if turn % 5 else 0]  # fmt: skip
+    )[n % 4 if turn % 5 else 0]
 
 
 def test_threads():

@@ -7,20 +7,7 @@ import os
 import sys
 import tempfile
 
-from front import (
-    CANCELED,
-    EVENTS,
-    FAILED,
-    METRIC,
-    OUTPUT,
-    STARTED,
-    SUCCEEDED,
-    TRAIN,
-    Worker,
-    kinds,
-    main,
-    outputs,
-)  # fmt: skip
+from front import CANCELED, EVENTS, FAILED, METRIC, OUTPUT, STARTED, SUCCEEDED, TRAIN, Worker, kinds, main, outputs
 
 PREDICT = """
     def run(n: int) -> int:
@@ -61,8 +48,7 @@ SYNC = """
             raise
 """
 ASYNC = (
-    SYNC.replace("import time", "import asyncio")
-    .replace("    def ", "    async def ")
+    SYNC.replace("import time", "import asyncio").replace("    def ", "    async def ")
     .replace("time.sleep", "await asyncio.sleep")
     .replace("CancelationException:", "asyncio.CancelledError:")
     .replace("Iterator", "AsyncIterator")
@@ -71,9 +57,7 @@ ASYNC = (
 
 def each_pair(test):
     def run():
-        for predict, train in itertools.product(
-            (PREDICT, PREDICT.replace("def", "async def")), (SYNC, ASYNC)
-        ):
+        for predict, train in itertools.product((PREDICT, PREDICT.replace("def", "async def")), (SYNC, ASYNC)):
             test(predict, train)
 
     return run
@@ -150,9 +134,7 @@ def test_alone():
                 return self.base == 40
     """
     for text in (source, source.replace("def train", "async def train")):
-        with Worker(
-            "raise SystemError", train="learn.py:Trainer", mode="train", learn=text
-        ) as worker:
+        with Worker("raise SystemError", train="learn.py:Trainer", mode="train", learn=text) as worker:
             loaded = worker.loaded
             assert (loaded["train"], loaded["predict"], loaded["streaming"]) == (True, False, False)
             assert "Input" not in loaded["schema"]["components"]["schemas"]
