@@ -43,7 +43,7 @@ def form(look: Look) -> None:
     want = {
         "prompt": "a \"cat\" & it's <toy>", "steps": 33, "scale": 7.5, "scheduler": "Euler", "sure": True, "sizes": [3],
         "token": 5, "note": None,
-    }  # fmt: skip
+    }
     assert answer["output"] == want, answer
     assert "12345" not in json.dumps(answer), "the secret is in the answer"
     expect(look.page.locator("#logs")).to_have_text("drawing a \"cat\" & it's <toy>\n", use_inner_text=False)

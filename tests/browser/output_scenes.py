@@ -186,7 +186,7 @@ def media(look: Look) -> None:
     assert names == [
         "output-pictures-1.png", "output-pictures-2.png", "output-deep-mask.png", "output-deep-rows-1-crop.png", "output-sound.wav",
         "output-film.webm", "output-broken.mp4", "output-texts-1.txt", "output-texts-2.json", "output-texts-3.html", "output-weights.bin",
-    ], names  # fmt: skip
+    ], names
     with look.page.expect_download() as download:
         look.output.get_by_role("link", name="output-weights.bin").click()
     assert download.value.suggested_filename == "output-weights.bin"

@@ -55,13 +55,8 @@ def streams(client: anthropic.Anthropic) -> None:
     assert final.content[0].input == {"city": "Rome"} and final.stop_reason == "tool_use", final
     kinds = [event.type for event in client.messages.create(**BASE, messages=says("a b"), stream=True)]
     assert kinds == [
-        "message_start",
-        "content_block_start",
-        "content_block_delta",
-        "content_block_delta",
-        "content_block_stop",
-        "message_delta",
-        "message_stop",
+        "message_start", "content_block_start", "content_block_delta", "content_block_delta", "content_block_stop",
+        "message_delta", "message_stop",
     ], kinds
     try:
         list(client.messages.create(**BASE, messages=says("a fail"), stream=True))
@@ -102,9 +97,7 @@ async def asynchronous(address: str, token: str) -> None:
             if event.type == "content_block_delta":
                 break
         await stream.close()  # which cancels: the only slot is free for the next one
-        answers = await asyncio.gather(
-            *(client.messages.create(**BASE, messages=says(f"t {n}")) for n in range(4))
-        )
+        answers = await asyncio.gather(*(client.messages.create(**BASE, messages=says(f"t {n}")) for n in range(4)))
         assert [a.content[0].text for a in answers] == [f"t {n}" for n in range(4)]
 
 

@@ -7,31 +7,14 @@ import sys
 
 from painter import Client
 from painter.api.default import (
-    cancel_predictions_prediction_id_cancel_post as cancel,
-    get_prediction_predictions_prediction_id_get as get,
-    healthcheck_health_check_get as health,
-    livez_get,
-    metrics_get,
-    openapi_json_get,
-    predict_idempotent_predictions_prediction_id_put as put,
-    predict_predictions_post as post,
-    readyz_get,
-    root_get,
+    cancel_predictions_prediction_id_cancel_post as cancel, get_prediction_predictions_prediction_id_get as get,
+    healthcheck_health_check_get as health, livez_get, metrics_get, openapi_json_get,
+    predict_idempotent_predictions_prediction_id_put as put, predict_predictions_post as post, readyz_get, root_get,
     train_trainings_post as train,
 )
 from painter.models import (
-    HTTPValidationError,
-    Input,
-    PredictionForm,
-    PredictionRequest,
-    PredictionResponse,
-    PredictionState,
-    ServerDetail,
-    ServerHealthStatus,
-    ServerRefusal,
-    Status,
-    TrainingInput,
-    TrainingRequest,
+    HTTPValidationError, Input, PredictionForm, PredictionRequest, PredictionResponse, PredictionState, ServerDetail,
+    ServerHealthStatus, ServerRefusal, Status, TrainingInput, TrainingRequest,
 )
 from painter.types import File
 

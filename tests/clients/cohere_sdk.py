@@ -9,10 +9,7 @@ DOCUMENTS = ["b", "aaa", "aa"]
 
 def main() -> None:
     address = sys.argv[1]
-    for client in (
-        cohere.ClientV2(api_key="any", base_url=address),
-        cohere.Client(api_key="any", base_url=address),
-    ):
+    for client in (cohere.ClientV2(api_key="any", base_url=address), cohere.Client(api_key="any", base_url=address)):
         answer = client.rerank(model="m", query="a", documents=DOCUMENTS)
         ranked = [(result.index, result.relevance_score) for result in answer.results]
         assert ranked == [(1, 0.3), (2, 0.2), (0, 0.0)], ranked

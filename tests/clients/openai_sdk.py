@@ -17,10 +17,7 @@ def says(text: str) -> dict:
     return {"messages": [{"role": "user", "content": text}]}
 
 
-TOOL = {
-    "type": "function",
-    "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}},
-}
+TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}}}
 
 
 def raises(kind: type[openai.APIStatusError], code: str | None, call, **arguments) -> None:
@@ -77,11 +74,7 @@ def chat(client: openai.OpenAI) -> None:
             raise AssertionError("got a stream without an error, want one")
 
 
-FUNCTION = {
-    "type": "function",
-    "name": "weather",
-    "parameters": {"type": "object", "properties": {}},
-}
+FUNCTION = {"type": "function", "name": "weather", "parameters": {"type": "object", "properties": {}}}
 
 
 def responses(client: openai.OpenAI) -> None:
@@ -330,16 +323,8 @@ def main() -> None:
     address, name = sys.argv[1] + "/v1", sys.argv[2]
     client = openai.OpenAI(base_url=address, api_key="any", max_retries=0)
     {
-        "Chat": chat,
-        "Busy": busy,
-        "Completer": completer,
-        "Embedder": embedder,
-        "TokenEmbedder": token_embedder,
-        "Tokens": tokens,
-        "Transcriber": transcriber,
-        "Dictation": dictation,
-        "Painter": painter,
-        "Speaker": speaker,
+        "Chat": chat, "Busy": busy, "Completer": completer, "Embedder": embedder, "TokenEmbedder": token_embedder,
+        "Tokens": tokens, "Transcriber": transcriber, "Dictation": dictation, "Painter": painter, "Speaker": speaker,
         "Recording": recording,
     }[name](client)
     if name == "Chat":

@@ -55,7 +55,7 @@ class Form(BaseRunner):
         return {
             "prompt": prompt, "steps": steps, "scale": scale, "scheduler": scheduler, "sure": sure, "sizes": sizes,
             "token": token and len(token.get_secret_value()), "note": note,
-        }  # fmt: skip
+        }
 
 
 class Tokens(BaseRunner):
@@ -92,7 +92,7 @@ class Media(BaseRunner):
         files = {
             "one.png": PNG, "two.png": PNG, "beep.wav": WAV, "film.webm": WEBM, "broken.mp4": b"no film", "notes.txt": "naïve <b>notes</b>".encode(),
             "facts.json": b'{"a": [1, 2]}', "page.html": b"<script>document.title = 'broken in'</script>", "model.bin": b"\x00\x01",
-        }  # fmt: skip
+        }
         for name, content in files.items():
             Path(name).write_bytes(content)
         return {
@@ -122,7 +122,7 @@ class Awkward(BaseRunner):
         return {
             "bytes": list(input.read_bytes()), "context": context, "seed": seed, "anything": anything, "flags": flags,
             "token": len(secret),
-        }  # fmt: skip
+        }
 
 
 class Exemplary(BaseRunner):
@@ -152,13 +152,13 @@ class Mixed(BaseRunner):
             "image": list(image.read_bytes()), "others": [other.read_text() for other in others], "prompt": prompt,
             "steps": steps, "scale": scale, "sure": sure, "sizes": sizes, "options": options,
             "token": len(token.get_secret_value()) if token else 0,
-        }  # fmt: skip
+        }
 
 
 def long(
     a: str = "1", b: str = "2", c: str = "3", d: str = "4", e: str = "5", f: str = "6", g: str = "7", h: str = "8",
     i: str = "9", j: str = "10", k: str = "11", l: str = "12", m: str = "13", n: str = "14", o: str = "15",
-) -> str:  # fmt: skip
+) -> str:
     return "\n".join([a, b, c, d, e, f, g, h, i, j, k, l, m, n, o] * 10)
 
 
@@ -272,7 +272,7 @@ class Rows(BaseRunner):
     ) -> dict[str, Any]:
         return {
             "words": words, "sizes": sizes, "table": table, "counts": counts, "sure": sure, "on": on, "mask": mask is not None,
-        }  # fmt: skip
+        }
 
 
 class Devices(BaseRunner):

@@ -33,9 +33,7 @@ class Log(Ledger):
     def call(self, key: int, tokens: list[str]) -> Iterator[None]:
         """Write that the model is called, and how the call came to its end, unless it was interrupted."""
         number = next(self.numbers)
-        self.write(
-            f"batch {number} {os.getpid()} {time.monotonic_ns()} {key} {' '.join(tokens)}"
-        )
+        self.write(f"batch {number} {os.getpid()} {time.monotonic_ns()} {key} {' '.join(tokens)}")
         try:
             yield
         except Exception:
@@ -43,9 +41,7 @@ class Log(Ledger):
             raise
         self.write(f"ended {number} {os.getpid()}")
 
-    def enter(
-        self, asked: list[tuple[str, str, int, bool, Path | None]]
-    ) -> list[Exception | None]:
+    def enter(self, asked: list[tuple[str, str, int, bool, Path | None]]) -> list[Exception | None]:
         """Do to all what they ask for; return what is to become of each."""
         for token, _, _, says, file in asked:
             if says:
@@ -54,10 +50,7 @@ class Log(Ledger):
                 self.write(f"foreign {token} {os.getpid()}")
         for token, do, salt, _, _ in asked:
             self.suffer(token, do, salt, "raise")
-        return [
-            ValueError(token) if do == "refuse" else None
-            for token, do, _, _, _ in asked
-        ]
+        return [ValueError(token) if do == "refuse" else None for token, do, _, _, _ in asked]
 
     def suffer(self, token: str, do: str, salt: int, word: str) -> None:
         if do == word:
@@ -143,12 +136,7 @@ class Around(BaseRunner):
     @batch(max_size=MOST)
     def run(self, items: list[dict]) -> list[dict]:
         with self.log.call(0, [i["token"] for i in items]):
-            bad = self.log.enter(
-                [
-                    (i["token"], in_run(i), i["salt"], i["says"], i["file"])
-                    for i in items
-                ]
-            )
+            bad = self.log.enter([(i["token"], in_run(i), i["salt"], i["says"], i["file"]) for i in items])
             time.sleep(max(i["wait"] for i in items))
         return [b or i for b, i in zip(bad, items)]
 

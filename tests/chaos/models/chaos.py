@@ -33,9 +33,7 @@ class Ledger:
         """Write a line; a closed file must not make it another failure than the one that is to be seen."""
         os.write(self.file, line.ljust(LINE - 1).encode() + b"\n")
 
-    def begin(
-        self, token: str, says: bool, do: str, salt: int, file: Path | None
-    ) -> None:
+    def begin(self, token: str, says: bool, do: str, salt: int, file: Path | None) -> None:
         self.write(f"begun {token} {os.getpid()} {time.monotonic_ns()}")
         if says:
             print(token)

@@ -12,9 +12,7 @@ class Runner(BaseRunner):
         self.ledger = os.open("ran.txt", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
     @streaming
-    async def run(
-        self, token: str, n: int = Input(default=0, le=10), seconds: float = 0.003
-    ) -> AsyncIterator[str]:
+    async def run(self, token: str, n: int = Input(default=0, le=10), seconds: float = 0.003) -> AsyncIterator[str]:
         os.write(self.ledger, f"{token}\n".encode())  # one write: lines do not mix
         for i in range(3):
             yield f"{token} {i}"

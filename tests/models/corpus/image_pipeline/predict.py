@@ -58,12 +58,8 @@ class Predictor(BasePredictor):
         self,
         prompt: str = Input(description="Input prompt", default="an astronaut riding a horse"),
         negative_prompt: Optional[str] = Input(description="What not to show", default=None),
-        width: int = Input(
-            description="Width of the image", choices=[16, 32, 64, 128], default=64
-        ),
-        height: int = Input(
-            description="Height of the image", choices=[16, 32, 64, 128], default=64
-        ),
+        width: int = Input(description="Width of the image", choices=[16, 32, 64, 128], default=64),
+        height: int = Input(description="Height of the image", choices=[16, 32, 64, 128], default=64),
         num_outputs: int = Input(description="Number of images", ge=1, le=4, default=1),
         num_inference_steps: int = Input(description="Steps", ge=1, le=500, default=5),
         guidance_scale: float = Input(description="Guidance", ge=1, le=20, default=7.5),

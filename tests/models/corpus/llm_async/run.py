@@ -41,9 +41,7 @@ class Runner(BaseRunner):
         self.engine = Engine()
 
     @streaming
-    async def run(
-        self, prompt: str, max_tokens: int = Input(default=4, ge=0, le=100)
-    ) -> AsyncConcatenateIterator[str]:
+    async def run(self, prompt: str, max_tokens: int = Input(default=4, ge=0, le=100)) -> AsyncConcatenateIterator[str]:
         async for token in self.engine.generate(prompt, max_tokens):
             current_scope().record_metric("tokens", 1, "incr")
             yield token + " "

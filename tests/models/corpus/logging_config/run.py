@@ -21,9 +21,7 @@ logging.config.dictConfig(
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"json": {"()": JSONFormatter}},
-        "handlers": {
-            "out": {"class": "logging.StreamHandler", "formatter": "json", "stream": "ext://sys.stdout"}
-        },
+        "handlers": {"out": {"class": "logging.StreamHandler", "formatter": "json", "stream": "ext://sys.stdout"}},
         "root": {"level": "INFO", "handlers": ["out"]},
         "loggers": {"quiet": {"level": "ERROR"}},
     }

@@ -11,11 +11,5 @@ class Runner(BaseRunner):
             yield "a"
             yield "b"
 
-        values = {
-            "async": later(),
-            "sync": iter("ab"),
-            "list": ["a", "b"],
-            "one": "ab",
-            "nothing": None,
-        }
+        values = {"async": later(), "sync": iter("ab"), "list": ["a", "b"], "one": "ab", "nothing": None}
         return values[what]

@@ -40,9 +40,7 @@ def node(op: str, inputs: list[str], output: str) -> bytes:
 
 
 graph = (
-    data(1, node("Gemm", ["x", "w", "b"], "z"))
-    + data(1, node("Softmax", ["z"], "y"))
-    + data(2, "linear")
+    data(1, node("Gemm", ["x", "w", "b"], "z")) + data(1, node("Softmax", ["z"], "y")) + data(2, "linear")
     + data(5, tensor("w", [2, 3], [1, 0, -1, 0, 1, 1]))
     + data(5, tensor("b", [3], [0, 0, 0.5]))
     + data(11, value_info("x", [1, 2]))
