@@ -4,5 +4,9 @@ from cog import BaseRunner
 
 
 class Runner(BaseRunner):
-    def run(self, prompt: str, image: bytes) -> str:
+    def run(
+        self,
+        prompt: str,
+        image: bytes,
+    ) -> str:
         return prompt
