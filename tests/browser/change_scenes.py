@@ -24,8 +24,7 @@ def away(look: Look) -> None:
     look.ask("start")
     look.opens()
     expect(look.page.locator("#status")).to_contain_text("Ready")
-    look.run()
-    look.ends("succeeded")
+    look.runs()
 
 
 def reloaded(look: Look) -> None:
@@ -39,8 +38,7 @@ def reloaded(look: Look) -> None:
     expect(look.input("prompt")).to_be_focused()
     expect(look.page.locator("#fields")).to_contain_text("The model was reloaded.")
     expect(look.page.locator("#about")).to_have_text("Draws more.")
-    look.run()
-    look.ends("succeeded")
+    look.runs()
     assert look.answer()["output"] == "a fox, 4, 7", look.answer()
 
 
@@ -49,8 +47,7 @@ def proxied(look: Look) -> None:
     look.refusals = [502]
     look.load()
     look.page.route("**/predictions", lambda route: route.fulfill(status=502, content_type="text/html", body="<h1>Bad gateway</h1>"))
-    look.run()
-    look.ends("refused")
+    look.runs("refused")
     expect(look.page.locator("#failure .message")).to_contain_text("502: the answer is not this server's JSON, but begins with: <h1>Bad gateway</h1>")
 
 
@@ -59,8 +56,7 @@ def lengthy(look: Look) -> None:
     look.load()
     for how in ("text", "stream"):
         look.input("how").select_option(how)
-        look.run()
-        look.ends("succeeded")
+        look.runs()
         expect(look.output).to_contain_text("The first 500\u202f000 of 5\u202f000\u202f000 characters.")
         assert look.output.evaluate("e => e.textContent.length") < 501_000
         with look.page.expect_download() as download:
@@ -79,6 +75,5 @@ def addresses(look: Look) -> None:
     look.refusals = [404]
     look.load()
     look.input("text").fill(f"{look.url}/100%.png")
-    look.run()
-    look.ends("succeeded")
+    look.runs()
     expect(look.output).to_contain_text("This browser cannot show 100%.png")

@@ -55,8 +55,7 @@ def contrast(look: Look) -> None:
             else:
                 look.input("prompt").fill(prompt)
                 look.input("steps").fill("7")
-            look.run()
-            look.ends(status)
+            look.runs(status)
             look.page.evaluate("document.querySelectorAll('details').forEach((e) => (e.open = true))")
             found = look.page.evaluate(CONTRAST)
             assert not found["faults"], f"{scheme}, {status}: " + "\n".join(found["faults"])
@@ -83,8 +82,7 @@ def audited_tabs(look: Look) -> None:
     """Each tab passes axe-core at each width, light and dark."""
     look.load()
     expect(look.page.locator(".field").first).to_be_visible()
-    look.run()
-    look.ends("succeeded")
+    look.runs()
     for scheme, width in looks(look):
         for name in look.page.get_by_role("tab").all_text_contents():
             look.tab(name)
@@ -109,8 +107,7 @@ def audited_talk(look: Look) -> None:
 def audited_dialogs(look: Look) -> None:
     """The README and an enlarged picture pass axe-core."""
     look.load()
-    look.run()
-    look.ends("succeeded")
+    look.runs()
     for opens in (look.page.get_by_role("button", name="README"), look.page.locator(".enlarge").first):
         opens.click()
         for scheme, width in looks(look):
@@ -128,5 +125,4 @@ def audited_token(look: Look) -> None:
         expect(ask).to_contain_text(reason)
         for scheme, width in looks(look):
             look.audit(f"{path}, {reason}, {scheme}, {width}", least=8)
-        ask.locator("input").fill("another token")
-        ask.get_by_role("button", name="Continue").click()
+        look.give_token("another token")

@@ -71,8 +71,7 @@ def errors(look: Look) -> None:
     look.input("prompt").fill("x")
     look.input("steps").fill("7")
     look.edit("sizes", "[]")
-    look.run()
-    look.ends("succeeded")
+    look.runs()
     expect(look.page.locator("#in-steps-error")).to_be_empty()
     look.tab("History")
     entries = look.page.locator("#history li")
@@ -93,8 +92,7 @@ def late(look: Look) -> None:
     look.opens()
     look.input("text").fill("here at last")
     expect(look.page.locator("#status")).to_contain_text("Ready")
-    look.run()
-    look.ends("succeeded")
+    look.runs()
     expect(look.output).to_have_text("here at last")
     assert look.page.locator("#side").bounding_box()["height"] < 500, "below a short output there is an empty area"
 
@@ -122,18 +120,14 @@ def token(look: Look) -> None:
     expect(look.page.locator("#state")).to_be_empty()
     look.page.get_by_role("button", name="Enter a token").click()
     expect(ask).to_contain_text("requires a token")
-    ask.locator("input").fill("another token")
-    ask.get_by_role("button", name="Continue").click()
+    look.give_token("another token")
     expect(ask).to_contain_text("rejected that token")
-    ask.locator("input").fill("a token…")
-    ask.get_by_role("button", name="Continue").click()
+    look.give_token("a token…")
     expect(ask.locator("input:invalid")).to_be_focused()
-    ask.locator("input").fill("the-token-of-the-page")
-    ask.get_by_role("button", name="Continue").click()
+    look.give_token("the-token-of-the-page")
     expect(look.input("prompt")).to_be_visible()
     look.input("prompt").fill("x")
-    look.run()
-    look.ends("succeeded")
+    look.runs()
     assert not any("the-token" in code for code in look.codes().values()), "the token is in the code"
     look.report(look.answer()["output"], environment={"PINION_TOKEN": "the-token-of-the-page"})
     look.page.reload()
@@ -147,11 +141,9 @@ def storeless(look: Look) -> None:
     look.page.add_init_script(REFUSED_STORAGE)
     look.load()
     ask = look.page.locator("#token-dialog")
-    ask.locator("input").fill("the-token-of-the-page")
-    ask.get_by_role("button", name="Continue").click()
+    look.give_token("the-token-of-the-page")
     look.input("prompt").fill("x")
-    look.run()
-    look.ends("succeeded")
+    look.runs()
     expect(ask).to_have_count(0)
 
 
@@ -165,8 +157,7 @@ def train(look: Look) -> None:
     look.load()
     look.page.get_by_label("Train").check()
     expect(look.input("epochs")).to_have_value("2")
-    look.run()
-    look.ends("succeeded")
+    look.runs()
     expect(look.output).to_have_text("trained 2")
     look.page.get_by_label("Predict").check()
     expect(look.input("text")).to_be_visible()
@@ -178,8 +169,7 @@ def narrow(look: Look) -> None:
     look.page.emulate_media(color_scheme="dark")
     look.load()
     look.input("prompt").fill("x" * 300)
-    look.run()
-    look.ends("succeeded")
+    look.runs()
     for name in ("JSON", "History", "Code", "Output"):
         look.tab(name)
         width = look.page.evaluate("document.documentElement.scrollWidth")
@@ -190,8 +180,7 @@ def narrow(look: Look) -> None:
     )
     assert not nameless, nameless
     look.page.evaluate("scrollTo(0, 0)")
-    look.run()
-    look.ends("succeeded")
+    look.runs()
     look.page.wait_for_function(
         "() => { const b = document.querySelector('#state').getBoundingClientRect(); return b.top >= 0 && b.bottom <= innerHeight / 3 }"
     )
@@ -253,8 +242,7 @@ def stored(look: Look) -> None:
     expect(look.input("note")).to_be_visible()
     expect(look.input("token")).to_have_value("")
     assert "12345" not in look.page.evaluate("JSON.stringify([sessionStorage, localStorage])")
-    look.run()
-    look.ends("succeeded")
+    look.runs()
     assert look.answer()["output"]["note"] == "for later"
     look.page.get_by_role("button", name="Reset").click()
     look.page.reload()
@@ -274,8 +262,7 @@ def stored_files(look: Look) -> None:
         look.page.reload()
     expect(look.page.get_by_text(f"in.png, {len(PNG)} bytes")).to_be_visible()
     assert look.page.get_by_text("large.txt").count() == 0
-    look.run()
-    look.ends("succeeded")
+    look.runs()
     assert look.output.locator("img").evaluate("e => e.decode().then(() => e.naturalWidth)") == 2
 
 
@@ -290,8 +277,7 @@ def example(look: Look) -> None:
         look.page.get_by_role("link", name="Save").click()
     assert download.value.suggested_filename == "image.txt"
     content = pathlib.Path(download.value.path()).read_bytes()
-    look.run()
-    look.ends("succeeded")
+    look.runs()
     output = look.answer()["output"]
     assert output == "a red fox, 7: " + content.decode(), output
     look.report(output, {"image.txt": content})
@@ -320,8 +306,7 @@ def audited(look: Look) -> None:
         for status, prompt, steps in (("refused", "a cat", "77"), ("failed", "fail", "7"), ("succeeded", "a cat", "7")):
             look.input("prompt").fill(prompt)
             look.input("steps").fill(steps)
-            look.run()
-            look.ends(status)
+            look.runs(status)
             look.page.evaluate("document.querySelectorAll('details').forEach((e) => (e.open = true))")
             look.audit(f"{scheme}, {status}")
 
@@ -362,10 +347,7 @@ def completions(look: Look) -> None:
     """OpenAI's client takes the token from the environment."""
     look.refusals = [401]
     look.load()
-    ask = look.page.locator("#token-dialog")
-    ask.locator("input").fill("the-token-of-the-page")
-    ask.get_by_role("button", name="Continue").click()
+    look.give_token("the-token-of-the-page")
     look.input("prompt").fill("thrice")
-    look.run()
-    look.ends("succeeded")
+    look.runs()
     look.report("thrice upon 3 times", environment={"PINION_TOKEN": "the-token-of-the-page"})

@@ -22,16 +22,14 @@ def stream(look: Look) -> None:
     expect(look.output).to_have_text("word0 word1 word2 word3 word4 ", use_inner_text=False)
     look.report(output="word0 word1 word2 word3 word4 ")
     look.input("n").fill("20000")
-    look.run()
-    look.ends("succeeded")
+    look.runs()
     assert (look.output.text_content() or "").endswith("word19998 word19999 ")
 
 
 def items(look: Look) -> None:
     """Each item of a list that is yielded is shown for itself."""
     look.load()
-    look.run()
-    look.ends("succeeded")
+    look.runs()
     expect(look.output.locator("img")).to_have_count(2)
 
 
@@ -81,8 +79,7 @@ def files(look: Look) -> None:
         look.page.get_by_label("others: choose a file").set_input_files(texts)
         expect(look.page.locator(".drop img")).to_be_visible()
         expect(look.page.get_by_text("b.txt, 1 byte")).to_be_visible()
-        look.run()
-        look.ends("succeeded")
+        look.runs()
     image = look.output.locator("img")
     expect(image).to_be_visible()
     assert image.evaluate("e => e.decode().then(() => e.naturalWidth)") == 2
@@ -125,8 +122,7 @@ def shapes(look: Look) -> None:
 
     def show(shape: str, status: str = "succeeded") -> None:
         look.input("shape").select_option(shape)
-        look.run()
-        look.ends(status)
+        look.runs(status)
 
     show("rows")
     expect(look.output.locator("th")).to_have_text(["name", "score"])
@@ -161,8 +157,7 @@ def media(look: Look) -> None:
     look.load()
     expect(look.page.get_by_role("heading", level=1)).to_have_text(look.folder.name, use_inner_text=True)
     expect(look.page.locator("#about")).to_have_text("Shows what it has.\n\nIn a second paragraph: <i>no markup</i>.", use_inner_text=True)
-    look.run()
-    look.ends("succeeded")
+    look.runs()
     pictures = look.output.locator("img")
     expect(pictures).to_have_count(4)
     for i in range(4):
@@ -206,8 +201,7 @@ def mixed(look: Look) -> None:
         expect(look.page.get_by_text("$d.txt, 1 byte")).to_be_visible()
     look.page.get_by_text("Optional inputs").click()
     look.input("token").fill("it's $TOKEN")
-    look.run()
-    look.ends("succeeded")
+    look.runs()
     output = look.answer()["output"]
     assert output["others"] == ["b", "d"] and output["image"] == list(PNG) and output["token"] == 11, output
     look.report(output, files, {"TOKEN": "it's $TOKEN"})
@@ -223,8 +217,7 @@ def awkward(look: Look) -> None:
         expect(look.page.get_by_text("in put.bin, 2 bytes")).to_be_visible()
     flag, rows = look.page.get_by_label("flags 1", exact=True).bounding_box(), look.page.locator("#in-flags").bounding_box()
     assert flag["x"] - rows["x"] < 10, f"the box of a flag is not at the left of its row: {flag}, {rows}"
-    look.run()
-    look.ends("succeeded")
+    look.runs()
     output = look.answer()["output"]
     assert output["bytes"] == [0, 255], output
     look.report(output, {"in put.bin": b"\x00\xff"})

@@ -61,6 +61,16 @@ class Look:
     def ends(self, status: str) -> None:
         expect(self.page.locator("#state")).to_contain_text(f"{status} in")
 
+    def runs(self, status: str = "succeeded") -> None:
+        """Run, and wait for the end."""
+        self.run()
+        self.ends(status)
+
+    def give_token(self, token: str) -> None:
+        """Answer the page's question for a token."""
+        self.page.locator("#token-dialog input").fill(token)
+        self.page.locator("#token-dialog").get_by_role("button", name="Continue").click()
+
     @property
     def output(self):
         return self.page.locator("#output")

@@ -116,12 +116,7 @@ def live_stuck_token(look: Look) -> None:
     assert post("/predictions", {**token, "Prefer": "respond-async"}, id="long", input={"gate": "never"}) == 202
     look.load("/dashboard")
     ask = page.locator("#token-dialog")
-
-    def give() -> None:
-        ask.locator("input").fill("the-token-of-the-page")
-        ask.get_by_role("button", name="Continue").click()
-
-    give()
+    look.give_token("the-token-of-the-page")
     problem = page.locator(".problem", has_text="seems stuck")
     expect(problem).to_contain_text("It has run long for 10 s; p99 is")
     stack = "/dashboard/stack?kind=prediction&id=long"
@@ -136,7 +131,7 @@ def live_stuck_token(look: Look) -> None:
     ask.get_by_role("button", name="Cancel").click()
     expect(cancel).to_have_text("Not canceled: the server requires a token")
     problem.get_by_role("button", name="Python stack of long").click()
-    give()
+    look.give_token("the-token-of-the-page")
     expect(problem.locator("pre")).to_contain_text("in run")
     cancel.click()
     expect(problem).to_have_count(0)

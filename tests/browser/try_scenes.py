@@ -138,8 +138,7 @@ def history(look: Look) -> None:
     look.input("prompt").fill("a cat")
     look.page.get_by_text("Optional inputs").click()
     look.input("token").fill("sesame")
-    look.run()
-    look.ends("succeeded")
+    look.runs()
     expect(look.output.locator("img")).to_be_visible()
     look.tab("History")
     expect(look.page.locator("#history li")).to_have_count(1)
@@ -224,16 +223,14 @@ def rows(look: Look) -> None:
     look.page.get_by_label("counts 1, key").fill("n")
     look.page.get_by_label("counts 1, value").fill("5")
     look.input("on").select_option("null")
-    look.run()
-    look.ends("succeeded")
+    look.runs()
     want = {"words": ['a "b"'], "sizes": [2], "table": {"a": 1, "k": [1]}, "counts": {"n": 5}, "sure": None, "on": None, "mask": False}
     assert look.answer()["output"] == want, look.answer()
     look.edit("table", '{"deep": {"x": [1]}, "text": "5"}')
     look.page.get_by_role("button", name="table as JSON").click()
     expect(look.page.get_by_label("table 2, value")).to_have_value('"5"')
     look.input("sure").select_option("false")
-    look.run()
-    look.ends("succeeded")
+    look.runs()
     output = look.answer()["output"]
     assert output["table"] == {"deep": {"x": [1]}, "text": "5"} and output["sure"] is False, output
 
@@ -249,8 +246,7 @@ def devices(look: Look) -> None:
     expect(look.page.get_by_text(re.compile("Recording, [1-9]"))).to_be_visible()
     look.page.get_by_role("button", name="Stop and use").click()
     expect(look.page.locator(".drop audio")).to_be_visible()
-    look.run()
-    look.ends("succeeded")
+    look.runs()
     output = look.answer()["output"]
     assert output["image"] == "jpeg" and output["channels"] == 1 and output["frames"] > 1000, output
     look.page.get_by_role("button", name="image: camera").click()
@@ -269,8 +265,7 @@ def devices(look: Look) -> None:
 def archive(look: Look) -> None:
     """Several files are one ZIP, which every program reads."""
     look.load()
-    look.run()
-    look.ends("succeeded")
+    look.runs()
     with look.page.expect_download() as download:
         look.page.get_by_role("button", name="Download all as ZIP").click()
     with zipfile.ZipFile(download.value.path()) as files:
@@ -298,8 +293,7 @@ def whole(look: Look) -> None:
         for w, h in ((2048, 2048), (600, 2400), (2400, 600)):
             look.page.get_by_label("image: choose a file").set_input_files({"name": "in.png", "mimeType": "image/png", "buffer": picture(w, h)})
             expect(look.page.locator(".drop img")).to_be_visible()
-            look.run()
-            look.ends("succeeded")
+            look.runs()
             image = look.output.locator("img").first
             assert image.evaluate("e => e.decode().then(() => e.naturalWidth)") == w
             if width == 390:
@@ -326,8 +320,7 @@ def film(look: Look) -> None:
         look.page.set_viewport_size({"width": width, "height": height})
         for sound in (False, True):
             look.input("sound").set_checked(sound)
-            look.run()
-            look.ends("succeeded")
+            look.runs()
             player = look.output.locator("audio[controls]" if sound else "video[controls]")
             expect(player).to_be_visible()
             player.evaluate("e => e.readyState || new Promise((done) => (e.onloadedmetadata = done))")
@@ -375,8 +368,7 @@ def told(look: Look) -> None:
     expect(look.output.locator("img")).to_be_visible()
     expect(look.page.locator("#state")).to_contain_text("an example kept with the model")
     expect(look.page.locator("#times")).to_be_hidden()
-    look.run()
-    look.ends("succeeded")
+    look.runs()
     with tempfile.TemporaryDirectory() as folder, look.page.expect_download() as download:
         look.tab("History")
         look.page.get_by_role("button", name="Save as an example").click()
