@@ -41,8 +41,7 @@ func TestSignature_RecursiveSchemas(t *testing.T) {
 		`{"components":{"schemas":{"Input":{"properties":{"x":{"$ref":"#/components/schemas/A"}}},"Output":{"type":"string"},"A":{"$ref":"#/components/schemas/A"}}}}`,
 		`{"components":{"schemas":{"Input":{"properties":{"x":{"$ref":"#/components/schemas/A"}}},"Output":{"type":"string"},"A":{"type":"array","items":{"$ref":"#/components/schemas/A"}}}}}`,
 	} {
-		if _, err := ReadSignature([]byte(text)); err != nil {
-			t.Error(err)
-		}
+		_, err := ReadSignature([]byte(text))
+		assert.True(t, err == nil, "%s: got %v, want that it is read", text, err)
 	}
 }

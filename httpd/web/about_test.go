@@ -31,9 +31,7 @@ func TestAbout_StaysInTheFolder(t *testing.T) {
 	routes := PageData(PageOptions{Dir: dir, Logo: "large.png"})
 	var ctx fasthttp.RequestCtx
 	routes["/docs/about"](&ctx)
-	if got, want := string(ctx.Response.Body()), `{"readme":"# Fox","examples":["a b.json"]}`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	assert.Equal(t, "body", string(ctx.Response.Body()), `{"readme":"# Fox","examples":["a b.json"]}`)
 	for name, code := range map[string]int{
 		"a b.json": 200, "a%20b.json": 200, "../run.py": 404, "..%2frun.py": 404, "..": 404, ".": 404, "": 404, "link.txt": 404,
 		"pipe.json": 404, "none": 404, "%00": 404, secret: 404,
