@@ -127,9 +127,8 @@ func TestConn_QueueDoesNotWrite(t *testing.T) {
 	fd := rawEnd(t, &a)
 	defer unix.Close(fd)
 	assert.NoError(t, a.Queue(KindPredict, 1, []byte("{}")))
-	if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil {
-		t.Fatal(err)
-	}
+	_, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+	assert.NoError(t, err)
 	n, err := unix.IoctlGetInt(fd, unix.TIOCINQ)
 	assert.True(t, err == nil && n == 0, "%d bytes were written, error %v; want none before Flush", n, err)
 	assert.NoError(t, a.Flush())

@@ -81,9 +81,8 @@ func TestFiles_SendFilePassesDescriptor(t *testing.T) {
 	fds, err := unix.ParseUnixRights(&messages[0])
 	assert.NoError(t, err)
 	assert.EqualNow(t, "len(fds)", len(fds), 1)
-	if _, err := unix.Write(fds[0], []byte("hello")); err != nil {
-		t.Fatal(err)
-	}
+	_, err = unix.Write(fds[0], []byte("hello"))
+	assert.NoError(t, err)
 	unix.Close(fds[0])
 	// The sender's own is closed: what was written comes, and then the end.
 	got := readAll(t, pipe[0], 5)

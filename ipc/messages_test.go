@@ -136,10 +136,6 @@ func TestMessages_EveryKindHasItsName(t *testing.T) {
 }
 
 func TestMessages_FilesMember(t *testing.T) {
-	if got, want := string(FilesMember(`/a"b`, "t", false)), `{"folder":"/a\"b","token":"t"}`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	if got, want := string(FilesMember("/a", "t", true)), `{"folder":"/a","token":"t","tensors":true}`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	assert.Equal(t, "FilesMember", string(FilesMember(`/a"b`, "t", false)), `{"folder":"/a\"b","token":"t"}`)
+	assert.Equal(t, "FilesMember", string(FilesMember("/a", "t", true)), `{"folder":"/a","token":"t","tensors":true}`)
 }
