@@ -277,17 +277,15 @@ func TestRewrite_UploadsClose(t *testing.T) {
 	<-asked
 	u.Close()
 	assert.ErrorIs(t, "error at the end", <-ended, ErrClosed)
-	if _, err := u.Resolve(t.Context(), []byte(mark)); !errors.Is(err, ErrClosed) {
-		t.Error(err)
-	}
+	_, err = u.Resolve(t.Context(), []byte(mark))
+	assert.ErrorIs(t, "Resolve of a closed store", err, ErrClosed)
 	if _, err := s.NewUploads("id", Destination{Prefix: "ftp://secret@h"}); !errors.Is(err, ErrPrefix) ||
 		strings.Contains(err.Error(), "secret") {
 		t.Error(err)
 	}
 	assert.ErrorIs(t, "s.Close", s.Close(), nil)
-	if _, err := s.NewUploads("id", Destination{Prefix: "http://h"}); !errors.Is(err, ErrClosed) {
-		t.Error(err)
-	}
+	_, err = s.NewUploads("id", Destination{Prefix: "http://h"})
+	assert.ErrorIs(t, "NewUploads of a closed store", err, ErrClosed)
 }
 
 // FuzzMarks checks that findMarks finds exactly the strings that are marks and values, in any JSON.

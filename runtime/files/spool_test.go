@@ -21,12 +21,10 @@ func TestSpool_HasNoName(t *testing.T) {
 	assert.NoError(t, err)
 	names := left(t, folder)
 	assert.True(t, len(names) == 0, "the folder has %v, want none", names)
-	if _, err := file.WriteString("body"); err != nil {
-		t.Error(err)
-	}
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		t.Error(err)
-	}
+	_, err = file.WriteString("body")
+	assert.NoError(t, err)
+	_, err = file.Seek(0, io.SeekStart)
+	assert.NoError(t, err)
 	if text, err := io.ReadAll(file); err != nil || string(text) != "body" {
 		t.Errorf("it has %q, %v, want body", text, err)
 	}

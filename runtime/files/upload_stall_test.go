@@ -70,9 +70,8 @@ func TestUpload_Canceled(t *testing.T) {
 		<-asked
 		cancel(reason)
 	}()
-	if _, err := s.Upload(ctx, Destination{Prefix: server.URL}, writeFile(t, "f.txt", "c")); !errors.Is(err, reason) {
-		t.Error(err)
-	}
+	_, err := s.Upload(ctx, Destination{Prefix: server.URL}, writeFile(t, "f.txt", "c"))
+	assert.ErrorIs(t, "a canceled upload", err, reason)
 	broken := newStorage(t, map[string]http.HandlerFunc{
 		"/f.txt": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
 	})
@@ -99,7 +98,6 @@ func TestUpload_AtClose(t *testing.T) {
 	<-asked
 	assert.ErrorIs(t, "s.Close", s.Close(), nil)
 	assert.ErrorIs(t, "error at the end", <-ended, ErrClosed)
-	if _, err := s.Upload(t.Context(), Destination{Prefix: server.URL}, path); !errors.Is(err, ErrClosed) {
-		t.Error(err)
-	}
+	_, err := s.Upload(t.Context(), Destination{Prefix: server.URL}, path)
+	assert.ErrorIs(t, "after the end", err, ErrClosed)
 }

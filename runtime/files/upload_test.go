@@ -245,9 +245,8 @@ func TestUpload_Retries(t *testing.T) {
 	}})
 	s := newStore(t, Options{})
 	slept := instant(s)
-	if _, err := s.Upload(t.Context(), Destination{Prefix: target.URL}, writeFile(t, "f.txt", "content")); err != nil {
-		t.Error(err)
-	}
+	_, err := s.Upload(t.Context(), Destination{Prefix: target.URL}, writeFile(t, "f.txt", "content"))
+	assert.NoError(t, err)
 	for _, p := range target.received() {
 		assert.Equal(t, "a try sent", p.Body, "content")
 	}
