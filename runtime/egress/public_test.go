@@ -28,9 +28,7 @@ func TestPublic_Networks(t *testing.T) {
 	} {
 		assert.Equal(t, "Public("+text, Public(netip.MustParseAddr(text)), want)
 	}
-	if err := Deny("tcp", "not an address", nil); !errors.Is(err, ErrPrivate) {
-		t.Error(err)
-	}
+	assert.ErrorIs(t, "no address", Deny("tcp", "not an address", nil), ErrPrivate)
 }
 
 // TestPublic_Reason: neither the address that was refused nor that of the name server is shown.

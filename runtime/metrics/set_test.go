@@ -174,12 +174,8 @@ func TestSet_ModelsNamesAreBounded(t *testing.T) {
 	}
 	s.Recorded([]byte(`{"name3":1,"name20":1}`))
 	assert.Equal(t, "names", len(s.model.names.snapshot()), 10)
-	if got, want := lines(s, "pinion_dropped_model_values_total"), "pinion_dropped_model_values_total 21"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	if got, want := lines(s, "pinion_model_name3_count"), "pinion_model_name3_count 2"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	assert.Equal(t, "values that are dropped", lines(s, "pinion_dropped_model_values_total"), "pinion_dropped_model_values_total 21")
+	assert.Equal(t, "values", lines(s, "pinion_model_name3_count"), "pinion_model_name3_count 2")
 }
 
 func TestSet_TrainingsCountApart(t *testing.T) {
@@ -221,9 +217,7 @@ func TestSet_WorkersAreLookedAtWhenPageIsWritten(t *testing.T) {
 	assert.Equal(t, "workers with memory", len(families["pinion_worker_memory_bytes"].GetMetric()), 1)
 	v := families["pinion_worker_memory_bytes"].GetMetric()[0].GetGauge().GetValue()
 	assert.True(t, v >= 1<<20 && v <= 1<<40, "its memory is %v bytes, want %v to %v", v, 1<<20, 1<<40)
-	if got, want := lines(s, "pinion_worker_setup_seconds"), `pinion_worker_setup_seconds{worker="1"} 2`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	assert.Equal(t, "setup", lines(s, "pinion_worker_setup_seconds"), `pinion_worker_setup_seconds{worker="1"} 2`)
 	wantLines(t, s, `pinion_workers{state="ready"} 2`, `pinion_workers{state="starting"} 1`,
 		`pinion_workers{state="gone"} 0`)
 }

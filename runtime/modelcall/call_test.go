@@ -199,9 +199,7 @@ func TestCallers_OfABatch(t *testing.T) {
 		return predict.New("a", &predict.Request{Callers: callers}, time.Now(), nil, predict.Options{})
 	}
 	c := &call{caller: "c", of: []*predict.Prediction{of("a", "b"), of("d")}}
-	if got, want := strings.Join(c.callers(), " "), "d a b c"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	assert.Equal(t, "callers", strings.Join(c.callers(), " "), "d a b c")
 }
 
 func TestParse_Unreadable(t *testing.T) {

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -94,9 +95,7 @@ func TestForm_ReadsTextByType(t *testing.T) {
 		{"l", "json:1", `[1]`},
 		{"s", "json:1", `1`},
 	} {
-		if got, want := formOf(t, s, `{}`, c.name, c.text), `{"`+c.name+`":`+c.want+`}`; got != want {
-			t.Errorf("%s=%q: %s, want %s", c.name, c.text, got, want)
-		}
+		assert.Equal(t, fmt.Sprintf("%s=%q", c.name, c.text), formOf(t, s, `{}`, c.name, c.text), `{"`+c.name+`":`+c.want+`}`)
 	}
 }
 

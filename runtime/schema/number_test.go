@@ -45,9 +45,7 @@ func TestNumber_Decimal(t *testing.T) {
 		for j, b := range groups {
 			for _, x := range a {
 				for _, y := range b {
-					if got, want := parseDecimal([]byte(x)).compare(parseDecimal([]byte(y))), sign(i-j); got != want {
-						t.Errorf("compare(%s, %s) = %d, want %d", x, y, got, want)
-					}
+					assert.Equal(t, fmt.Sprintf("compare(%s, %s)", x, y), parseDecimal([]byte(x)).compare(parseDecimal([]byte(y))), sign(i-j))
 				}
 			}
 		}
@@ -73,9 +71,7 @@ func TestNumber_DecimalAgrees(t *testing.T) {
 		x, y := makeNumber(rnd), makeNumber(rnd)
 		a, _ := new(big.Rat).SetString(x)
 		b, _ := new(big.Rat).SetString(y)
-		if got, want := parseDecimal([]byte(x)).compare(parseDecimal([]byte(y))), a.Cmp(b); got != want {
-			t.Fatalf("compare(%s, %s) = %d, want %d", x, y, got, want)
-		}
+		assert.EqualNow(t, fmt.Sprintf("compare(%s, %s)", x, y), parseDecimal([]byte(x)).compare(parseDecimal([]byte(y))), a.Cmp(b))
 		assert.EqualNow(t, "isInteger("+x, isInteger([]byte(x)), a.IsInt())
 	}
 }

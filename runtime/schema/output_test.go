@@ -46,9 +46,7 @@ func TestOutput_ItemsOfOutput(t *testing.T) {
 	assert.NoError(t, err)
 	got := o.CheckItem(0, []byte(`"a"`))
 	assert.True(t, got == "", "got %q, want none", got)
-	if got, want := o.CheckItem(7, []byte(`{}`)), `output/7: an object is not of type "string"`; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	assert.Equal(t, "CheckItem", o.CheckItem(7, []byte(`{}`)), `output/7: an object is not of type "string"`)
 	_, err = CompileOutput([]byte(outputs), "Nope")
 	assert.True(t, err != nil, "a component that is not there compiles: got no error, want an error")
 }
