@@ -100,8 +100,7 @@ func TestAsync_WhatPredictionLeavesBehindIsNotNextOnes(t *testing.T) {
 	for slots, raw := range map[int]string{1: "eve raw\n", 3: ""} {
 		s := asyncServer(t, harness.AnyPython(t), slots)
 		s.Succeed(harness.Input{"what": "leave", "name": "ada"})
-		assert.Equal(t, fmt.Sprintf("%d slots: the logs", slots),
-			s.Succeed(harness.Input{"what": "see", "name": "eve"}).Logs,
+		assert.Equal(t, fmt.Sprintf("%d slots: the logs", slots), s.Succeed(harness.Input{"what": "see", "name": "eve"}).Logs,
 			"eve begins\n"+raw+"eve ends\n")
 		for _, text := range []string{"ada late task", "ada late thread", "eve raw"} {
 			if line := s.WaitLog(text); (line.PredictionID == "") != (slots > 1 || strings.HasPrefix(text, "ada")) {

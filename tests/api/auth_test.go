@@ -96,8 +96,7 @@ func TestAuth_PortForMetrics(t *testing.T) {
 		harness.WantCode(t, "there "+path, port.Do(http.MethodGet, path, nil), want)
 	}
 	harness.WantCode(t, "metrics here",
-		s.Do(http.MethodGet, "/metrics", nil, "Authorization", "Bearer a-token-0123456789"),
-		http.StatusNotFound)
+		s.Do(http.MethodGet, "/metrics", nil, "Authorization", "Bearer a-token-0123456789"), http.StatusNotFound)
 	harness.WantCode(t, "a probe here", s.Do(http.MethodGet, "/readyz", nil), http.StatusOK)
 	harness.WantRefused(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--metrics-host", "127.0.0.1"}}, 2,
 		"--metrics-port")

@@ -204,8 +204,7 @@ func TestBodies_MessagePackBothWays(t *testing.T) {
 	assert.True(t, a.Status == "succeeded" && bytes.Contains(a.Output, []byte(`"read":"xyz"`)),
 		"compressed: %s, want Status succeeded and Output with %q", a, `"read":"xyz"`)
 	harness.WantCode(t, "a timestamp",
-		s.Create("\x81\xa5input\x81\xa5value\xd6\xff\x00\x00\x00\x00", "Content-Type", packed),
-		http.StatusBadRequest)
+		s.Create("\x81\xa5input\x81\xa5value\xd6\xff\x00\x00\x00\x00", "Content-Type", packed), http.StatusBadRequest)
 	left(t, s)
 }
 

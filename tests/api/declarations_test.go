@@ -146,8 +146,7 @@ func TestVariableParameters_EveryInputPasses(t *testing.T) {
 	assert.Contains(t, "the log", s.Log.String(), "takes *args or **kwargs")
 	c := harness.CLI{Dir: dir}
 	assert.Contains(t, "check", c.Good(t, "check"), "warning: run.py:4: run: it takes *args or **kwargs",
-		"functools.wraps",
-		"no problem and 1 warning")
+		"functools.wraps", "no problem and 1 warning")
 	assert.Contains(t, "predict", c.Good(t, "predict", "-i", "n=3", "-i", "text=two words"),
 		`[[], {"n": 3, "text": "two words"}]`)
 

@@ -55,8 +55,7 @@ models:
 		http.StatusServiceUnavailable,
 		"a needs 6.0 GiB of the 10.0 GiB that the models may have together, and b has 6.0 GiB and cannot be unloaded now")
 	harness.WantAnswer(t, "more than there is", harness.PredictBy(s, "huge", harness.Input{}),
-		http.StatusServiceUnavailable,
-		"huge needs 11.0 GiB of the 10.0 GiB")
+		http.StatusServiceUnavailable, "huge needs 11.0 GiB of the 10.0 GiB")
 	open()
 	harness.SaidBy(t, harness.Receive(t, running))
 	harness.Eventually(t, "a has room",

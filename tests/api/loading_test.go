@@ -143,8 +143,7 @@ func TestLoading_LoadAndUnload(t *testing.T) {
 	}
 	hasState(t, s, "a", "unloading")
 	harness.WantAnswer(t, "while it is unloaded", harness.PredictBy(s, "a", harness.Input{}),
-		http.StatusServiceUnavailable,
-		"Model a is not loaded")
+		http.StatusServiceUnavailable, "Model a is not loaded")
 	assert.True(t, harness.Alive(pid), "the process is gone before its prediction: harness.Alive(pid) = false, want true")
 	open()
 	saidBy(t, harness.Receive(t, running), "a")

@@ -68,16 +68,14 @@ func TestReading_CLINeverExecutesCommandsUnasked(t *testing.T) {
 	const why = "run.py:3: random.choice(…): random is not imported when the source is only read"
 	for _, statement := range []string{command, dynamic} {
 		c := harness.CLI{Dir: harness.NewFolder(t, "run.py", undecidedModel(statement))}
-		assert.Contains(t, "schema", c.Bad(t, 1, "schema"),
-			"run.py:2: os.system(…) runs a command when the file is imported",
+		assert.Contains(t, "schema", c.Bad(t, 1, "schema"), "run.py:2: os.system(…) runs a command when the file is imported",
 			"so the model is not imported; --execute imports it all the same", "the source alone does not tell either: "+why)
 		assert.Contains(t, "schema --static", c.Bad(t, 1, "schema", "--static"), "the source alone does not tell: "+why,
 			"without --static the model is imported")
 		checked := c.Run(t, "check")
 		assert.Equal(t, "the check ended with", checked.Code, 1)
 		assert.Contains(t, "check", checked.Stdout, "run.py:2: os.system(…) runs a command",
-			"--execute imports it all the same",
-			"1 problem in")
+			"--execute imports it all the same", "1 problem in")
 		notThere(t, c.Dir, "ran")
 		assert.Contains(t, "schema --execute", c.Good(t, "schema", "--execute"), `"default": 3`)
 		_, err := os.Stat(filepath.Join(c.Dir, "ran"))

@@ -43,8 +43,7 @@ func TestDeployCompose_ComposeFileServesWhereUserStands(t *testing.T) {
 		assert.Equal(t, service+" sees", interpolated(t, source, map[string]string{"PWD": root}),
 			filepath.Join(root, "examples/hello"))
 		assert.Equal(t, service+" sees",
-			interpolated(t, source, map[string]string{"PWD": "/home/ada/models", "MODEL": "ocr"}),
-			"/home/ada/models/ocr")
+			interpolated(t, source, map[string]string{"PWD": "/home/ada/models", "MODEL": "ocr"}), "/home/ada/models/ocr")
 		assert.Equal(t, "where "+service+" has the model", file.Text(t, "services", service, "volumes", 0, "target"), "/src")
 	}
 }

@@ -79,8 +79,7 @@ func TestOip_BinaryWithoutItsHeader(t *testing.T) {
 	harness.WantAnswer(t, "without it", a, http.StatusBadRequest,
 		"tensors in binary need the header Inference-Header-Content-Length")
 	harness.WantCode(t, "with it",
-		s.Do(http.MethodPost, "/v2/models/raw/infer", body, "Inference-Header-Content-Length", head),
-		http.StatusOK)
+		s.Do(http.MethodPost, "/v2/models/raw/infer", body, "Inference-Header-Content-Length", head), http.StatusOK)
 }
 
 // TestOip_TensorsAreCompressed: an answer with a binary tensor has the coding that its client asks for.

@@ -49,8 +49,7 @@ func TestJobs_CommandsOfJobsDocumentWork(t *testing.T) {
 		}
 	}
 	assert.True(t, ran >= 8, "only %d commands found, want at least 8", ran)
-	assert.Contains(t, "all models, for a user of one",
-		(harness.CLI{}).Bad(t, 1, "jobs", "list", "--nats", at.URL),
+	assert.Contains(t, "all models, for a user of one", (harness.CLI{}).Bad(t, 1, "jobs", "list", "--nats", at.URL),
 		"NATS does not allow this user to list the job queues: give --model NAME")
 }
 

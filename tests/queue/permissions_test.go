@@ -28,8 +28,7 @@ func TestPermissions_OfMember(t *testing.T) {
 	assert.True(t, code != 0 && strings.Contains(text, "Authorization Violation") && !strings.Contains(text, "guessed"),
 		"a wrong password: exit code %d, %s, want Authorization Violation, without the password", code, text)
 	harness.WantRefused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", at.URL, "--model", "other"}},
-		harness.AnyCode,
-		"NATS denies this user the job queue of the model other")
+		harness.AnyCode, "NATS denies this user the job queue of the model other")
 	nc, err := nats.Connect(at.URL, nats.CustomInboxPrefix("_INBOX.pinion.m"))
 	assert.NoError(t, err)
 	defer nc.Close()

@@ -161,8 +161,7 @@ func TestQueue_ServerOfBusyFolderIsRefused(t *testing.T) {
 	store := t.TempDir()
 	harness.StartMember(t, "embed:"+store, harness.Options{})
 	harness.WantRefused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", "embed:" + store, "--model", "m"}},
-		harness.AnyCode,
-		"the job queue's folder "+store+" is in use by another server")
+		harness.AnyCode, "the job queue's folder "+store+" is in use by another server")
 }
 
 // TestQueue_DrainGivesItsJobsBack: SIGTERM ends a server whose job takes longer than the grace, and another one runs

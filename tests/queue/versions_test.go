@@ -190,8 +190,7 @@ func TestVersions_Fleet(t *testing.T) {
 		"webhook_events_filter": []string{"completed"},
 	}
 	harness.WantCode(t, "a job with a webhook",
-		g.Do(http.MethodPost, "/models/ocr@1/predictions", body, "Prefer", "respond-async"),
-		http.StatusAccepted)
+		g.Do(http.MethodPost, "/models/ocr@1/predictions", body, "Prefer", "respond-async"), http.StatusAccepted)
 	harness.Eventually(t, "its webhook", func() bool { return len(hooks.Of("hooked")) == 1 })
 	assert.Equal(t, "the version in the webhook", hooks.Of("hooked")[0].Version, "1")
 	holder.Kill()

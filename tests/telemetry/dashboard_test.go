@@ -296,8 +296,7 @@ func TestDashboard_ChoosesModel(t *testing.T) {
 				}
 				compared++
 				assert.Equal(t, p.Title+": whether it asks for the model as "+name+" has one",
-					slices.Contains(labelsOf(family), "model"),
-					asks)
+					slices.Contains(labelsOf(family), "model"), asks)
 			}
 		}
 	}

@@ -224,9 +224,8 @@ func TestLiveView_SearchesAllThatEnded(t *testing.T) {
 		return found
 	}
 	put := func(id, word string) {
-		harness.WantCode(t, id, s.Do(http.MethodPut, "/predictions/"+id,
-			map[string]any{"input": map[string]any{"word": word}}),
-			http.StatusOK)
+		harness.WantCode(t, id,
+			s.Do(http.MethodPut, "/predictions/"+id, map[string]any{"input": map[string]any{"word": word}}), http.StatusOK)
 	}
 	put("the-first", "")
 	put("failed", "bad")
@@ -250,6 +249,5 @@ func TestLiveView_SearchesAllThatEnded(t *testing.T) {
 		harness.WantCode(t, "search "+query, s.Do(http.MethodGet, "/dashboard/search"+query, nil), http.StatusBadRequest)
 	}
 	harness.WantCode(t, "of another origin",
-		s.Do(http.MethodGet, "/dashboard/search?q=x", nil, "Origin", "http://elsewhere.example"),
-		http.StatusForbidden)
+		s.Do(http.MethodGet, "/dashboard/search?q=x", nil, "Origin", "http://elsewhere.example"), http.StatusForbidden)
 }

@@ -53,8 +53,7 @@ func TestMetrics_CountHowPredictionsEnded(t *testing.T) {
 		harness.WantCode(t, "what does not fit", s.Input(harness.Input{"tokens": "many"}), http.StatusUnprocessableEntity)
 		s.Fail(harness.Input{"file": "http://127.0.0.1:1/no-server-listens"})
 		harness.WantCode(t, "an asynchronous one",
-			s.Create(map[string]any{"id": "a", "input": harness.Input{}}, "Prefer", "respond-async"),
-			http.StatusAccepted)
+			s.Create(map[string]any{"id": "a", "input": harness.Input{}}, "Prefer", "respond-async"), http.StatusAccepted)
 		harness.Eventually(t, "it ends", func() bool { return harness.Scrape(t, s).Ends("async", "succeeded", "") == 1 })
 
 		blocked := s.Begin("b", harness.Input{"how": "block"})
@@ -153,8 +152,7 @@ def run(items: int = 1, wait: float = 0) -> Iterator[str]:
 	harness.WantCode(t, "an id", s.Create(map[string]any{"id": "a", "input": harness.Input{"items": 4, "wait": 0.02}}),
 		http.StatusOK)
 	harness.WantCode(t, "a stream",
-		s.Create(map[string]any{"input": harness.Input{"items": 2}}, "Accept", "text/event-stream"),
-		http.StatusOK)
+		s.Create(map[string]any{"input": harness.Input{"items": 2}}, "Accept", "text/event-stream"), http.StatusOK)
 	harness.WantCode(t, "no items", s.Create(map[string]any{"id": "b", "input": harness.Input{"items": 0}}), http.StatusOK)
 	f := harness.Scrape(t, s)
 	first, next := f.Value("pinion_time_to_first_output_seconds"), f.Value("pinion_time_per_output_seconds")

@@ -81,8 +81,7 @@ func TestReach_TransfersAreTraced(t *testing.T) {
 				want = "00-" + harness.ClientTrace + "-" + span.SpanID() + "-01"
 			}
 			assert.Equal(t, fmt.Sprintf("PINION_TRACE_FILES=%s: %s has traceparent", asked, method),
-				headers[method].Get("traceparent"),
-				want)
+				headers[method].Get("traceparent"), want)
 		}
 		assert.Equal(t, "the webhook has X-Trace", headers["POST"].Get("X-Trace"),
 			harness.ClientTrace+":"+byName["pinion.webhook"].SpanID()+":0:01")

@@ -84,8 +84,7 @@ func TestSeveralTelemetry_TelemetryNamesModel(t *testing.T) {
 	harness.Eventually(t, "the prediction of a ends",
 		func() bool { return s.Do(http.MethodGet, "/predictions/same", nil).Status == "succeeded" })
 	harness.WantCode(t, "a training",
-		s.Do(http.MethodPost, "/models/b/trainings", map[string]any{"input": harness.Input{}}),
-		http.StatusOK)
+		s.Do(http.MethodPost, "/models/b/trainings", map[string]any{"input": harness.Input{}}), http.StatusOK)
 	harness.WantCode(t, "an invalid input",
 		s.Do(http.MethodPost, "/models/b/predictions", map[string]any{"input": harness.Input{"gate": 3}}),
 		http.StatusUnprocessableEntity)

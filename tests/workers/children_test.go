@@ -77,8 +77,7 @@ func TestChildren_PoolsStayFromOnePredictionToNext(t *testing.T) {
 		first := string(s.Succeed(harness.Input{"what": "pool_workers", "method": method}).Output)
 		for range 3 {
 			assert.Equal(t, method+": the pool's process",
-				string(s.Succeed(harness.Input{"what": "pool_workers", "method": method}).Output),
-				first)
+				string(s.Succeed(harness.Input{"what": "pool_workers", "method": method}).Output), first)
 		}
 		s.Stop() // must not wait for ever for the pool's process
 	}

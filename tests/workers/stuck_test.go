@@ -112,8 +112,7 @@ func TestStuck_TimeLimitsHoldAtStoppedWorker(t *testing.T) {
 	harness.SendSignal(t, s.Worker(), syscall.SIGSTOP)
 	harness.WantCode(t, "one of the queue's time", s.Input(harness.Input{}), http.StatusRequestTimeout)
 	harness.WantCode(t, "one with its own time limit",
-		s.Create(map[string]any{"input": harness.Input{}}, "Pinion-Deadline", "1"),
-		http.StatusRequestTimeout)
+		s.Create(map[string]any{"input": harness.Input{}}, "Pinion-Deadline", "1"), http.StatusRequestTimeout)
 	unlimited := fleet(t, harness.Options{Args: []string{"--queue", "4", "--queue-timeout", "0"}})
 	harness.SendSignal(t, unlimited.Worker(), syscall.SIGSTOP)
 	request := unlimited.Request("handed over", harness.Input{})
