@@ -41,7 +41,7 @@ func TestUpload_Slow(t *testing.T) {
 	server := serve(t, map[string]http.HandlerFunc{"/f.bin": func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 	}})
-	s := newStore(t, Options{Stall: 200 * time.Millisecond, MinRate: 1 << 40, Retries: -1})
+	s := newStore(t, Options{Stall: time.Second, MinRate: 1 << 40, Retries: -1})
 	path := writeFile(t, "f.bin", "")
 	if err := os.Truncate(path, 64<<30); err != nil { // of holes
 		t.Fatal(err)

@@ -209,26 +209,32 @@ func TestEvents_SlowSubscriber(t *testing.T) {
 
 // TestEvents_QuickSubscriberKeepsUp with a model that is faster than its turns come: it is waited for.
 func TestEvents_QuickSubscriberKeepsUp(t *testing.T) {
-	p := observed(Options{})
-	s, err := p.Subscribe()
-	assert.NoError(t, err)
-	ended := make(chan error)
-	seen := 0
-	go func() {
-		for {
-			got, err := s.Next(make([]Event, 0, 256), nil)
-			if seen += len(got); err != nil {
-				ended <- err
-				return
+	const outputs = 200_000
+	for range 10 { // a subscriber that a busy machine keeps from running is not quick
+		p := observed(Options{})
+		s, err := p.Subscribe()
+		assert.NoError(t, err)
+		ended := make(chan error)
+		seen := 0
+		go func() {
+			for {
+				got, err := s.Next(make([]Event, 0, 256), nil)
+				if seen += len(got); err != nil {
+					ended <- err
+					return
+				}
 			}
+		}()
+		for i := range outputs {
+			p.Output(fmt.Append(nil, i))
 		}
-	}()
-	for i := range 200_000 {
-		p.Output(fmt.Append(nil, i))
+		p.End(Result{Status: Succeeded, Yielded: true}, epoch)
+		if err = <-ended; errors.Is(err, io.EOF) && seen == outputs+1 {
+			return
+		}
+		t.Logf("%d events, %v", seen, err)
 	}
-	p.End(Result{Status: Succeeded, Yielded: true}, epoch)
-	err = <-ended
-	assert.True(t, errors.Is(err, io.EOF) && seen == 200_001, "%d events, %v, want error io.EOF and seen 200_001", seen, err)
+	t.Errorf("got a subscriber that lags in each try, want one with %d events and io.EOF", outputs+1)
 }
 
 // TestEvents_LogsAreBounded, and what was cut is said.

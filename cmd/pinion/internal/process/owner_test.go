@@ -1,6 +1,7 @@
 package process
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -11,10 +12,13 @@ import (
 
 // TestPortOwner_OtherAddress: a socket at one address has the port of that address, and of all, not of others.
 func TestPortOwner_OtherAddress(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.7.7.7:0")
+	free, err := net.Listen("tcp", ":0") // a port that other processes have at no address
+	assert.NoError(t, err)
+	port := netip.MustParseAddrPort(free.Addr().String()).Port()
+	free.Close()
+	ln, err := net.Listen("tcp", fmt.Sprintf("127.7.7.7:%d", port))
 	assert.NoError(t, err)
 	defer ln.Close()
-	port := netip.MustParseAddrPort(ln.Addr().String()).Port()
 	for _, at := range []netip.Addr{
 		netip.MustParseAddr("127.7.7.7"), netip.MustParseAddr("::ffff:127.7.7.7"), netip.IPv4Unspecified(),
 		netip.IPv6Unspecified(),
