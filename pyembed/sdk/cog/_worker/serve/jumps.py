@@ -42,7 +42,8 @@ def catch_at_jump(frame: FrameType) -> None:
         return
     changed = [*_without(entries, at, end), (at, end, *start[2:])]
     packed = b"".join(map(_packed, sorted(changed)))
-    _px.set_exception_table(code, packed, hash(code.co_exceptiontable))
+    before = code.co_exceptiontable  # type: ignore[attr-defined,unused-ignore]
+    _px.set_exception_table(code, packed, hash(before))
 
 
 def _entry(entries: list[_Entry], at: int) -> _Entry | None:
