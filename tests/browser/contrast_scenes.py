@@ -126,3 +126,22 @@ def audited_token(look: Look) -> None:
         for scheme, width in looks(look):
             look.audit(f"{path}, {reason}, {scheme}, {width}", least=8)
         look.give_token("another token")
+
+
+def theme(look: Look) -> None:
+    """The theme is that of the system, or what the switch says, also after a reload and in the live view."""
+    look.page.emulate_media(color_scheme="light")
+    look.load()
+    back = "() => getComputedStyle(document.documentElement).backgroundColor"
+    light = look.page.evaluate(back)
+    look.page.get_by_role("button", name="Theme: system").click()
+    look.page.get_by_role("button", name="Theme: light").click()
+    expect(look.page.get_by_role("button", name="Theme: dark")).to_be_visible()
+    dark = look.page.evaluate(back)
+    assert dark != light
+    look.page.reload()
+    assert look.page.evaluate(back) == dark
+    look.load("/dashboard")
+    assert look.page.evaluate(back) == dark
+    look.page.get_by_role("button", name="Theme: dark").click()
+    assert look.page.evaluate(back) == light

@@ -330,25 +330,6 @@ def film(look: Look) -> None:
             assert look.in_sight(player), f"at {width}: {player.bounding_box()}"
 
 
-def theme(look: Look) -> None:
-    """The theme is that of the system, or what the switch says, also after a reload and in the live view."""
-    look.page.emulate_media(color_scheme="light")
-    look.load()
-    back = "() => getComputedStyle(document.documentElement).backgroundColor"
-    light = look.page.evaluate(back)
-    look.page.get_by_role("button", name="Theme: system").click()
-    look.page.get_by_role("button", name="Theme: light").click()
-    expect(look.page.get_by_role("button", name="Theme: dark")).to_be_visible()
-    dark = look.page.evaluate(back)
-    assert dark != light
-    look.page.reload()
-    assert look.page.evaluate(back) == dark
-    look.load("/dashboard")
-    assert look.page.evaluate(back) == dark
-    look.page.get_by_role("button", name="Theme: dark").click()
-    assert look.page.evaluate(back) == light
-
-
 def told(look: Look) -> None:
     """The model's README, logo and kept examples are shown, as text and pictures, never as HTML."""
     look.load("/docs")
