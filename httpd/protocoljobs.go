@@ -137,7 +137,7 @@ func (k collection) startJob(ctx *fasthttp.RequestCtx, p *predict.Prediction,
 ) (protocol.Job, *protocol.Error) {
 	if !how.bounded {
 		p.Start()
-		return k.jobOf(p, false), nil
+		return k.jobOf(p, true), nil // clients drop the output that they are given here: Replicate's run reads what follows
 	}
 	r := newRun(k.Server, p)
 	r.start(nil)
@@ -159,6 +159,7 @@ func (k collection) jobOf(p *predict.Prediction, unfinished bool) protocol.Job {
 	}
 	if unfinished {
 		rec.Status, rec.Output, rec.Open, rec.Error = predict.Starting, nil, false, ""
+		rec.Logs, rec.Metrics, rec.Started, rec.Completed = nil, nil, time.Time{}, time.Time{}
 	}
 	return k.jobFrom(p, &rec)
 }
