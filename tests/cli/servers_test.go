@@ -174,8 +174,11 @@ class Runner(BaseRunner):
 	assert.Equal(t, "one line", strings.Count(c.Good(t, "logs", "-n", "1"), "\n"), 1)
 	assert.Equal(t, "no line", c.Good(t, "logs", "-n", "0"), "")
 	assert.Contains(t, "a bad number", c.Bad(t, 2, "logs", "-n", "-1"), "--lines -1: must be at least 0")
-	following, followed, _ := c.Start(t, "logs", "--follow", "-n", "0")
+	following, _, _ := c.Start(t, "logs", "--follow", "-n", "1")
+	followed := &harness.Log{}
+	following.Stdout = followed
 	harness.StartCommand(t, following)
+	harness.Eventually(t, "the log is followed", func() bool { return followed.String() != "" })
 	c.Good(t, "stop", c.Dir)
 	endWell(t, server)
 	endWell(t, following)
