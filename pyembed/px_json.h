@@ -7,7 +7,7 @@
 //
 // What is read and written is RFC 8259, and no more:
 //   - nesting of arrays and objects up to PX_JSON_DEPTH;
-//   - integers of up to PX_JSON_DIGITS digits, whatever limit
+//   - integers of up to PX_JSON_DIGITS digits, also beyond the limit that
 //     sys.set_int_max_str_digits has set;
 //   - floats correctly rounded; beyond the range of a double: refused;
 //   - UTF-8 without byte order mark; lone surrogates are refused both as

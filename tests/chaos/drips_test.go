@@ -110,5 +110,5 @@ func foreignPages(t *testing.T, s *harness.Server) {
 // staysUnloaded fails if one of the pages has loaded the model.
 func staysUnloaded(t *testing.T, s *harness.Server) {
 	a := s.Do(http.MethodGet, "/models/b", nil)
-	assert.Contains(t, "the model that nobody of this site asked for", string(a.Body), `"state":"unloaded"`)
+	assert.Contains(t, "the model that no one of this site asked for", string(a.Body), `"state":"unloaded"`)
 }
