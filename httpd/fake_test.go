@@ -235,7 +235,7 @@ func serveOn(t testing.TB, svc Service, o Options, ln net.Listener) *site {
 		ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 		defer cancel()
 		err := s.Shutdown(ctx)
-		assert.True(t, err == nil, "shutdown: %v", err)
+		assert.True(t, err == nil, "shutdown: got %v, want no error", err)
 	})
 	return s
 }
@@ -259,7 +259,7 @@ func (s *site) dial(t testing.TB) *client {
 func (c *client) send(raw string) {
 	c.t.Helper()
 	_, err := io.WriteString(c.Conn, raw)
-	assert.TrueNow(c.t, err == nil, "send: %v", err)
+	assert.TrueNow(c.t, err == nil, "send: got %v, want no error", err)
 }
 
 // post sends a create request.

@@ -43,7 +43,7 @@ func (f *follower) next() (streamEvent, bool) {
 		if err == io.EOF && line == "" && e == (streamEvent{}) {
 			return e, false
 		}
-		assert.TrueNow(f.t, err == nil, "the stream breaks off in %q: %v", line, err)
+		assert.TrueNow(f.t, err == nil, "the stream breaks off in %q: got %v, want no error", line, err)
 		switch line = strings.TrimSuffix(line, "\n"); {
 		case line == "":
 			return e, true

@@ -61,7 +61,7 @@ func FuzzBody(f *testing.F) {
 			strict := func(name string, value []byte) {
 				files += predict.CountPlaceholders(value)
 				err := rawjson.Check(predict.ShowPlaceholders(value))
-				assert.TrueNow(t, err == nil, "%s is %q: %v", name, value, err)
+				assert.TrueNow(t, err == nil, "%s is %q: got %v, want no error", name, value, err)
 			}
 			strict("input", req.Input)
 			if req.Context != nil {

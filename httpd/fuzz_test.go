@@ -68,7 +68,7 @@ func wellFormed(t *testing.T, raw, got []byte) {
 			return
 		}
 		resp, err := http.ReadResponse(br, nil)
-		assert.TrueNow(t, err == nil, "not an answer: %v\nasked %q\ngot %q", err, raw, got)
+		assert.TrueNow(t, err == nil, "not an answer: got %v, want no error\nasked %q\ngot %q", err, raw, got)
 		if resp.StatusCode < 200 {
 			continue
 		}

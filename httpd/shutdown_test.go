@@ -35,7 +35,7 @@ func TestShutdown_FinishesWhatIsInFlight(t *testing.T) {
 	idle.ended()
 	fresh.ended()
 	err := wait(t, s.served, "the end of Serve")
-	assert.True(t, err == nil, "Serve: %v", err)
+	assert.True(t, err == nil, "Serve: got %v, want no error", err)
 	if nc, err := net.Dial("tcp", s.addr); err == nil {
 		nc.Close()
 		t.Error("the server still accepts: got no error, want an error")
@@ -55,9 +55,9 @@ func TestShutdown_FinishesWhatIsInFlight(t *testing.T) {
 		c.Close()
 	}
 	err = wait(t, done, "the end of Shutdown")
-	assert.True(t, err == nil, "Shutdown: %v", err)
+	assert.True(t, err == nil, "Shutdown: got %v, want no error", err)
 	err = s.Shutdown(context.Background())
-	assert.True(t, err == nil, "a second Shutdown: %v", err)
+	assert.True(t, err == nil, "a second Shutdown: got %v, want no error", err)
 }
 
 func TestShutdown_GivesUpWithItsContext(t *testing.T) {
@@ -82,7 +82,7 @@ func TestShutdown_ServeAfterShutdown(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	assert.NoError(t, err)
 	err = s.Serve(ln)
-	assert.True(t, err == nil, "Serve: %v", err)
+	assert.True(t, err == nil, "Serve: got %v, want no error", err)
 	_, err = ln.Accept()
 	assert.ErrorIs(t, "the listener is open", err, net.ErrClosed)
 }
@@ -105,7 +105,7 @@ func TestShutdown_UnderLoadLosesNothing(t *testing.T) {
 	}
 	wait(t, began, "the first request")
 	err := wait(t, s.shut(context.Background()), "the end of Shutdown")
-	assert.True(t, err == nil, "Shutdown: %v", err)
+	assert.True(t, err == nil, "Shutdown: got %v, want no error", err)
 	for range clients {
 		assert.ErrorIs(t, "the end of a client", wait(t, ends, "the end of a client"), nil)
 	}

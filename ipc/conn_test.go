@@ -22,7 +22,7 @@ func TestConn_BodiesOfEverySizeArrive(t *testing.T) {
 		id := uint64(i) | 1<<63
 		// In three parts, one of them empty.
 		err := a.Send(KindPredict, id, body[:size/3], nil, body[size/3:])
-		assert.TrueNow(t, err == nil, "%d bytes: %v", size, err)
+		assert.TrueNow(t, err == nil, "%d bytes: got %v, want no error", size, err)
 		want := message{Kind: KindPredict, ID: id, Body: body}
 		if size > InlineMax {
 			want.Flags = FlagFile
@@ -31,7 +31,7 @@ func TestConn_BodiesOfEverySizeArrive(t *testing.T) {
 		var got []message
 		for len(got) == 0 {
 			err := b.Recv(func(f *Frame) { got, large = append(got, keep(f)), f.owned || f.mapped })
-			assert.TrueNow(t, err == nil, "%d bytes: %v", size, err)
+			assert.TrueNow(t, err == nil, "%d bytes: got %v, want no error", size, err)
 		}
 		assert.True(t, len(got) == 1 && got[0].equal(want), "%d bytes: got %v, want %v", size, got, want)
 		assert.True(t, large == (size >= ownedMin), "%d bytes: its own body: %v, want %t", size, large, size >= ownedMin)

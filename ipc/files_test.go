@@ -40,7 +40,7 @@ func TestFiles_DescriptorsStayWithTheirFrames(t *testing.T) {
 					err = a.Flush()
 				}
 				if err != nil {
-					t.Errorf("frame %d: %v", id, err)
+					t.Errorf("frame %d: got %v, want no error", id, err)
 					return
 				}
 			}

@@ -109,7 +109,7 @@ func FuzzDecodeFrames(f *testing.F) {
 func checkRest(t *testing.T, rest []byte, err error) {
 	t.Helper()
 	if len(rest) < HeaderSize {
-		assert.True(t, err == nil, "%d bytes are not a header yet, and give %v", len(rest), err)
+		assert.True(t, err == nil, "%d bytes are not a header yet: got %v, want no error", len(rest), err)
 		return
 	}
 	h, bad := parseHeader(rest)
@@ -117,7 +117,7 @@ func checkRest(t *testing.T, rest []byte, err error) {
 	case bad != nil || h.flags&FlagFile != 0: // no descriptor ever comes here
 		assert.ErrorIs(t, "a violation", err, ErrProtocol)
 	case err != nil:
-		t.Errorf("a good header gives %v", err)
+		t.Errorf("a good header: got %v, want no error", err)
 	case len(rest) >= HeaderSize+int(h.length):
 		t.Errorf("a whole frame was left lying: %+v: got %d, want less than %d bytes", h, len(rest), HeaderSize+int(h.length))
 	}

@@ -72,12 +72,12 @@ func readHeader(t *testing.T, path string) cHeader {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, b.String(), 0)
 	if err != nil {
-		t.Fatalf("%v in\n%s", err, b.String())
+		t.Fatalf("got %v, want no error in\n%s", err, b.String())
 	}
 	config := types.Config{Importer: importer.Default()}
 	pkg, err := config.Check("c", files, []*ast.File{file}, nil)
 	if err != nil {
-		t.Fatalf("%v in\n%s", err, b.String())
+		t.Fatalf("got %v, want no error in\n%s", err, b.String())
 	}
 	return cHeader{pkg.Scope(), types.SizesFor("gc", "amd64")} // 64-bit words: alike on every machine we build for
 }

@@ -69,7 +69,7 @@ func receive(t testing.TB, c *Conn, n int) []message {
 	var got []message
 	for len(got) < n {
 		err := c.Recv(func(f *Frame) { got = append(got, keep(f)) })
-		assert.TrueNow(t, err == nil, "after %d of %d frames: %v", len(got), n, err)
+		assert.TrueNow(t, err == nil, "after %d of %d frames: got %v, want no error", len(got), n, err)
 	}
 	assert.TrueNow(t, len(got) <= n, "%d frames, want %d", len(got), n)
 	return got
@@ -101,7 +101,7 @@ func writeAll(t testing.TB, fd int, b []byte, fds ...int) {
 			continue
 		}
 		if err != nil {
-			t.Errorf("write: %v", err)
+			t.Errorf("write: got %v, want no error", err)
 			return
 		}
 		b, rights = b[n:], nil

@@ -59,7 +59,7 @@ func TestUnsent_ArrivesOnce(t *testing.T) {
 	for begin := 0; begin <= ends[1]; begin += ends[1] {
 		for sent := begin; sent <= len(stream); sent++ {
 			got, err := outlived(t, stream, sent, begin)
-			assert.TrueNow(t, err == nil, "cut off at %d: %v", sent, err)
+			assert.TrueNow(t, err == nil, "cut off at %d: got %v, want no error", sent, err)
 			assert.EqualNow(t, fmt.Sprintf("cut off at %d: frames", sent), len(got), 5)
 			for i, m := range got {
 				assert.TrueNow(t, m.ID == uint64(i) && len(m.Body) == 50*i,

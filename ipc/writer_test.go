@@ -34,7 +34,7 @@ func TestWriter_CombiningWriter(t *testing.T) {
 			for n := range uint64(frames) {
 				body := filled(size(sender, n), sender<<32|n)
 				if err := a.Send(KindLog, sender<<32|n, body[:len(body)/2], body[len(body)/2:]); err != nil {
-					t.Errorf("sender %d: %v", sender, err)
+					t.Errorf("sender %d: got %v, want no error", sender, err)
 					return
 				}
 			}

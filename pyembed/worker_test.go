@@ -81,7 +81,7 @@ func TestWorker_Scripts(t *testing.T) {
 			cmd.Env = append(os.Environ(), "PINION_TEST_SCRATCH="+t.TempDir())
 			out, err := cmd.CombinedOutput()
 			if err != nil {
-				t.Errorf("%v\n%s", err, out)
+				t.Errorf("got %v, want no error\n%s", err, out)
 			}
 			t.Logf("%s", out)
 		})

@@ -176,7 +176,7 @@ func (c *client) exchange(t *testing.T, r request) []byte {
 	for !c.whole(n, r.end) {
 		more, err := c.Read(c.answer[n:])
 		if err != nil {
-			t.Fatalf("read an answer: %v after %q", err, c.answer[:n])
+			t.Fatalf("read an answer: got %v, want no error after %q", err, c.answer[:n])
 		}
 		n += more
 	}

@@ -142,13 +142,13 @@ func startFront(t *testing.T, dir, python string) map[string]int {
 		}
 	}
 	if err := front.Wait(); err != nil {
-		t.Fatalf("%v: %s", err, log.String())
+		t.Fatalf("got %v, want no error: %s", err, log.String())
 	}
 	counts := map[string]int{}
 	for line := range strings.Lines(out.String()) {
 		n, name, _ := strings.Cut(strings.TrimSpace(line), " ")
 		counts[name], err = strconv.Atoi(n)
-		assert.TrueNow(t, err == nil, "%v: %s", err, line)
+		assert.TrueNow(t, err == nil, "got %v, want no error: %s", err, line)
 	}
 	return counts
 }

@@ -38,7 +38,7 @@ func (r record) compare(t *testing.T, file string, small int) {
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		n, name, _ := strings.Cut(lines.Text(), " ")
 		recorded[name], err = strconv.Atoi(n)
-		assert.TrueNow(t, err == nil, "%s: %v", file, err)
+		assert.TrueNow(t, err == nil, "%s: got %v, want no error", file, err)
 	}
 	for _, c := range r {
 		want, ok := recorded[c.name]

@@ -61,7 +61,7 @@ func TestInstallScript_InstallsBothPrograms(t *testing.T) {
 	}
 	for _, name := range []string{"pinion", natsProgram} {
 		err := exec.Command(filepath.Join(folder, name)).Run()
-		assert.True(t, err == nil, "run %s: %v", name, err)
+		assert.True(t, err == nil, "run %s: got %v, want no error", name, err)
 	}
 	left, err := os.ReadDir(folder)
 	assert.True(t, err == nil && len(left) == 2, "got %v in the folder, want two programs: %v", left, err)

@@ -23,7 +23,7 @@ func TestWheel_HasTypesOfPackage(t *testing.T) {
 	dir := t.TempDir()
 	if out, err := exec.Command(filepath.Join(filepath.Dir(mypy), "python"), "-m", "venv", "--without-pip",
 		filepath.Join(dir, "venv")).CombinedOutput(); err != nil {
-		t.Fatalf("make an environment: %v\n%s", err, out)
+		t.Fatalf("make an environment: got %v, want no error\n%s", err, out)
 	}
 	sites, err := filepath.Glob(filepath.Join(dir, "venv/lib/python3.*/site-packages"))
 	assert.NoError(t, err)
@@ -57,7 +57,7 @@ func TestWheel_HasTypesOfPackage(t *testing.T) {
 	} {
 		program := filepath.Join(filepath.Dir(mypy), c.checker[0])
 		if _, err := os.Stat(program); err != nil {
-			t.Errorf("there is no %s: %v", program, err)
+			t.Errorf("there is no %s: got %v, want no error", program, err)
 			continue
 		}
 		for file, want := range c.want {

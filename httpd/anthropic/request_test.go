@@ -75,7 +75,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		if bad := rawjson.Check(d.Chat()); bad != nil {
-			t.Fatalf("%s\nbecomes %s\n%v", body, d.Chat(), bad)
+			t.Fatalf("%s\nbecomes %s\ngot %v, want no error", body, d.Chat(), bad)
 		}
 	})
 }
@@ -102,7 +102,7 @@ func TestStream_Blocks(t *testing.T) {
 		if data, ok := strings.CutPrefix(line, "data: "); ok {
 			got = append(got, strings.TrimSpace(data))
 			err := rawjson.Check([]byte(got[len(got)-1]))
-			assert.True(t, err == nil, "%s: %v", data, err)
+			assert.True(t, err == nil, "%s: got %v, want no error", data, err)
 		}
 	}
 	want := []string{

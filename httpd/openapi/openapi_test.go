@@ -44,7 +44,7 @@ func decode(t *testing.T, text []byte) map[string]any {
 	t.Helper()
 	var v map[string]any
 	err := json.Unmarshal(text, &v)
-	assert.TrueNow(t, err == nil, "%v in %s", err, text)
+	assert.TrueNow(t, err == nil, "got %v, want no error in %s", err, text)
 	return v
 }
 

@@ -140,7 +140,7 @@ func TestRun_SlowReaderMissesNothing(t *testing.T) {
 			func() bool { return bytes.Contains(run.ps[0].Record().Output, last) })
 		for got < (part+1)*items/parts {
 			batch, err := run.Next(buffer[:0])
-			assert.TrueNow(t, err == nil, "after %d items: %v", got, err)
+			assert.TrueNow(t, err == nil, "after %d items: got %v, want no error", got, err)
 			for _, item := range batch {
 				assert.EqualNow(t, fmt.Sprintf("item %s", item), string(item), fmt.Sprintf(`["item",%d]`, got))
 				got++

@@ -102,7 +102,7 @@ func (s *site) dial(t *testing.T) *client {
 func (c *client) send(raw string) {
 	c.t.Helper()
 	_, err := io.WriteString(c.Conn, raw)
-	assert.TrueNow(c.t, err == nil, "send: %v", err)
+	assert.TrueNow(c.t, err == nil, "send: got %v, want no error", err)
 }
 
 // answer reads one answer.

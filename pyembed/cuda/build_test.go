@@ -21,7 +21,7 @@ func compile(t *testing.T, out string, args ...string) {
 	}
 	args = append([]string{"-std=c11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-o", out}, args...)
 	if text, err := exec.Command(cc, args...).CombinedOutput(); err != nil {
-		t.Fatalf("compile %s: %v\n%s", filepath.Base(out), err, text)
+		t.Fatalf("compile %s: got %v, want no error\n%s", filepath.Base(out), err, text)
 	}
 }
 

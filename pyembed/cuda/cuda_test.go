@@ -92,11 +92,11 @@ func inChild(t *testing.T, mode string, c childCase, env ...string) childAnswer 
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("child: %v\n%s", err, stderr.String())
+		t.Fatalf("child: got %v, want no error\n%s", err, stderr.String())
 	}
 	var a childAnswer
 	if err := json.Unmarshal(out, &a); err != nil {
-		t.Fatalf("child wrote %q: %v", out, err)
+		t.Fatalf("child wrote %q: got %v, want no error", out, err)
 	}
 	return a
 }
@@ -227,7 +227,7 @@ func cTest(t *testing.T, sanitizer string) func(t *testing.T, name, mode, driver
 		cmd.Stderr = &stderr
 		out, err := cmd.Output()
 		if err != nil {
-			t.Fatalf("%s: %v\n%s%s", name, err, out, stderr.String())
+			t.Fatalf("%s: got %v, want no error\n%s%s", name, err, out, stderr.String())
 		}
 		return string(out)
 	}

@@ -106,7 +106,7 @@ func TestChoose_Named(t *testing.T) {
 	for _, name := range []string{program, "opt/bin/python3", "./opt/bin/../bin/python3", "python3", w.path("opt"), "opt"} {
 		got, err := w.find(Options{Python: name})
 		if err != nil {
-			t.Errorf("--python %s: %v", name, err)
+			t.Errorf("--python %s: got %v, want no error", name, err)
 			continue
 		}
 		assert.Equal(t, "--python "+name, got.Executable, program)

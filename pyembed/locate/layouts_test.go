@@ -195,7 +195,7 @@ func TestLayouts_GivenLibrary(t *testing.T) {
 	for name, want := range map[string]string{good: good, stub: stub, renamed: renamed, "libpython3.12.so.1.0": "libpython3.12.so.1.0"} {
 		got, err := w.find(Options{Python: program, LibPython: name})
 		if err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got %v, want no error", name, err)
 		} else if got.LibPython != want {
 			t.Errorf("%s: got %s, want %q", name, got.LibPython, want)
 		}

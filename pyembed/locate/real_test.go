@@ -93,7 +93,7 @@ func check(t *testing.T, want real, path string, inVenv bool) {
 		}
 		return
 	case err != nil:
-		t.Errorf("%s: %v", path, err)
+		t.Errorf("%s: got %v, want no error", path, err)
 		return
 	}
 	library, err := filepath.EvalSymlinks(got.LibPython)
@@ -186,7 +186,7 @@ func TestReal_Probe(t *testing.T) {
 		f := newFinder(Options{}, thisHost())
 		got, err := f.probe(python.path)
 		if err != nil {
-			t.Errorf("%s: %v", python.path, err)
+			t.Errorf("%s: got %v, want no error", python.path, err)
 			continue
 		}
 		assert.Equal(t, python.path+": got.version.String()", got.version.String(), python.version)

@@ -164,7 +164,7 @@ func FuzzData(f *testing.F) {
 		}
 		folder := t.TempDir()
 		path, err := saveData(folder, "data:"+media+","+body, -1)
-		assert.TrueNow(t, err == nil, "saveData(%q, %q): %v", media, body, err)
+		assert.TrueNow(t, err == nil, "saveData(%q, %q): got %v, want no error", media, body, err)
 		got, err := os.ReadFile(path)
 		assert.TrueNow(t, err == nil && bytes.Equal(got, content) && filepath.Dir(path) == folder,
 			"saveData(%q, %q) = %q in %s, %v, want %q and Dir %q", media, body, got, path, err, content, folder)

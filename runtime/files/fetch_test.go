@@ -157,7 +157,7 @@ func TestFetch_Folder(t *testing.T) {
 	for _, id := range []string{"", "plain-1", "..", "../../etc", "a b\\c*?", strings.Repeat("é", 256), "same", "same"} {
 		_, cleanup, err := s.Fetch(t.Context(), id, prepared(t, "data:,x"))
 		if err != nil {
-			t.Errorf("id %q: %v", id, err)
+			t.Errorf("id %q: got %v, want no error", id, err)
 			continue
 		}
 		defer cleanup()
@@ -308,5 +308,5 @@ func TestFetch_Close(t *testing.T) {
 	_, _, err = s.Fetch(t.Context(), "id", prepared(t, "data:,x"))
 	assert.ErrorIs(t, "Fetch after Close", err, ErrClosed)
 	err = s.Close()
-	assert.True(t, err == nil, "second Close: %v", err)
+	assert.True(t, err == nil, "second Close: got %v, want no error", err)
 }

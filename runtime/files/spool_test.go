@@ -34,7 +34,7 @@ func TestSpool_HasNoName(t *testing.T) {
 	}
 	assert.NoError(t, os.RemoveAll(folder))
 	if file, err = s.Spool(0); err != nil {
-		t.Errorf("after the folder was removed: %v", err)
+		t.Errorf("after the folder was removed: got %v, want no error", err)
 	} else {
 		file.Close()
 	}

@@ -104,7 +104,7 @@ func TestPlan_GPUs(t *testing.T) {
 				"--gpus %s --workers %d: got %v, want %q", c.gpus, c.workers, err, c.problem)
 			continue
 		case err != nil:
-			t.Errorf("--gpus %s --workers %d: %v", c.gpus, c.workers, err)
+			t.Errorf("--gpus %s --workers %d: got %v, want no error", c.gpus, c.workers, err)
 			continue
 		}
 		got := "-"

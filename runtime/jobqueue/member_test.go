@@ -49,7 +49,7 @@ func TestMember_EachFormatIsReadAgain(t *testing.T) {
 	} {
 		s.Request = predict.Request{ID: id, Input: []byte(`{"s":"x"}`), Mode: predict.Async}
 		_, err := m.Accept(s)
-		assert.TrueNow(t, err == nil, "%s: %v", id, err)
+		assert.TrueNow(t, err == nil, "%s: got %v, want no error", id, err)
 	}
 	r.until(m, "pack", "succeeded")
 	r.until(m, "form", "succeeded")
@@ -120,7 +120,7 @@ func TestMember_SubmitFollowsTheJob(t *testing.T) {
 		p, err := gateway.Submit(submission("of-"+word, `{"s":"`+word+`"}`), true)
 		assert.NoError(t, err)
 		err = p.Run()
-		assert.True(t, err == nil, "%s: %v", word, err)
+		assert.True(t, err == nil, "%s: got %v, want no error", word, err)
 		rec := p.Record()
 		assert.True(t, rec.Status == want, "%s: got %s, %q; want %s", word, rec.Status, rec.Error, want)
 		p.Release()

@@ -23,7 +23,7 @@ func parse(t testing.TB, s *Set) map[string]*dto.MetricFamily {
 	_, body := s.Write("")
 	parser := expfmt.NewTextParser(prom.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(body))
-	assert.TrueNow(t, err == nil, "%v in\n%s", err, body)
+	assert.TrueNow(t, err == nil, "got %v, want no error in\n%s", err, body)
 	return families
 }
 

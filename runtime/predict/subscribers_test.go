@@ -46,7 +46,7 @@ func TestEvents_TooManySubscribers(t *testing.T) {
 	assert.True(t, errors.Is(err, ErrTooManySubscribers), "got %v, want ErrTooManySubscribers", err)
 	last.Close()
 	_, err = p.Subscribe()
-	assert.True(t, err == nil, "one has left: %v", err)
+	assert.True(t, err == nil, "one has left: got %v, want no error", err)
 	_, err = New("a", &Request{}, epoch, nil, Options{}).Subscribe()
 	assert.True(t, errors.Is(err, ErrNotObserved), "a prediction without events has a subscriber: %v, want ErrNotObserved", err)
 }

@@ -38,7 +38,7 @@ func TestLists_AreRecorded(t *testing.T) {
 	} {
 		l, err := CheckLists([]byte(doc))
 		if err != nil {
-			t.Errorf("CheckLists(%s) = %v", doc, err)
+			t.Errorf("CheckLists(%s): got %v, want no error", doc, err)
 			continue
 		}
 		var got []string
@@ -75,7 +75,7 @@ func TestLists_KnownLists(t *testing.T) {
 		}
 		doc = append(doc, " }"...)
 		lists, err := CheckLists(doc)
-		assert.TrueNow(t, err == nil, "CheckLists(%s) = %v", doc, err)
+		assert.TrueNow(t, err == nil, "CheckLists(%s): got %v, want no error", doc, err)
 		known += int(lists.count)
 		sameMembers(t, doc, &lists)
 	}

@@ -44,7 +44,7 @@ func TestNumbers_Agree(t *testing.T) {
 			list := "[" + strings.Join(items, ",") + "]"
 			doc := fmt.Appendf(nil, `{"a":[%s,"x"],"b":%s,"c":[7]}`, list, list)
 			err := Check(doc)
-			assert.TrueNow(t, err == nil, "Check(%s) = %v", doc, err)
+			assert.TrueNow(t, err == nil, "Check(%s): got %v, want no error", doc, err)
 			agree(t, doc) // skips the lists, too
 			if ok := Numbers([]byte(list)); ok != (place < 0) || ok && CountNumbers([]byte(list)) != n {
 				t.Errorf("Numbers(%s) = %v, want ok %t and CountNumbers %d", list, ok, place < 0, n)

@@ -50,7 +50,7 @@ func agree(t *testing.T, doc []byte) {
 	d.UseNumber()
 	var want any
 	err := d.Decode(&want)
-	assert.TrueNow(t, err == nil, "encoding/json refuses %q: %v", doc, err)
+	assert.TrueNow(t, err == nil, "encoding/json refuses %q: got %v, want no error", doc, err)
 	got := value(bytes.TrimSpace(doc))
 	assert.True(t, reflect.DeepEqual(got, want), "read %q\n as %#v\nwant %#v", doc, got, want)
 }
@@ -76,7 +76,7 @@ func TestReader_Offset(t *testing.T) {
 		if !ok {
 			break
 		}
-		assert.True(t, &doc[r.Offset()] == &v[0], "Offset of %q is %d, which is another place", v, r.Offset())
+		assert.True(t, &doc[r.Offset()] == &v[0], "Offset of %q: got %d, want its own place", v, r.Offset())
 	}
 	a := Array([]byte(`[1, "y" ]`))
 	a.Next()
@@ -119,7 +119,7 @@ func TestReader_Generated(t *testing.T) {
 	for range 5000 {
 		doc := generate(rnd, nil, 5)
 		err := Check(doc)
-		assert.TrueNow(t, err == nil, "Check(%q) = %v", doc, err)
+		assert.TrueNow(t, err == nil, "Check(%q): got %v, want no error", doc, err)
 		agree(t, doc)
 	}
 }
@@ -234,7 +234,7 @@ func TestReader_AppendQuoted(t *testing.T) {
 		got := string(AppendQuotedBytes(nil, []byte(test.in)))
 		assert.Equal(t, "AppendQuoted("+test.in, got, test.want)
 		err := Check([]byte(got))
-		assert.True(t, err == nil, "AppendQuoted(%q): %v", test.in, err)
+		assert.True(t, err == nil, "AppendQuoted(%q): got %v, want no error", test.in, err)
 		text := Text([]byte(got))
 		assert.False(t, utf8.ValidString(test.in) && text != test.in, "Text(AppendQuoted(%q)) = %q, want the same", test.in, text)
 	}
@@ -246,7 +246,7 @@ func FuzzAppendQuoted(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		quoted := AppendQuoted(nil, s)
 		if err := Check(quoted); err != nil {
-			t.Fatalf("AppendQuoted(%q) = %q: %v", s, quoted, err)
+			t.Fatalf("AppendQuoted(%q) = %q: got %v, want no error", s, quoted, err)
 		}
 		var want string
 		err := json.Unmarshal(quoted, &want)

@@ -69,7 +69,7 @@ func TestEnvelope_IsRead(t *testing.T) {
 	} {
 		got, err := readJSON([]byte(body), false)
 		if err != nil {
-			t.Errorf("%s: %v", body, err)
+			t.Errorf("%s: got %v, want no error", body, err)
 		} else if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", body, got, want)
 		}

@@ -135,7 +135,7 @@ func TestForm_AttachedFilesStandWhereFilesMay(t *testing.T) {
 		p, err := s.PrepareAttached([]byte(formOf(t, s, `{}`, append(c.pairs,
 			"s", "x", "i", "1", "n", "1", "b", "on", "c", "1", "u", "1", "l", "1", "ls", "1", "o", "{}")...)))
 		if err != nil {
-			t.Errorf("%q: %v", c.pairs, err)
+			t.Errorf("%q: got %v, want no error", c.pairs, err)
 			continue
 		}
 		var got []string

@@ -39,7 +39,7 @@ func prepare(t testing.TB, s *Schema, input string) (Prepared, []predict.Problem
 	p, err := s.Prepare([]byte(input))
 	if err == nil {
 		err := rawjson.Check(p.Input)
-		assert.TrueNow(t, err == nil, "prepared %s: %v", p.Input, err)
+		assert.TrueNow(t, err == nil, "prepared %s: got %v, want no error", p.Input, err)
 		return p, nil
 	}
 	var invalid *predict.ValidationError

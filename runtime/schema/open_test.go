@@ -28,7 +28,7 @@ func TestPrepare_OpenInputsPass(t *testing.T) {
 		got, err := s.Prepare([]byte(c.input))
 		var have, want any
 		if err != nil || json.Unmarshal(got.Input, &have) != nil || json.Unmarshal([]byte(c.want), &want) != nil {
-			t.Fatalf("%s %s: got %s, %v", c.extra, c.input, got.Input, err)
+			t.Fatalf("%s %s: got %s, %v, want no error", c.extra, c.input, got.Input, err)
 		}
 		haveText, _ := json.Marshal(have)
 		wantText, _ := json.Marshal(want)

@@ -68,14 +68,14 @@ func TestPattern_Matches(t *testing.T) {
 	} {
 		p, err := compilePattern(test.pattern)
 		if err != nil {
-			t.Errorf("%s: %v", test.pattern, err)
+			t.Errorf("%s: got %v, want no error", test.pattern, err)
 			continue
 		}
 		assert.Equal(t, "String", p.String(), test.pattern)
 		// Both engines must mean the same by what both can do.
 		engines := map[string]*pattern{"chosen": p}
 		if full, err := regexp2.Compile(translatePattern(test.pattern), regexp2.RE2); err != nil {
-			t.Errorf("%s in regexp2: %v", test.pattern, err)
+			t.Errorf("%s in regexp2: got %v, want no error", test.pattern, err)
 		} else {
 			engines["regexp2"] = &pattern{text: test.pattern, full: full}
 		}

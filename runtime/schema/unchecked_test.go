@@ -114,7 +114,7 @@ func TestUnchecked_FewAreNamed(t *testing.T) {
 	}
 	_, parts := unchecked(t, `{"properties":{`+strings.Join(list, ",")+`}}`)
 	assert.Equal(t, "named parts", len(parts), maxUnchecked)
-	assert.True(t, slices.IsSorted(parts), "not sorted: %q", parts)
+	assert.True(t, slices.IsSorted(parts), "got %q, want it sorted", parts)
 }
 
 // TestUnchecked_Outputs checks that an output is checked by what is left of its schema.
@@ -123,5 +123,5 @@ func TestUnchecked_Outputs(t *testing.T) {
 	assert.NoError(t, err)
 	assert.EqualSlices(t, "unchecked", o.Unchecked(), []string{"Output/not: the keyword is not supported"})
 	assert.Equal(t, "a string", o.Check([]byte(`"a"`)), "")
-	assert.True(t, o.Check([]byte(`1`)) != "", "a number is accepted")
+	assert.True(t, o.Check([]byte(`1`)) != "", "got a number accepted, want it refused")
 }

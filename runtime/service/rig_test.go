@@ -116,7 +116,7 @@ func (h *house) run(id, input string) predict.Record {
 	h.t.Helper()
 	p := h.create(id, input)
 	err := h.ended(waiting(p))
-	assert.True(h.t, err == nil, "%s was refused after all: %v", id, err)
+	assert.True(h.t, err == nil, "%s was refused after all: got %v, want no error", id, err)
 	h.t.Cleanup(p.Release)
 	return p.Record()
 }

@@ -64,7 +64,7 @@ func (r *batchWorker) read() request {
 	r.t.Helper()
 	f, err := r.end.next()
 	if err != nil {
-		r.t.Fatalf("no frame: %v\n%s", err, assert.Stacks())
+		r.t.Fatalf("no frame: got %v, want no error\n%s", err, assert.Stacks())
 	}
 	if f.flags&ipc.FlagBatchItem != 0 {
 		r.items[f.id] = f

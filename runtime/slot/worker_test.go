@@ -360,7 +360,7 @@ func (l *slotEnd) answer(kind ipc.Kind, id uint64, took time.Duration, body stri
 	l.w.t.Helper()
 	l.word(atRunning).Store(0)
 	err := l.send(kind, id, took, []byte(body))
-	assert.TrueNow(l.w.t, err == nil, "slot %d: answer: %v", l.index, err)
+	assert.TrueNow(l.w.t, err == nil, "slot %d: answer: got %v, want no error", l.index, err)
 }
 
 // succeed answers as an echo: with what it was asked.

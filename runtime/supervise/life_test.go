@@ -51,7 +51,7 @@ func TestLife_SuccessInBetween(t *testing.T) {
 	for i := range 8 {
 		s.until("ready", func(st Status) bool { return st.Restarts == i && ready(st) })
 		r := s.ask("good", `"good"`).result()
-		assert.TrueNow(t, r.Err == nil, "round %d: %v", i, r.Err)
+		assert.TrueNow(t, r.Err == nil, "round %d: got %v, want no error", i, r.Err)
 		s.ask("deadly", `"deadly"`).result()
 	}
 	s.until("ready", func(st Status) bool { return st.Restarts == 8 && ready(st) })

@@ -194,7 +194,7 @@ func TestRead_Switches(t *testing.T) {
 	} {
 		got, err := Read(env(c.set...), c.yaml)
 		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
+			t.Errorf("%s: got %v, want no error", c.name, err)
 			continue
 		}
 		for letter, x := range map[string]*Exporter{"t": got.Traces, "m": got.Metrics, "l": got.Logs} {

@@ -43,7 +43,7 @@ func newRig(t testing.TB, network string, o Options) *rig {
 	t.Cleanup(func() {
 		r.Close()
 		err := <-served
-		assert.True(t, err == nil, "Serve: %v", err)
+		assert.True(t, err == nil, "Serve: got %v, want no error", err)
 	})
 	return r
 }
@@ -171,7 +171,7 @@ func (r *rig) worker() *program {
 func (w *program) send(b []byte) {
 	w.t.Helper()
 	_, err := w.conn.Write(b)
-	assert.TrueNow(w.t, err == nil, "worker: %v", err)
+	assert.TrueNow(w.t, err == nil, "worker: got %v, want no error", err)
 }
 
 // take reads a batch.

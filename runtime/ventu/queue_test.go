@@ -197,7 +197,7 @@ func TestQueue_Ready(t *testing.T) {
 	assert.ErrorIs(t, "Ready", r.Ready(), ErrNoWorker)
 	w := r.worker()
 	err := r.Ready()
-	assert.True(t, err == nil, "Ready = %v with a worker", err)
+	assert.True(t, err == nil, "Ready: got %v, want no error with a worker", err)
 	w.conn.Close()
 	assert.Eventually(t, "the worker to disconnect", func() bool { return errors.Is(r.Ready(), ErrNoWorker) })
 	r.saw("that it left", func(c counts) bool { return c.connected == 1 && c.left == 1 && c.failed == 0 })

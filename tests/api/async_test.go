@@ -331,7 +331,7 @@ func TestBlockedLoop_AdmittedRequestsWait(t *testing.T) {
 		}
 		return n
 	}
-	harness.Eventually(t, "the log names the function", func() bool { return said("in wait_for") > 0 })
+	assert.Eventually(t, "the log names the function", func() bool { return said("in wait_for") > 0 })
 	admitted := s.Begin("admitted", harness.Input{"token": "b"})
 	harness.WaitStatus(t, s, "admitted", "starting")
 	late := s.Create(map[string]any{"input": harness.Input{}}, "Pinion-Deadline", "1")

@@ -32,7 +32,7 @@ func TestAuth_TokensFromFile(t *testing.T) {
 		t.Helper()
 		seen := len(s.Log.Lines())
 		s.Signal(syscall.SIGHUP)
-		harness.Eventually(t, "the log says "+says, func() bool {
+		assert.Eventually(t, "the log says "+says, func() bool {
 			for _, line := range s.Log.Lines()[seen:] {
 				if line.Text == says {
 					return true

@@ -58,7 +58,7 @@ func logged(a harness.Answer, word string) string {
 func removed(t *testing.T, folder string) {
 	t.Helper()
 	assert.TrueNow(t, folder != "", "got no folder of the model, want one")
-	harness.Eventually(t, "the folder of the prediction is removed", func() bool {
+	assert.Eventually(t, "the folder of the prediction is removed", func() bool {
 		_, err := os.Stat(folder)
 		return os.IsNotExist(err)
 	})
@@ -145,7 +145,7 @@ func TestBodies_FormsAreChecked(t *testing.T) {
 // left fails where a folder of files is left that belongs to no prediction.
 func left(t *testing.T, s *harness.Server) {
 	t.Helper()
-	harness.Eventually(t, "no file is left", func() bool { return len(unclean(s)) == 0 })
+	assert.Eventually(t, "no file is left", func() bool { return len(unclean(s)) == 0 })
 }
 
 func TestBodies_FilesComeAsThemselves(t *testing.T) {
@@ -220,7 +220,7 @@ func TestBodies_CurlSendsAndGetsFiles(t *testing.T) {
 		"--compressed", "-o", "out.png", s.Address+"/predictions")
 	curl.Dir = dir
 	if out, err := curl.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("got %v, want no error: %s", err, out)
 	}
 	got, err := os.ReadFile(filepath.Join(dir, "out.png"))
 	if err != nil || !bytes.Equal(got, append(bytes.Clone(content), content...)) {
@@ -241,7 +241,7 @@ func TestBodies_ImageExample(t *testing.T) {
 		"-H", "Accept: image/*", s.Address+"/predictions", "-OJ")
 	curl.Dir = t.TempDir()
 	if out, err := curl.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("got %v, want no error: %s", err, out)
 	}
 	file, err := os.Open(filepath.Join(curl.Dir, "sample-200.png"))
 	assert.NoError(t, err)

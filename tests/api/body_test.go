@@ -44,13 +44,13 @@ func TestBody_HundredMebibytesPassBothWays(t *testing.T) {
 	harness.WantCode(t, "a mebibyte too many", s.Create(body(101*mebibyte)), 413)
 	s.Succeed(harness.Input{"text": "small"})
 	assert.EqualNow(t, "PID of the worker", s.Worker(), worker)
-	harness.Eventually(t, "both have as many files open as before", func() bool {
+	assert.Eventually(t, "both have as many files open as before", func() bool {
 		return harness.Descriptors(t, s.PID) <= frontFiles && harness.Descriptors(t, worker) <= workerFiles
 	})
 	if harness.Sanitized(t) {
 		return
 	}
-	harness.Eventually(t, "the front holds less than one of the bodies", func() bool {
+	assert.Eventually(t, "the front holds less than one of the bodies", func() bool {
 		return harness.Resident(t, s.PID) < 60*mebibyte
 	})
 	now := harness.Resident(t, worker)

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -38,9 +39,9 @@ func TestCallsDeadline_TimeLimitOfTheCaller(t *testing.T) {
 
 	first := make(chan harness.Answer, 1)
 	go func() { first <- harness.PredictBy(s, "b", harness.Input{"text": "gate"}) }()
-	harness.Eventually(t, "b is busy", func() bool { return s.Log.Count("b begins") == 2 })
+	assert.Eventually(t, "b is busy", func() bool { return s.Log.Count("b begins") == 2 })
 	timedOut()
-	harness.Eventually(t, "no call waits", func() bool { return modelEntries(t, s)["b"].Queue.Length == 0 })
+	assert.Eventually(t, "no call waits", func() bool { return modelEntries(t, s)["b"].Queue.Length == 0 })
 	open()
 	harness.WantStatus(t, "the first ended with", harness.Receive(t, first), "succeeded")
 }

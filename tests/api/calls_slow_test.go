@@ -102,10 +102,10 @@ func TestCallsSlow_CancelEndsAPause(t *testing.T) {
 		in["gate"] = "gate"
 		answer := make(chan harness.Answer, 1)
 		go func() { answer <- s.Do(http.MethodPut, "/models/a/predictions/x", map[string]any{"input": in}) }()
-		harness.Eventually(t, "the reader rests", func() bool { return s.Log.Count("caller rests") == n+1 })
+		assert.Eventually(t, "the reader rests", func() bool { return s.Log.Count("caller rests") == n+1 })
 		s.Do(http.MethodPost, "/models/a/predictions/x/cancel", nil)
 		harness.WantStatus(t, "the reader ended with", harness.Receive(t, answer), "canceled")
-		harness.Eventually(t, "the items end", func() bool { return s.Log.Count("the items end") == n+1 })
+		assert.Eventually(t, "the items end", func() bool { return s.Log.Count("the items end") == n+1 })
 	}
 }
 
@@ -118,8 +118,8 @@ func TestCallsSlow_TimeoutEndsAPause(t *testing.T) {
 		in["gate"] = "gate"
 		answer := make(chan harness.Answer, 1)
 		go func() { answer <- harness.PredictBy(s, "a", in) }()
-		harness.Eventually(t, "the items end", func() bool { return s.Log.Count("the items end") == n+1 })
-		harness.Eventually(t, "the reader rests", func() bool { return s.Log.Count("caller rests") == n+1 })
+		assert.Eventually(t, "the items end", func() bool { return s.Log.Count("the items end") == n+1 })
+		assert.Eventually(t, "the reader rests", func() bool { return s.Log.Count("caller rests") == n+1 })
 		open()
 		failedWith(t, harness.Receive(t, answer), "Prediction timed out: it ran for longer than 2s")
 	}

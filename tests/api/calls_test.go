@@ -183,12 +183,12 @@ func TestCall_EndsWithItsCaller(t *testing.T) {
 	isCanceled := func(how string) {
 		t.Helper()
 		ended++
-		harness.Eventually(t, "the call is canceled: "+how, func() bool { return s.Log.Count("b was canceled") == ended })
+		assert.Eventually(t, "the call is canceled: "+how, func() bool { return s.Log.Count("b was canceled") == ended })
 		harness.WantStatus(t, how+": then b says", harness.PredictBy(s, "b", harness.Input{"text": "next"}), "succeeded")
 	}
 	called := func() {
 		t.Helper()
-		harness.Eventually(t, "b is called", func() bool { return s.Log.Count("b begins") == ended+1 })
+		assert.Eventually(t, "b is called", func() bool { return s.Log.Count("b begins") == ended+1 })
 	}
 
 	answer := make(chan harness.Answer, 1)
@@ -223,10 +223,10 @@ func TestCalls_CancelReachesQueuedCall(t *testing.T) {
 	go func() {
 		answer <- s.Do(http.MethodPut, "/models/a/predictions/x", map[string]any{"input": harness.Input{"text": "queued"}})
 	}()
-	harness.Eventually(t, "the call waits", func() bool { return modelEntries(t, s)["b"].Queue.Length == 1 })
+	assert.Eventually(t, "the call waits", func() bool { return modelEntries(t, s)["b"].Queue.Length == 1 })
 	s.Do(http.MethodPost, "/models/a/predictions/x/cancel", nil)
 	harness.WantStatus(t, "the caller ended with", harness.Receive(t, answer), "canceled")
-	harness.Eventually(t, "no call waits", func() bool { return modelEntries(t, s)["b"].Queue.Length == 0 })
+	assert.Eventually(t, "no call waits", func() bool { return modelEntries(t, s)["b"].Queue.Length == 0 })
 	open()
 	harness.WantStatus(t, "the first ended with", harness.Receive(t, first), "succeeded")
 }

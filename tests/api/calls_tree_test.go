@@ -67,7 +67,7 @@ func TestCallsTree_IsShown(t *testing.T) {
 	}
 	ends := func(id, want string) (calls []shownCall) {
 		t.Helper()
-		harness.Eventually(t, "the tree of "+id+" is "+want, func() bool {
+		assert.Eventually(t, "the tree of "+id+" is "+want, func() bool {
 			calls = get("/models/a/predictions/" + id)
 			return treeOf(calls) == want
 		})
@@ -99,7 +99,7 @@ func TestCallsTree_IsShown(t *testing.T) {
 	ends("canceled", "b canceled (c canceled)")
 
 	put("none", harness.Input{"path": []string{}})
-	harness.Eventually(t, "the prediction without calls has ended", func() bool {
+	assert.Eventually(t, "the prediction without calls has ended", func() bool {
 		return s.Do(http.MethodGet, "/models/a/predictions/none", nil).Status == "succeeded"
 	})
 	var members map[string]json.RawMessage
@@ -130,8 +130,8 @@ func TestCallsTree_WaitingCallIsStarting(t *testing.T) {
 	}
 	put("b", "first", harness.Input{"path": []string{}, "gate": true})
 	put("a", "caller", harness.Input{"path": []string{"b"}})
-	harness.Eventually(t, "the call waits", func() bool { return tree() != "" })
+	assert.Eventually(t, "the call waits", func() bool { return tree() != "" })
 	assert.Equal(t, "the tree while it waits", tree(), "b starting")
 	open()
-	harness.Eventually(t, "the call ends", func() bool { return tree() == "b succeeded" })
+	assert.Eventually(t, "the call ends", func() bool { return tree() == "b succeeded" })
 }

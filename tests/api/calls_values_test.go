@@ -109,7 +109,7 @@ func TestCalls_Files(t *testing.T) {
 	assert.TrueNow(t, len(got.Output) != 0 && slices.Equal(got.Output[1:], want),
 		"got %q, want len(Output) non-empty and Output %q", got.Output, want)
 	folder := filepath.Dir(got.Output[0])
-	harness.Eventually(t, "the files are removed", func() bool {
+	assert.Eventually(t, "the files are removed", func() bool {
 		left, err := filepath.Glob(folder)
 		return err == nil && len(left) == 0
 	})
@@ -192,7 +192,7 @@ func TestCallsValues_ItemsOfCalls(t *testing.T) {
 	answer := make(chan harness.Answer, 1)
 	before := s.Log.Count("got one")
 	go func() { answer <- harness.PredictBy(s, "a", harness.Input{"gate": "gate"}) }()
-	harness.Eventually(t, "the first item is there", func() bool { return s.Log.Count("got one") == before+1 })
+	assert.Eventually(t, "the first item is there", func() bool { return s.Log.Count("got one") == before+1 })
 	harness.WantStatus(t, "meanwhile", harness.PredictBy(s, "a", harness.Input{"how": "wrong"}), "failed")
 	open()
 	assert.Equal(t, "the output", harness.Receive(t, answer).Text(t), "one two")

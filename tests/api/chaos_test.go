@@ -273,7 +273,7 @@ func testChaos(t *testing.T, o harness.Options) {
 		}
 		s.CloseIdle()
 		c.receiver.CloseClientConnections() // the front may keep those that it will use again
-		harness.Eventually(t, "the front has as many files open as before", func() bool {
+		assert.Eventually(t, "the front has as many files open as before", func() bool {
 			return harness.Descriptors(t, s.PID) <= descriptors
 		})
 		// What it keeps of ended predictions is bounded. A sanitizer keeps memory as it likes.
@@ -328,7 +328,7 @@ func (c *chaos) run(t *testing.T, asks []ask, kills int) {
 	})
 	for kill := range kills {
 		at := len(asks) * (kill + 1) / (kills + 1)
-		harness.Eventually(t, "enough predictions have begun", func() bool { return t.Failed() || begun() >= at })
+		assert.Eventually(t, "enough predictions have begun", func() bool { return t.Failed() || begun() >= at })
 		for _, worker := range c.s.Health().Workers[kill%2:] {
 			if worker.PID != 0 {
 				_ = syscall.Kill(worker.PID, syscall.SIGKILL) // it may have been replaced
@@ -345,7 +345,7 @@ func (c *chaos) settle(t *testing.T, asks []ask) {
 	counts := map[string]int{}
 	for _, a := range asks {
 		var last harness.Answer
-		harness.Eventually(t, a.id+" has ended", func() bool {
+		assert.Eventually(t, a.id+" has ended", func() bool {
 			last = c.s.Do(http.MethodGet, "/predictions/"+a.id, nil)
 			return last.Code == http.StatusNotFound || isFinal(last.Status)
 		})
@@ -362,7 +362,7 @@ func (c *chaos) settle(t *testing.T, asks []ask) {
 			counts["of these lost with a worker"]++
 		}
 		if a.hooked {
-			harness.Eventually(t, "the webhook of "+a.id+" is told", func() bool {
+			assert.Eventually(t, "the webhook of "+a.id+" is told", func() bool {
 				c.mu.Lock()
 				defer c.mu.Unlock()
 				return c.delivered[a.id] > 0

@@ -225,7 +225,7 @@ func unstream(t testing.TB, what string, a *harness.Answer) []byte {
 			to = &a.Prediction
 		}
 		err := json.Unmarshal([]byte(data), to)
-		assert.True(t, err == nil, "%s: %v in event %.300s", what, err, event)
+		assert.True(t, err == nil, "%s: got %v, want no error in event %.300s", what, err, event)
 		if last == "output" {
 			chunks = append(chunks, output.Chunk)
 		}

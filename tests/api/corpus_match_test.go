@@ -23,7 +23,7 @@ func matchJSON(t testing.TB, what string, got []byte, want json.RawMessage) {
 	t.Helper()
 	var g, w any
 	if err := json.Unmarshal(got, &g); err != nil {
-		t.Errorf("%s: %v in %.500s", what, err, got)
+		t.Errorf("%s: got %v, want no error in %.500s", what, err, got)
 		return
 	}
 	harness.FromJSON(t, want, &w)

@@ -20,7 +20,7 @@ func TestCreate_ClientThatLeavesQueuedPredictionKeepsItFromModel(t *testing.T) {
 		s.Request(name, harness.Input{"token": name}).Leave()
 	}
 	for _, name := range harness.Numbered("left", 4) {
-		harness.Eventually(t, name+" is canceled", func() bool {
+		assert.Eventually(t, name+" is canceled", func() bool {
 			return s.Do(http.MethodGet, "/predictions/"+name, nil).Status == "canceled"
 		})
 	}

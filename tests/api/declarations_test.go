@@ -120,7 +120,7 @@ func hasLogged(s *harness.Server, text string) bool {
 
 func waitLogged(t *testing.T, s *harness.Server, text string) {
 	t.Helper()
-	harness.Eventually(t, "the log says "+text, func() bool { return hasLogged(s, text) })
+	assert.Eventually(t, "the log says "+text, func() bool { return hasLogged(s, text) })
 }
 
 // TestVariableParameters_EveryInputPasses: a function that names no input takes all, as with Cog; check and the log

@@ -68,7 +68,7 @@ func TestConnections_NewOnesAreServed(t *testing.T) {
 // the connection was older than connlimit.NewGrace when it was closed.
 func answered(t *testing.T, name string, ask func() error) {
 	t.Helper()
-	harness.Eventually(t, name+": an answer", func() bool {
+	assert.Eventually(t, name+": an answer", func() bool {
 		began := time.Now()
 		err := ask()
 		assert.True(t, err == nil || time.Since(began) >= connlimit.NewGrace, "%s: got %v, want an answer", name, err)

@@ -56,14 +56,14 @@ func TestConnections_LeaveDescriptorsForServer(t *testing.T) {
 				"/livez at %s, with the connections at %s: %v %v, want StatusCode 200", at, address, answer, err)
 			answer.Body.Close()
 		}
-		harness.Eventually(t, "ServerLive, with the connections at "+address, func() bool {
+		assert.Eventually(t, "ServerLive, with the connections at "+address, func() bool {
 			conn, client := s.GRPC()
 			defer conn.Close()
 			_, err := client.ServerLive(t.Context(), &pb.ServerLiveRequest{})
 			return err == nil
 		})
 		assert.NoError(t, syscall.Kill(before, syscall.SIGKILL))
-		harness.Eventually(t, "the worker is replaced",
+		assert.Eventually(t, "the worker is replaced",
 			func() bool { h := s.Health(); return h.Status == "READY" && h.Workers[0].PID != before })
 		s.Succeed(harness.Input{})
 	}
@@ -126,7 +126,7 @@ func TestAnnouncedBodies_KeepNobodyOut(t *testing.T) {
 			}
 		}()
 	}
-	harness.Eventually(t, "they hold memory",
+	assert.Eventually(t, "they hold memory",
 		func() bool { used, _, _ := harness.MemoryBudget(t, s); return used > 20<<20 })
 	for range 3 {
 		s.Succeed(harness.Input{"text": strings.Repeat("x", 300_000)})
@@ -144,7 +144,7 @@ func TestAnnouncedMessages_GiveWay(t *testing.T) {
 		c := rawgrpc.Dial(t, s.GRPCAddress())
 		c.Announce(c.Call(pb.GRPCInferenceService_ModelInfer_FullMethodName), 8<<20, make([]byte, 1000))
 	}
-	harness.Eventually(t, "they hold more than is for new bodies",
+	assert.Eventually(t, "they hold more than is for new bodies",
 		func() bool { used, _, _ := harness.MemoryBudget(t, s); return used > 9<<20 })
 	s.Succeed(harness.Input{"text": strings.Repeat("x", 300_000)})
 }
@@ -163,7 +163,7 @@ func TestUnreadStreams_GiveWay(t *testing.T) {
 		_, _ = fmt.Fprintf(c, "PUT /predictions/unread HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n"+
 			"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	}
-	harness.Eventually(t, "they hold more than is for new bodies",
+	assert.Eventually(t, "they hold more than is for new bodies",
 		func() bool { used, _, _ := harness.MemoryBudget(t, s); return used > 9<<20 })
 	s.Succeed(harness.Input{"text": strings.Repeat("x", 300_000)})
 }

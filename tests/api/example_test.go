@@ -148,7 +148,7 @@ func TestExample_FromFile(t *testing.T) {
 	if out, err := bench.CombinedOutput(); err != nil {
 		bench = exec.Command(harness.Binary(t), "bench", "--help")
 		help, _ := bench.CombinedOutput()
-		t.Errorf("bench: %v\n%s\n%s", err, out, help)
+		t.Errorf("bench: got %v, want no error\n%s\n%s", err, out, help)
 	}
 	for text, want := range map[string]string{
 		`{"text": }`: "cog_example.json is not valid JSON", `[1]`: "cog_example.json must be a JSON object",
@@ -157,7 +157,7 @@ func TestExample_FromFile(t *testing.T) {
 		write(text)
 		s := harness.Start(t, harness.Options{Dir: dir, Model: "examples.py:FromFile"})
 		s.WaitHealth("SETUP_FAILED")
-		harness.Eventually(t, text+": the log has "+want, func() bool {
+		assert.Eventually(t, text+": the log has "+want, func() bool {
 			return strings.Contains(s.Log.String(), strings.ReplaceAll(want, `"`, `\"`))
 		})
 	}

@@ -22,7 +22,7 @@ func listensAt(t *testing.T, wrap []string, env ...string) string {
 	cmd.Env = append(append(harness.BareEnv(), "TMPDIR="+harness.ShortTempDir(t)), env...)
 	log := harness.RunBeside(t, "the server", cmd)
 	address := ""
-	harness.Eventually(t, "the server listens", func() bool {
+	assert.Eventually(t, "the server listens", func() bool {
 		line, ok := log.Find("listening")
 		address = line.Address
 		return ok

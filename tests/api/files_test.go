@@ -75,7 +75,7 @@ func TestFiles_BeginsWithItsFiles(t *testing.T) {
 		}
 		var p harness.Prediction
 		err := json.NewDecoder(r.Body).Decode(&p)
-		assert.True(t, err == nil, "read a webhook: %v", err)
+		assert.True(t, err == nil, "read a webhook: got %v, want no error", err)
 		hooks <- p
 	}))
 	defer outside.Close()

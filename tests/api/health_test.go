@@ -81,7 +81,7 @@ func TestHealth_LivenessEndsWithLastWorker(t *testing.T) {
 			}
 		}
 		harness.SendSignal(t, worker, syscall.SIGKILL)
-		harness.Eventually(t, "the worker is gone", func() bool {
+		assert.Eventually(t, "the worker is gone", func() bool {
 			for _, w := range s.Health().Workers {
 				if w.PID == worker {
 					return false
@@ -89,7 +89,7 @@ func TestHealth_LivenessEndsWithLastWorker(t *testing.T) {
 			}
 			return true
 		})
-		harness.Eventually(t, "liveness tells", func() bool { return livez(s) == code })
+		assert.Eventually(t, "liveness tells", func() bool { return livez(s) == code })
 	}
 	failed := harness.Start(t, harness.Options{
 		Dir: harness.NewFolder(t, "run.py", "raise ValueError('no weights')\n"), Model: "run.py:run",

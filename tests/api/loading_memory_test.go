@@ -58,7 +58,7 @@ models:
 		http.StatusServiceUnavailable, "huge needs 11.0 GiB of the 10.0 GiB")
 	open()
 	harness.SaidBy(t, harness.Receive(t, running))
-	harness.Eventually(t, "a has room",
+	assert.Eventually(t, "a has room",
 		func() bool { return harness.PredictBy(s, "a", harness.Input{}).Status == "succeeded" })
 	assert.Equal(t, "b", modelEntries(t, s)["b"].State, "unloaded")
 }
@@ -86,7 +86,7 @@ models:
 		if i == 0 {
 			s.WaitLog("waiting first")
 		}
-		harness.Eventually(t, "the second is queued", func() bool { return modelEntries(t, s)["b"].Queue.Length == i })
+		assert.Eventually(t, "the second is queued", func() bool { return modelEntries(t, s)["b"].Queue.Length == i })
 	}
 	of := ask("a", harness.Input{})
 	s.WaitLog("the model's predictions are ended, to make room for another model")

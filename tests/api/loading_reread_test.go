@@ -45,7 +45,7 @@ func TestLoading_ModelsFileReread(t *testing.T) {
 	assert.NoError(t, os.Remove(filepath.Join(dir, "b", "broken.txt")))
 
 	reread(t, s, dir, "default: c\nmodels:\n  a: {path: a}\n  b: {path: b, queue: 5}\n  c: {path: c}\n")
-	harness.Eventually(t, "b is replaced", func() bool { return modelEntries(t, s)["b"].Queue.Capacity == 5 })
+	assert.Eventually(t, "b is replaced", func() bool { return modelEntries(t, s)["b"].Queue.Capacity == 5 })
 	hasState(t, s, "c", "ready")
 	now := processOf(t, s, "b")
 	assert.True(t, now != b && harness.Alive(b),
@@ -60,10 +60,10 @@ func TestLoading_ModelsFileReread(t *testing.T) {
 		"metrics or the page at the root lack c, want it in both")
 	open()
 	saidBy(t, harness.Receive(t, running), "b")
-	harness.Eventually(t, "b's old process is gone", func() bool { return !harness.Alive(b) })
+	assert.Eventually(t, "b's old process is gone", func() bool { return !harness.Alive(b) })
 
 	reread(t, s, dir, "models:\n  c: {path: c}\n")
-	harness.Eventually(t, "a and b are gone", func() bool { return len(modelEntries(t, s)) == 1 && !harness.Alive(a) })
+	assert.Eventually(t, "a and b are gone", func() bool { return len(modelEntries(t, s)) == 1 && !harness.Alive(a) })
 	harness.WantAnswer(t, "a model that is gone", harness.PredictBy(s, "a", harness.Input{}), http.StatusNotFound,
 		"It has c")
 	saidBy(t, harness.PredictBy(s, "c", harness.Input{}), "c")
@@ -92,13 +92,13 @@ traffic: {c@2: 100}
 	for _, name := range names {
 		go func() { answers <- harness.PredictBy(s, name, harness.Input{}) }()
 	}
-	harness.Eventually(t, "two setups wait", func() bool { return s.Log.Count("setup waits") == 2 })
+	assert.Eventually(t, "two setups wait", func() bool { return s.Log.Count("setup waits") == 2 })
 	reread(t, s, dir, strings.ReplaceAll(before, ", load: on-demand", ""))
-	harness.Eventually(t, "the old models are gone and three setups more wait", func() bool {
+	assert.Eventually(t, "the old models are gone and three setups more wait", func() bool {
 		return s.Log.Count("unloaded") == 2 && s.Log.Count("setup waits") == 5
 	})
 	harness.WantCode(t, "readiness", s.Do(http.MethodGet, "/readyz", nil), http.StatusOK)
-	harness.Eventually(t, "all are answered", func() bool {
+	assert.Eventually(t, "all are answered", func() bool {
 		for _, path := range setups {
 			harness.OpenFIFO(path)
 		}
@@ -122,7 +122,7 @@ func TestLoading_ReplacedStopFirst(t *testing.T) {
 	s.WaitLog("waiting gate")
 	for _, queue := range []string{"60", "70"} {
 		reread(t, s, dir, strings.ReplaceAll(text, "QUEUE", queue))
-		harness.Eventually(t, "the new one is there", func() bool {
+		assert.Eventually(t, "the new one is there", func() bool {
 			return strconv.Itoa(modelEntries(t, s)["a"].Queue.Capacity) == queue
 		})
 	}
@@ -161,10 +161,10 @@ func TestLoading_RereadWhileSetupHangs(t *testing.T) {
 	assert.Equal(t, "the process of a", processOf(t, s, "a"), old)
 	assert.NoError(t, os.Remove(filepath.Join(dir, "a", "setup.fifo")))
 	reread(t, s, dir, write("5"))
-	harness.Eventually(t, "a is replaced", func() bool { return modelEntries(t, s)["a"].Queue.Capacity == 5 })
+	assert.Eventually(t, "a is replaced", func() bool { return modelEntries(t, s)["a"].Queue.Capacity == 5 })
 	now := processOf(t, s, "a")
 	assert.True(t, now != old, "process %d answers for a, want another", now)
-	harness.Eventually(t, "the other models are gone", func() bool { return s.Log.Count("unloaded") == 2 })
+	assert.Eventually(t, "the other models are gone", func() bool { return s.Log.Count("unloaded") == 2 })
 	assert.Equal(t, "models that were served", s.Log.Count("serving"), 4)
 }
 
@@ -178,7 +178,7 @@ func TestLoading_ModelsFileOfDocuments(t *testing.T) {
 	harness.WriteFile(t, file, strings.ReplaceAll(regexp.MustCompile(`(?m)^    `).ReplaceAllString(shown, ""), "examples/",
 		examples+"/"))
 	s := harness.Start(t, harness.Options{Models: []string{"--config", file}, Python: harness.AnyPython(t).Path})
-	harness.Eventually(t, "both workers of hello are ready", func() bool { return modelEntries(t, s)["hello"].Slots == 2 })
+	assert.Eventually(t, "both workers of hello are ready", func() bool { return modelEntries(t, s)["hello"].Slots == 2 })
 	if chat := modelEntries(t, s)["chat"]; chat.State != "unloaded" || chat.Load != "on-demand" {
 		t.Errorf("chat is %+v, want State unloaded and Load on-demand", chat)
 	}

@@ -43,7 +43,7 @@ func modelsFile(t testing.TB, text string, arguments ...string) (s *harness.Serv
 // hasState waits for the state of a model.
 func hasState(t testing.TB, s *harness.Server, name, state string) {
 	t.Helper()
-	harness.Eventually(t, name+" is "+state, func() bool { return modelEntries(t, s)[name].State == state })
+	assert.Eventually(t, name+" is "+state, func() bool { return modelEntries(t, s)[name].State == state })
 }
 
 // processOf is the process that runs a prediction of a model.
@@ -61,7 +61,7 @@ func TestLoading_ModelsFile(t *testing.T) {
 	t.Parallel()
 	s, dir := modelsFile(t, "default: b\nmodels:\n  a: {path: a, load: on-demand, queue: 7}\n  b: {path: ./b, workers: 2}\n", "--queue", "3")
 	harness.WaitModels(t, s)
-	harness.Eventually(t, "both workers of b are ready", func() bool { return modelEntries(t, s)["b"].Slots == 2 })
+	assert.Eventually(t, "both workers of b are ready", func() bool { return modelEntries(t, s)["b"].Slots == 2 })
 	entries := modelEntries(t, s)
 	if a := entries["a"]; a.State != "unloaded" || a.Load != "on-demand" || a.Default || a.Queue.Capacity != 7 ||
 		a.Slots != 0 || a.MemoryBytes != 0 {
@@ -212,7 +212,7 @@ traffic: {c@2: 100}
 	for _, ask := range asked {
 		go func() { answers <- ask() }()
 	}
-	harness.Eventually(t, "both setups wait", func() bool { return s.Log.Count("setup waits") == 2 })
+	assert.Eventually(t, "both setups wait", func() bool { return s.Log.Count("setup waits") == 2 })
 	for _, name := range []string{"a", "c"} {
 		assert.NoError(t, os.Remove(filepath.Join(dir, name, "setup.fifo")))
 	}
@@ -234,7 +234,7 @@ func TestLoading_StopWhileLoading(t *testing.T) {
 	answers := make(chan harness.Answer, 2)
 	go func() { answers <- harness.PredictBy(s, "a", harness.Input{}) }()
 	go func() { answers <- s.Do(http.MethodPost, "/models/c/load", nil) }()
-	harness.Eventually(t, "both wait", func() bool { return s.Log.Count("setup waits") == 2 })
+	assert.Eventually(t, "both wait", func() bool { return s.Log.Count("setup waits") == 2 })
 	s.Signal(syscall.SIGTERM)
 	for range 2 {
 		harness.WantCode(t, "the answer", harness.Receive(t, answers), http.StatusServiceUnavailable)
@@ -321,7 +321,7 @@ func TestLoading_LoadedAgain(t *testing.T) {
 		cycle()
 	}
 	s.CloseIdle()
-	harness.Eventually(t, fmt.Sprintf("%d descriptors", before),
+	assert.Eventually(t, fmt.Sprintf("%d descriptors", before),
 		func() bool { return harness.Descriptors(t, s.PID) <= before })
 	z := harness.Zombies(s)
 	assert.True(t, len(z) == 0, "zombies: %v, want none", z)

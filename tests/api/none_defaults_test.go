@@ -124,7 +124,7 @@ func TestNoneDefaults_InCogYAML(t *testing.T) {
 	harness.WriteFile(t, filepath.Join(c.Dir, "cog.yaml"), noneCogYAML)
 	s.Signal(syscall.SIGHUP)
 	waitLogged(t, s, "its default is None")
-	harness.Eventually(t, "the reloaded model asks for its inputs",
+	assert.Eventually(t, "the reloaded model asks for its inputs",
 		func() bool { return s.Input(harness.Input{}).Code == http.StatusUnprocessableEntity })
 }
 

@@ -65,7 +65,7 @@ func recordsWith(s *harness.Server, text string) (n int) {
 
 func waitRecord(t *testing.T, s *harness.Server, text string) {
 	t.Helper()
-	harness.Eventually(t, "the log has "+text, func() bool { return recordsWith(s, text) > 0 })
+	assert.Eventually(t, "the log has "+text, func() bool { return recordsWith(s, text) > 0 })
 }
 
 func TestProgress_IsInServersLog(t *testing.T) {
@@ -81,14 +81,14 @@ func TestProgress_IsInServersLog(t *testing.T) {
 				harness.MakeFIFO(t, dir, "middle")
 			s := harness.Start(t, harness.Options{Python: modelsPython(t), Dir: dir, Args: strings.Fields(async[2])})
 			s.WaitLog("loading weights...")
-			harness.Eventually(t, "health has the setup's text",
+			assert.Eventually(t, "health has the setup's text",
 				func() bool { return s.Health().Setup.Logs == "loading weights..." })
 			if setup := s.Health().Setup; setup.StartedAt == "" || setup.CompletedAt != "" || setup.Status != "starting" {
 				t.Errorf("the setup in the health: got %+v, want one that has started and goes on", setup)
 			}
 			loading()
 			waitRecord(t, s, "shards:  40%|")
-			harness.Eventually(t, "health has the bar",
+			assert.Eventually(t, "health has the bar",
 				func() bool { return strings.Contains(s.Health().Setup.Logs, "\rshards:  40%|") })
 			setup := s.Health().Setup
 			if p := setup.Percent; p == nil || *p != 40 || setup.Seconds <= 0 || !strings.HasPrefix(setup.LastLine, "shards:  40%|") {
@@ -139,7 +139,7 @@ func TestProgress_StandsOnTerminal(t *testing.T) {
 			harness.StartCommand(t, cmd)
 			shows := func(text string) {
 				t.Helper()
-				harness.Eventually(t, "the terminal shows "+text, func() bool {
+				assert.Eventually(t, "the terminal shows "+text, func() bool {
 					last := term.String()
 					return strings.Contains(last[strings.LastIndex(last, "\r\x1b[K")+1:], text)
 				})
@@ -148,7 +148,7 @@ func TestProgress_StandsOnTerminal(t *testing.T) {
 			loading()
 			shows("shards:  40%|")
 			if command == "serve" {
-				harness.Eventually(t, "the terminal shows for how long the setup runs, and its bar", func() bool {
+				assert.Eventually(t, "the terminal shows for how long the setup runs, and its bar", func() bool {
 					return setupLine.MatchString(term.String())
 				})
 				for _, draft := range strings.Split(term.String(), "\r\x1b[K") {
@@ -157,7 +157,7 @@ func TestProgress_StandsOnTerminal(t *testing.T) {
 				}
 			}
 			shards()
-			harness.Eventually(t, "the bar is whole and a line", func() bool {
+			assert.Eventually(t, "the bar is whole and a line", func() bool {
 				_, rest, found := strings.Cut(term.String(), "shards: 100%|")
 				return found && strings.Contains(rest, "\r\n")
 			})

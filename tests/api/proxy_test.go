@@ -98,7 +98,7 @@ func startNginx(t *testing.T, server string) *http.Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", in("socket"))
 	}
-	harness.Eventually(t, "nginx listens", func() bool {
+	assert.Eventually(t, "nginx listens", func() bool {
 		c, err := dial(t.Context(), "", "")
 		if err == nil {
 			c.Close()
@@ -152,7 +152,7 @@ func TestProxy_BehindProxyWithTLS(t *testing.T) {
 		response := ask(t.Context(), c.method, c.path, "", c.headers...)
 		assert.Equal(t, fmt.Sprintf("%s %s %q", c.method, c.path, c.headers), response.StatusCode, c.code)
 		id := response.Header.Get("X-Request-Id")
-		harness.Eventually(t, "the log has the request's id "+id, func() bool {
+		assert.Eventually(t, "the log has the request's id "+id, func() bool {
 			return id != "" && strings.Contains(s.Log.String(), fmt.Sprintf(`"request_id":%q`, id))
 		})
 	}

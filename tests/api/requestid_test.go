@@ -22,7 +22,7 @@ func TestRequestIDs_InLog(t *testing.T) {
 	harness.WantCode(t, "the prediction", a, http.StatusOK)
 	assert.Equal(t, "the warning", a.Header.Get("Pinion-Warning"), `unknown input "m"; did you mean "n"?`)
 	for _, text := range []string{"the model prints", "unknown inputs are dropped", "request"} {
-		harness.Eventually(t, "the log's line of "+text, func() bool {
+		assert.Eventually(t, "the log's line of "+text, func() bool {
 			return slices.ContainsFunc(s.Log.Lines(), func(line harness.Line) bool {
 				return line.Text == text && strings.Contains(line.Raw, `"request_id":"id-of-the-client"`)
 			})
@@ -64,7 +64,7 @@ func TestKeysBesideInput_AreNamed(t *testing.T) {
 		harness.WantCode(t, "the prediction", a, c.code)
 		assert.Equal(t, "the warning", a.Header.Get("Pinion-Warning"), c.want)
 	}
-	harness.Eventually(t, "the log names the keys", func() bool {
+	assert.Eventually(t, "the log names the keys", func() bool {
 		return slices.ContainsFunc(s.Log.Lines(), func(line harness.Line) bool {
 			return line.Text == "unknown keys beside input are ignored" && strings.Contains(line.Raw, `"keys":["webhok"]`)
 		})

@@ -137,14 +137,14 @@ func (r *secretsRun) inFlight() {
 	t := r.t
 	open := harness.MakeFIFO(t, r.s.Dir, "gate")
 	r.note("async", r.s.Create(r.request("async", harness.Input{"how": "wait"}), "Prefer", "respond-async"))
-	harness.Eventually(t, "it runs", func() bool {
+	assert.Eventually(t, "it runs", func() bool {
 		return r.note("polling in flight", r.s.Do("GET", "/predictions/async", nil)).Status == "processing"
 	})
 	r.note("joined", r.s.Do("PUT", "/predictions/async", harness.Input{}))
 	r.note("in flight", r.s.Create(r.request("async", nil)))
 	r.note("health", r.s.Do("GET", "/health-check", nil))
 	open()
-	harness.Eventually(t, "it has ended", func() bool {
+	assert.Eventually(t, "it has ended", func() bool {
 		return r.note("polling at the end", r.s.Do("GET", "/predictions/async", nil)).Status == "succeeded"
 	})
 }

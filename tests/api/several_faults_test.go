@@ -63,7 +63,7 @@ func TestSeveralFaults_ReadinessWaitsForFirstSetupOfEachModel(t *testing.T) {
 	})
 	file := readyFile(s)
 	s.WaitLog("waits at setup")
-	harness.Eventually(t, "the setup of a has failed",
+	assert.Eventually(t, "the setup of a has failed",
 		func() bool { return modelHealth(t, s, "a").Status == "SETUP_FAILED" })
 	notYet := s.Do(http.MethodGet, "/readyz", nil)
 	harness.WantCode(t, "while b is set up", notYet, http.StatusServiceUnavailable)
@@ -73,7 +73,7 @@ func TestSeveralFaults_ReadinessWaitsForFirstSetupOfEachModel(t *testing.T) {
 	assert.True(t, err != nil, "the file is there before the setup of b has ended: got no error, want an error")
 	open()
 	harness.WaitModels(t, s)
-	harness.Eventually(t, "the file appears", func() bool { _, err := os.Stat(file); return err == nil })
+	assert.Eventually(t, "the file appears", func() bool { _, err := os.Stat(file); return err == nil })
 }
 
 // TestSeveralFaults_FailFastNamesModel whose setup ended the server.

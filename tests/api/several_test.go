@@ -108,7 +108,7 @@ func TestSeveral_IDsAreModelsOwn(t *testing.T) {
 				map[string]any{"input": harness.Input{"gate": "gate"}})
 		}()
 	}
-	harness.Eventually(t, "both run", func() bool { return s.Log.Count("waiting gate") == 2 })
+	assert.Eventually(t, "both run", func() bool { return s.Log.Count("waiting gate") == 2 })
 	harness.WantCode(t, "cancel", s.Do(http.MethodPost, "/models/b/predictions/same/cancel", nil), http.StatusOK)
 	harness.WantStatus(t, "b", harness.Receive(t, answers["b"]), "canceled")
 	var running struct{ Status string }
@@ -153,7 +153,7 @@ func TestSeveral_SetupThatFailsLeavesOtherModels(t *testing.T) {
 	harness.WriteFile(t, filepath.Join(dir, "a/broken.txt"), "")
 	s := harness.Start(t, harness.Options{Dir: dir, Models: models})
 	harness.WaitModels(t, s)
-	harness.Eventually(t, "its worker is gone", func() bool { return modelEntries(t, s)["a"].State == "failed" })
+	assert.Eventually(t, "its worker is gone", func() bool { return modelEntries(t, s)["a"].State == "failed" })
 	assert.Contains(t, "the entry", modelEntries(t, s)["a"].Error, "it cannot be set up today")
 	saidBy(t, harness.PredictBy(s, "b", harness.Input{}), "b")
 	refused := harness.PredictBy(s, "", harness.Input{})
@@ -304,7 +304,7 @@ func TestSeveral_ReloadOfOneModel(t *testing.T) {
 	_, _, a, _ := harness.SaidBy(t, harness.PredictBy(s, "a", harness.Input{}))
 	_, _, b, _ := harness.SaidBy(t, harness.PredictBy(s, "b", harness.Input{}))
 	harness.WantCode(t, "reload", s.Do(http.MethodPost, "/models/b/reload", nil), http.StatusAccepted)
-	harness.Eventually(t, "b is replaced",
+	assert.Eventually(t, "b is replaced",
 		func() bool {
 			_, _, pid, _ := harness.SaidBy(t, harness.PredictBy(s, "b", harness.Input{}))
 			return pid != b

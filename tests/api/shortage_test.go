@@ -32,7 +32,7 @@ func TestShortageOfDescriptors_IsWaitedOut(t *testing.T) {
 			s.WaitHealth("READY")
 			s.Succeed(harness.Input{})
 			if len(args) > 0 {
-				harness.Eventually(t, "there is a preload process again",
+				assert.Eventually(t, "there is a preload process again",
 					func() bool { return s.Health().Preload.State == "ready" })
 			}
 		})
@@ -66,7 +66,7 @@ func TestShortageOfProcesses_IsWaitedOut(t *testing.T) {
 			allow(strconv.Itoa(len(fronts) + threads)) // those that there are may stay
 			harness.SendSignal(t, s.Worker(), syscall.SIGKILL)
 			// As many as would have ended a server whose model dies.
-			harness.Eventually(t, "five starts have failed", func() bool {
+			assert.Eventually(t, "five starts have failed", func() bool {
 				h := s.Health()
 				if h.Status == "DEFUNCT" || h.Setup.Status == "failed" {
 					t.Fatalf("got status %s and setup %s, want STARTING: %s", h.Status, h.Setup.Status, h.Workers[0].LastExit)

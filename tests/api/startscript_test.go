@@ -31,22 +31,22 @@ func TestStartScript_OfCogStartsServer(t *testing.T) {
 	}()
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	address := ""
-	harness.Eventually(t, "the server listens", func() bool {
+	assert.Eventually(t, "the server listens", func() bool {
 		line, ok := log.Find("listening")
 		address = line.Address
 		return ok
 	})
-	harness.Eventually(t, "the model is ready", func() bool {
+	assert.Eventually(t, "the model is ready", func() bool {
 		_, ok := log.Find("worker ready")
 		return ok
 	})
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil { // it is to be ignored
-		t.Fatalf("the server has ended: %v", err)
+		t.Fatalf("the server has ended: got %v, want no error", err)
 	}
 	a, err := http.Post(address+"/shutdown", "application/json", nil)
 	assert.NoError(t, err, "ask the server to end", log)
 	a.Body.Close()
-	harness.Eventually(t, "the server has ended", func() bool {
+	assert.Eventually(t, "the server has ended", func() bool {
 		select {
 		case <-ended:
 			return true

@@ -84,7 +84,7 @@ func TestStream_HasItsNumberOfSubscribersAndNoMore(t *testing.T) {
 	assert.Equal(t, "the code for one more", subscribe(t, s, "many", "{}", 0).answer.StatusCode,
 		http.StatusTooManyRequests)
 	subscribers[0].conn.Close() // its place is free, and the prediction goes on
-	harness.Eventually(t, "another has its place", func() bool {
+	assert.Eventually(t, "another has its place", func() bool {
 		reader := subscribe(t, s, "many", "{}", 0)
 		subscribers[0] = reader
 		return reader.answer.StatusCode == http.StatusOK
@@ -117,7 +117,7 @@ func TestStream_SlowReaderDelaysNoOtherClient(t *testing.T) {
 	kind, data, outputs, err := first.rest()
 	assert.TrueNow(t, err == nil && (kind == "completed" || kind == "error"),
 		"the reader: %s %.300s after %d outputs, %v, want completed or error", kind, data, outputs, err)
-	harness.Eventually(t, "the model is through", func() bool {
+	assert.Eventually(t, "the model is through", func() bool {
 		return s.Do(http.MethodGet, "/predictions/flood", nil).Status == "succeeded"
 	})
 	// Its whole output is kept, in a buffer that grew by doubling; a copy for each subscriber would be 640 MiB.

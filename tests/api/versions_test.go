@@ -74,7 +74,7 @@ func TestVersions_Shares(t *testing.T) {
 	harness.WriteFile(t, file, versionsText+"traffic: {ocr@2: 100}\n")
 	s.Signal(syscall.SIGHUP)
 	s.WaitLog("the file of models is read again")
-	harness.Eventually(t, "the file's traffic", func() bool {
+	assert.Eventually(t, "the file's traffic", func() bool {
 		return strings.Contains(string(s.Do(http.MethodGet, "/models/ocr/traffic", nil).Body), `"ocr@2":100`)
 	})
 	page := string(s.Do(http.MethodGet, "/metrics", nil).Body)
@@ -141,7 +141,7 @@ func TestVersions_NoRequestIsLost(t *testing.T) {
 	}
 	some := func() {
 		before := answered.Load()
-		harness.Eventually(t, "more answers", func() bool { return answered.Load() > before+50 || lost.Load() > 0 })
+		assert.Eventually(t, "more answers", func() bool { return answered.Load() > before+50 || lost.Load() > 0 })
 	}
 	for _, share := range []int{10, 100, 0, 50, 100} {
 		shift(t, s, 100-share, share)
@@ -149,7 +149,7 @@ func TestVersions_NoRequestIsLost(t *testing.T) {
 	}
 	harness.WriteFile(t, file, strings.Replace(versionsText, "  ocr: {path: one, queue: 100}\n", "", 1))
 	s.Signal(syscall.SIGHUP)
-	harness.Eventually(t, "version 1 has left", func() bool {
+	assert.Eventually(t, "version 1 has left", func() bool {
 		return s.Do(http.MethodGet, "/models/ocr@1", nil).Code == http.StatusNotFound
 	})
 	some()
@@ -188,7 +188,7 @@ func TestVersions_CancelByName(t *testing.T) {
 		go func() {
 			running <- s.Do(http.MethodPut, "/models/ocr/predictions/p1", map[string]any{"input": harness.Input{"gate": "gate"}})
 		}()
-		harness.Eventually(t, "it waits", func() bool { return s.Log.Count("waiting gate") == n+1 })
+		assert.Eventually(t, "it waits", func() bool { return s.Log.Count("waiting gate") == n+1 })
 		shift(t, s, 100, 0)
 		harness.WantCode(t, path+": cancel", s.Do(http.MethodPost, path+"/predictions/p1/cancel", nil), http.StatusOK)
 		harness.WantStatus(t, path+": it ended with", harness.Receive(t, running), "canceled")
@@ -258,19 +258,19 @@ func TestVersions_Mirror(t *testing.T) {
 		want := fmt.Sprintf(`pinion_mirrored_predictions_total{model="ocr",model_version="2",result=%q} %d`+"\n", result, n)
 		return func() bool { return bytes.Contains(s.Do(http.MethodGet, "/metrics", nil).Body, []byte(want)) }
 	}
-	harness.Eventually(t, "10 that ended alike", mirrored("same", 10))
+	assert.Eventually(t, "10 that ended alike", mirrored("same", 10))
 	harness.WriteFile(t, filepath.Join(dir, "two", "run.py"), strings.Replace(harness.SeveralModel,
 		"if gate:", "if text == \"bad\":\n            raise ValueError(\"no such text\")\n        if gate:", 1))
 	harness.WantCode(t, "reload", s.Do(http.MethodPost, "/models/ocr@2/unload", nil), http.StatusOK)
 	harness.WantCode(t, "reload", s.Do(http.MethodPost, "/models/ocr@2/load", nil), http.StatusOK)
 	saidBy(t, harness.PredictBy(s, "ocr", harness.Input{"text": "bad"}), "one")
-	harness.Eventually(t, "one that ended otherwise", mirrored("different", 1))
+	assert.Eventually(t, "one that ended otherwise", mirrored("different", 1))
 	s.WaitLog("the mirror's prediction ended differently")
 	harness.WantAnswer(t, "traffic", s.Do(http.MethodGet, "/models/ocr/traffic", nil), http.StatusOK,
 		`{"traffic":{"ocr@1":100,"ocr@2":0},"mirror":"ocr@2"}`)
 	infer := []byte(`{"inputs":[{"name":"text","datatype":"BYTES","shape":[1],"data":["x"]}]}`)
 	harness.WantCode(t, "infer", s.Do(http.MethodPost, "/v2/models/ocr/infer", infer), http.StatusOK)
-	harness.Eventually(t, "a copy of another protocol's request", mirrored("same", 11))
+	assert.Eventually(t, "a copy of another protocol's request", mirrored("same", 11))
 }
 
 // TestVersions_FilesThatCannotBeServed end the start with exit code 2, the file and the line.

@@ -33,7 +33,7 @@ def run(n: int = 3000) -> Iterator[int]:
 		began := time.Now()
 		body := map[string]any{"id": id, "input": harness.Input{}, "webhook": hooks.URL, "webhook_events_filter": events}
 		harness.WantCode(t, id, s.Create(body, "Prefer", "respond-async"), http.StatusAccepted)
-		harness.Eventually(t, "completed came", func() bool {
+		assert.Eventually(t, "completed came", func() bool {
 			got := hooks.Of(id)
 			return len(got) > 0 && got[len(got)-1].Status == "succeeded"
 		})

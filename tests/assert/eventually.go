@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// Timeout is how long a test waits for what must come: far beyond what the slowest machine needs.
-const Timeout = 60 * time.Second
+// Timeout is how long a test waits for what must come: far longer than an emulated processor on a busy machine needs.
+const Timeout = 3 * time.Minute
 
 // Eventually waits until a state has come, and fails the test where it never does. It then shows what is there instead,
 // as the functions say.
 func Eventually(t testing.TB, what string, reached func() bool, instead ...func() any) {
 	t.Helper()
-	if Within(Timeout, time.Millisecond, reached) {
+	// What a process of its own must do takes long, and a check of it may cost much.
+	if Within(50*time.Millisecond, time.Millisecond, reached) || Within(Timeout, 5*time.Millisecond, reached) {
 		return
 	}
 	for _, check := range instead {

@@ -179,7 +179,7 @@ func TestAttacks_OthersAreServed(t *testing.T) {
 func (l *load) served() {
 	l.t.Helper()
 	l.more(5 * honest)
-	harness.Eventually(l.t, "/livez is answered", func() bool {
+	assert.Eventually(l.t, "/livez is answered", func() bool {
 		a := l.s.Do(http.MethodGet, "/livez", nil, "Connection", "close")
 		return a.Err == nil && a.Code == http.StatusOK
 	})
@@ -190,7 +190,7 @@ func replaceWorker(t *testing.T, s *harness.Server) {
 	t.Helper()
 	before := s.Worker()
 	harness.SendSignal(t, before, syscall.SIGKILL)
-	harness.Eventually(t, "the worker is replaced", func() bool {
+	assert.Eventually(t, "the worker is replaced", func() bool {
 		h := s.Health()
 		return h.Status == "READY" && h.Workers[0].PID != before
 	})

@@ -83,7 +83,7 @@ func setting(t *testing.T, name string, otherwise int) int {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
-		t.Fatalf("read %s: %v", name, err)
+		t.Fatalf("read %s: got %v, want no error", name, err)
 	}
 	return n
 }

@@ -80,9 +80,9 @@ func testDeadCollector(t *testing.T, protocol string, each time.Duration) {
 			t.Errorf("%s: got %d log lines, want %d at most:\n%s", state.name, got, most, s.Log)
 		}
 	}
-	harness.Eventually(t, "dropped spans are counted", func() bool { return c.sample("afterwards").dropped > 0 })
+	assert.Eventually(t, "dropped spans are counted", func() bool { return c.sample("afterwards").dropped > 0 })
 	port.forward(strings.TrimPrefix(real, "http://"))
-	harness.Eventually(t, "the collector that lives again gets spans", func() bool {
+	assert.Eventually(t, "the collector that lives again gets spans", func() bool {
 		s.Succeed(map[string]any{"token": "0123456789abcdef"})
 		return len(living.Spans()) > 0
 	})

@@ -96,7 +96,7 @@ func foreignPages(t *testing.T, s *harness.Server) {
 		for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Origin", "http://evil.test"}} {
 			for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodOptions} {
 				if a := s.Do(method, path, nil, append(headers, "Connection", "close")...); a.Err != nil {
-					t.Errorf("%s %s: %v", method, path, a.Err)
+					t.Errorf("%s %s: got %v, want no error", method, path, a.Err)
 				}
 			}
 		}

@@ -287,7 +287,7 @@ func (f *fleet) judge() {
 	out, err := exec.Command(fleetChecker, "-attempts", fmt.Sprint(fleetAttempts), f.journal.Name(),
 		filepath.Join(f.dir, "ledger.txt")).CombinedOutput()
 	if err != nil {
-		f.t.Errorf("the checker: %v\n%s", err, out)
+		f.t.Errorf("the checker: got %v, want no error\n%s", err, out)
 		return
 	}
 	f.t.Logf("%s", out)

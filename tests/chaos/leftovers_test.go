@@ -120,7 +120,7 @@ func (g *rig) nothingIsLeft(before measures) {
 	g.t.Logf("before %+v", before)
 	g.t.Logf("after  %+v", m)
 	if err != nil {
-		g.t.Errorf("something is left: %+v, and before it was %+v", m, before)
+		g.t.Errorf("got %+v left, want what was before: %+v", m, before)
 	}
 	if m.threads > before.threads+extraThreads {
 		g.t.Errorf("the front has %d threads, and had %d, want at most %d", m.threads, before.threads,

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -73,7 +74,7 @@ func (c *clients) more(n int64) {
 	c.t.Helper()
 	_, during := c.scene()
 	target := c.done.Load() + n
-	harness.Eventually(c.t, during+": the clients go on", func() bool { return c.done.Load() >= target || c.t.Failed() })
+	assert.Eventually(c.t, during+": the clients go on", func() bool { return c.done.Load() >= target || c.t.Failed() })
 }
 
 // quit stops the clients.

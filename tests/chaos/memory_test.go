@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -89,7 +90,7 @@ func TestMemory_ChaosOfMemory(t *testing.T) {
 	if h := s.Health(); h.Memory.UsedBytes > h.Memory.LimitBytes {
 		t.Errorf("%+v, want UsedBytes at most %d", h.Memory, h.Memory.LimitBytes)
 	}
-	harness.Eventually(t, "the front is as small as it was", func() bool {
+	assert.Eventually(t, "the front is as small as it was", func() bool {
 		return harness.Sanitized(t) || harness.Resident(t, s.PID) < before+extraAtRest+int(s.Health().Memory.UsedBytes)
 	})
 }
@@ -110,7 +111,7 @@ func TestMemory_GroupAtItsLimit(t *testing.T) {
 	full, end := harness.FillMemory(t, folder)
 	for range 5 {
 		before := full()
-		harness.Eventually(t, "the group is at its limit", func() bool { return full() > before })
+		assert.Eventually(t, "the group is at its limit", func() bool { return full() > before })
 		l.more(5 * honest)
 	}
 	t.Logf("the group was at its limit %d times, the worker's last end: %q", full(), s.Health().Workers[0].LastExit)
@@ -120,7 +121,7 @@ func TestMemory_GroupAtItsLimit(t *testing.T) {
 	l.enter("the group has room again", false)
 	l.more(5 * honest)
 	l.end()
-	harness.Eventually(t, "the server holds what it held", func() bool {
+	assert.Eventually(t, "the server holds what it held", func() bool {
 		used, _, _ := harness.MemoryBudget(t, s)
 		return used <= mostAtRest
 	})
@@ -175,7 +176,7 @@ func hoard(t *testing.T, s *harness.Server, r *rand.Rand, id, hooks string) {
 	switch {
 	case a.Err != nil && leaves:
 	case a.Err != nil:
-		t.Errorf("%s: %v", id, a.Err)
+		t.Errorf("%s: got %v, want no error", id, a.Err)
 	case a.Code == http.StatusOK, a.Code == http.StatusAccepted, a.Code == http.StatusTooManyRequests,
 		a.Code == http.StatusConflict:
 	case a.Code == http.StatusServiceUnavailable &&

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -110,7 +111,7 @@ func TestModels_OfOneServer(t *testing.T) {
 		harness.WantCode(t, "load", s.Do(http.MethodPost, "/models/switched/load", nil), http.StatusOK)
 		write(21 + round)
 		s.Signal(syscall.SIGHUP)
-		harness.Eventually(t, "every model answers again", func() bool {
+		assert.Eventually(t, "every model answers again", func() bool {
 			for name, c := range clients {
 				if c.answers.Load() < before[name]+3 {
 					return t.Failed()
@@ -139,5 +140,5 @@ func broken(t *testing.T, s *harness.Server, file string) {
 	before := s.Log.Count(refused)
 	harness.WriteFile(t, file, "models: {steady: {path: nowhere}}\n")
 	s.Signal(syscall.SIGHUP)
-	harness.Eventually(t, refused, func() bool { return s.Log.Count(refused) > before })
+	assert.Eventually(t, refused, func() bool { return s.Log.Count(refused) > before })
 }

@@ -81,7 +81,7 @@ func deletedStream(t *testing.T) {
 	}
 	c.enter("without the stream", true)
 	restore := harness.DeleteStream(t, nats, "PINION_JOBS_m")
-	harness.Eventually(t, "jobs are refused", func() bool {
+	assert.Eventually(t, "jobs are refused", func() bool {
 		got := a.Create(map[string]any{"input": map[string]any{"token": "refused"}}, "Prefer", "respond-async")
 		return strings.Contains(string(got.Body), "NATS has no stream for them")
 	})

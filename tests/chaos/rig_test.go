@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -101,7 +102,7 @@ func newRig(t *testing.T, sc scene, seed uint64) *rig {
 	}
 	g.s = harness.Ready(t, o)
 	g.clocked = g.clocks()
-	harness.Eventually(t, "all workers are ready", func() bool { h, err := g.health(); return err == nil && g.rests(h) })
+	assert.Eventually(t, "all workers are ready", func() bool { h, err := g.health(); return err == nil && g.rests(h) })
 	return g
 }
 

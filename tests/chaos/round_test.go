@@ -119,7 +119,7 @@ func (g *rig) check(round int) {
 		g.t.Logf("round %d of %s, seed %d:\n%s", round, g.name, g.seed, out)
 	}
 	if err != nil {
-		g.t.Errorf("round %d of %s, seed %d: the checker: %v", round, g.name, g.seed, err)
+		g.t.Errorf("round %d of %s, seed %d: the checker: got %v, want no error", round, g.name, g.seed, err)
 	}
 	for _, complaint := range g.complaints {
 		g.t.Errorf("round %d of %s, seed %d: %s", round, g.name, g.seed, complaint)

@@ -60,7 +60,7 @@ func setLimit(t *testing.T, file, value string) {
 // crashes crashes workers until the server starts none for a while. No other client has a success meanwhile.
 func crashes(t *testing.T, s *harness.Server) func() {
 	const tripped = "workers die too often: the server takes no predictions until a worker is tried again"
-	harness.Eventually(t, "the server starts no worker", func() bool {
+	assert.Eventually(t, "the server starts no worker", func() bool {
 		a := s.Input(map[string]any{"token": "crash", "do": "abort"})
 		if a.Err != nil || !excusable(a) {
 			t.Errorf("got %s, want that the worker has died", a)
@@ -94,13 +94,13 @@ func TestShortages_AreOutlived(t *testing.T) {
 				l = beginLoad(t, s)
 				l.enter("short of workers", true)
 			}
-			harness.Eventually(t, "the server waits before it starts a worker", func() bool {
+			assert.Eventually(t, "the server waits before it starts a worker", func() bool {
 				h := s.Health()
 				return h.Workers[0].NextStart != "" && h.Workers[0].LastExit != ""
 			})
 			harness.WantCode(t, "/livez", s.Do("GET", "/livez", nil), 200)
 			if end != nil {
-				harness.Eventually(t, "several starts have failed", func() bool { return l.failedStarts(s) >= 3 })
+				assert.Eventually(t, "several starts have failed", func() bool { return l.failedStarts(s) >= 3 })
 				end()
 			}
 			s.WaitHealth("READY")
@@ -108,7 +108,7 @@ func TestShortages_AreOutlived(t *testing.T) {
 			l.enter("with a worker again", false)
 			l.more(5 * honest)
 			l.end()
-			harness.Eventually(t, "the server holds what it held", func() bool {
+			assert.Eventually(t, "the server holds what it held", func() bool {
 				used, _, _ := harness.MemoryBudget(t, s)
 				return used <= mostAtRest && harness.Descriptors(t, s.PID) <= before+extraDescriptors
 			})

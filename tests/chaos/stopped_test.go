@@ -40,7 +40,7 @@ func testStoppedFront(t *testing.T, sc scene) {
 		args = append(args, "--concurrency", fmt.Sprint(sc.slots))
 	}
 	s := harness.Ready(t, harness.Options{Model: "chaos.py:" + sc.model, Args: args})
-	harness.Eventually(t, "both workers are ready", func() bool {
+	assert.Eventually(t, "both workers are ready", func() bool {
 		h := s.Health()
 		return h.Workers[0].State == "ready" && h.Workers[1].State == "ready"
 	})
@@ -91,10 +91,10 @@ func stopFront(t *testing.T, s *harness.Server, round string) {
 		return info.Size()
 	}
 	begin := ledger()
-	harness.Eventually(t, "the model runs", func() bool { return ledger() > begin })
+	assert.Eventually(t, "the model runs", func() bool { return ledger() > begin })
 	s.Signal(syscall.SIGSTOP)
 	still, since := ledger(), time.Now()
-	harness.Eventually(t, "nothing moves any more, for longer than a worker may be silent", func() bool {
+	assert.Eventually(t, "nothing moves any more, for longer than a worker may be silent", func() bool {
 		if n := ledger(); n != still {
 			still, since = n, time.Now()
 		}

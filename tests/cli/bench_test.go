@@ -103,7 +103,7 @@ func TestCLIBench_DrawsOnTerminal(t *testing.T) {
 	cmd, _, _ := c.Start(t, append([]string{"bench"}, short...)...)
 	cmd.Stdout = term.Program
 	assert.NoError(t, cmd.Run())
-	harness.Eventually(t, "the histogram is drawn", func() bool {
+	assert.Eventually(t, "the histogram is drawn", func() bool {
 		return strings.Count(term.String(), " ms  ") >= 12 && strings.Contains(term.String(), "█")
 	})
 }
@@ -136,7 +136,7 @@ func TestBench_CLIBenchIsInterrupted(t *testing.T) {
 	cmd, stdout, stderr := c.Start(t, "bench", "--predictor", "run.py:now_and_then", "-d", "1h", "--warmup", "0", "-c",
 		"1")
 	harness.StartCommand(t, cmd)
-	harness.Eventually(t, "it measures", func() bool {
+	assert.Eventually(t, "it measures", func() bool {
 		info, err := os.Stat(marks)
 		return err == nil && info.Size() > 10
 	})

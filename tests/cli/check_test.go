@@ -168,7 +168,7 @@ func TestCheck_NamesPackageOfNamespace(t *testing.T) {
 	const want = "add google-cloud-vision to pyproject.toml and install it, as with `"
 	assert.Contains(t, "the problem", harness.CLI{Dir: dir}.Bad(t, 1, "predict"), want)
 	s := harness.Start(t, harness.Options{Dir: dir})
-	harness.Eventually(t, "the log has the fix", func() bool {
+	assert.Eventually(t, "the log has the fix", func() bool {
 		line, ok := s.Log.First(func(l harness.Line) bool { return l.Text == "setup failed" })
 		return ok && strings.Contains(line.Raw, want)
 	})

@@ -77,7 +77,7 @@ func TestInit_Templates(t *testing.T) {
 				"PINION_PYTHON="+cli.Python)
 			out, err := shell.Output()
 			if err != nil {
-				t.Fatalf("%s: %v", found[1], err)
+				t.Fatalf("%s: got %v, want no error", found[1], err)
 			}
 			assert.Contains(t, "the output", string(out), c.output)
 		})

@@ -69,7 +69,7 @@ def run(file: Path | None = None, files: dict[str, int] = {}) -> str:
 		assert.True(t, len(a.Body) <= 4<<10,
 			"%s: the answer has %d bytes: %.300s, want at most %d bytes", c.what, len(a.Body), a.Body, 4<<10)
 	}
-	harness.Eventually(t, "the webhook was given up",
+	assert.Eventually(t, "the webhook was given up",
 		func() bool { _, ok := s.Log.Find("webhook delivery failed"); return ok })
 	for _, line := range s.Log.Lines() {
 		assert.True(t, len(line.Raw) <= 2<<10, "a line of the log is long: %.300s, want at most %d bytes", line.Raw, 2<<10)

@@ -19,7 +19,7 @@ func onTerminal(t *testing.T, c harness.CLI, last string, args ...string) string
 	if err := cmd.Wait(); err != nil && cmd.ProcessState.ExitCode() < 0 {
 		t.Fatal(err)
 	}
-	harness.Eventually(t, "all is shown", func() bool { return strings.Contains(term.Shown(), last) })
+	assert.Eventually(t, "all is shown", func() bool { return strings.Contains(term.Shown(), last) })
 	return term.String()
 }
 

@@ -50,7 +50,7 @@ func TestFailFast_OnTerminalFailedSetupEndsServer(t *testing.T) {
 			t.Parallel()
 			cmd, term := serveOnTerminal(t, harness.NewFolder(t, "run.py", c.source), "--workers", "2")
 			_ = cmd.Wait() // ProcessState says how it ended
-			harness.Eventually(t, "all is there", func() bool { return strings.HasSuffix(term.Shown(), c.last) })
+			assert.Eventually(t, "all is there", func() bool { return strings.HasSuffix(term.Shown(), c.last) })
 			text := term.Shown()
 			if code := cmd.ProcessState.ExitCode(); code != 1 || strings.Count(text, c.once) != 1 {
 				t.Errorf("exit code %d, %d times %q in, want 1 and 1:\n%s", code, strings.Count(text, c.once), c.once, text)
@@ -79,11 +79,11 @@ func TestFailFast_IsSaidByFlagOrVariable(t *testing.T) {
 	stays.WaitHealth("SETUP_FAILED")
 
 	cmd, term := serveOnTerminal(t, dir, "--fail-fast=false")
-	harness.Eventually(t, "the setup has failed",
+	assert.Eventually(t, "the setup has failed",
 		func() bool { return strings.Contains(term.Shown(), "no worker will be started in its place") })
 	assert.NoError(t, cmd.Process.Signal(syscall.SIGINT))
 	err := cmd.Wait()
-	assert.True(t, err == nil, "it had ended before: %v", err)
+	assert.True(t, err == nil, "it had ended before: got %v, want no error", err)
 }
 
 // TestFailFast_IsForStart: a server that was ready once stays up.

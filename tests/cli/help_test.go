@@ -88,6 +88,6 @@ func helpOnTerminal(t *testing.T, width int, args ...string) string {
 	cmd := exec.Command(harness.Binary(t), args...)
 	cmd.Env, cmd.Stdout = harness.BareEnv(), term.Program
 	assert.NoError(t, cmd.Run())
-	harness.Eventually(t, "all is shown", func() bool { return strings.Contains(term.Shown(), "\nDocumentation: docs/") })
+	assert.Eventually(t, "all is shown", func() bool { return strings.Contains(term.Shown(), "\nDocumentation: docs/") })
 	return term.Shown()
 }

@@ -78,11 +78,11 @@ func TestLogReader_Stops(t *testing.T) {
 	a := s.Input(harness.Input{"kilobytes": overflow})
 	assert.TrueNow(t, a.Status == "succeeded", "with a reader that stopped: %s, want Status succeeded", a)
 	assert.Equal(t, "health", s.Health().Status, "READY")
-	harness.Eventually(t, "records are dropped", func() bool { return droppedRecords(t, s) > 0 })
+	assert.Eventually(t, "records are dropped", func() bool { return droppedRecords(t, s) > 0 })
 	log := &harness.Log{}
 	var reading sync.WaitGroup
 	reading.Go(func() { _, _ = io.Copy(log, read) })
-	harness.Eventually(t, "the log tells of what was dropped", func() bool {
+	assert.Eventually(t, "the log tells of what was dropped", func() bool {
 		_, found := log.Find("log records were dropped: the log's reader is too slow")
 		return found
 	})
@@ -118,7 +118,7 @@ func TestLogReader_LogOnFullDisk(t *testing.T) {
 	defer full.Close()
 	s := loudServer(t, full)
 	s.Succeed(harness.Input{"kilobytes": overflow})
-	harness.Eventually(t, "records are dropped", func() bool { return droppedRecords(t, s) > 0 })
+	assert.Eventually(t, "records are dropped", func() bool { return droppedRecords(t, s) > 0 })
 	s.Signal(syscall.SIGTERM)
 	s.Ended(0)
 }
@@ -153,7 +153,7 @@ func TestLogreader_BatchingLogReaderLeaves(t *testing.T) {
 	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	for range 8 { // each comes and goes with a line of the log
-		harness.Eventually(t, "a worker can connect", func() bool {
+		assert.Eventually(t, "a worker can connect", func() bool {
 			c, err := net.Dial("unix", filepath.Join(dir, "workers"))
 			if err == nil {
 				_, _ = c.Write([]byte("\xff\xff\xff\xff\xff\xff\xff\xff")) // a frame that cannot be
@@ -164,7 +164,7 @@ func TestLogreader_BatchingLogReaderLeaves(t *testing.T) {
 	}
 	assert.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	err = <-ended
-	assert.True(t, err == nil, "it ended with %v", err)
+	assert.True(t, err == nil, "it: got %v, want no error", err)
 }
 
 // TestLogReader_ErrorWithoutReaderKeepsExitCode: the exit code is what it is, where the reader of stderr has left or

@@ -248,7 +248,7 @@ func TestPredict_CLIPredictIsCanceled(t *testing.T) {
 	log := &harness.Log{}
 	cmd.Stderr = log
 	harness.StartCommand(t, cmd)
-	harness.Eventually(t, "the model predicts", func() bool { return strings.Contains(log.String(), "predicting wait") })
+	assert.Eventually(t, "the model predicts", func() bool { return strings.Contains(log.String(), "predicting wait") })
 	assert.NoError(t, cmd.Process.Signal(syscall.SIGINT))
 	interrupted(t, cmd)
 	assert.Contains(t, "stderr", log.String(), "predicting wait", "cleaned up", "Prediction canceled")

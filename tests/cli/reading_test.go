@@ -79,7 +79,7 @@ func TestReading_CLINeverExecutesCommandsUnasked(t *testing.T) {
 		notThere(t, c.Dir, "ran")
 		assert.Contains(t, "schema --execute", c.Good(t, "schema", "--execute"), `"default": 3`)
 		_, err := os.Stat(filepath.Join(c.Dir, "ran"))
-		assert.True(t, err == nil, "it was not executed: %v", err)
+		assert.True(t, err == nil, "it was not executed: got %v, want no error", err)
 		assert.Contains(t, "check --execute", c.Good(t, "check", "--execute"), "no problem: run.py loads")
 		assert.Contains(t, "check --setup", c.Good(t, "check", "--setup"), "no problem: run.py loads and sets up")
 	}
@@ -149,7 +149,7 @@ func TestReading_CLIReadingEndsWithItsProcesses(t *testing.T) {
 					assert.Equal(t, "it ended with", code, 130)
 					allEnded(t, pids)
 				}
-				harness.Eventually(t, "the end of all processes", func() bool { return !slices.ContainsFunc(pids, harness.Alive) })
+				assert.Eventually(t, "the end of all processes", func() bool { return !slices.ContainsFunc(pids, harness.Alive) })
 			})
 		}
 	}
@@ -187,7 +187,7 @@ func allEnded(t *testing.T, pids []int) {
 func startedProcesses(t *testing.T, dir string, said *bytes.Buffer) (pids []int) {
 	t.Helper()
 	file := filepath.Join(dir, "pids")
-	harness.Eventually(t, "the import", func() bool { _, err := os.Stat(file); return err == nil })
+	assert.Eventually(t, "the import", func() bool { _, err := os.Stat(file); return err == nil })
 	text, err := os.ReadFile(file)
 	assert.NoError(t, err, said)
 	for _, field := range strings.Fields(string(text)) {

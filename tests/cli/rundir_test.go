@@ -110,7 +110,7 @@ func TestRunDir_RunFolderWithoutCache(t *testing.T) {
 	assert.NoError(t, os.RemoveAll(runFolder(t, s)))
 	before := s.Worker()
 	harness.SendSignal(t, before, syscall.SIGKILL)
-	harness.Eventually(t, "another worker is ready", func() bool {
+	assert.Eventually(t, "another worker is ready", func() bool {
 		h := s.Health()
 		return h.Status == "READY" && h.Workers[0].PID != before
 	})
@@ -141,7 +141,7 @@ func TestRundir_NoHomeIsMade(t *testing.T) {
 		harness.AnyPython(t).Path)
 	cmd.Env = append(harness.BareEnv(), env...)
 	out, err := cmd.CombinedOutput()
-	assert.True(t, err == nil, "schema: %v\n%s", err, out)
+	assert.True(t, err == nil, "schema: got %v, want no error\n%s", err, out)
 	left, err := os.ReadDir(folder)
 	assert.True(t, err == nil && len(left) == 0, "%v were made, %v, want none", left, err)
 }

@@ -137,7 +137,7 @@ func TestSchema_StoredPartThatCannotBeUsed(t *testing.T) {
 	harness.WantCode(t, "above the bound", refused, http.StatusUnprocessableEntity)
 	answer := s.Input(harness.Input{"key": "hidden", "n": 3})
 	harness.WantCode(t, "what the part forbids", answer, http.StatusOK)
-	assert.False(t, strings.Contains(string(answer.Body), "hidden"), "the answer shows the secret: %s", answer.Body)
+	assert.False(t, strings.Contains(string(answer.Body), "hidden"), "got the secret in %s, want it hidden", answer.Body)
 	assert.Equal(t, "warnings for two workers", strings.Count(s.Log.String(), part), 1)
 }
 

@@ -74,7 +74,7 @@ func TestServers_UnixSocket(t *testing.T) {
 	c := harness.CLI{Dir: harness.NewFolder(t, "run.py", "def run() -> int: return 1\n"), Env: []string{"TMPDIR=" + tmp}}
 	server, _, _ := c.Start(t, "serve", "--host", "unix:"+filepath.Join(tmp, "s.sock"), "--model", "painter")
 	harness.StartCommand(t, server)
-	harness.Eventually(t, "it is ready", func() bool {
+	assert.Eventually(t, "it is ready", func() bool {
 		listed := listServers(t, c)
 		return len(listed) == 1 && listed[0].Status == "READY"
 	})
@@ -166,7 +166,7 @@ class Runner(BaseRunner):
 	defer log.Close()
 	server.Stderr = log
 	harness.StartCommand(t, server)
-	harness.Eventually(t, "it is ready", func() bool {
+	assert.Eventually(t, "it is ready", func() bool {
 		listed := listServers(t, c)
 		return len(listed) == 1 && listed[0].Status == "READY"
 	})
@@ -178,7 +178,7 @@ class Runner(BaseRunner):
 	followed := &harness.Log{}
 	following.Stdout = followed
 	harness.StartCommand(t, following)
-	harness.Eventually(t, "the log is followed", func() bool { return followed.String() != "" })
+	assert.Eventually(t, "the log is followed", func() bool { return followed.String() != "" })
 	c.Good(t, "stop", c.Dir)
 	endWell(t, server)
 	endWell(t, following)
@@ -188,5 +188,5 @@ class Runner(BaseRunner):
 func endWell(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	err := cmd.Wait()
-	assert.True(t, err == nil, "%v: %v", cmd.Args, err)
+	assert.True(t, err == nil, "%v: got %v, want no error", cmd.Args, err)
 }

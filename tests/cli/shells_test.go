@@ -45,11 +45,11 @@ func TestCompletion_TypedInShells(t *testing.T) {
 				assert.Equal(t, c.typed, s.enter("pinion "+c.typed+"\t"), c.want)
 			}
 			s.key("pinion jobs \t\t")
-			harness.Eventually(t, "the commands are listed", func() bool {
+			assert.Eventually(t, "the commands are listed", func() bool {
 				return strings.Contains(s.term.String(), "dead letters, or what has ended")
 			})
 			if text := s.term.String(); strings.Contains(text, "not found") || strings.Contains(text, "unknown option") {
-				t.Errorf("the script fails:\n%s", text)
+				t.Errorf("got a script that fails, want none:\n%s", text)
 			}
 		})
 	}
@@ -105,7 +105,7 @@ esac
 // key types characters, once the shell reads them one by one.
 func (s *typedShell) key(text string) {
 	s.t.Helper()
-	harness.Eventually(s.t, "the shell reads keys", func() bool {
+	assert.Eventually(s.t, "the shell reads keys", func() bool {
 		modes, err := unix.IoctlGetTermios(int(s.term.Program.Fd()), unix.TCGETS)
 		return err == nil && modes.Lflag&unix.ICANON == 0
 	})
@@ -118,7 +118,7 @@ func (s *typedShell) enter(text string) (words string) {
 	s.t.Helper()
 	before, _ := os.ReadFile(s.recorded) // there may be none yet
 	s.key(text + "\r")
-	harness.Eventually(s.t, "pinion runs", func() bool {
+	assert.Eventually(s.t, "pinion runs", func() bool {
 		now, err := os.ReadFile(s.recorded)
 		if err != nil || len(now) == len(before) || now[len(now)-1] != '\n' {
 			return false

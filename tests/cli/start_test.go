@@ -166,7 +166,7 @@ func TestStart_OnlyRunFoldersAreRemoved(t *testing.T) {
 	s.Stop()
 	for _, path := range stay {
 		_, err := os.Stat(path)
-		assert.True(t, err == nil, "what is not ours was removed: %v", err)
+		assert.True(t, err == nil, "what is not ours was removed: got %v, want no error", err)
 	}
 	for _, path := range leftovers {
 		_, err := os.Stat(path)

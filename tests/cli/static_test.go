@@ -212,7 +212,7 @@ func TestStatic_CLIStaticReadingEndsWithItsProcesses(t *testing.T) {
 			c := harness.CLI{Dir: harness.NewFolder(t, "run.py", undecidedModel("YEARS = sum(range(10**15))"))}
 			cmd, _, stderr := c.Start(t, "schema", "--static")
 			harness.StartCommand(t, cmd)
-			harness.Eventually(t, "three processes: between, Python, and its child",
+			assert.Eventually(t, "three processes: between, Python, and its child",
 				func() bool { return len(readersIn(c.Dir)) == 3 })
 			assert.NoError(t, cmd.Process.Signal(sig))
 			_ = cmd.Wait()
@@ -221,7 +221,7 @@ func TestStatic_CLIStaticReadingEndsWithItsProcesses(t *testing.T) {
 					t.Errorf("it ended with %d, and left the processes %v, want code 130 and len(left) empty:\n%s", code, left, stderr)
 				}
 			}
-			harness.Eventually(t, "the end of all processes", func() bool { return len(readersIn(c.Dir)) == 0 })
+			assert.Eventually(t, "the end of all processes", func() bool { return len(readersIn(c.Dir)) == 0 })
 		})
 	}
 }

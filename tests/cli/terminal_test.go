@@ -88,11 +88,11 @@ func logsAppear(t *testing.T, c harness.CLI, open func(), terminals int, args ..
 		cmd.Stderr, seen = file, func() string { return harness.ReadFile(t, name) }
 	}
 	harness.StartCommand(t, cmd)
-	harness.Eventually(t, "the first line is there", func() bool { return strings.Contains(seen(), "first") })
+	assert.Eventually(t, "the first line is there", func() bool { return strings.Contains(seen(), "first") })
 	open()
 	assert.NoError(t, cmd.Wait(), "after", seen(), "want success")
 	for _, line := range []string{"first", "half a line"} {
-		harness.Eventually(t, line+" is there", func() bool { return strings.Contains(seen(), line) })
+		assert.Eventually(t, line+" is there", func() bool { return strings.Contains(seen(), line) })
 		n := strings.Count(seen(), line)
 		assert.True(t, n == 1, "got %q %d times in %q, want 1", line, n, seen())
 	}
@@ -108,13 +108,13 @@ func TestPredict_OpenLineStandsWithinTheProgress(t *testing.T) {
 	cmd.Stderr = term.Program
 	harness.StartCommand(t, cmd)
 	drawn := regexp.MustCompile(`predicting ([0-9.]+) s: half a `)
-	harness.Eventually(t, "two times stand before the line", func() bool {
+	assert.Eventually(t, "two times stand before the line", func() bool {
 		all := drawn.FindAllStringSubmatch(term.String(), -1)
 		return len(all) > 0 && all[0][1] != all[len(all)-1][1]
 	})
 	open()
 	assert.NoError(t, cmd.Wait(), "after", term, "want success")
-	harness.Eventually(t, "the line has ended", func() bool { return strings.Contains(term.String(), "\x1b[Khalf a line\r\n") })
+	assert.Eventually(t, "the line has ended", func() bool { return strings.Contains(term.String(), "\x1b[Khalf a line\r\n") })
 }
 
 const talkingStream = `
@@ -136,12 +136,12 @@ func TestPredict_LogsStandApartFromTokens(t *testing.T) {
 	term := harness.NewTerminal(t)
 	cmd.Stdout, cmd.Stderr = term.Program, term.Program
 	harness.StartCommand(t, cmd)
-	harness.Eventually(t, "the first token is there", func() bool { return strings.HasSuffix(term.String(), "one ") })
+	assert.Eventually(t, "the first token is there", func() bool { return strings.HasSuffix(term.String(), "one ") })
 	open()
-	harness.Eventually(t, "the log is there", func() bool { return strings.HasSuffix(term.String(), "one \r\na log\r\n") })
+	assert.Eventually(t, "the log is there", func() bool { return strings.HasSuffix(term.String(), "one \r\na log\r\n") })
 	open()
 	assert.NoError(t, cmd.Wait(), "after", term, "want success")
-	harness.Eventually(t, "all is there", func() bool { return strings.HasSuffix(term.String(), "a log\r\ntwo\r\n") })
+	assert.Eventually(t, "all is there", func() bool { return strings.HasSuffix(term.String(), "a log\r\ntwo\r\n") })
 }
 
 func tokensAppear(t *testing.T, c harness.CLI, open func(), args ...string) {
@@ -150,11 +150,11 @@ func tokensAppear(t *testing.T, c harness.CLI, open func(), args ...string) {
 	cmd, _, stderr := c.Start(t, args...)
 	cmd.Stdout = term.Program
 	harness.StartCommand(t, cmd)
-	harness.Eventually(t, "the first token is there", func() bool { return strings.Contains(term.String(), "local-one ") })
+	assert.Eventually(t, "the first token is there", func() bool { return strings.Contains(term.String(), "local-one ") })
 	assert.False(t, strings.Contains(term.String(), "two"), `the second is too: %q, want no "two" in it`, term)
 	open()
 	assert.NoError(t, cmd.Wait(), stderr)
-	harness.Eventually(t, "all is there",
+	assert.Eventually(t, "all is there",
 		func() bool { return strings.HasSuffix(term.String(), "local-one local-two\r\n") })
 }
 
@@ -170,7 +170,7 @@ func TestCLI_ProgressStandsOnTerminalOnly(t *testing.T) {
 		cmd.Stderr = term.Program
 		harness.StartCommand(t, cmd)
 		if len(env) == 0 {
-			harness.Eventually(t, "the progress is there", func() bool { return strings.Contains(term.String(), "predicting") })
+			assert.Eventually(t, "the progress is there", func() bool { return strings.Contains(term.String(), "predicting") })
 		}
 		open()
 		err := cmd.Wait()
@@ -189,11 +189,11 @@ func TestCLI_InterruptsOfTerminalCancel(t *testing.T) {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = term.Program, term.Program, term.Program
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	harness.StartCommand(t, cmd)
-	harness.Eventually(t, "the model predicts", func() bool { return strings.Contains(term.String(), "predicting wait") })
+	assert.Eventually(t, "the model predicts", func() bool { return strings.Contains(term.String(), "predicting wait") })
 	_, err := term.User.WriteString("\x03")
 	assert.NoError(t, err)
 	interrupted(t, cmd)
-	harness.Eventually(t, "its last words are there",
+	assert.Eventually(t, "its last words are there",
 		func() bool { return strings.Contains(term.String(), "Prediction canceled") })
 	assert.Contains(t, "the terminal", term.String(), "cleaned up", "Prediction canceled")
 }

@@ -43,7 +43,7 @@ func TestWatch_ReloadsWhatChanges(t *testing.T) {
 	for _, word := range []string{"two!", "six!", "ten!"} {
 		writeWord(t, s, word)
 		restarts++
-		harness.Eventually(t, "a new worker serves", func() bool { return s.Health().Workers[0].Restarts == restarts })
+		assert.Eventually(t, "a new worker serves", func() bool { return s.Health().Workers[0].Restarts == restarts })
 		answersWord(t, s, word)
 	}
 	count := 0
@@ -67,7 +67,7 @@ func TestWatch_KeepsOldWorkerWhereNewOneFails(t *testing.T) {
 	assert.Equal(t, "the cause", line.Cause, "ValueError: no such word")
 	answersWord(t, s, "one!")
 	writeWord(t, s, "two!")
-	harness.Eventually(t, "a new worker serves", func() bool { return s.Health().Workers[0].Restarts == 1 })
+	assert.Eventually(t, "a new worker serves", func() bool { return s.Health().Workers[0].Restarts == 1 })
 	answersWord(t, s, "two!")
 	assert.Equal(t, "the setup failed", s.Log.Count("setup failed"), 1)
 	harness.WriteFile(t, filepath.Join(s.Dir, "cog.yaml"), "run: [")
@@ -84,12 +84,12 @@ func TestWatch_GivesUpSetupForNewerChange(t *testing.T) {
 		})
 		harness.MakeFIFO(t, s.Dir, "gate")
 		workers := len(s.Health().Workers)
-		harness.Eventually(t, "all workers are ready", func() bool { return s.Log.Count("setting up one!") == workers })
+		assert.Eventually(t, "all workers are ready", func() bool { return s.Log.Count("setting up one!") == workers })
 		writeWord(t, s, "slow")
 		s.WaitLog("setting up slow")
 		answersWord(t, s, "one!")
 		writeWord(t, s, "two!")
-		harness.Eventually(t, "new workers serve", func() bool { return s.Log.Count("setting up two!") == workers })
+		assert.Eventually(t, "new workers serve", func() bool { return s.Log.Count("setting up two!") == workers })
 		harness.WaitWorkers(t, s, workers, workers)
 		for _, w := range s.Health().Workers {
 			assert.Equal(t, "the restarts of a worker", w.Restarts, 1)
@@ -108,7 +108,7 @@ func TestWatch_RepairsStartThatFailed(t *testing.T) {
 	answersWord(t, s, "one!")
 
 	cmd, term := serveOnTerminal(t, harness.NewFolder(t, "run.py", "raise ValueError('at the top')\n"), "--watch")
-	harness.Eventually(t, "the setup has failed",
+	assert.Eventually(t, "the setup has failed",
 		func() bool { return strings.Contains(term.Shown(), "no worker will be started in its place") })
 	term.End(t, cmd)
 }

@@ -218,7 +218,7 @@ func (c *cluster) ask(method, path string, body any, headers ...string) (int, ha
 	answer, err := io.ReadAll(response.Body)
 	var p harness.Prediction
 	if err != nil || json.Unmarshal(answer, &p) != nil {
-		c.t.Fatalf("%s %s: %v %s", method, path, err, answer)
+		c.t.Fatalf("%s %s: got %v, want no error %s", method, path, err, answer)
 	}
 	return response.StatusCode, p
 }

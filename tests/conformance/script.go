@@ -284,8 +284,8 @@ func (s *script) leave() {
 	}
 	if s.own == nil {
 		err := s.health([]string{"READY"})
-		assert.True(s.t, err == nil, "the script leaves a server that is not ready: %v", err)
+		assert.True(s.t, err == nil, "the script leaves a server that is not ready: got %v, want no error", err)
 	}
 	err := s.files([]string{"none"})
-	assert.True(s.t, err == nil, "the script leaves files: %v", err)
+	assert.True(s.t, err == nil, "the script leaves files: got %v, want no error", err)
 }

@@ -64,7 +64,7 @@ func TestBenchmark_EndedLeavesNoServer(t *testing.T) {
 	bench.Stdout, bench.Stderr = &said, &said
 	assert.NoError(t, bench.Start())
 	var servers, workers []int
-	harness.Eventually(t, "the benchmark has a server with a worker", func() bool {
+	assert.Eventually(t, "the benchmark has a server with a worker", func() bool {
 		servers, workers = children(bench.Process.Pid), nil
 		for _, pid := range servers {
 			workers = append(workers, children(pid)...)

@@ -32,7 +32,7 @@ func TestBodies_ModelOfBodiesDocumentKeepsPredictionsApart(t *testing.T) {
 				_, err = part.Write(content)
 			}
 			if err != nil || w.Close() != nil {
-				t.Errorf("make the form: %v", err)
+				t.Errorf("make the form: got %v, want no error", err)
 				return
 			}
 			a := s.Do(http.MethodPost, "/predictions", form.Bytes(), "Content-Type", w.FormDataContentType(), "Accept",

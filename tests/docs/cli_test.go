@@ -78,7 +78,7 @@ func TestCLI_CommandsOfCLIDocumentWork(t *testing.T) {
 				}
 			}
 			out, err := cmd.CombinedOutput()
-			assert.True(t, err == nil, "%s: %v\n%s", text, err, out)
+			assert.True(t, err == nil, "%s: got %v, want no error\n%s", text, err, out)
 		})
 	}
 }

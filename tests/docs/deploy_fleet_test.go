@@ -141,7 +141,7 @@ func TestDeployFleet_FleetsManifestsAreValid(t *testing.T) {
 	check := manifestValidator(t)
 	for _, file := range harness.ReadManifests(t, fleetFolder+"kustomization.yaml")[0].Texts(t, "resources") {
 		out, err := check(fleetFolder + file)
-		assert.True(t, err == nil, "%s: %v\n%s", file, err, out)
+		assert.True(t, err == nil, "%s: got %v, want no error\n%s", file, err, out)
 		text := harness.ReadFile(t, fleetFolder+file)
 		broken := filepath.Join(t.TempDir(), file)
 		harness.WriteFile(t, broken, strings.Replace(text, "\nspec:\n", "\nspec:\n  noSuchField: 1\n", 1))

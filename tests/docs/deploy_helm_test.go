@@ -38,7 +38,7 @@ func TestHelmChart_RendersWhatKubernetesTakes(t *testing.T) {
 	}
 	const chart = "../deploy/helm/pinion"
 	out, err := run("lint", chart, "--strict", "--kube-version", "1.31", "--set", "image=example.com/model:1")
-	assert.True(t, err == nil, "lint: %v\n%s", err, out)
+	assert.True(t, err == nil, "lint: got %v, want no error\n%s", err, out)
 	for _, c := range []struct {
 		name, release string
 		set           []string

@@ -22,7 +22,7 @@ const drainTime = 40 * time.Second
 func accepted(t *testing.T, args []string) {
 	t.Helper()
 	out, err := exec.Command(harness.Binary(t), append(slices.Clone(args), "--help")...).CombinedOutput()
-	assert.True(t, err == nil, "pinion %v: %v\n%s", args, err, out)
+	assert.True(t, err == nil, "pinion %v: got %v, want no error\n%s", args, err, out)
 }
 
 // dockerfile is what a line of the Dockerfile says, by an expression with one group.

@@ -80,7 +80,7 @@ func TestDeps_EachPackageSaysWhatItIs(t *testing.T) {
 	t.Parallel()
 	for _, p := range list(t, "") {
 		err := checkDoc(p.Dir)
-		assert.True(t, err == nil, "%s: %v", p.ImportPath, err)
+		assert.True(t, err == nil, "%s: got %v, want no error", p.ImportPath, err)
 	}
 }
 

@@ -55,7 +55,7 @@ func TestDocs_CommandsOfDocumentsWork(t *testing.T) {
 				defer cancel()
 				arguments := append(words[1:], "--help") // parsed like the real thing, except for the serving
 				out, err := exec.CommandContext(ctx, harness.Binary(t), arguments...).CombinedOutput()
-				assert.True(t, err == nil, "%v: %s", err, out)
+				assert.True(t, err == nil, "got %v, want no error: %s", err, out)
 			default:
 				curl(t, servers[c.Document], c)
 			}
@@ -104,7 +104,7 @@ func curl(t *testing.T, server *harness.Server, c harness.Command) {
 		receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { delivered <- struct{}{} }))
 		t.Cleanup(receiver.Close)
 		// or the server tries again until it stops
-		defer harness.Eventually(t, "the webhook comes", func() bool { return len(delivered) > 0 })
+		defer assert.Eventually(t, "the webhook comes", func() bool { return len(delivered) > 0 })
 		line = strings.ReplaceAll(line, "https://example.com/hook", receiver.URL)
 	}
 	run := exec.Command("bash", "-c", line+" -s --fail-with-body")

@@ -77,7 +77,7 @@ func TestExamplesChat_SequencesShareSteps(t *testing.T) {
 		"0 [40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55]")
 	var got harness.MetricFamilies
 	const tokens = 2 * (16*39 + 120) // of decode: the first comes from prefill
-	harness.Eventually(t, "all steps are reported", func() bool {
+	assert.Eventually(t, "all steps are reported", func() bool {
 		got = harness.Scrape(t, s)
 		return got.Value("pinion_method_batch_size", "method", "prefill") > 0 && decoded(got) >= tokens
 	})

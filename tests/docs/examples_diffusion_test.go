@@ -62,7 +62,7 @@ func TestExamplesDiffusion_IsCanceledBetweenSteps(t *testing.T) {
 	s := diffusion(t)
 	pid := s.Worker()
 	answer := s.Begin("long", harness.Input{"prompt": "a fox", "steps": 1000, "size": 1024})
-	harness.Eventually(t, "the first step has ended", func() bool {
+	assert.Eventually(t, "the first step has ended", func() bool {
 		return harness.StateOf(s, "long").Metrics["progress"] != nil
 	})
 	harness.WantCode(t, "cancel", s.Cancel("long"), http.StatusOK)
@@ -94,7 +94,7 @@ func TestExamplesDiffusion_BatchedStepsGiveTheSamePictures(t *testing.T) {
 	}
 	var got harness.MetricFamilies
 	const steps = 8*100 + 10*28
-	harness.Eventually(t, "all steps are reported", func() bool {
+	assert.Eventually(t, "all steps are reported", func() bool {
 		got = harness.Scrape(t, together)
 		return got.Sum("pinion_method_batch_size") >= steps
 	})

@@ -86,7 +86,7 @@ func (p page) number(text string) float64 {
 	found := regexp.MustCompile(`-?\d[\d ]*(\.\d+)?`).FindString(text)
 	n, err := strconv.ParseFloat(strings.ReplaceAll(found, " ", ""), 64)
 	if err != nil {
-		p.t.Fatalf("there is no number in %q", text)
+		p.t.Fatalf("got no number in %q, want one", text)
 	}
 	return n
 }

@@ -84,7 +84,7 @@ func TestDocumentedPaths_OfSecurity(t *testing.T) {
 			Dir: dir, Models: models, Args: c.args,
 			Env: []string{"AIP_HEALTH_ROUTE=/aip-health", "AIP_PREDICT_ROUTE=/aip-predict"},
 		})
-		harness.Eventually(t, "the server is ready",
+		assert.Eventually(t, "the server is ready",
 			func() bool { return s.Do(http.MethodGet, "/readyz", nil).Code == http.StatusOK })
 		var got []string
 		for _, path := range getPaths(t, s, c.headers...) {

@@ -49,7 +49,7 @@ func usedMemory(t *testing.T) int {
 	assert.NoError(t, err, "ask nvidia-smi")
 	mib, err := strconv.Atoi(strings.TrimSpace(string(out)))
 	if err != nil {
-		t.Fatalf("read nvidia-smi's answer %q: %v", out, err)
+		t.Fatalf("read nvidia-smi's answer %q: got %v, want no error", out, err)
 	}
 	return mib * mebibyte
 }

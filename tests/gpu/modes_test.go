@@ -16,7 +16,7 @@ func TestThreads_ShareOneContext(t *testing.T) {
 	wantProduct(t, single, 512, 3)
 	alone := usedMemory(t) - base
 	single.Stop()
-	harness.Eventually(t, "the memory is free", func() bool { return usedMemory(t) < base+alone/2 })
+	assert.Eventually(t, "the memory is free", func() bool { return usedMemory(t) < base+alone/2 })
 
 	s := start(t, "Threads", harness.Options{
 		Args: []string{"--concurrency", "4", "--queue", "100"},

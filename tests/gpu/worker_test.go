@@ -25,7 +25,7 @@ func TestHealth_ReportsTheDriver(t *testing.T) {
 	}
 	var got report
 	var text string
-	harness.Eventually(t, "the driver is ready", func() bool {
+	assert.Eventually(t, "the driver is ready", func() bool {
 		var health struct {
 			Workers []struct{ CUDA json.RawMessage }
 		}
@@ -46,7 +46,7 @@ func TestHealth_ReportsTheDriver(t *testing.T) {
 func TestHealth_HiddenGPU(t *testing.T) {
 	t.Parallel()
 	s := start(t, "Model", harness.Options{Env: []string{"CUDA_VISIBLE_DEVICES=", "GPU_TEST_DEVICE=cpu"}})
-	harness.Eventually(t, "the report names the variable", func() bool {
+	assert.Eventually(t, "the report names the variable", func() bool {
 		text := string(s.Do(http.MethodGet, "/health-check", nil).Body)
 		return strings.Contains(text, "no_device") && strings.Contains(text, "CUDA_VISIBLE_DEVICES")
 	})
@@ -56,7 +56,7 @@ func TestHealth_HiddenGPU(t *testing.T) {
 // TestMetrics_OfTheGPU: NVML's figures are served.
 func TestMetrics_OfTheGPU(t *testing.T) {
 	s := start(t, "Model", harness.Options{Env: []string{"GPU_TEST_HOLD=3221225472"}})
-	harness.Eventually(t, "the memory that the model holds is counted", func() bool {
+	assert.Eventually(t, "the memory that the model holds is counted", func() bool {
 		f := harness.Scrape(t, s)
 		return f["pinion_gpu_memory_used_bytes"] != nil && f.Value("pinion_gpu_memory_used_bytes", "gpu", "0") > 3<<30
 	})
@@ -73,7 +73,7 @@ func TestCancel_StopsKernels(t *testing.T) {
 	worker := s.Worker()
 	for i, size := range []int{1024, 8192} {
 		answer := s.Begin("loop", do("loop", size, 1))
-		harness.Eventually(t, "it computes", func() bool { return s.Log.Count("computing") > i })
+		assert.Eventually(t, "it computes", func() bool { return s.Log.Count("computing") > i })
 		s.Cancel("loop")
 		harness.WantStatus(t, "the canceled loop", harness.Receive(t, answer), "canceled")
 		wantProduct(t, s, 512, 3)
@@ -110,7 +110,7 @@ func TestLostContext_ReplacesTheWorker(t *testing.T) {
 			s := start(t, "Model", harness.Options{})
 			worker := s.Worker()
 			harness.WantFailed(t, what, s.Fail(do(what, 256, 1)), text)
-			harness.Eventually(t, "another worker is ready", func() bool {
+			assert.Eventually(t, "another worker is ready", func() bool {
 				h := s.Health()
 				return h.Status == "READY" && h.Workers[0].PID != worker && h.Workers[0].State == "ready"
 			})
@@ -133,7 +133,7 @@ func TestKill_GivesMemoryBack(t *testing.T) {
 	worker := s.Worker()
 	harness.SendSignal(t, worker, syscall.SIGKILL)
 	harness.WantStatus(t, "the loop of the killed worker", harness.Receive(t, answer), "failed")
-	harness.Eventually(t, "another worker is ready", func() bool {
+	assert.Eventually(t, "another worker is ready", func() bool {
 		return s.Health().Status == "READY" && s.Worker() != worker
 	})
 	wantProduct(t, s, 512, 3)
@@ -141,7 +141,7 @@ func TestKill_GivesMemoryBack(t *testing.T) {
 		t.Errorf("got %d MiB used after the kill, want the %d of before", now/mebibyte, held/mebibyte)
 	}
 	s.Stop()
-	harness.Eventually(t, "the memory is free", func() bool { return usedMemory(t) < before+1<<30 })
+	assert.Eventually(t, "the memory is free", func() bool { return usedMemory(t) < before+1<<30 })
 }
 
 // TestStop_EndsALoop: a stop with a short grace does not wait for the GPU.

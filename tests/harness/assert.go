@@ -19,7 +19,7 @@ func EqualJSON(t testing.TB, what string, got []byte, want string) {
 	t.Helper()
 	var g, w any
 	if err := DecodeExact(got, &g); err != nil {
-		t.Errorf("%s: %v in %.500s", what, err, got)
+		t.Errorf("%s: got %v, want no error in %.500s", what, err, got)
 		return
 	}
 	assert.NoError(t, DecodeExact([]byte(want), &w), what, "the test's own JSON")

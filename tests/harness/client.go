@@ -161,7 +161,7 @@ func (s *Server) Cancel(id string) Answer {
 func Receive[T any](t testing.TB, from <-chan T) T {
 	t.Helper()
 	var got T
-	Eventually(t, fmt.Sprintf("%T comes", got), func() bool {
+	assert.Eventually(t, fmt.Sprintf("%T comes", got), func() bool {
 		select {
 		case got = <-from:
 			return true

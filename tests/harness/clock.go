@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pinion/tests/assert"
 )
 
 // ErrNoClock says that no process has a clock here that could be set.
@@ -84,7 +86,7 @@ func (v *vdso) change(pid, handle int, memory *os.File) (err error) {
 			err = e
 		}
 	}()
-	for end := time.Now().Add(timeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(assert.Timeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		stopped, within, err := v.read(pid)
 		switch {
 		case err != nil:
@@ -102,7 +104,7 @@ func (v *vdso) change(pid, handle int, memory *os.File) (err error) {
 			}
 		}
 	}
-	return fmt.Errorf("it does not stop within %s", timeout)
+	return fmt.Errorf("it does not stop within %s", assert.Timeout)
 }
 
 // read reports whether every thread is stopped, and whether one of them is stopped within the code that will be

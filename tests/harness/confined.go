@@ -2,6 +2,8 @@ package harness
 
 import (
 	"testing"
+
+	"pinion/tests/assert"
 )
 
 // HoarderModel is a model that gives its server much to hold.
@@ -44,7 +46,7 @@ func StartConfined(t *testing.T, model string, limit int64, args ...string) (s *
 // WaitResident waits until the front has about as much memory as it had.
 func WaitResident(t *testing.T, s *Server, resident int) {
 	t.Helper()
-	Eventually(t, "the front is back where it began",
+	assert.Eventually(t, "the front is back where it began",
 		func() bool { return Resident(t, s.PID) < resident+10<<20 })
 }
 

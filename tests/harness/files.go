@@ -43,7 +43,7 @@ func MakeFIFO(t testing.TB, dir, name string) (open func()) {
 	return func() {
 		t.Helper()
 		// Opening it fails until a process reads it; closing it ends that read.
-		Eventually(t, "the model waits at "+name, func() bool { return OpenFIFO(path) })
+		assert.Eventually(t, "the model waits at "+name, func() bool { return OpenFIFO(path) })
 	}
 }
 

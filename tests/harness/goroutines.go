@@ -36,7 +36,7 @@ func Goroutines(t *testing.T, o Options, do func(*Server)) map[string]int {
 // waitWorkersReady waits until no worker is being replaced.
 func waitWorkersReady(t *testing.T, s *Server) {
 	t.Helper()
-	Eventually(t, "all workers are ready", func() bool {
+	assert.Eventually(t, "all workers are ready", func() bool {
 		for _, worker := range s.Health().Workers {
 			if worker.State != "ready" {
 				return false

@@ -43,7 +43,7 @@ func StateOf(s *Server, id string) Answer { return s.Do(http.MethodGet, "/predic
 // WaitStatus waits until a server reports a status of a prediction.
 func WaitStatus(t testing.TB, s *Server, id, status string) (a Answer) {
 	t.Helper()
-	Eventually(t, id+" is "+status, func() bool {
+	assert.Eventually(t, id+" is "+status, func() bool {
 		a = StateOf(s, id)
 		return a.Status == status
 	})
@@ -65,7 +65,7 @@ func StateAt(s *Server, model, id string) Answer {
 
 func WaitStatusAt(t testing.TB, s *Server, model, id, status string) (a Answer) {
 	t.Helper()
-	Eventually(t, id+" of "+model+" is "+status, func() bool {
+	assert.Eventually(t, id+" of "+model+" is "+status, func() bool {
 		a = StateAt(s, model, id)
 		return a.Status == status
 	})
@@ -125,7 +125,7 @@ func startGateway(t *testing.T, enter []string, nats string, args []string) Gate
 	cmd.Env = []string{"PATH=/nowhere", "HOME=/nowhere", "TMPDIR=" + t.TempDir()}
 	log := RunBeside(t, "the gateway", cmd)
 	var line Line
-	Eventually(t, "the gateway listens", func() bool {
+	assert.Eventually(t, "the gateway listens", func() bool {
 		var listens bool
 		line, listens = log.Find("listening")
 		return listens

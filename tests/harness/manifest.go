@@ -76,5 +76,5 @@ func Promtool(t *testing.T, input []byte, args ...string) {
 	cmd := exec.Command(tool, args...)
 	cmd.Dir, cmd.Stdin = ObservabilityFolder, bytes.NewReader(input)
 	out, err := cmd.CombinedOutput()
-	assert.True(t, err == nil, "promtool %q: %v\n%s", args, err, out)
+	assert.True(t, err == nil, "promtool %q: got %v, want no error\n%s", args, err, out)
 }

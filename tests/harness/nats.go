@@ -149,7 +149,7 @@ func (n *NATS) Start() {
 		_ = cmd.Wait()
 		close(exited)
 	}(n.cmd, n.exited)
-	Eventually(n.t, "NATS answers", func() bool {
+	assert.Eventually(n.t, "NATS answers", func() bool {
 		c, err := net.Dial("tcp", strings.TrimPrefix(n.URL, "nats://"))
 		if err == nil {
 			c.Close()
@@ -318,7 +318,7 @@ func streamInfo(cluster []*NATS, stream string) *jetstream.StreamInfo {
 // StreamLeader returns the index of the server that leads a stream.
 func StreamLeader(t testing.TB, cluster []*NATS, stream string) (leader int) {
 	t.Helper()
-	Eventually(t, stream+" has a leader", func() bool {
+	assert.Eventually(t, stream+" has a leader", func() bool {
 		info := streamInfo(cluster, stream)
 		if info == nil || info.Cluster == nil {
 			return false

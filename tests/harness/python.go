@@ -180,7 +180,7 @@ func RunPython(t testing.TB, python, folder string, env []string, arguments ...s
 		if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 			out = failed.Stderr
 		}
-		t.Fatalf("%s %v: %v\n%s", python, arguments, err, out)
+		t.Fatalf("%s %v: got %v, want no error\n%s", python, arguments, err, out)
 	}
 	return out
 }

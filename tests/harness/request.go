@@ -27,7 +27,7 @@ func (s *Server) Request(id string, input any) *Request {
 	s.t.Helper()
 	requests := [2]*Request{s.request(id, input), s.request(id, input)}
 	var accepted *Request
-	Eventually(s.t, "the server has "+id, func() bool {
+	assert.Eventually(s.t, "the server has "+id, func() bool {
 		for i, v := range requests {
 			select {
 			case a := <-v.Answer:

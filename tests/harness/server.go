@@ -79,7 +79,7 @@ func Start(t testing.TB, o Options) *Server {
 	if o.Output != nil {
 		s.Address = o.Host
 		s.connect()
-		Eventually(t, "the server answers", func() bool {
+		assert.Eventually(t, "the server answers", func() bool {
 			_, err := s.health()
 			return err == nil || s.hasExited()
 		})
@@ -90,7 +90,7 @@ func Start(t testing.TB, o Options) *Server {
 		s.Address = line.Address
 		return ok || s.hasExited()
 	}
-	Eventually(t, "the server listens", listening)
+	assert.Eventually(t, "the server listens", listening)
 	assert.TrueNow(t, s.Address != "", "the server ended before it listened, want its address")
 	s.connect()
 	return s
@@ -210,7 +210,7 @@ func (s *Server) connect() {
 			return new(net.Dialer).DialContext(ctx, "unix", path)
 		}
 	}
-	s.client = &http.Client{Transport: transport, Timeout: 5 * timeout} // a request that hangs fails its test
+	s.client = &http.Client{Transport: transport, Timeout: 5 * assert.Timeout} // a request that hangs fails its test
 }
 
 func (s *Server) hasExited() bool {

@@ -59,7 +59,7 @@ func StartTwoModels(t testing.TB, arguments ...string) (s *Server, dir string) {
 // WaitModels waits until the first setups have ended.
 func WaitModels(t testing.TB, s *Server) {
 	t.Helper()
-	Eventually(t, "the server is ready",
+	assert.Eventually(t, "the server is ready",
 		func() bool { return s.Do(http.MethodGet, "/readyz", nil).Code == http.StatusOK })
 }
 

@@ -19,7 +19,7 @@ import (
 func (term *Terminal) Address(t *testing.T) string {
 	t.Helper()
 	var found []string
-	Eventually(t, "the curl line is there", func() bool {
+	assert.Eventually(t, "the curl line is there", func() bool {
 		found = regexp.MustCompile(`curl (http://\S+)/predictions`).FindStringSubmatch(term.Shown())
 		return found != nil
 	})
@@ -31,12 +31,12 @@ func (term *Terminal) End(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	assert.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	if err := cmd.Wait(); err != nil {
-		t.Errorf("%v\n%s", err, term.Shown())
+		t.Errorf("got %v, want no error\n%s", err, term.Shown())
 	}
 	const mark = "the server has ended\n"
 	_, err := term.Program.WriteString(mark)
 	assert.NoError(t, err)
-	Eventually(t, "all is read", func() bool { return strings.HasSuffix(term.Shown(), mark) })
+	assert.Eventually(t, "all is read", func() bool { return strings.HasSuffix(term.Shown(), mark) })
 }
 
 // Terminal is a terminal and what was written to it.

@@ -35,7 +35,7 @@ func NewHookReceiver(t testing.TB) *HookReceiver {
 		text, _ := io.ReadAll(request.Body)
 		hook := Webhook{Header: request.Header}
 		err := json.Unmarshal(text, &hook.Prediction)
-		assert.True(t, err == nil, "a webhook is %q: %v", text, err)
+		assert.True(t, err == nil, "a webhook is %q: got %v, want no error", text, err)
 		if r.Hold != nil {
 			r.Hold(&hook.Prediction)
 		}

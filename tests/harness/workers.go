@@ -15,7 +15,7 @@ import (
 func WaitInFlight(t testing.TB, s *Server, n int) {
 	t.Helper()
 	want := fmt.Sprintf("\npinion_predictions_in_flight %d\n", n)
-	Eventually(t, fmt.Sprintf("%d are in flight", n), func() bool {
+	assert.Eventually(t, fmt.Sprintf("%d are in flight", n), func() bool {
 		return strings.Contains(string(s.Do(http.MethodGet, "/metrics", nil).Body), want)
 	})
 }
@@ -24,7 +24,7 @@ func WaitInFlight(t testing.TB, s *Server, n int) {
 func CancelRunning(t *testing.T, s *Server, id string, in Input) Answer {
 	t.Helper()
 	answer := s.Begin(id, in)
-	Eventually(t, id+" begins", func() bool {
+	assert.Eventually(t, id+" begins", func() bool {
 		_, begun := s.Log.First(func(l Line) bool { return l.Text == "begun" && l.PredictionID == id })
 		return begun
 	})
@@ -70,14 +70,14 @@ func CancelEveryWait(t *testing.T, s *Server, more ...string) {
 func WaitShortage(t testing.TB, s *Server, cause string) (refusal Answer) {
 	t.Helper()
 	var h Health
-	Eventually(t, "the shortage is shown", func() bool {
+	assert.Eventually(t, "the shortage is shown", func() bool {
 		h = s.Health()
 		w := h.Workers[0]
 		return w.NextStart != "" && w.LastExit != "" && strings.Contains(w.LastExit, cause)
 	})
 	assert.True(t, h.Status == "STARTING" && h.Setup.Status != "failed",
 		"got status %s and setup %s, want STARTING", h.Status, h.Setup.Status)
-	Eventually(t, "predictions are refused with the cause", func() bool {
+	assert.Eventually(t, "predictions are refused with the cause", func() bool {
 		refusal = s.Input(Input{})
 		return strings.Contains(string(refusal.Body), "No worker can be started")
 	})
@@ -89,7 +89,7 @@ func WaitShortage(t testing.TB, s *Server, cause string) (refusal Answer) {
 func WaitWorkers(t testing.TB, s *Server, workers, restarts int) Health {
 	t.Helper()
 	var h Health
-	Eventually(t, fmt.Sprintf("%d workers are ready after %d restarts", workers, restarts), func() bool {
+	assert.Eventually(t, fmt.Sprintf("%d workers are ready after %d restarts", workers, restarts), func() bool {
 		h = s.Health()
 		ready, restarted := 0, 0
 		for _, w := range h.Workers {

@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"pinion/tests/assert"
-	"pinion/tests/harness"
 )
 
 // inNamespace runs podman's programs where the cgroup file system is the one that its runtime reads; some machines have
@@ -117,7 +116,7 @@ func (s *store) await(name string, port int, cmd, remove *exec.Cmd) *container {
 			s.t.Logf("the log of %s:\n%.5000s", c.name, c.log)
 		}
 	})
-	harness.Eventually(s.t, name+" is ready", func() bool {
+	assert.Eventually(s.t, name+" is ready", func() bool {
 		select {
 		case <-c.done:
 			s.t.Fatalf("%s ended, want it to run: %v\n%s", name, c.cmd.ProcessState, c.log)
@@ -171,7 +170,7 @@ func (c *container) exec(args ...string) (string, error) {
 func (c *container) stop() {
 	c.t.Helper()
 	out, err := c.store.podmanCommand("stop", "--time", "45", c.name).CombinedOutput()
-	assert.True(c.t, err == nil, "podman stop: %v\n%s", err, out)
+	assert.True(c.t, err == nil, "podman stop: got %v, want no error\n%s", err, out)
 	<-c.done
 	assert.Equal(c.t, "c.cmd.ProcessState.ExitCode()", c.cmd.ProcessState.ExitCode(), 0)
 }

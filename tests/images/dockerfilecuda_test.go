@@ -41,7 +41,7 @@ ENV PATH=/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sb
 	assert.True(t, user == "pinion", "the user is %q: %v, want pinion", user, err)
 	config, _ := s.config(composeImage)
 	out, err := c.exec(config.Healthcheck.Test[1:]...)
-	assert.True(t, err == nil, "the health check fails: %v\n%s", err, out)
+	assert.True(t, err == nil, "the health check fails: got %v, want no error\n%s", err, out)
 	c.stop()
 	testCompose(t, s, compose)
 }

@@ -51,7 +51,7 @@ func testHello(t *testing.T, s *store) {
 	}
 	config, _ := s.config("hello")
 	if out, err := c.exec(config.Healthcheck.Test[1:]...); err != nil {
-		t.Errorf("the health check fails: %v\n%s", err, out)
+		t.Errorf("the health check fails: got %v, want no error\n%s", err, out)
 	}
 	assert.False(t, strings.Contains(c.log.String(), "disagrees"),
 		"the image's document differs from its source, want log without \"disagrees\":\n%s", c.log)
@@ -63,7 +63,7 @@ func testHello(t *testing.T, s *store) {
 	var settings, schema map[string]any
 	for label, to := range map[string]*map[string]any{"run.cog.config": &settings, "run.cog.openapi_schema": &schema} {
 		err := json.Unmarshal([]byte(config.Labels[label]), to)
-		assert.True(t, err == nil, "%s is %.200s: %v", label, config.Labels[label], err)
+		assert.True(t, err == nil, "%s is %.200s: got %v, want no error", label, config.Labels[label], err)
 	}
 	assert.True(t, settings["run"] == "run.py:Runner" && schema["openapi"] == "3.0.2" &&
 		strings.Contains(config.Labels["run.cog.openapi_schema"], `"$ref":"#/components/schemas/`),
@@ -162,10 +162,10 @@ func testDrain(t *testing.T, s *store) {
 		}
 		answer <- err
 	}()
-	harness.Eventually(t, "the prediction runs", func() bool { return strings.Contains(c.log.String(), "begun") })
+	assert.Eventually(t, "the prediction runs", func() bool { return strings.Contains(c.log.String(), "begun") })
 	stopped := make(chan struct{})
 	go func() { c.stop(); close(stopped) }()
-	harness.Eventually(t, "the server is draining",
+	assert.Eventually(t, "the server is draining",
 		func() bool { return strings.Contains(c.log.String(), "shutting down") })
 	s.write(filepath.Join(gate, "open"), "")
 	if err := <-answer; err != nil {

@@ -98,7 +98,7 @@ func (b *batching) answersOthers(during string) {
 	b.t.Helper()
 	b.server.CloseIdle() // the attack may have taken their places
 	var right atomic.Int32
-	harness.Eventually(b.t, during+": others are answered", func() bool {
+	assert.Eventually(b.t, during+": others are answered", func() bool {
 		body := strings.Repeat("b", 1+int(right.Load())%2*300_000)
 		got := b.server.Do(http.MethodPost, "/inference", body, "Connection", "close")
 		health := b.server.Do(http.MethodGet, "/", nil, "Connection", "close")

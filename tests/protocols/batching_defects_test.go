@@ -105,7 +105,7 @@ func TestBatchingDefects_BatchingShutdown(t *testing.T) {
 	waits := b.begin("waits")
 	b.waitMetric(queueLength, "1")
 	assert.NoError(t, b.cmd.Process.Signal(syscall.SIGTERM))
-	harness.Eventually(t, "nothing more is taken in", func() bool {
+	assert.Eventually(t, "nothing more is taken in", func() bool {
 		_, err := net.Dial("tcp", harness.Host(b.server))
 		return err != nil
 	})
@@ -114,7 +114,7 @@ func TestBatchingDefects_BatchingShutdown(t *testing.T) {
 	b.want(<-sent, 200, "sent!")
 	b.want(<-waits, 200, "waits!")
 	w.disconnected()
-	harness.Eventually(t, "the server ends", b.hasEnded)
+	assert.Eventually(t, "the server ends", b.hasEnded)
 	assert.Equal(t, "exit code", b.cmd.ProcessState.ExitCode(), 0)
 }
 
@@ -133,7 +133,7 @@ func TestBatchingDefects_BatchingGrace(t *testing.T) {
 	answer = b.begin("x")
 	b.waitMetric(queueLength, "1")
 	assert.NoError(t, b.cmd.Process.Signal(syscall.SIGINT))
-	harness.Eventually(t, "it shuts down", func() bool { return b.log.Count("shutting down") == 1 })
+	assert.Eventually(t, "it shuts down", func() bool { return b.log.Count("shutting down") == 1 })
 	assert.Equal(t, "exit code", b.stop(syscall.SIGINT), 130)
 	<-answer
 }

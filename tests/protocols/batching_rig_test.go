@@ -63,7 +63,7 @@ func startWrapped(t testing.TB, wrap []string, protocol string, arguments ...str
 		close(b.ended)
 	}()
 	t.Cleanup(b.leave)
-	harness.Eventually(t, "the server listens", func() bool {
+	assert.Eventually(t, "the server listens", func() bool {
 		line, ok := b.log.Find("listening")
 		if ok {
 			b.server = harness.At(line.Address)
@@ -90,7 +90,7 @@ func (b *batching) hasEnded() bool {
 func (b *batching) stop(signal syscall.Signal) int {
 	b.t.Helper()
 	_ = b.cmd.Process.Signal(signal) // it may have ended, which its exit code tells
-	harness.Eventually(b.t, "the server ends", b.hasEnded)
+	assert.Eventually(b.t, "the server ends", b.hasEnded)
 	return b.cmd.ProcessState.ExitCode()
 }
 
@@ -142,7 +142,7 @@ func (b *batching) metric(name string) string {
 // waitMetric waits until a series has a value.
 func (b *batching) waitMetric(name, value string) {
 	b.t.Helper()
-	harness.Eventually(b.t, name+" is "+value, func() bool { return b.metric(name) == value })
+	assert.Eventually(b.t, name+" is "+value, func() bool { return b.metric(name) == value })
 }
 
 const (

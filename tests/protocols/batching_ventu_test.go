@@ -42,7 +42,7 @@ func (b *batching) start(program string, arguments ...string) *exec.Cmd {
 	worker := exec.Command(program, arguments...)
 	worker.Dir, worker.Env = b.dir, harness.BareEnv()
 	harness.RunBeside(b.t, "a worker", worker)
-	harness.Eventually(b.t, "the worker is connected",
+	assert.Eventually(b.t, "the worker is connected",
 		func() bool { return b.metric("pinion_worker_starts_total") != before })
 	return worker
 }
@@ -210,7 +210,7 @@ func TestBatchingVentu_VentuLate(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	b.want(b.post(fmt.Sprintf(`{"text": "late", "gate": %q}`, gate)), 408, "Timeout!")
 	harness.WriteFile(t, gate, "")
-	harness.Eventually(t, "the worker answers again", func() bool { return b.post(`{"text": "next"}`).Code == 200 })
+	assert.Eventually(t, "the worker answers again", func() bool { return b.post(`{"text": "next"}`).Code == 200 })
 }
 
 // TestBatchingVentu_VentuMsgpack: bodies mean nothing to the server.
@@ -263,7 +263,7 @@ func TestBatchingVentu_VentuExample(t *testing.T) {
 			curls++
 			out, err := exec.Command("bash", "-c",
 				strings.ReplaceAll(command, "localhost:8080", b.server.Address)+" -s").CombinedOutput()
-			assert.True(t, err == nil, "%s: %v: %s", command, err, out)
+			assert.True(t, err == nil, "%s: got %v, want no error: %s", command, err, out)
 			shown := strings.TrimPrefix(lines[i+1], "    ")
 			assert.True(t, string(out) == shown, "%s\nanswers  %s\nwant     %s", command, out, shown)
 		case regexp.MustCompile(`^[{\["]`).MatchString(command): // an answer

@@ -125,7 +125,7 @@ func TestMultiModel_FileNamesNone(t *testing.T) {
 	}
 	listed := func(names string) {
 		t.Helper()
-		harness.Eventually(t, "the models are "+names, func() bool {
+		assert.Eventually(t, "the models are "+names, func() bool {
 			return regexp.MustCompile(`"models":{("([a-z]+)":"READY",?)*}`).FindString(
 				string(s.Do(http.MethodGet, "/health-check", nil).Body)) == names
 		})
@@ -162,16 +162,16 @@ class Waiting(Adder):
 	})
 	loaded := make(chan harness.Answer, 1)
 	go func() { loaded <- s.Do(http.MethodPost, "/models", loads("one", waiting)) }()
-	harness.Eventually(t, "it is being loaded", func() bool { return s.Log.Count("serving") == 1 })
+	assert.Eventually(t, "it is being loaded", func() bool { return s.Log.Count("serving") == 1 })
 	harness.WriteFile(t, file, "models: {one: {path: one}}\n")
 	s.Signal(syscall.SIGHUP)
 	listed := func() string { return string(s.Do(http.MethodGet, "/models", nil).Body) }
 	want := fmt.Sprintf(`{"models":[{"modelName":"one","modelUrl":%q}]}`, filepath.Join(dir, "one"))
-	harness.Eventually(t, "that of the file is loaded", func() bool { return listed() == want })
+	assert.Eventually(t, "that of the file is loaded", func() bool { return listed() == want })
 	open()
 	harness.WantAnswer(t, "the load", harness.Receive(t, loaded), http.StatusConflict, "is loaded already")
 	assert.Equal(t, "the list", listed(), want)
-	harness.Eventually(t, "the other one is gone", func() bool { return s.Log.Count("unloaded") == 1 })
+	assert.Eventually(t, "the other one is gone", func() bool { return s.Log.Count("unloaded") == 1 })
 }
 
 // TestMultiModel_ReadsTokensAgain on SIGHUP, also while no model is loaded.
@@ -186,7 +186,7 @@ func TestMultiModel_ReadsTokensAgain(t *testing.T) {
 	harness.WantCode(t, "before", list(first), http.StatusOK)
 	harness.WriteTokens(t, file, second)
 	s.Signal(syscall.SIGHUP)
-	harness.Eventually(t, "the tokens are read", func() bool { return s.Log.Count("tokens read") == 2 })
+	assert.Eventually(t, "the tokens are read", func() bool { return s.Log.Count("tokens read") == 2 })
 	harness.WantCode(t, "the old token", list(first), http.StatusUnauthorized)
 	harness.WantCode(t, "the new token", list(second), http.StatusOK)
 }

@@ -66,8 +66,8 @@ func TestOIPGRPCMemory_GRPCMessagesShareMemory(t *testing.T) {
 	harness.RunClients(t, many, stream)
 	_, client := s.GRPC()
 	_, err := client.ModelInfer(t.Context(), request(15<<20))
-	assert.True(t, err == nil, "one that fits: %v", err)
-	harness.Eventually(t, "nothing is left in use",
+	assert.True(t, err == nil, "one that fits: got %v, want no error", err)
+	assert.Eventually(t, "nothing is left in use",
 		func() bool { used, _, _ := harness.MemoryBudget(t, s); return used < 9<<20 })
 	harness.WaitResident(t, s, before)
 }
@@ -120,9 +120,9 @@ func TestOIPGRPCMemory_GRPCElementsShareMemory(t *testing.T) {
 	_, client := s.GRPC()
 	if _, err := client.ModelInfer(t.Context(),
 		input("text", "BYTES", 1, &pb.InferTensorContents{BytesContents: [][]byte{[]byte("t")}})); err != nil {
-		t.Errorf("a small one: %v", err)
+		t.Errorf("a small one: got %v, want no error", err)
 	}
-	harness.Eventually(t, "nothing is left in use",
+	assert.Eventually(t, "nothing is left in use",
 		func() bool { used, _, _ := harness.MemoryBudget(t, s); return used < 9<<20 })
 	harness.WaitResident(t, s, before)
 }
@@ -181,17 +181,17 @@ func TestGRPCAnswers_OfCompressedRequestsAreCharged(t *testing.T) {
 		assert.NoError(t, err)
 		conns = append(conns, conn)
 	}
-	harness.Eventually(t, "all have been answered", func() bool {
+	assert.Eventually(t, "all have been answered", func() bool {
 		return strings.Contains(string(s.Do(http.MethodGet, "/metrics", nil).Body),
 			fmt.Sprintf("\npinion_predictions_total{mode=\"sync\",reason=\"\",status=\"succeeded\"} %d\n", many))
 	})
-	harness.Eventually(t, "the answers alone count", func() bool {
+	assert.Eventually(t, "the answers alone count", func() bool {
 		used, _, _ := harness.MemoryBudget(t, s)
 		return used > many*2<<20 && used < many*3<<20
 	})
 	for _, conn := range conns {
 		conn.Close()
 	}
-	harness.Eventually(t, "nothing is left in use",
+	assert.Eventually(t, "nothing is left in use",
 		func() bool { used, _, _ := harness.MemoryBudget(t, s); return used < 1<<20 })
 }

@@ -187,5 +187,5 @@ func TestOipgrpc_GRPCDrains(t *testing.T) {
 	assert.True(t, status.Code(err) == codes.Unavailable, "the idle stream: %v, want %v", err, codes.Unavailable)
 	assert.NoError(t, os.WriteFile(gate, nil, 0))
 	err = harness.Receive(t, answered)
-	assert.True(t, err == nil, "the call in flight: %v", err)
+	assert.True(t, err == nil, "the call in flight: got %v, want no error", err)
 }

@@ -121,7 +121,7 @@ func TestInstances_KeysBesideAreNamed(t *testing.T) {
 			t.Errorf("%s %s: got %d %q, want %d %q", c.path, c.body, a.Code, got, c.status, c.want)
 		}
 	}
-	harness.Eventually(t, "the log names the keys", func() bool {
+	assert.Eventually(t, "the log names the keys", func() bool {
 		return slices.ContainsFunc(s.Log.Lines(), func(line harness.Line) bool {
 			return strings.Contains(line.Raw, `"keys":["ad","parametrs"]`)
 		})

@@ -151,7 +151,7 @@ func TestReplicate_SeveralModels(t *testing.T) {
 	dir, folders := harness.ModelFolders(t,
 		map[string]harness.Python{"one": harness.OldestPython(t), "two": harness.OldestPython(t)})
 	s := harness.Start(t, harness.Options{Dir: dir, Models: folders, Args: []string{"--queue", "4"}})
-	harness.Eventually(t, "the server is ready", func() bool { return s.Do(http.MethodGet, "/readyz", nil).Code == 200 })
+	assert.Eventually(t, "the server is ready", func() bool { return s.Do(http.MethodGet, "/readyz", nil).Code == 200 })
 	versionOf := func(name string) string {
 		var model struct {
 			Latest struct{ ID string } `json:"latest_version"`
@@ -188,9 +188,9 @@ func TestReplicate_DisconnectCancels(t *testing.T) {
 		len(body), body)
 	assert.NoError(t, err)
 	state := func() string { return string(s.Do(http.MethodGet, "/v1/predictions/gone", nil).Body) }
-	harness.Eventually(t, "it runs", func() bool { return strings.Contains(state(), `"processing"`) })
+	assert.Eventually(t, "it runs", func() bool { return strings.Contains(state(), `"processing"`) })
 	c.Close()
-	harness.Eventually(t, "it is canceled", func() bool { return strings.Contains(state(), `"canceled"`) })
+	assert.Eventually(t, "it is canceled", func() bool { return strings.Contains(state(), `"canceled"`) })
 	answer := s.Do(http.MethodPost, "/v1/predictions", `{"version":"acme/m","input":{"text":"a"}}`, "Prefer", "wait")
 	harness.WantAnswer(t, "the slot is to be free", answer, 201, `"succeeded"`)
 }

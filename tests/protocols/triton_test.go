@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -53,7 +54,7 @@ func startTriton(t *testing.T) (address string) {
 		}
 	})
 	once := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // at its end Triton waits for connections
-	harness.Eventually(t, "Triton is ready", func() bool {
+	assert.Eventually(t, "Triton is ready", func() bool {
 		select {
 		case <-ended:
 			t.Fatalf("Triton has ended, want it to run: %s", &says)

@@ -89,7 +89,7 @@ func TestCalls_OfJob(t *testing.T) {
 
 			harness.MakeFIFO(t, filepath.Join(c.dir, "b"), "gate")
 			harness.EnqueueAt(t, asked, "a", "live", harness.Input{"call": "b", "gate": "gate"})
-			harness.Eventually(t, "the server that runs it shows the call", func() bool {
+			assert.Eventually(t, "the server that runs it shows the call", func() bool {
 				return callsOf(t, harness.StateAt(s, "a", "live")) == "b processing"
 			})
 			if where == "gateway" {

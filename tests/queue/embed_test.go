@@ -32,7 +32,7 @@ func TestEmbeddedNATS_IsStartedAgain(t *testing.T) {
 	harness.Enqueue(t, s, "waits", harness.Input{"token": "waits"})
 	before := natsOf(s)
 	harness.SendSignal(t, before, syscall.SIGKILL)
-	harness.Eventually(t, "another NATS runs", func() bool { after := natsOf(s); return after != 0 && after != before })
+	assert.Eventually(t, "another NATS runs", func() bool { after := natsOf(s); return after != 0 && after != before })
 	s.WaitLog("the job queue's NATS server has ended: starting it again")
 	open()
 	harness.WaitStatus(t, s, "runs", "succeeded")

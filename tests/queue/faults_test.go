@@ -24,7 +24,7 @@ func TestFaults_ServerIsLost(t *testing.T) {
 	open := harness.EnqueueAtGate(t, a, "p1")
 	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
 	a.Kill()
-	harness.Eventually(t, "the other server runs it", func() bool { return harness.TimesRun(t, b, "p1") == 2 })
+	assert.Eventually(t, "the other server runs it", func() bool { return harness.TimesRun(t, b, "p1") == 2 })
 	open()
 	harness.WaitStatus(t, b, "p1", "succeeded")
 }
@@ -36,7 +36,7 @@ func TestFaults_ServerIsFrozenAndComesBack(t *testing.T) {
 	harness.EnqueueAtGate(t, a, "p1")
 	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
 	a.Signal(syscall.SIGSTOP)
-	harness.Eventually(t, "the other server runs it", func() bool { return harness.TimesRun(t, b, "p1") == 2 })
+	assert.Eventually(t, "the other server runs it", func() bool { return harness.TimesRun(t, b, "p1") == 2 })
 	want := succeedsAtGate(t, b, "p1")
 	a.Signal(syscall.SIGCONT)
 	a.WaitLog("another server took the job over while it ran: its result is dropped")
@@ -54,7 +54,7 @@ func TestFaults_NATSIsGoneWhileJobRuns(t *testing.T) {
 	open := harness.EnqueueAtGate(t, a, "p1")
 	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
 	nats.Kill()
-	harness.Eventually(t, "the server knows", func() bool {
+	assert.Eventually(t, "the server knows", func() bool {
 		return !strings.Contains(string(a.Do(http.MethodGet, "/health-check", nil).Body), `"connected":true`)
 	})
 	harness.WantCode(t, "an asynchronous request",
@@ -94,7 +94,7 @@ func TestFaults_ServerIsLostBeforeItsLastWebhook(t *testing.T) {
 	harness.WaitStatus(t, b, "p1", "succeeded")
 	assert.Equal(t, "webhooks came before that of the start was answered", len(hooks.Of("p1")), 0)
 	a.Kill()
-	harness.Eventually(t, "the webhook of the end came", func() bool { return len(hooks.Of("p1")) > 0 })
+	assert.Eventually(t, "the webhook of the end came", func() bool { return len(hooks.Of("p1")) > 0 })
 	if got := hooks.Of("p1")[0]; got.Status != "succeeded" || harness.TimesRun(t, b, "p1") != 1 {
 		t.Errorf("it is %s, and the job ran %d times, want succeeded and 1", got.Status, harness.TimesRun(t, b, "p1"))
 	}
@@ -122,7 +122,7 @@ func TestFaults_ServerIsLostWhileItPostsWebhook(t *testing.T) {
 	a.Kill()
 	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
 	harness.WaitStatus(t, b, "p1", "succeeded")
-	harness.Eventually(t, "it is posted again", func() bool { return len(hooks.Of("p1")) > 0 })
+	assert.Eventually(t, "it is posted again", func() bool { return len(hooks.Of("p1")) > 0 })
 	got := hooks.Of("p1")[0]
 	assert.Equal(t, "Status", got.Status, "succeeded")
 	assert.Equal(t, `got.Header.Get("Webhook-Id")`, got.Header.Get("Webhook-Id"), "p1")
@@ -138,7 +138,7 @@ func TestFaults_JobThatKillsItsServers(t *testing.T) {
 	harness.MakeFIFO(t, a.Dir, "gate")
 	harness.Enqueue(t, a, "p1", harness.Input{"gate": "gate", "token": "p1"})
 	for run := 1; run <= 2; run++ {
-		harness.Eventually(t, "it runs", func() bool { return harness.TimesRun(t, a, "p1") == run })
+		assert.Eventually(t, "it runs", func() bool { return harness.TimesRun(t, a, "p1") == run })
 		next := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir, Args: args})
 		a.Kill()
 		a = next
@@ -212,7 +212,7 @@ func TestFaults_LeaderOfNATSIsKilled(t *testing.T) {
 	// Two members join when the three servers of NATS have found each other.
 	args := []string{"--nats-replicas", "3", "--ack-wait", "30s"}
 	a := harness.StartMember(t, joined, harness.Options{Args: args})
-	harness.Eventually(t, "it joins", func() bool {
+	assert.Eventually(t, "it joins", func() bool {
 		return a.Create(map[string]any{"id": "first", "input": harness.Input{}}, "Prefer",
 			"respond-async").Code == http.StatusAccepted
 	})
@@ -255,13 +255,13 @@ func TestFaults_LeaderOfNATSIsKilled(t *testing.T) {
 	}
 	for range kills {
 		before := count.Load()
-		harness.Eventually(t, "more are accepted", func() bool { return count.Load() > before+50 })
+		assert.Eventually(t, "more are accepted", func() bool { return count.Load() > before+50 })
 		leader := cluster[harness.StreamLeader(t, cluster, "PINION_JOBS_m")]
 		leader.Kill()
 		before = count.Load()
-		harness.Eventually(t, "more are accepted without it", func() bool { return count.Load() > before+50 })
+		assert.Eventually(t, "more are accepted without it", func() bool { return count.Load() > before+50 })
 		leader.Start()
-		harness.Eventually(t, "it is back", func() bool { return harness.InSync(cluster, "PINION_JOBS_m") })
+		assert.Eventually(t, "it is back", func() bool { return harness.InSync(cluster, "PINION_JOBS_m") })
 	}
 	close(stop)
 	clients.Wait()

@@ -27,7 +27,7 @@ class Predictor(BasePredictor):
 		Dir: dir, Model: "run.py:Predictor", Python: harness.Tool(t, "venvs/protocols/bin/python"),
 	})
 	g := harness.StartGateway(t, at.URL)
-	harness.Eventually(t, "the gateway knows the model", func() bool {
+	assert.Eventually(t, "the gateway knows the model", func() bool {
 		return g.Do(http.MethodGet, "/v2/models/m", nil).Code == http.StatusOK
 	})
 	for _, c := range []struct {

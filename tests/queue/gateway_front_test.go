@@ -37,7 +37,7 @@ func TestGateway_OtherProtocols(t *testing.T) {
 				Args: []string{"--nats", at.URL, "--model", name, "--ack-wait", "15s"},
 			})
 			g := harness.StartGatewayOf(t, at.URL, name)
-			harness.Eventually(t, "the gateway knows the model", func() bool {
+			assert.Eventually(t, "the gateway knows the model", func() bool {
 				return g.Do(http.MethodGet, "/openapi.json", nil).Code == http.StatusOK
 			})
 			harness.RunTool(t, t.TempDir(), nil, tool, "-B", harness.Absolute(t, "clients/"+c.client), g.Address, c.class)
@@ -70,7 +70,7 @@ func TestGateway_OfSeveralModels(t *testing.T) {
 	harness.WaitStatusAt(t, named.Server, "b", "early", "succeeded")
 	found := harness.StartGatewayWith(t, at.Operator())
 	for about, g := range map[string]harness.Gateway{"--models": named, "found": found} {
-		harness.Eventually(t, about+": it knows the models", func() bool {
+		assert.Eventually(t, about+": it knows the models", func() bool {
 			return g.Do(http.MethodGet, "/models/a/openapi.json", nil).Code == http.StatusOK &&
 				g.Do(http.MethodGet, "/models/b/openapi.json", nil).Code == http.StatusOK
 		})
@@ -81,7 +81,7 @@ func TestGateway_OfSeveralModels(t *testing.T) {
 		harness.WantCode(t, about+": what does not fit",
 			g.Do(http.MethodPost, "/models/a/predictions", `{"input":{"text":1}}`),
 			http.StatusUnprocessableEntity)
-		harness.Eventually(t, about+": it lists the models, with what their servers say", func() bool {
+		assert.Eventually(t, about+": it lists the models, with what their servers say", func() bool {
 			var list struct {
 				Models []struct {
 					Name, State string
@@ -110,7 +110,7 @@ func TestGateway_OfSeveralModels(t *testing.T) {
 	harness.MakeFIFO(t, filepath.Join(dir, "a"), "gate")
 	harness.EnqueueAt(t, s, "a", "runs", harness.Input{"gate": "gate"})
 	harness.EnqueueAt(t, s, "a", "waits", harness.Input{})
-	harness.Eventually(t, "the view shows what runs and waits", func() bool {
+	assert.Eventually(t, "the view shows what runs and waits", func() bool {
 		var state fleetState
 		harness.Decode(t, named.Do(http.MethodGet, "/dashboard/fleet", nil), &state)
 		a := state.Models[0]
@@ -134,7 +134,7 @@ func TestGateway_FindsModels(t *testing.T) {
 		http.StatusServiceUnavailable, "no model is loaded")
 	startSeveral(t, other.URL, t.TempDir(), []string{"other"})
 	startSeveral(t, at.URL, t.TempDir(), []string{"a"})
-	harness.Eventually(t, "it finds the model", func() bool {
+	assert.Eventually(t, "it finds the model", func() bool {
 		return harness.PredictBy(g.Server, "", harness.Input{"text": "x"}).Status == "succeeded"
 	})
 	harness.WantCode(t, "a model of another NATS", g.Do(http.MethodGet, "/models/other", nil), http.StatusNotFound)

@@ -42,7 +42,7 @@ func TestGatewayGRPC_IsWholeFront(t *testing.T) {
 	assert.NoError(t, err)
 	defer conn.Close()
 	client := pb.NewGRPCInferenceServiceClient(conn)
-	harness.Eventually(t, "the gateway knows the models", func() bool {
+	assert.Eventually(t, "the gateway knows the models", func() bool {
 		ready, err := client.ServerReady(t.Context(), &pb.ServerReadyRequest{})
 		model, err2 := client.ModelMetadata(t.Context(), &pb.ModelMetadataRequest{Name: "b"})
 		return err == nil && ready.GetReady() && err2 == nil && len(model.GetInputs()) == 3
@@ -108,11 +108,11 @@ func TestGateway_ReadsTokensAgain(t *testing.T) {
 	wantCodes(http.StatusOK, http.StatusUnauthorized)
 	harness.WriteTokens(t, file, second)
 	harness.SendSignal(t, g.Cmd.Process.Pid, syscall.SIGHUP)
-	harness.Eventually(t, "the tokens are read", func() bool { return g.Log.Count("tokens read") == 2 })
+	assert.Eventually(t, "the tokens are read", func() bool { return g.Log.Count("tokens read") == 2 })
 	wantCodes(http.StatusUnauthorized, http.StatusOK)
 	harness.WriteTokens(t, file, "two words")
 	harness.SendSignal(t, g.Cmd.Process.Pid, syscall.SIGHUP)
-	harness.Eventually(t, "the file is refused", func() bool {
+	assert.Eventually(t, "the file is refused", func() bool {
 		return g.Log.Count("the tokens are not reloaded: those read before stay valid") == 1
 	})
 	wantCodes(http.StatusUnauthorized, http.StatusOK)

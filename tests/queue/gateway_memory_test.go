@@ -66,7 +66,7 @@ func TestGatewayMemory_FormOfAnotherProtocol(t *testing.T) {
 	at := harness.StartNATS(t).URL
 	harness.StartMember(t, at, harness.Options{Model: "generative.py:Transcriber"})
 	g := harness.StartGatewayIn(t, enter, at)
-	harness.Eventually(t, "the gateway knows the model",
+	assert.Eventually(t, "the gateway knows the model",
 		func() bool { return g.Do(http.MethodGet, "/models/m/openapi.json", nil).Code == http.StatusOK })
 	transcribe := func(size int) harness.Answer {
 		return g.Do(http.MethodPost, "/v1/audio/transcriptions", []byte("--B\r\nContent-Disposition: form-data; "+

@@ -66,7 +66,7 @@ func TestGateway_ChecksInputs(t *testing.T) {
 	harness.WantCode(t, "before the first server", accept("early", `{"prompt":1}`), http.StatusAccepted)
 	s := harness.StartMember(t, at.URL, harness.Options{Model: "page.py:Form"})
 	harness.WaitStatus(t, g.Server, "early", "failed")
-	harness.Eventually(t, "the gateway refuses what does not fit", func() bool {
+	assert.Eventually(t, "the gateway refuses what does not fit", func() bool {
 		return accept(fmt.Sprint("late-", time.Now().UnixNano()), `{"prompt":1}`).Code == http.StatusUnprocessableEntity
 	})
 	want := s.Create(map[string]any{"input": map[string]any{"steps": 99}})
@@ -88,7 +88,7 @@ func TestGateway_ChecksInputs(t *testing.T) {
 	assert.True(t, strings.Contains(text, `"token":"**********"`) && !strings.Contains(text, "hidden"),
 		`its state is %s, want it with %q and without "hidden"`, text, `"token":"**********"`)
 	harness.StartMember(t, at.URL, harness.Options{Model: "tokens.py"})
-	harness.Eventually(t, "the next server has written its schema", func() bool {
+	assert.Eventually(t, "the next server has written its schema", func() bool {
 		states, err := js.Stream(t.Context(), "KV_pinion_state_m")
 		if err != nil {
 			return false
@@ -134,7 +134,7 @@ func TestGateway_WithoutServersOrNATS(t *testing.T) {
 		harness.WantCode(t, path, g.Do(http.MethodGet, path, nil), http.StatusOK)
 	}
 	nats.Kill()
-	harness.Eventually(t, "it is not ready", func() bool {
+	assert.Eventually(t, "it is not ready", func() bool {
 		a := g.Do(http.MethodGet, "/readyz", nil)
 		return a.Code == http.StatusServiceUnavailable &&
 			strings.HasPrefix(string(a.Body), `{"detail":"The job queue takes no requests now: NATS cannot be reached; `)
@@ -147,7 +147,7 @@ func TestGateway_WithoutServersOrNATS(t *testing.T) {
 	harness.WaitModels(t, g.Server)
 	assert.NoError(t, g.Cmd.Process.Signal(syscall.SIGTERM))
 	err := g.Cmd.Wait()
-	assert.True(t, err == nil, "it ended with %v", err)
+	assert.True(t, err == nil, "it: got %v, want no error", err)
 }
 
 // TestGateway_IsLost: the jobs whose clients waited there are canceled, those that wait as well as those that run.
@@ -201,7 +201,7 @@ func TestGateway_CountsWebhooks(t *testing.T) {
 	body := map[string]any{"id": "a", "input": harness.Input{}, "webhook": hooks.URL}
 	harness.WantCode(t, "the prediction", g.Create(body, "Prefer", "respond-async"), http.StatusAccepted)
 	harness.WantCode(t, "its cancel", g.Cancel("a"), http.StatusOK)
-	harness.Eventually(t, "the delivery is counted", func() bool {
+	assert.Eventually(t, "the delivery is counted", func() bool {
 		page := string(g.Do(http.MethodGet, "/metrics", nil).Body)
 		return strings.Contains(page, `pinion_webhook_deliveries_total{event="completed",outcome="delivered"} 1`)
 	})

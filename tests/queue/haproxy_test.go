@@ -56,7 +56,7 @@ func TestHAProxy_AsksAnotherServer(t *testing.T) {
 	go func() {
 		busy <- a.Create(map[string]any{"id": "busy", "input": harness.Input{"gate": "gate", "token": "busy"}})
 	}() // HAProxy does not know
-	harness.Eventually(t, "a server is busy", func() bool { return harness.TimesRun(t, a, "busy") == 1 })
+	assert.Eventually(t, "a server is busy", func() bool { return harness.TimesRun(t, a, "busy") == 1 })
 	refused := 0
 	for i := range requests {
 		got := balancer.Input(harness.Input{"token": fmt.Sprint("t", i)})
@@ -104,7 +104,7 @@ func TestHAProxy_TellsOfLostServer(t *testing.T) {
 	balancer := startHAProxy(t, a, b, nil)
 	harness.MakeFIFO(t, a.Dir, "gate")
 	answer := balancer.Begin("p1", harness.Input{"gate": "gate", "token": "p1"})
-	harness.Eventually(t, "it runs", func() bool { return harness.TimesRun(t, a, "p1") == 1 })
+	assert.Eventually(t, "it runs", func() bool { return harness.TimesRun(t, a, "p1") == 1 })
 	lost, left := a, b
 	if b.Health().Workers[0].Busy == 1 {
 		lost, left = b, a

@@ -35,12 +35,12 @@ func TestQueue_RunsAnyID(t *testing.T) {
 	}
 	for i, id := range ids {
 		for _, s := range []*harness.Server{a, g.Server} {
-			harness.Eventually(t, "it has succeeded", func() bool {
+			assert.Eventually(t, "it has succeeded", func() bool {
 				got := s.Do(http.MethodGet, "/predictions/"+url.PathEscape(id), nil)
 				return got.Status == "succeeded" && got.ID == id
 			})
 		}
-		harness.Eventually(t, "its last webhook came", func() bool {
+		assert.Eventually(t, "its last webhook came", func() bool {
 			posted := hooks.Of(id)
 			return len(posted) > 0 && posted[len(posted)-1].Status == "succeeded"
 		})

@@ -72,7 +72,7 @@ func TestJobs_EndedEndAtTheEdgeOfTheTerminal(t *testing.T) {
 		cmd, _, _ := harness.CLI{}.Start(t, arguments...)
 		cmd.Stdout = term.Program
 		assert.NoError(t, cmd.Run())
-		harness.Eventually(t, "the line is cut", func() bool { return strings.HasSuffix(term.Shown(), "…\n") })
+		assert.Eventually(t, "the line is cut", func() bool { return strings.HasSuffix(term.Shown(), "…\n") })
 		heading, row, _ := strings.Cut(term.Shown(), "\n")
 		want := max(columns, strings.Index(heading, "ERROR")+40)
 		assert.Equal(t, "characters in a row", len([]rune(strings.TrimSuffix(row, "\n"))), want)

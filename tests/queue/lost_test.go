@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -16,16 +17,16 @@ func TestLostStore_QueueIsMadeAgain(t *testing.T) {
 	wrong := func() int {
 		return gateway.Create(map[string]any{"input": map[string]any{"token": 1}}, "Prefer", "respond-async").Code
 	}
-	harness.Eventually(t, "the gateway knows the inputs", func() bool { return wrong() == http.StatusUnprocessableEntity })
+	assert.Eventually(t, "the gateway knows the inputs", func() bool { return wrong() == http.StatusUnprocessableEntity })
 	nats.Kill()
 	nats.RemoveStore()
 	nats.Start()
-	harness.Eventually(t, "a job is accepted", func() bool {
+	assert.Eventually(t, "a job is accepted", func() bool {
 		return gateway.Create(map[string]any{"id": "p1", "input": harness.Input{}}, "Prefer", "respond-async").Code ==
 			http.StatusAccepted
 	})
 	harness.WaitStatus(t, server, "p1", "succeeded")
-	harness.Eventually(t, "the gateway knows the inputs again", func() bool {
+	assert.Eventually(t, "the gateway knows the inputs again", func() bool {
 		return wrong() == http.StatusUnprocessableEntity
 	})
 }

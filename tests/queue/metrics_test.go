@@ -35,7 +35,7 @@ func TestMetrics_FleetInHealthAndMetrics(t *testing.T) {
 	harness.WaitStatus(t, b, "p2", "processing")
 	harness.Enqueue(t, a, "waits", harness.Input{})
 	for _, s := range []*harness.Server{a, b} {
-		harness.Eventually(t, "health tells of the fleet", func() bool {
+		assert.Eventually(t, "health tells of the fleet", func() bool {
 			f := fleetOf(t, s)
 			return f.Connected && f.Servers == 2 && f.Stored == 3 && f.Waiting == 1 && f.Running == 2 && f.Error == ""
 		})
@@ -50,11 +50,11 @@ func TestMetrics_FleetInHealthAndMetrics(t *testing.T) {
 	otherGate()
 	harness.WaitStatus(t, b, "waits", "succeeded")
 	a.Signal(syscall.SIGSTOP)
-	harness.Eventually(t, "the other server takes its job", func() bool { return harness.TimesRun(t, b, "p1") == 2 })
+	assert.Eventually(t, "the other server takes its job", func() bool { return harness.TimesRun(t, b, "p1") == 2 })
 	succeedsAtGate(t, b, "p1")
-	harness.Eventually(t, "one server is left", func() bool { return fleetOf(t, b).Servers == 1 })
+	assert.Eventually(t, "one server is left", func() bool { return fleetOf(t, b).Servers == 1 })
 	a.Signal(syscall.SIGCONT)
-	harness.Eventually(t, "the metrics count it", func() bool {
+	assert.Eventually(t, "the metrics count it", func() bool {
 		return strings.Contains(metrics(b), "\npinion_jobs_redelivered_total 1\n") &&
 			strings.Contains(metrics(a), "\npinion_jobs_fenced_total 1\n")
 	})

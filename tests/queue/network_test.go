@@ -64,15 +64,15 @@ func TestNetwork_ServerIsCutOffAndComesBack(t *testing.T) {
 	harness.EnqueueAtGate(t, a, "p1")
 	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
 	c.cut()
-	harness.Eventually(t, "the other server runs it", func() bool { return harness.TimesRun(t, b, "p1") == 2 })
+	assert.Eventually(t, "the other server runs it", func() bool { return harness.TimesRun(t, b, "p1") == 2 })
 	want := succeedsAtGate(t, b, "p1")
-	harness.Eventually(t, "the server knows that it is cut off", func() bool {
+	assert.Eventually(t, "the server knows that it is cut off", func() bool {
 		return !strings.Contains(string(a.Do(http.MethodGet, "/health-check", nil).Body), `"connected":true`)
 	})
 	harness.WantCode(t, "an asynchronous request without the network",
 		a.Create(map[string]any{"id": "p2", "input": harness.Input{}}, "Prefer", "respond-async"),
 		http.StatusServiceUnavailable)
-	harness.Eventually(t, "its model is free", func() bool { return a.Input(harness.Input{}).Code == http.StatusOK })
+	assert.Eventually(t, "its model is free", func() bool { return a.Input(harness.Input{}).Code == http.StatusOK })
 	c.join()
 	a.WaitLog("another server took the job over while it ran: its result is dropped")
 	for _, s := range []*harness.Server{a, b} {

@@ -27,7 +27,7 @@ func TestObjects_LargeJob(t *testing.T) {
 		assert.EqualNow(t, fmt.Sprintf("%v", a), a.Code, http.StatusAccepted)
 		got := harness.WaitStatus(t, s, "large", "succeeded")
 		assert.Equal(t, "the result", got.Text(t), text)
-		harness.Eventually(t, "its webhook came", func() bool { return len(hooks.Of("large")) == 1 })
+		assert.Eventually(t, "its webhook came", func() bool { return len(hooks.Of("large")) == 1 })
 		assert.Equal(t, "bytes of the webhook's output", len(hooks.Of("large")[0].Output), len(text)+2)
 		assert.Contains(t, "pinion jobs show",
 			(harness.CLI{}).Good(t, "jobs", "show", "large", "--json", "--nats", nats, "--model", "m"),

@@ -172,7 +172,7 @@ func (m *mixed) ends(id, status string, runs int) harness.Answer {
 	if string(accepted.Body) != string(other.Body) {
 		m.Errorf("the %s one says %s, and the other %s", m.accepts.name, accepted.Body, other.Body)
 	}
-	harness.Eventually(m.T, "the webhook of "+id+" came", func() bool {
+	assert.Eventually(m.T, "the webhook of "+id+" came", func() bool {
 		posted := m.hooks.Of(id)
 		return len(posted) > 0 && posted[len(posted)-1].Status == status &&
 			posted[len(posted)-1].Header.Get("Webhook-Id") == id
@@ -296,7 +296,7 @@ func (m *mixed) drains() {
 	id, open := m.id("drains")
 	m.begin(id, harness.Input{"gate": id})
 	m.run.Stop()
-	harness.Eventually(m.T, "the other server runs it",
+	assert.Eventually(m.T, "the other server runs it",
 		func() bool { return harness.TimesRun(m.T, m.accepts.Server, id) == 2 })
 	open()
 	harness.WaitStatus(m.T, m.accepts.Server, id, "succeeded")
@@ -311,7 +311,7 @@ func (m *mixed) isLost() {
 	m.begin(id, harness.Input{"gate": id})
 	kill := func(v *version) { v.Kill() }
 	kill(m.run)
-	harness.Eventually(m.T, "the other server runs it",
+	assert.Eventually(m.T, "the other server runs it",
 		func() bool { return harness.TimesRun(m.T, m.accepts.Server, id) == 2 })
 	kill(m.accepts)
 	m.start(m.run)
@@ -324,7 +324,7 @@ func (m *mixed) isLost() {
 		out, err := exec.Command(v.binary,
 			append([]string{"jobs"}, append(args, "--nats", m.nats.URL, "--model", "m")...)...).Output()
 		if err != nil {
-			m.Fatalf("pinion jobs %q of the %s one: %v", args, v.name, err)
+			m.Fatalf("pinion jobs %q of the %s one: got %v, want no error", args, v.name, err)
 		}
 		return string(out)
 	}

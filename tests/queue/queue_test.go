@@ -76,7 +76,7 @@ func TestQueue_QueuedPredictionIsCanceledAnywhere(t *testing.T) {
 		harness.WantCode(t, fmt.Sprintf("cancel %s again", id), a.Cancel(id), http.StatusOK)
 	}
 	assert.Equal(t, "a job that was canceled while it waited ran", harness.TimesRun(t, a, "waits"), 0)
-	harness.Eventually(t, "its webhook came", func() bool { return len(hooks.Of("waits")) == 1 })
+	assert.Eventually(t, "its webhook came", func() bool { return len(hooks.Of("waits")) == 1 })
 	harness.WantCode(t, "cancel an unknown id", b.Cancel("unknown"), http.StatusNotFound)
 	harness.WantCode(t, "GET an unknown id", harness.StateOf(b, "unknown"), http.StatusNotFound)
 }
@@ -88,7 +88,7 @@ func TestQueue_WebhooksOfQueuedPrediction(t *testing.T) {
 	a := s.Create(map[string]any{"id": "p1", "input": harness.Input{}, "webhook": hooks.URL}, "Prefer", "respond-async",
 		"X-Request-Id", "q1")
 	assert.EqualNow(t, fmt.Sprintf("%v", a), a.Code, http.StatusAccepted)
-	harness.Eventually(t, "completed came", func() bool {
+	assert.Eventually(t, "completed came", func() bool {
 		posted := hooks.Of("p1")
 		return len(posted) > 0 && posted[len(posted)-1].Status == "succeeded"
 	})
@@ -125,7 +125,7 @@ func TestQueue_AcceptedPredictionsSurviveTheirServer(t *testing.T) {
 		harness.WaitStatus(t, next, id, "succeeded")
 		assert.Equal(t, id+" ran", harness.TimesRun(t, next, id), 1)
 	}
-	harness.Eventually(t, "the lost one runs again", func() bool { return harness.TimesRun(t, next, "runs") == 2 })
+	assert.Eventually(t, "the lost one runs again", func() bool { return harness.TimesRun(t, next, "runs") == 2 })
 	next.Cancel("runs")
 	harness.WaitStatus(t, next, "runs", "canceled")
 }
@@ -173,7 +173,7 @@ func TestQueue_DrainGivesItsJobsBack(t *testing.T) {
 	open := harness.EnqueueAtGate(t, a, "p1")
 	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
 	a.Stop()
-	harness.Eventually(t, "the other server runs it", func() bool { return harness.TimesRun(t, b, "p1") == 2 })
+	assert.Eventually(t, "the other server runs it", func() bool { return harness.TimesRun(t, b, "p1") == 2 })
 	open()
 	harness.WaitStatus(t, b, "p1", "succeeded")
 }
@@ -197,7 +197,7 @@ func TestQueue_ServerWithoutItsNATS(t *testing.T) {
 	assert.Contains(t, fmt.Sprintf("the log does not name the URL: %s", s.Log),
 		s.Log.String(), "connect to NATS at nats://"+address)
 	nats.Start()
-	harness.Eventually(t, "it is accepted", func() bool {
+	assert.Eventually(t, "it is accepted", func() bool {
 		return s.Create(map[string]any{"id": "p1", "input": harness.Input{}}, "Prefer",
 			"respond-async").Code == http.StatusAccepted
 	})

@@ -46,7 +46,7 @@ func TestReplayedPut_AnswersKeptResult(t *testing.T) {
 	harness.Receive(t, answer)
 	harness.WantCode(t, "after a cancel", put(s, "canceled", `{"token":"canceled","sleep":true}`, "Prefer", "wait=0"),
 		http.StatusAccepted)
-	harness.Eventually(t, "it runs again", func() bool { return harness.TimesRun(t, s, "canceled") == 2 })
+	assert.Eventually(t, "it runs again", func() bool { return harness.TimesRun(t, s, "canceled") == 2 })
 
 	plain := harness.Ready(t, harness.Options{Model: "mixed.py:Runner", Dir: dir})
 	for range 2 {

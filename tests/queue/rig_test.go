@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -18,7 +19,7 @@ func startMember(t *testing.T) (*harness.NATS, *harness.Server) {
 // before the second worker waits there.
 func succeedsAtGate(t testing.TB, s *harness.Server, id string) (a harness.Answer) {
 	t.Helper()
-	harness.Eventually(t, id+" has succeeded", func() bool {
+	assert.Eventually(t, id+" has succeeded", func() bool {
 		harness.OpenFIFO(filepath.Join(s.Dir, "gate"))
 		a = harness.StateOf(s, id)
 		return a.Status == "succeeded"

@@ -30,7 +30,7 @@ func TestSealed_JobsKey(t *testing.T) {
 	got := s.Create(body, "Prefer", "respond-async")
 	assert.TrueNow(t, got.Code == http.StatusAccepted, "got %v, want Code 202", got)
 	assert.Equal(t, "the output", harness.WaitStatus(t, s, "p1", "succeeded").Text(t), word)
-	harness.Eventually(t, "its webhook came", func() bool { return len(hooks.Of("p1")) == 1 })
+	assert.Eventually(t, "its webhook came", func() bool { return len(hooks.Of("p1")) == 1 })
 	assert.Equal(t, "the webhook has the output", string(hooks.Of("p1")[0].Output), `"`+word+`"`)
 	show := []string{"jobs", "show", "p1", "--json", "--nats", "embed:" + store, "--model", "m"}
 	assert.Contains(t, "with the key", (harness.CLI{}).Good(t, append(show, "--jobs-key", key)...), word)

@@ -109,7 +109,7 @@ func TestSeveral_ServerIsKilled(t *testing.T) {
 				t.Errorf("job %d of %s: got %q of %s, want by %q and text %q", i, model, text, by, model, fmt.Sprint(i))
 			}
 		}
-		harness.Eventually(t, "the lost job of "+model+" has succeeded", func() bool {
+		assert.Eventually(t, "the lost job of "+model+" has succeeded", func() bool {
 			harness.OpenFIFO(filepath.Join(dir, model, "gate"))
 			return harness.StateAt(next, model, "runs").Status == "succeeded"
 		})
@@ -160,7 +160,7 @@ models:
 // waitState waits until a model is in a state.
 func waitState(t *testing.T, s *harness.Server, model, state string) {
 	t.Helper()
-	harness.Eventually(t, model+" is "+state, func() bool {
+	assert.Eventually(t, model+" is "+state, func() bool {
 		var entry struct{ State string }
 		harness.Decode(t, s.Do(http.MethodGet, "/models/"+model, nil), &entry)
 		return entry.State == state
@@ -189,7 +189,7 @@ func TestSeveral_FileChanges(t *testing.T) {
 	harness.EnqueueAt(t, s, "b", "waits", harness.Input{})
 	write("  c: {path: c}\n  a: {path: a, queue: 7}\n")
 	harness.SendSignal(t, s.PID, syscall.SIGHUP)
-	harness.Eventually(t, "the default model is another one", func() bool {
+	assert.Eventually(t, "the default model is another one", func() bool {
 		return s.Do(http.MethodPost, "/predictions", `{"id":"root","input":{}}`, "Prefer", "respond-async").Code ==
 			http.StatusAccepted && harness.StateAt(s, "c", "root").Code == http.StatusOK
 	})
@@ -253,7 +253,7 @@ func TestSeveral_EmbeddedNATS(t *testing.T) {
 		next := harness.Start(t, o)
 		harness.WaitModels(t, next)
 		harness.WaitStatusAt(t, next, "b", "waits", "succeeded")
-		harness.Eventually(t, "the job that ran has succeeded", func() bool {
+		assert.Eventually(t, "the job that ran has succeeded", func() bool {
 			harness.OpenFIFO(filepath.Join(dir, "b", gate))
 			return harness.StateAt(next, "b", "runs").Status == "succeeded"
 		})

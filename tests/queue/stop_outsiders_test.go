@@ -162,7 +162,7 @@ func TestStop_QueueKeepsWebhook(t *testing.T) {
 	a := s.Create(map[string]any{"id": "told", "input": harness.Input{"token": "told"}, "webhook": receiver.URL}, "Prefer",
 		"respond-async")
 	harness.WantCode(t, "the prediction", a, http.StatusAccepted)
-	harness.Eventually(t, "the model has run", func() bool { return harness.TimesRun(t, s, "told") == 1 })
+	assert.Eventually(t, "the model has run", func() bool { return harness.TimesRun(t, s, "told") == 1 })
 	s.Stop()
 
 	answers.Store(true)

@@ -23,7 +23,7 @@ func TestQueue_WithoutStream(t *testing.T) {
 		}
 		harness.WantCode(t, "a synchronous request", a.Input(harness.Input{}), http.StatusOK)
 		restore()
-		harness.Eventually(t, "the same id is accepted", func() bool {
+		assert.Eventually(t, "the same id is accepted", func() bool {
 			return a.Create(map[string]any{"id": name, "input": harness.Input{"token": name}}, "Prefer",
 				"respond-async").Code == http.StatusAccepted
 		})

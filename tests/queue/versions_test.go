@@ -119,7 +119,7 @@ func TestVersions_PromotionLosesNoJob(t *testing.T) {
 	harness.EnqueueAt(t, s, "ocr@1", "stays", harness.Input{})
 	harness.WriteFile(t, file, "models:\n  ocr@2: {path: "+dir+"/two}\n  ocr@3: {path: "+dir+"/three}\n")
 	s.Signal(syscall.SIGHUP)
-	harness.Eventually(t, "the file's versions", func() bool {
+	assert.Eventually(t, "the file's versions", func() bool {
 		return s.Do(http.MethodGet, "/models/ocr@3", nil).Code == http.StatusOK
 	})
 	harness.EnqueueAt(t, s, "ocr", "next", harness.Input{})
@@ -141,12 +141,12 @@ func TestVersions_Fleet(t *testing.T) {
 	g := harness.StartGatewayWith(t, at.URL, "--models", "ocr")
 	both, _ := startVersions(t, at.URL, dir, versionsText)
 	new, _ := startVersions(t, at.URL, dir, "models:\n  ocr@2: {path: two}\n  ocr@3: {path: three}\n")
-	harness.Eventually(t, "the gateway knows the versions", func() bool {
+	assert.Eventually(t, "the gateway knows the versions", func() bool {
 		return g.Do(http.MethodGet, "/models/ocr@1/openapi.json", nil).Code == http.StatusOK &&
 			g.Do(http.MethodGet, "/models/ocr@2/openapi.json", nil).Code == http.StatusOK &&
 			g.Do(http.MethodGet, "/models/ocr@3/openapi.json", nil).Code == http.StatusOK
 	})
-	harness.Eventually(t, "the live view has the versions of each server, with their slots", func() bool {
+	assert.Eventually(t, "the live view has the versions of each server, with their slots", func() bool {
 		view := string(g.Do(http.MethodGet, "/dashboard/fleet", nil).Body)
 		return strings.Contains(view, `"versions":{"1":1,"2":1}`) && strings.Contains(view, `"versions":{"2":1,"3":1}`)
 	})
@@ -170,7 +170,7 @@ func TestVersions_Fleet(t *testing.T) {
 	harness.MakeFIFO(t, filepath.Join(dir, "two"), "gate")
 	harness.EnqueueAt(t, g.Server, "ocr@2", "moves", harness.Input{"gate": "gate"})
 	var holder *harness.Server
-	harness.Eventually(t, "it runs", func() bool {
+	assert.Eventually(t, "it runs", func() bool {
 		var list struct {
 			Jobs []struct{ ID, Status, Server, Version string }
 		}
@@ -191,10 +191,10 @@ func TestVersions_Fleet(t *testing.T) {
 	}
 	harness.WantCode(t, "a job with a webhook",
 		g.Do(http.MethodPost, "/models/ocr@1/predictions", body, "Prefer", "respond-async"), http.StatusAccepted)
-	harness.Eventually(t, "its webhook", func() bool { return len(hooks.Of("hooked")) == 1 })
+	assert.Eventually(t, "its webhook", func() bool { return len(hooks.Of("hooked")) == 1 })
 	assert.Equal(t, "the version in the webhook", hooks.Of("hooked")[0].Version, "1")
 	holder.Kill()
-	harness.Eventually(t, "the other server runs it", func() bool {
+	assert.Eventually(t, "the other server runs it", func() bool {
 		harness.OpenFIFO(filepath.Join(dir, "two", "gate"))
 		return harness.StateAt(g.Server, "ocr", "moves").Status == "succeeded"
 	})
@@ -203,7 +203,7 @@ func TestVersions_Fleet(t *testing.T) {
 	if holder == both {
 		gone, there = "1", "ocr@2, ocr@3"
 	}
-	harness.Eventually(t, "the lost server is known to be gone", func() bool {
+	assert.Eventually(t, "the lost server is known to be gone", func() bool {
 		a := harness.PredictBy(g.Server, "ocr@"+gone, harness.Input{})
 		return a.Code == http.StatusServiceUnavailable &&
 			strings.Contains(string(a.Body), "No server has ocr@"+gone+" now; the servers have "+there)
@@ -220,7 +220,7 @@ func TestVersions_MirrorOfJobs(t *testing.T) {
 		harness.EnqueueAt(t, s, "ocr", id, harness.Input{})
 		wantRun(t, s, "ocr", id, "one", "1")
 	}
-	harness.Eventually(t, "ten copies were compared", func() bool {
+	assert.Eventually(t, "ten copies were compared", func() bool {
 		page := string(s.Do(http.MethodGet, "/metrics", nil).Body)
 		return strings.Contains(page, `pinion_mirrored_predictions_total{model="ocr",model_version="2",result="same"} 10`)
 	})
@@ -236,7 +236,7 @@ func TestVersions_OnDemand(t *testing.T) {
 	wantRun(t, s, "ocr", "named", "three", "3")
 	waitState(t, s, "ocr@2", "unloaded")
 	n := 0
-	harness.Eventually(t, "jobs load the version that has half of them", func() bool {
+	assert.Eventually(t, "jobs load the version that has half of them", func() bool {
 		n++
 		id := fmt.Sprint("p", n)
 		harness.EnqueueAt(t, s, "ocr", id, harness.Input{})

@@ -53,7 +53,7 @@ def run(text: str = "", n: int = 1) -> str:
 		assert.True(t, a.StartedAt != "" && a.CompletedAt >= a.StartedAt && strings.HasPrefix(a.Logs, "ran "),
 			"a short job: got %s, want its times and logs", a)
 	}
-	harness.Eventually(t, "the notices are seen", func() bool { return notices() >= 20 })
+	assert.Eventually(t, "the notices are seen", func() bool { return notices() >= 20 })
 	got := calls()
 	assert.True(t, got != 0, "no request to JetStream was seen: the test is blind: got %d, want anything but 0", got)
 	// A machine that halts for longer than a gateway waits for a notice may cost a read.

@@ -126,7 +126,7 @@ func (c *Client) AwaitWindow(stream uint32) {
 	for {
 		frame, err := c.framer.ReadFrame()
 		if err != nil {
-			c.t.Fatalf("wait for the window of call %d: %v", stream, err)
+			c.t.Fatalf("wait for the window of call %d: got %v, want no error", stream, err)
 		}
 		if f, ok := frame.(*http2.WindowUpdateFrame); ok && f.StreamID == stream {
 			return

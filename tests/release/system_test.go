@@ -194,7 +194,7 @@ func (s *system) serve(line string) *server {
 		_, ready := v.log.Find("worker ready")
 		return ok && ready
 	}) {
-		s.t.Fatalf("%s is not ready within %s:\n%s", line, limit, v.log)
+		s.t.Fatalf("got %s not ready within %s, want it ready:\n%s", line, limit, v.log)
 	}
 	return v
 }

@@ -266,7 +266,7 @@ func tracesOf(t *testing.T, requests []cogRequest,
 	for i, r := range requests {
 		if !r.early && !r.busy { // the one before has ended, for Cog's server has one slot and no queue
 			harness.WriteFile(t, gate, "")
-			harness.Eventually(t, "the server is ready", func() bool { return statusOf(s) == "READY" })
+			assert.Eventually(t, "the server is ready", func() bool { return statusOf(s) == "READY" })
 		}
 		headers := append([]string{"traceparent", fmt.Sprintf("00-%032x-%s-01", i+1, harness.ClientParent)}, r.headers...)
 		a := s.Do(r.method, r.path, r.body, headers...)
@@ -353,6 +353,6 @@ func startCog(t *testing.T, python, dir, model string, env []string) (address st
 	})
 	address = "http://127.0.0.1:" + port
 	s := harness.At(address)
-	harness.Eventually(t, "Cog's server answers", func() bool { return statusOf(s) != "" })
+	assert.Eventually(t, "Cog's server answers", func() bool { return statusOf(s) != "" })
 	return address, stop
 }

@@ -49,7 +49,7 @@ service:
 `, address, file)
 	harness.WriteFile(t, config, text)
 	harness.RunBeside(t, "the collector", exec.Command(tool, "--config", config))
-	harness.Eventually(t, "the collector listens", func() bool { return listens(address) })
+	assert.Eventually(t, "the collector listens", func() bool { return listens(address) })
 	return address, file
 }
 
@@ -61,7 +61,7 @@ func TestCollector_RealCollectorTakesTelemetry(t *testing.T) {
 	tool := harness.Tool(t, "collector/collector", "otelcol")
 	if out, err := exec.Command(tool, "validate", "--config",
 		filepath.Join(harness.ObservabilityFolder, "collector.yaml")).CombinedOutput(); err != nil {
-		t.Errorf("collector.yaml: %v\n%s", err, out)
+		t.Errorf("collector.yaml: got %v, want no error\n%s", err, out)
 	}
 	address, file := startCollector(t)
 	s := harness.Ready(t, harness.Options{Dir: meteredModel(t), Model: "metered.py:Runner", Env: []string{
@@ -70,7 +70,7 @@ func TestCollector_RealCollectorTakesTelemetry(t *testing.T) {
 	s.Succeed(harness.Input{"tokens": 1})
 	var names map[string]bool
 	page := harness.Scrape(t, s)
-	harness.Eventually(t, "metrics and spans have come", func() bool {
+	assert.Eventually(t, "metrics and spans have come", func() bool {
 		names = collectedNames(t, file)
 		for name := range page {
 			if !names[name] {
@@ -99,7 +99,7 @@ func TestCollector_RealCollectorTakesGenerations(t *testing.T) {
 		"gen_ai.request.stop_sequences",
 		"gen_ai.response.model", "gen_ai.response.finish_reasons", "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens",
 	}
-	harness.Eventually(t, "the attributes have come", func() bool {
+	assert.Eventually(t, "the attributes have come", func() bool {
 		names := collectedNames(t, file)
 		return !slices.ContainsFunc(wanted, func(name string) bool { return !names["cog.prediction "+name] })
 	})

@@ -83,7 +83,7 @@ func TestLiveView_SaysWhatAllModelsDo(t *testing.T) {
 		},
 		"/models/broken/dashboard/events": {`{"name":"a","state":"ready"`, "looks for weights"},
 	} {
-		harness.Eventually(t, path+" has "+strings.Join(want, ", "), func() bool {
+		assert.Eventually(t, path+" has "+strings.Join(want, ", "), func() bool {
 			// An HTTP/1.0 client gets the first events alone.
 			text := string(s.Raw("GET "+path+" HTTP/1.0\r\nHost: localhost\r\n\r\n", 1)[0].Body)
 			return !slices.ContainsFunc(want, func(part string) bool { return !strings.Contains(text, part) })
@@ -115,7 +115,7 @@ func TestLiveView_CountsWebhooksOfEachModel(t *testing.T) {
 		`{"name":"a","state":"ready","running":0,"queued":0,"slots":1,"lost":1}`,
 		`{"name":"b","state":"ready","running":0,"queued":0,"slots":1,"pending":1,"retrying":1}`,
 	} {
-		harness.Eventually(t, "the live view has "+want, func() bool { return strings.Contains(firstEvents(s), want) })
+		assert.Eventually(t, "the live view has "+want, func() bool { return strings.Contains(firstEvents(s), want) })
 	}
 }
 
@@ -179,7 +179,7 @@ class Runner:
 		return fmt.Sprintf("%s %s at place %d", r.ID, r.Mode, r.Position)
 	}
 	want := []string{"p2 async at place 1", "p3 async at place 2", "p4 async at place 3", "p5 async at place 4"}
-	harness.Eventually(t, "two run and the others wait in order", func() bool {
+	assert.Eventually(t, "two run and the others wait in order", func() bool {
 		var shown struct {
 			Predictions struct {
 				InFlight []row `json:"in_flight"`

@@ -77,7 +77,7 @@ func TestMethods_BatchesAreTracedAndCounted(t *testing.T) {
 func checkMethodMetrics(t *testing.T, s *harness.Server) {
 	t.Helper()
 	var got harness.MetricFamilies
-	harness.Eventually(t, "both batches are counted", func() bool {
+	assert.Eventually(t, "both batches are counted", func() bool {
 		got = harness.Scrape(t, s)
 		return got.Value("pinion_method_batch_size", "method", "step") == 2
 	})

@@ -15,7 +15,7 @@ func TestMetricsGpu_MetricsOfGPUs(t *testing.T) {
 	folder := fakeNVML(t)
 	s := harness.Ready(t, harness.Options{Model: "echo.py:text", Env: []string{"LD_LIBRARY_PATH=" + folder}})
 	var f harness.MetricFamilies
-	harness.Eventually(t, "the GPUs are there", func() bool {
+	assert.Eventually(t, "the GPUs are there", func() bool {
 		f = harness.Scrape(t, s)
 		return f["pinion_gpu_memory_used_bytes"] != nil
 	})
@@ -49,11 +49,11 @@ func TestMetricsGpu_MetricsOfWorkersThatLeave(t *testing.T) {
 	exits := func(cause string) float64 {
 		return harness.Scrape(t, s).Value("pinion_worker_exits_total", "cause", cause)
 	}
-	harness.Eventually(t, "two are ready again", func() bool {
+	assert.Eventually(t, "two are ready again", func() bool {
 		return exits("signal") == 1 && harness.Scrape(t, s).Value("pinion_workers", "state", "ready") == 2
 	})
 	harness.WantCode(t, "reload", s.Do(http.MethodPost, "/reload", nil), http.StatusAccepted)
-	harness.Eventually(t, "two have left", func() bool { return exits("left") == 2 })
+	assert.Eventually(t, "two have left", func() bool { return exits("left") == 2 })
 	f := harness.Scrape(t, s)
 	assert.True(t, f.Value("pinion_worker_starts_total") == 5 && exits("signal") == 1,
 		"%v starts and exits %v, want 5 and one by a signal", f["pinion_worker_starts_total"], f["pinion_worker_exits_total"])

@@ -68,7 +68,7 @@ func TestMetricsOtlp_MetricsByOTLP(t *testing.T) {
 			s := harness.Ready(t, harness.Options{Dir: dir, Model: "metered.py:Runner", Env: []string{
 				"OTEL_EXPORTER_OTLP_ENDPOINT=" + url, "OTEL_EXPORTER_OTLP_PROTOCOL=" + protocol, "OTEL_METRIC_EXPORT_INTERVAL=100",
 			}})
-			harness.Eventually(t, "metrics come at the interval", func() bool { return len(c.Metrics()) > 1 })
+			assert.Eventually(t, "metrics come at the interval", func() bool { return len(c.Metrics()) > 1 })
 			s.Succeed(harness.Input{"tokens": 2})
 			s.Fail(harness.Input{"how": "raise"})
 			harness.WantCode(t, "what does not fit", s.Input(harness.Input{"tokens": "many"}), http.StatusUnprocessableEntity)
@@ -172,7 +172,7 @@ func TestMetricsOtlp_MetricsThatAreNotSent(t *testing.T) {
 		"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=http://127.0.0.1:1/v1/metrics", "OTEL_METRIC_EXPORT_INTERVAL=50",
 		"OTEL_METRIC_EXPORT_TIMEOUT=50",
 	}})
-	harness.Eventually(t, "drops are counted", func() bool {
+	assert.Eventually(t, "drops are counted", func() bool {
 		return harness.Scrape(t, s).Value("pinion_telemetry_dropped_total", "signal", "metrics") > 0
 	})
 	s.Succeed(harness.Input{"tokens": 1})

@@ -54,7 +54,7 @@ func TestMetrics_CountHowPredictionsEnded(t *testing.T) {
 		s.Fail(harness.Input{"file": "http://127.0.0.1:1/no-server-listens"})
 		harness.WantCode(t, "an asynchronous one",
 			s.Create(map[string]any{"id": "a", "input": harness.Input{}}, "Prefer", "respond-async"), http.StatusAccepted)
-		harness.Eventually(t, "it ends", func() bool { return harness.Scrape(t, s).Ends("async", "succeeded", "") == 1 })
+		assert.Eventually(t, "it ends", func() bool { return harness.Scrape(t, s).Ends("async", "succeeded", "") == 1 })
 
 		blocked := s.Begin("b", harness.Input{"how": "block"})
 		s.WaitLog("begun")
@@ -69,7 +69,7 @@ func TestMetrics_CountHowPredictionsEnded(t *testing.T) {
 
 		first := s.Worker()
 		s.Fail(harness.Input{"how": "exit"})
-		harness.Eventually(t, "another worker is ready", func() bool {
+		assert.Eventually(t, "another worker is ready", func() bool {
 			f := harness.Scrape(t, s)
 			return f.Value("pinion_workers", "state", "ready") == 1 && s.Worker0() != first
 		})
@@ -177,7 +177,7 @@ func TestMetrics_OfQueue(t *testing.T) {
 	first := s.Begin("b", harness.Input{"how": "block"})
 	s.WaitLog("begun")
 	second := s.Begin("c", harness.Input{})
-	harness.Eventually(t, "the second one waits",
+	assert.Eventually(t, "the second one waits",
 		func() bool { return harness.Scrape(t, s).Value("pinion_queue_length") > 0 })
 	harness.WantCode(t, "one too many", s.Input(harness.Input{}), http.StatusTooManyRequests)
 	harness.WantCode(t, "cancel", s.Cancel("b"), http.StatusOK)
@@ -222,7 +222,7 @@ func TestMetrics_OfWebhooks(t *testing.T) {
 			"input": harness.Input{}, "webhook": receiver.URL + path, "webhook_events_filter": []string{"completed"},
 		}), http.StatusOK)
 	}
-	harness.Eventually(t, "both are told", func() bool {
+	assert.Eventually(t, "both are told", func() bool {
 		f := harness.Scrape(t, s)
 		return f.Value("pinion_webhook_deliveries_total", "event", "completed", "outcome", "delivered") == 1 &&
 			f.Value("pinion_webhook_deliveries_total", "event", "completed", "outcome", "failed") == 1
@@ -267,7 +267,7 @@ func TestMetrics_OfWorkerThatIsKilled(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Dir: meteredModel(t), Model: "metered.py:Runner"})
 	first := s.Worker()
 	harness.SendSignal(t, first, syscall.SIGKILL)
-	harness.Eventually(t, "another is ready",
+	assert.Eventually(t, "another is ready",
 		func() bool { p := s.Worker0(); return p != 0 && p != first && s.Health().Status == "READY" })
 	f := harness.Scrape(t, s)
 	wantWorkers(t, f, "kill", harness.AnyPython(t).Version)

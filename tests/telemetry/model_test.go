@@ -97,7 +97,7 @@ func TestModels_SpansAreChildren(t *testing.T) {
 			if a := s.Do(http.MethodPost, c.path, body); strings.Contains(string(a.Body), harness.ClientTrace) {
 				t.Errorf("a later prediction is in the trace of the one before, want its own: %s", a)
 			}
-			harness.Eventually(t, "the model's spans come", func() bool { return len(modelSpans(collector)) >= 2*c.spans })
+			assert.Eventually(t, "the model's spans come", func() bool { return len(modelSpans(collector)) >= 2*c.spans })
 			s.Stop()
 			invoke, model := "", modelSpans(collector)
 			for _, span := range collector.Spans() {
@@ -150,7 +150,7 @@ def configure_instrumentation():
 		}})
 	}
 	s := start(t, good)
-	harness.Eventually(t, "it is ready", func() bool { return s.Health().Status == "READY" })
+	assert.Eventually(t, "it is ready", func() bool { return s.Health().Status == "READY" })
 	s.Do(http.MethodPost, "/predictions", map[string]any{"input": map[string]any{}})
 	assert.Contains(t, "the setup's logs", s.Health().Setup.Logs, "instrumented")
 	if spans := modelSpans(collector); len(spans) != 2 || spans[0].Resource["cog.process.role"] != "worker" {
@@ -163,7 +163,7 @@ def configure_instrumentation():
 		{"1 / 0\n", "ZeroDivisionError"},
 	} {
 		s := start(t, c.hooks)
-		harness.Eventually(t, "the setup fails", func() bool { return s.Health().Status == "SETUP_FAILED" })
+		assert.Eventually(t, "the setup fails", func() bool { return s.Health().Status == "SETUP_FAILED" })
 		assert.Contains(t, fmt.Sprintf("%q: the setup's logs", c.hooks), s.Health().Setup.Logs, c.want)
 	}
 }

@@ -75,7 +75,7 @@ func TestPrometheus_AnswersDashboard(t *testing.T) {
 		}
 	}
 	assert.TrueNow(t, len(waiting) >= 60, "the dashboard has %d queries, want at least 60", len(waiting))
-	harness.Eventually(t, "each query has a number", func() bool {
+	assert.Eventually(t, "each query has a number", func() bool {
 		askAll(t, shown, batched, peer.URL, client)
 		for expr := range maps.Clone(waiting) {
 			if asksPrometheus(t, prometheus, expr) {
@@ -84,7 +84,7 @@ func TestPrometheus_AnswersDashboard(t *testing.T) {
 		}
 		return len(waiting) == 0
 	})
-	harness.Eventually(t, "each alert is evaluated", func() bool {
+	assert.Eventually(t, "each alert is evaluated", func() bool {
 		var rules struct {
 			Data struct {
 				Groups []struct {
@@ -137,7 +137,7 @@ func startPrometheus(t *testing.T, tool string, servers ...string) *harness.Serv
 	harness.WriteFile(t, config, text)
 	harness.RunBeside(t, "Prometheus", exec.Command(tool, "--config.file="+config, "--storage.tsdb.path="+folder+"/data",
 		"--web.listen-address="+at))
-	harness.Eventually(t, "Prometheus listens", func() bool { return listens(at) })
+	assert.Eventually(t, "Prometheus listens", func() bool { return listens(at) })
 	return harness.At("http://" + at)
 }
 

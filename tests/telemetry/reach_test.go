@@ -205,7 +205,7 @@ class Predictor(BasePredictor):
 		s := harness.Start(t, harness.Options{
 			Dir: dir, Model: "run.py:Predictor", Python: python, Env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL},
 		})
-		harness.Eventually(t, "the setup ends", func() bool { return s.Health().Status != "STARTING" })
+		assert.Eventually(t, "the setup ends", func() bool { return s.Health().Status != "STARTING" })
 		s.Stop()
 		byName := map[string]*harness.Span{}
 		for _, span := range c.Spans() {
@@ -265,7 +265,7 @@ func TestReach_WebPageIsNoCollector(t *testing.T) {
 			200)
 		for _, signal := range []string{"traces", "metrics", "logs"} {
 			dropped := regexp.MustCompile(`(?m)^pinion_telemetry_dropped_total\{signal="` + signal + `"\} [1-9]`)
-			harness.Eventually(t, signal+" are counted",
+			assert.Eventually(t, signal+" are counted",
 				func() bool { return dropped.Match(s.Do(http.MethodGet, "/metrics", nil).Body) })
 		}
 		s.Stop()

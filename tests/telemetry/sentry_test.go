@@ -39,7 +39,7 @@ func TestSentry_GetsDeathsOfWorkers(t *testing.T) {
 		Model: "dying.py", Env: []string{"SENTRY_DSN=" + dsn, "SENTRY_ENVIRONMENT=staging"},
 	})
 	s.Fail(harness.Input{"how": "segfault", "token": "an-input-of-a-client"})
-	harness.Eventually(t, "the death is reported", func() bool { return strings.Contains(reports(), "SIGSEGV") })
+	assert.Eventually(t, "the death is reported", func() bool { return strings.Contains(reports(), "SIGSEGV") })
 	s.Stop()
 	assert.Contains(t, "the report", reports(), "/api/7/envelope/", `"environment":"staging"`, `"type":"worker ended"`)
 	assert.False(t, strings.Contains(reports(), "an-input-of-a-client"),
@@ -54,7 +54,7 @@ func TestSentry_GetsFailuresOfSetup(t *testing.T) {
 			"from cog import BaseRunner\n\n\nclass Runner(BaseRunner):\n    def setup(self):\n"+
 				"        raise ValueError('no weights')\n\n    def run(self) -> str:\n        return ''\n")
 		s := harness.Launch(t, harness.Options{Dir: dir, Args: []string{flag}, Env: []string{"SENTRY_DSN=" + dsn}})
-		harness.Eventually(t, "the setup is reported", func() bool { return strings.Contains(reports(), "no weights") })
+		assert.Eventually(t, "the setup is reported", func() bool { return strings.Contains(reports(), "no weights") })
 		if flag == "--fail-fast" {
 			s.Ended(1)
 		} else {

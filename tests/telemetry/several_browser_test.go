@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -66,7 +67,7 @@ func TestSeveralBrowser_FleetInBrowser(t *testing.T) {
 	s := harness.Start(t, o)
 	harness.WaitModels(t, s)
 	g := harness.StartGatewayWith(t, nats.URL, append(queue[2:], "--models", "ocr,embed")...)
-	harness.Eventually(t, "the gateway knows the models", func() bool {
+	assert.Eventually(t, "the gateway knows the models", func() bool {
 		return g.Do(http.MethodGet, "/models/ocr/openapi.json", nil).Code == http.StatusOK &&
 			g.Do(http.MethodGet, "/models/embed/openapi.json", nil).Code == http.StatusOK
 	})

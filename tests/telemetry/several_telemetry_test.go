@@ -81,14 +81,14 @@ func TestSeveralTelemetry_TelemetryNamesModel(t *testing.T) {
 	assert.Contains(t, "the line", s.WaitLog("a line of b").Raw, `"trace_id":"`+otherTrace+`"`)
 	page := string(s.Do(http.MethodGet, "/metrics", nil, "Accept", "application/openmetrics-text; version=1.0.0").Body)
 	harness.WriteFile(t, gate, "")
-	harness.Eventually(t, "the prediction of a ends",
+	assert.Eventually(t, "the prediction of a ends",
 		func() bool { return s.Do(http.MethodGet, "/predictions/same", nil).Status == "succeeded" })
 	harness.WantCode(t, "a training",
 		s.Do(http.MethodPost, "/models/b/trainings", map[string]any{"input": harness.Input{}}), http.StatusOK)
 	harness.WantCode(t, "an invalid input",
 		s.Do(http.MethodPost, "/models/b/predictions", map[string]any{"input": harness.Input{"gate": 3}}),
 		http.StatusUnprocessableEntity)
-	harness.Eventually(t, "the models' spans come", func() bool { return len(modelSpans(c)) == 4 }) // two of setups
+	assert.Eventually(t, "the models' spans come", func() bool { return len(modelSpans(c)) == 4 }) // two of setups
 	s.Stop()
 
 	exemplar := false

@@ -14,7 +14,7 @@ import (
 // wantStack asks the live view for the Python stack of a prediction until it has these texts: the model may just begin.
 func wantStack(t *testing.T, s *harness.Server, id string, want ...string) (got string) {
 	t.Helper()
-	harness.Eventually(t, "the stack of "+id+" has "+strings.Join(want, ", "), func() bool {
+	assert.Eventually(t, "the stack of "+id+" has "+strings.Join(want, ", "), func() bool {
 		answer := s.Do(http.MethodPost, "/dashboard/stack?kind=prediction&id="+id, nil)
 		var body struct{ Stack string }
 		assert.NoError(t, json.Unmarshal(answer.Body, &body), "the stack of", id, "is", answer)

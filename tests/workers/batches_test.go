@@ -37,7 +37,7 @@ func batches(t testing.TB, s *harness.Server) []string {
 func closeGate(t testing.TB, s *harness.Server) (gate <-chan harness.Answer, open func()) {
 	t.Helper()
 	gate = s.Begin("gate", harness.Input{"text": "gate"})
-	harness.Eventually(t, "the gate is closed", func() bool {
+	assert.Eventually(t, "the gate is closed", func() bool {
 		return slices.ContainsFunc(batches(t, s), func(line string) bool { return strings.Contains(line, "gate") })
 	})
 	return gate, func() { harness.WriteFile(t, filepath.Join(s.Dir, "gate"), "") }
@@ -196,7 +196,7 @@ func TestBatches_DeathInBatch(t *testing.T) {
 // killWorker kills the first worker, once there is one.
 func killWorker(t testing.TB, s *harness.Server) {
 	t.Helper()
-	harness.Eventually(t, "a worker is there", func() bool {
+	assert.Eventually(t, "a worker is there", func() bool {
 		pid := s.Worker0()
 		return pid > 0 && syscall.Kill(pid, syscall.SIGKILL) == nil
 	})
@@ -212,7 +212,7 @@ func TestBatches_KilledBatchComesBack(t *testing.T) {
 		answers[text] = s.Begin(text, harness.Input{"text": text})
 		harness.WaitInFlight(t, s, i+2)
 	}
-	harness.Eventually(t, "the gate is closed", func() bool { return slices.Contains(batches(t, s), "1 gate") })
+	assert.Eventually(t, "the gate is closed", func() bool { return slices.Contains(batches(t, s), "1 gate") })
 	harness.WriteFile(t, filepath.Join(s.Dir, "gate"), "")
 	killWorker(t, s) // it may have ended them by now
 	received := receiveAll(t, answers)
@@ -239,7 +239,7 @@ func TestBatches_CancelInBatch(t *testing.T) {
 
 		// The last of a running batch.
 		single := s.Begin("lone", harness.Input{"text": "gate"})
-		harness.Eventually(t, "it runs", func() bool { return len(batches(t, s)) == 3 })
+		assert.Eventually(t, "it runs", func() bool { return len(batches(t, s)) == 3 })
 		s.Cancel("lone")
 		harness.WantStatus(t, class+": canceled while it ran", harness.Receive(t, single), "canceled")
 		harness.WantOutput(t, "next", s.Succeed(harness.Input{"text": "next"}), "NEXT")
@@ -262,7 +262,7 @@ func TestBatches_Stages(t *testing.T) {
 		assert.False(t, strings.Contains(refused.Logs, "During handling of the above exception"),
 			"the traceback has an exception that the model did not raise, want the model's alone:\n%s", refused.Logs)
 		delete(answers, "refuse")
-		harness.Eventually(t, "a to be processing while its batch waits", func() bool {
+		assert.Eventually(t, "a to be processing while its batch waits", func() bool {
 			a := s.Do("GET", "/predictions/item-0", nil)
 			return a.Status == "processing" && a.Logs == "before a\n"
 		})
@@ -321,7 +321,7 @@ func TestBatches_EveryModeIsBatched(t *testing.T) {
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var p harness.Prediction
 		err := json.NewDecoder(r.Body).Decode(&p)
-		assert.True(t, err == nil, "read a webhook: %v", err)
+		assert.True(t, err == nil, "read a webhook: got %v, want no error", err)
 		hooks <- p
 	}))
 	defer receiver.Close()

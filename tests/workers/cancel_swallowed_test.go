@@ -69,14 +69,14 @@ func TestCancel_DuringImport(t *testing.T) {
 			})
 			worker := s.Worker()
 			answer := s.Begin("importing", harness.Input{"how": "importing"})
-			harness.Eventually(t, "the import begins", func() bool { _, begun := s.Log.Find("begun"); return begun })
+			assert.Eventually(t, "the import begins", func() bool { _, begun := s.Log.Find("begun"); return begun })
 			s.Cancel("importing")
 			harness.WriteFile(t, filepath.Join(s.Dir, "imported"), "")
 			a := harness.Receive(t, answer)
 			assert.True(t, a.Status == "canceled" && !strings.Contains(a.Logs, "Traceback"),
 				"%s: got %s, want it canceled", model, a)
 			again := s.Begin("again", harness.Input{"how": "importing"})
-			harness.Eventually(t, "the second import has ended", func() bool {
+			assert.Eventually(t, "the second import has ended", func() bool {
 				s.Cancel("again")
 				select {
 				case a := <-again:

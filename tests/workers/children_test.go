@@ -111,7 +111,7 @@ func TestChildren_WhatModelLeavesBehindEndsWithItsWorker(t *testing.T) {
 			assert.TrueNow(t, harness.Alive(left),
 				"the child has not outlived its prediction: harness.Alive(left) = false, want true")
 			end(s)
-			harness.Eventually(t, "the child ends", func() bool { return !harness.Alive(left) })
+			assert.Eventually(t, "the child ends", func() bool { return !harness.Alive(left) })
 		})
 	}
 }

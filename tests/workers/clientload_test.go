@@ -72,7 +72,7 @@ func (c *clientLoad) answered() int {
 func (c *clientLoad) more(t testing.TB, n int) {
 	t.Helper()
 	until := c.answered() + n
-	harness.Eventually(t, "the clients are answered", func() bool { return c.answered() >= until })
+	assert.Eventually(t, "the clients are answered", func() bool { return c.answered() >= until })
 }
 
 // stopAll ends the clients, and returns the answers that were no success.

@@ -79,7 +79,7 @@ func TestClock_JumpOfClockEndsNothing(t *testing.T) {
 			for _, header := range [][]string{nil, {"Pinion-Deadline", "300"}, {"Pinion-Deadline", at}} {
 				go func() { waiting <- s.Create(map[string]any{"input": harness.Input{}}, header...) }()
 			}
-			harness.Eventually(t, "all wait", func() bool { return s.Health().Queue.Length == 3 })
+			assert.Eventually(t, "all wait", func() bool { return s.Health().Queue.Length == 3 })
 			jump(t, s, by)
 			late := s.Create(map[string]any{"input": harness.Input{}}, "Pinion-Deadline", "0.01") // and the others are looked at
 			harness.WantCode(t, "one that may not wait", late, http.StatusRequestTimeout)
@@ -127,7 +127,7 @@ func TestClock_JumpOfClockInQueue(t *testing.T) {
 			for _, id := range []string{"before", "after"} {
 				harness.WantStatus(t, id+" elsewhere", harness.StateOf(b, id), "succeeded")
 			}
-			harness.Eventually(t, "a silent server would have lost its job", func() bool {
+			assert.Eventually(t, "a silent server would have lost its job", func() bool {
 				return time.Since(jumped) > 25*time.Second // --ack-wait, and the time that another server asks for it
 			})
 			harness.WantStatus(t, "the job that runs", harness.StateOf(b, "runs"), "processing")
@@ -165,7 +165,7 @@ func TestClock_JumpOfClockClosesNoConnection(t *testing.T) {
 			ask(conn)
 			conns = append(conns, conn)
 		}
-		harness.Eventually(t, "all are parked, and have no goroutine", func() bool {
+		assert.Eventually(t, "all are parked, and have no goroutine", func() bool {
 			found := goroutineCount.FindSubmatch(s.Do(http.MethodGet, "/metrics", nil).Body)
 			assert.TrueNow(t, found != nil, "metrics do not tell of goroutines: got nil, want non-nil")
 			n, err := strconv.Atoi(string(found[1]))

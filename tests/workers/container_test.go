@@ -89,7 +89,7 @@ func TestContainer_ServeOnTerminal(t *testing.T) {
 		harness.StartCommand(t, cmd)
 		shows := func(text string) {
 			t.Helper()
-			harness.Eventually(t, "the terminal shows "+text, func() bool { return strings.Contains(term.String(), text) })
+			assert.Eventually(t, "the terminal shows "+text, func() bool { return strings.Contains(term.String(), text) })
 		}
 		press := func(key string) {
 			t.Helper()
@@ -138,7 +138,7 @@ def run(name: str = Input(choices=["it's", "b"]), n: int = Input(ge=3), more: st
 		cmd.Stdout, cmd.Stderr = term.Program, term.Program
 		harness.StartCommand(t, cmd)
 		var line string
-		harness.Eventually(t, "the greeting is there", func() bool {
+		assert.Eventually(t, "the greeting is there", func() bool {
 			line = regexp.MustCompile(`(?m)^  curl .*\}'`).FindString(term.String())
 			return line != ""
 		})
@@ -147,6 +147,6 @@ def run(name: str = Input(choices=["it's", "b"]), n: int = Input(ge=3), more: st
 		assert.Contains(t, line, string(out), `"output":"it's 3 given"`)
 		assert.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 		err = cmd.Wait()
-		assert.True(t, err == nil, "it ended with %v\n%s", err, term)
+		assert.True(t, err == nil, "it: got %v, want no error\n%s", err, term)
 	}
 }

@@ -95,7 +95,7 @@ func TestDeath_IdleWorkerThatDiesIsReplaced(t *testing.T) {
 		s.Succeed(harness.Input{})
 		worker := s.Worker()
 		harness.SendSignal(t, worker, syscall.SIGKILL)
-		harness.Eventually(t, "another worker is ready", func() bool {
+		assert.Eventually(t, "another worker is ready", func() bool {
 			h := s.Health()
 			return h.Status == "READY" && h.Workers[0].PID != worker
 		})
@@ -131,7 +131,7 @@ func TestDeath_NamesLimitsThatModelSet(t *testing.T) {
 		"worker exited with code 3", "RLIMIT_AS is 1048576 (the server's: ")
 	s.Succeed(harness.Input{})
 	s.Succeed(harness.Input{"how": "limit_files"})
-	harness.Eventually(t, "the last exit names the limit of descriptors", func() bool {
+	assert.Eventually(t, "the last exit names the limit of descriptors", func() bool {
 		return strings.Contains(s.Health().Workers[0].LastExit, "RLIMIT_NOFILE is 0 (the server's: ")
 	})
 	s.WaitHealth("READY")
@@ -143,7 +143,7 @@ func TestDeath_NamesLimitBeforeFirstPrediction(t *testing.T) {
 	t.Parallel()
 	s := harness.Start(t, harness.Options{Model: "dying.py:Limited", Args: []string{"--concurrency", "4"}})
 	exit := ""
-	harness.Eventually(t, "the worker has ended", func() bool {
+	assert.Eventually(t, "the worker has ended", func() bool {
 		exit = s.Health().Workers[0].LastExit
 		return exit != ""
 	})
@@ -279,5 +279,5 @@ func TestDeath_WhatDyingWorkerStartedDiesWithIt(t *testing.T) {
 	_, after, _ := strings.Cut(a.Logs, "child ")
 	child, err := strconv.Atoi(strings.Fields(after)[0])
 	assert.NoError(t, err)
-	harness.Eventually(t, "the child ends", func() bool { return !harness.Alive(child) })
+	assert.Eventually(t, "the child ends", func() bool { return !harness.Alive(child) })
 }

@@ -56,7 +56,7 @@ func TestFleet_AcceptedInOrder(t *testing.T) {
 	open()
 	harness.Receive(t, running)
 	for _, name := range names {
-		harness.Eventually(t, name+" is done", func() bool {
+		assert.Eventually(t, name+" is done", func() bool {
 			return s.Do(http.MethodGet, "/predictions/"+name, nil).Status == "succeeded"
 		})
 	}
@@ -81,7 +81,7 @@ func TestFleet_GPUsAreSharedOut(t *testing.T) {
 		}
 		assert.EqualSlices(t, fmt.Sprintf("%q", c.args), devices, c.devices)
 		seen := map[string]string{}
-		harness.Eventually(t, "every worker has answered", func() bool {
+		assert.Eventually(t, "every worker has answered", func() bool {
 			clientLoad := startClients(s, 2*len(devices), plain)
 			clientLoad.more(t, len(devices))
 			clientLoad.stopAll()
@@ -206,7 +206,7 @@ func TestFleet_WorkersAreRecycledUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := fleet(t, harness.Options{Args: []string{"--max-requests", "200", "--queue", "32", "--workers", "2"}})
 	clients := startClients(s, 8, plain)
-	harness.Eventually(t, "workers were replaced five times", func() bool {
+	assert.Eventually(t, "workers were replaced five times", func() bool {
 		n := 0
 		for _, w := range s.Health().Workers {
 			n += w.Restarts
@@ -216,7 +216,7 @@ func TestFleet_WorkersAreRecycledUnderLoad(t *testing.T) {
 	for _, a := range clients.stopAll() {
 		t.Errorf("got %s, want every prediction answered", a)
 	}
-	harness.Eventually(t, "the log says why",
+	assert.Eventually(t, "the log says why",
 		func() bool { return strings.Contains(s.Log.String(), "it has answered 200 predictions") })
 }
 
@@ -256,7 +256,7 @@ func TestFleet_RemovedCacheDoesNotBreakRestarts(t *testing.T) {
 		before := workerOf(t, s.Succeed(harness.Input{})).pid
 		assert.NoError(t, spoil())
 		harness.SendSignal(t, s.Worker(), syscall.SIGKILL)
-		harness.Eventually(t, "another worker is ready", func() bool {
+		assert.Eventually(t, "another worker is ready", func() bool {
 			h := s.Health()
 			return h.Status == "READY" && strconv.Itoa(h.Workers[0].PID) != before
 		})
@@ -282,7 +282,7 @@ func TestFleet_OrphansAreReaped(t *testing.T) {
 			for range 10 {
 				s.Succeed(harness.Input{"do": "orphan"})
 			}
-			harness.Eventually(t, "no zombie is left", func() bool { return len(harness.Zombies(s)) == 0 })
+			assert.Eventually(t, "no zombie is left", func() bool { return len(harness.Zombies(s)) == 0 })
 			a := s.Fail(harness.Input{"do": "lose_gpu"}) // and the workers' exits are theirs
 			assert.Contains(t, "error", a.Error, "CUDA error")
 			s.Succeed(harness.Input{})
@@ -311,7 +311,7 @@ func TestFleet_OutOfMemoryIsNoKill(t *testing.T) {
 
 	s = fleet(t, harness.Options{Args: []string{"--queue", "4"}})
 	answer := s.Begin("killed", harness.Input{"do": "sleep", "token": "killed"})
-	harness.Eventually(t, "it runs", func() bool { return len(harness.ModelLines(t, s, "ran.txt")) == 1 })
+	assert.Eventually(t, "it runs", func() bool { return len(harness.ModelLines(t, s, "ran.txt")) == 1 })
 	harness.SendSignal(t, s.Worker(), syscall.SIGKILL)
 	assert.Contains(t, "error", harness.Receive(t, answer).Error, "worker killed (SIGKILL) while running this prediction")
 }

@@ -66,7 +66,7 @@ func TestFreeThreaded_LogNamesModuleThatTurnsGILOn(t *testing.T) {
 			a := s.Succeed(harness.Input{"module": "needsgil"})
 			assert.True(t, string(a.Output) == "true", "the GIL is off: %s, want true", a)
 		}
-		harness.Eventually(t, "the log names the module", func() bool { return countTurnedOn(s) > 0 })
+		assert.Eventually(t, "the log names the module", func() bool { return countTurnedOn(s) > 0 })
 		assert.Equal(t, "count of the module in the log", countTurnedOn(s), 1)
 	})
 }

@@ -18,7 +18,7 @@ func freeze(t *testing.T, pid int) (thaw func()) {
 	assert.NoError(t, err)
 	thaw = func() {
 		err := letGo()
-		assert.True(t, err == nil, "the frozen process is not gone: %v", err)
+		assert.True(t, err == nil, "the frozen process is not gone: got %v, want no error", err)
 	}
 	t.Cleanup(thaw)
 	return thaw
@@ -96,11 +96,11 @@ func TestFrozen_PreloadProcessIsGivenUp(t *testing.T) {
 	thaw := freeze(t, s.Health().Preload.PID)
 	first := s.Succeed(harness.Input{}).Text(t)
 	harness.SendSignal(t, s.Worker(), syscall.SIGKILL)
-	harness.Eventually(t, "another worker answers", func() bool {
+	assert.Eventually(t, "another worker answers", func() bool {
 		a := s.Input(harness.Input{})
 		return a.Status == "succeeded" && a.Text(t) != first
 	})
-	harness.Eventually(t, "there is another preload process", func() bool {
+	assert.Eventually(t, "there is another preload process", func() bool {
 		p := s.Health().Preload
 		return p != nil && p.State == "ready"
 	})

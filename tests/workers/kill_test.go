@@ -28,7 +28,7 @@ func TestKill_KilledWorkerFailsOnlyWhatItRan(t *testing.T) {
 			if worker == 0 || syscall.Kill(worker, syscall.SIGKILL) != nil {
 				continue
 			}
-			harness.Eventually(t, "another worker is there",
+			assert.Eventually(t, "another worker is there",
 				func() bool { pid := s.Worker0(); return pid != 0 && pid != worker })
 		}
 		clients.more(t, 300)

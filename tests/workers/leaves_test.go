@@ -89,7 +89,7 @@ func TestDescendants_EndWithTheirWorker(t *testing.T) {
 				left := end(t, s, "sessions")
 				assert.EqualNow(t, fmt.Sprintf("%q", left), len(left), 7)
 				for _, pid := range left {
-					harness.Eventually(t, "process "+pid+" ends", func() bool { return !alive(t, pid) })
+					assert.Eventually(t, "process "+pid+" ends", func() bool { return !alive(t, pid) })
 				}
 			})
 		}
@@ -109,7 +109,7 @@ func TestDescendants_OfOtherWorkersLive(t *testing.T) {
 		}
 	}
 	for _, pid := range leftIn(t, harness.Receive(t, answer).Logs) {
-		harness.Eventually(t, "process "+pid+" ends", func() bool { return !alive(t, pid) })
+		assert.Eventually(t, "process "+pid+" ends", func() bool { return !alive(t, pid) })
 	}
 	harness.WaitWorkers(t, s, 2, 1) // so that nothing is being ended any more
 	for _, pid := range other {
@@ -158,7 +158,7 @@ func TestDescendants_EndWithTheirModel(t *testing.T) {
 func wantGone(t *testing.T, names []string) {
 	t.Helper()
 	for _, name := range names {
-		harness.Eventually(t, name+" is removed", func() bool {
+		assert.Eventually(t, name+" is removed", func() bool {
 			_, err := os.Stat(filepath.Join("/dev/shm", name))
 			return os.IsNotExist(err)
 		})

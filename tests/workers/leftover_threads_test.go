@@ -61,7 +61,7 @@ func TestLeftoverThreads_WhatOutlivesItsPredictionWritesIntoNoOther(t *testing.T
 						"starts "+kind+c.begin)
 					assert.EqualNow(t, kind+": the next prediction's logs", s.Succeed(harness.Input{}).Logs, c.logs)
 					for _, text := range []string{"a leftover says", "a leftover complains"} {
-						harness.Eventually(t, kind+": the leftover's text in the server's log", func() bool {
+						assert.Eventually(t, kind+": the leftover's text in the server's log", func() bool {
 							n := 0
 							for _, l := range s.Log.Lines() {
 								if strings.HasSuffix(l.Text, text) && l.PredictionID == "" {
@@ -141,7 +141,7 @@ func TestLeftoverThreads_PipesOfManyPredictions(t *testing.T) {
 		assert.True(t, n >= front+128 && n <= front+140,
 			"with 80 children the front has %d files open, without them %d, want %d to %d", n, front, front+128, front+140)
 		s.Succeed(harness.Input{"start": "wake_sleepers"})
-		harness.Eventually(t, "the pipes are closed", func() bool {
+		assert.Eventually(t, "the pipes are closed", func() bool {
 			return harness.Descriptors(t, s.PID) <= front+4 && harness.Descriptors(t, s.Worker()) <= worker+4
 		})
 	}

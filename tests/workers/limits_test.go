@@ -28,9 +28,9 @@ func TestLimits_CPULimitBoundsFrontsThreads(t *testing.T) {
 			threads := func() int { return int(harness.Scrape(t, s).Value("go_sched_gomaxprocs_threads")) }
 			assert.EqualNow(t, "threads of the front", threads(), c.want)
 			assert.NoError(t, group.limit(0))
-			harness.Eventually(t, "without a limit the front uses all CPUs", func() bool { return threads() == cpus })
+			assert.Eventually(t, "without a limit the front uses all CPUs", func() bool { return threads() == cpus })
 			assert.NoError(t, group.limit(c.millis))
-			harness.Eventually(t, "the front heeds a limit set while it runs", func() bool { return threads() == c.want })
+			assert.Eventually(t, "the front heeds a limit set while it runs", func() bool { return threads() == c.want })
 		})
 	}
 }
@@ -66,7 +66,7 @@ func newCPUGroup(t *testing.T, millis int) cpuGroup {
 			continue
 		}
 		t.Cleanup(func() { // the last process may still be on its way out
-			harness.Eventually(t, "the control group can go", func() bool { return os.Remove(g.folder) == nil })
+			assert.Eventually(t, "the control group can go", func() bool { return os.Remove(g.folder) == nil })
 		})
 		if g.limit(millis) == nil {
 			return g

@@ -126,7 +126,7 @@ func TestLogs_TextBetweenPredictionsBelongsToNone(t *testing.T) {
 					line, found := s.Log.First(func(l harness.Line) bool { return strings.Contains(l.Text, "of a child") })
 					return found && line.PredictionID == ""
 				}
-				harness.Eventually(t, "the text in the server's log without a prediction", written)
+				assert.Eventually(t, "the text in the server's log without a prediction", written)
 				assert.Equal(t, "the next prediction's logs", s.Succeed(harness.Input{}).Logs, "")
 			})
 		})

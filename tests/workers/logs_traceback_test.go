@@ -58,7 +58,7 @@ class Broken:
 	for _, name := range []string{"run", "single", "several"} {
 		s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:" + name})
 		harness.WantCode(t, "a failure", s.Input(harness.Input{"how": "it"}), 200)
-		harness.Eventually(t, "the traceback is in the log", func() bool { _, ok := s.Log.First(isWhole); return ok })
+		assert.Eventually(t, "the traceback is in the log", func() bool { _, ok := s.Log.First(isWhole); return ok })
 		n := s.Log.Count("Traceback (most recent call last):") + s.Log.Count("KeyError: 'it'")
 		assert.True(t, n <= 0, "%d lines of it are separate records, want none", n)
 		s.Succeed(harness.Input{"how": "printed"})

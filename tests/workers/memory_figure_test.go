@@ -100,7 +100,7 @@ func unread(t *testing.T, s *harness.Server) {
 		assert.NoError(t, err)
 	}
 	for _, id := range ids {
-		harness.Eventually(t, "prediction "+id+" has ended", func() bool {
+		assert.Eventually(t, "prediction "+id+" has ended", func() bool {
 			a := s.Do(http.MethodGet, "/predictions/"+id, nil)
 			assert.NoError(t, a.Err, "the server is gone")
 			ended := a.Status == "succeeded" || a.Status == "failed" || a.Status == "canceled"

@@ -118,7 +118,7 @@ func TestMemory_BodiesShareMemory(t *testing.T) {
 	close(stop)
 	n := <-small
 	assert.True(t, n != 0, "no small request was answered meanwhile: got %d, want anything but 0", n)
-	harness.Eventually(t, "nothing is left in use",
+	assert.Eventually(t, "nothing is left in use",
 		func() bool { used, _, _ := harness.MemoryBudget(t, s); return used < 9<<20 })
 	harness.WaitResident(t, s, before)
 }
@@ -185,7 +185,7 @@ func TestMemory_BodiesBeyondMemoryGoToDisk(t *testing.T) {
 	cut := io.MultiReader(bytes.NewReader(refused[:50<<20]), iotest.ErrReader(errors.New("left")))
 	a := s.Create(cut)
 	assert.True(t, a.Err != nil, "a client that leaves: %.300s: got no error, want an error", a.String())
-	harness.Eventually(t, "the files are gone", func() bool { return !strings.Contains(harness.Maps(t, s.PID), s.Tmp) })
+	assert.Eventually(t, "the files are gone", func() bool { return !strings.Contains(harness.Maps(t, s.PID), s.Tmp) })
 	harness.WaitResident(t, s, before)
 }
 
@@ -198,7 +198,7 @@ func TestMemory_OnePredictionThatDoesNotFit(t *testing.T) {
 		a := s.Create(map[string]any{"id": id, "input": harness.Input{"n": 1000, "size": 100_000}}, headers...)
 		assert.True(t, a.Code == http.StatusOK || a.Code == http.StatusAccepted,
 			"%s: %.300s: got %d, want 200 or 202", id, a.String(), a.Code)
-		harness.Eventually(t, "it has failed", func() bool {
+		assert.Eventually(t, "it has failed", func() bool {
 			a = s.Do("GET", "/predictions/"+id, nil)
 			return a.Status == "failed"
 		})
@@ -255,7 +255,7 @@ func TestMemory_ClaimedBodiesShareMemory(t *testing.T) {
 			time.Sleep(200 * time.Millisecond) // less than Retry-After asks for, but the refused do not take the machine
 		}
 	})
-	harness.Eventually(t, "all have succeeded", func() bool {
+	assert.Eventually(t, "all have succeeded", func() bool {
 		want := fmt.Sprintf("pinion_predictions_total{mode=\"async\",reason=\"\",status=\"succeeded\"} %d\n", jobs)
 		return strings.Contains(string(s.Do(http.MethodGet, "/metrics", nil).Body), want)
 	})

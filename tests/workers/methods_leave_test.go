@@ -12,7 +12,7 @@ import (
 // waitLeft waits until a prediction has left its call by an exception.
 func waitLeft(t testing.TB, s *harness.Server, text string) {
 	t.Helper()
-	harness.Eventually(t, text+" leaves", func() bool {
+	assert.Eventually(t, text+" leaves", func() bool {
 		return slices.ContainsFunc(calls(t, s), func(line string) bool {
 			return strings.HasPrefix(line, "left "+text+" Cancel")
 		})

@@ -47,7 +47,7 @@ func beginCalls(t testing.TB, s *harness.Server, inputs ...harness.Input) map[st
 
 func waitCall(t testing.TB, s *harness.Server, line string) {
 	t.Helper()
-	harness.Eventually(t, line, func() bool { return slices.Contains(calls(t, s), line) })
+	assert.Eventually(t, line, func() bool { return slices.Contains(calls(t, s), line) })
 }
 
 func TestMethods_CallsMeetWhileAStepRuns(t *testing.T) {

@@ -28,7 +28,7 @@ func enterPidsGroup(t *testing.T) (g pidsGroup, enter []string) {
 		if err != nil {
 			continue
 		}
-		t.Cleanup(func() { harness.Eventually(t, "the group is empty", func() bool { return os.Remove(folder) == nil }) })
+		t.Cleanup(func() { assert.Eventually(t, "the group is empty", func() bool { return os.Remove(folder) == nil }) })
 		if _, err := os.Stat(filepath.Join(folder, "pids.max")); err == nil {
 			g = pidsGroup{t, folder}
 			g.limit("1000") // one that is not a limit yet

@@ -146,7 +146,7 @@ func TestPreload_ForkedWorkersHaveTheirOwnGPUs(t *testing.T) {
 	s := preloaded(t, harness.Options{Args: []string{"--gpus", "1;2,3"}, Env: []string{"CUDA_VISIBLE_DEVICES=0"}})
 	harness.WaitWorkers(t, s, 2, 0)
 	seen, tries := map[string]bool{}, 0
-	harness.Eventually(t, "both have answered", func() bool {
+	assert.Eventually(t, "both have answered", func() bool {
 		tries++
 		first := s.Begin(fmt.Sprint("a", tries), harness.Input{"what": "gpus"})
 		second := s.Begin(fmt.Sprint("b", tries), harness.Input{"what": "gpus"})
@@ -259,7 +259,7 @@ func TestPreload_ProcessThatDiesIsReplaced(t *testing.T) {
 	s := preloaded(t, harness.Options{})
 	worker, old := s.Worker(), preloadProcess(t, s).PID
 	harness.SendSignal(t, old, syscall.SIGKILL)
-	harness.Eventually(t, "there is another preload process", func() bool {
+	assert.Eventually(t, "there is another preload process", func() bool {
 		got := preloadProcess(t, s)
 		return got.State == "ready" && got.PID != old
 	})
@@ -276,7 +276,7 @@ func TestPreload_ProcessDoesNotOutliveItsServer(t *testing.T) {
 	s := preloaded(t, harness.Options{})
 	old, worker := preloadProcess(t, s).PID, s.Worker()
 	s.Kill()
-	harness.Eventually(t, "both end", func() bool { return !harness.Alive(old) && !harness.Alive(worker) })
+	assert.Eventually(t, "both end", func() bool { return !harness.Alive(old) && !harness.Alive(worker) })
 
 	s = harness.Start(t, harness.Options{Model: "preloaded.py:Runner", Args: []string{"--preload"}})
 	s.WaitLog("imported") // it is still at it

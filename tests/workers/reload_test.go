@@ -70,7 +70,7 @@ func TestReload_OfThreadsUnderLoadLosesNothing(t *testing.T) {
 		open, running := harness.BeginAtGate(t, s, harness.Input{"token": fmt.Sprint("running", generation)})
 		edit(t, s, generation)
 		s.Signal(syscall.SIGHUP)
-		harness.Eventually(t, "the successor answers", func() bool {
+		assert.Eventually(t, "the successor answers", func() bool {
 			return workerOf(t, s.Succeed(harness.Input{})).generation == strconv.Itoa(generation)
 		})
 		clients.more(t, 20)
@@ -111,7 +111,7 @@ func TestReload_ThatFailsChangesNothing(t *testing.T) {
 	broken := filepath.Join(s.Dir, "broken.txt")
 	harness.WriteFile(t, broken, "")
 	s.Signal(syscall.SIGHUP)
-	harness.Eventually(t, "the successor has failed", func() bool {
+	assert.Eventually(t, "the successor has failed", func() bool {
 		_, found := s.Log.First(func(l harness.Line) bool {
 			return strings.Contains(l.Text, "the worker's successor failed")
 		})

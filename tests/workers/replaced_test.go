@@ -27,7 +27,7 @@ func replaceWorker(t *testing.T, s *harness.Server) {
 	before := s.Worker()
 	harness.SendSignal(t, before, syscall.SIGKILL)
 	// A reload may still be under way, so that what is ready now is not what is ready next.
-	harness.Eventually(t, "another worker answers", func() bool {
+	assert.Eventually(t, "another worker answers", func() bool {
 		h := s.Health()
 		return len(h.Workers) > 0 && h.Workers[0].PID != before && s.Input(harness.Input{}).Status == "succeeded"
 	})
@@ -64,7 +64,7 @@ func TestReplaced_BinaryIsReplaced(t *testing.T) {
 					strings.Contains(l.Text, "was replaced by another build: workers are of this server's version")
 			})
 			assert.True(t, found, "the log does not tell: found = false, want true")
-			harness.Eventually(t, "the worker, perhaps a new one, is named pinion", func() bool {
+			assert.Eventually(t, "the worker, perhaps a new one, is named pinion", func() bool {
 				comm, err := os.ReadFile("/proc/" + strconv.Itoa(s.Worker()) + "/comm")
 				return err == nil && string(comm) == "pinion\n"
 			})

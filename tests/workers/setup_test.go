@@ -116,7 +116,7 @@ func TestSetup_ThatFailsInLaterWorkerIsTriedAgainAndThenGivenUp(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "setups.py:Second", Args: []string{"--queue", "2"}})
 	s.Fail(harness.Input{})
-	harness.Eventually(t, "the server gives up", func() bool {
+	assert.Eventually(t, "the server gives up", func() bool {
 		h := s.Health()
 		return h.Status == "DEFUNCT" || h.Status == "SETUP_FAILED"
 	})

@@ -43,7 +43,7 @@ func TestSmoke_ModelOfEachKindServes(t *testing.T) {
 					`got %s, want Error "ValueError: as asked" and Logs with "Traceback"`, a)
 				harness.WantCode(t, "a wrong input", s.Input(harness.Input{"do": 5}), http.StatusUnprocessableEntity)
 				sleeper := s.Begin("sleeper", harness.Input{"do": "sleep"})
-				harness.Eventually(t, "the model sleeps", func() bool { return s.Log.Count("doing sleep") == 1 })
+				assert.Eventually(t, "the model sleeps", func() bool { return s.Log.Count("doing sleep") == 1 })
 				harness.WantCode(t, "cancel", s.Cancel("sleeper"), http.StatusOK)
 				harness.WantStatus(t, "the answer", harness.Receive(t, sleeper), "canceled")
 				assert.Contains(t, "the error", s.Fail(harness.Input{"do": "die"}).Error, "worker")

@@ -139,7 +139,7 @@ func TestSoak_MemoryAndDescriptorsStayFlat(t *testing.T) {
 			}
 			assert.True(t, grownWorker <= 2<<20, "the worker grew by %d KiB, want at most %d", grownWorker>>10, 2<<20)
 			s.CloseIdle()
-			harness.Eventually(t, "both have as many files open as before", func() bool {
+			assert.Eventually(t, "both have as many files open as before", func() bool {
 				return harness.Descriptors(t, s.PID) <= frontFiles && harness.Descriptors(t, worker) <= workerFiles
 			})
 		})

@@ -129,7 +129,7 @@ func TestStop_KilledFrontTakesItsWorkersAndTheirChildrenAlong(t *testing.T) {
 	} {
 		s := harness.Ready(t, harness.Options{Model: c.model, Args: []string{"--workers", "2"}})
 		s.Begin("running", c.in)
-		harness.Eventually(t, "the prediction begins", func() bool {
+		assert.Eventually(t, "the prediction begins", func() bool {
 			_, ok := s.Log.First(func(l harness.Line) bool { return strings.HasPrefix(l.Text, "begun") })
 			return ok
 		})

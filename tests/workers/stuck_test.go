@@ -203,7 +203,7 @@ func TestStuck_LoopThatReadsNoItemsIsReplaced(t *testing.T) {
 		Args: []string{"--hang-timeout", "1s", "--queue", "4"},
 	})
 	first := s.Succeed(harness.Input{"do": "block"}).Text(t)
-	harness.Eventually(t, "another worker answers", func() bool {
+	assert.Eventually(t, "another worker answers", func() bool {
 		a := s.Input(harness.Input{})
 		return a.Status == "succeeded" && a.Text(t) != first
 	})

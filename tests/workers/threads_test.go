@@ -33,7 +33,7 @@ func beginMeet(s *harness.Server, in harness.Input) (answers [meet]<-chan harnes
 func waitBegun(t *testing.T, s *harness.Server, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
-		harness.Eventually(t, id+" begins", func() bool {
+		assert.Eventually(t, id+" begins", func() bool {
 			_, begun := s.Log.First(func(l harness.Line) bool { return l.Text == "begun" && l.PredictionID == id })
 			return begun
 		})
@@ -183,8 +183,8 @@ func TestThreads_StuckOneDoesNotHurtTheOthers(t *testing.T) {
 		"got %q from the worker with a stuck thread, want it from its successor", after)
 	open()
 	harness.WantOutput(t, "beside", harness.Receive(t, beside), fmt.Sprint(worker, " beside"))
-	harness.Eventually(t, "the end of the old worker", func() bool { return !harness.Alive(worker) })
-	harness.Eventually(t, "the cause of its end", func() bool {
+	assert.Eventually(t, "the end of the old worker", func() bool { return !harness.Alive(worker) })
+	assert.Eventually(t, "the cause of its end", func() bool {
 		return strings.Contains(s.Health().Workers[0].LastExit, "a canceled prediction did not end within 500ms") &&
 			strings.Contains(string(s.Do(http.MethodGet, "/metrics", nil).Body), `pinion_worker_exits_total{cause="cancel"} 1`)
 	})
@@ -228,7 +228,7 @@ func TestThreads_TrainingHasItsWorkerToItself(t *testing.T) {
 	open()
 	harness.WantOutput(t, "before", harness.Receive(t, first), "first")
 	var training harness.Answer
-	harness.Eventually(t, "the training ends", func() bool {
+	assert.Eventually(t, "the training ends", func() bool {
 		training = s.Do(http.MethodGet, "/trainings/training", nil)
 		return training.Status == "succeeded"
 	})
@@ -241,7 +241,7 @@ func TestThreads_TrainingHasItsWorkerToItself(t *testing.T) {
 func TestThreads_WorkerWithLeastWorkGetsTheNext(t *testing.T) {
 	t.Parallel()
 	s := threaded(t, harness.Options{}, "--workers", "2")
-	harness.Eventually(t, "two workers", func() bool {
+	assert.Eventually(t, "two workers", func() bool {
 		workers := s.Health().Workers
 		return len(workers) == 2 && workers[0].State == "ready" && workers[1].State == "ready"
 	})
@@ -255,7 +255,7 @@ func TestThreads_WorkerWithLeastWorkGetsTheNext(t *testing.T) {
 	counts := map[string]int{}
 	for _, answer := range answers {
 		var a harness.Answer
-		harness.Eventually(t, "an answer", func() bool {
+		assert.Eventually(t, "an answer", func() bool {
 			harness.OpenFIFO(filepath.Join(s.Dir, "gate"))
 			select {
 			case a = <-answer:

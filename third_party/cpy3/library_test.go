@@ -46,7 +46,7 @@ func fakeLibrary(t *testing.T, code string) string {
 		cc = "cc"
 	}
 	if out, err := exec.Command(cc, "-shared", "-fPIC", "-o", library, source).CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", cc, err, out)
+		t.Fatalf("%s: got %v, want no error\n%s", cc, err, out)
 	}
 	return library
 }
@@ -108,7 +108,7 @@ func TestLibrary_OpenRefuses(t *testing.T) {
 				t.Fatalf("Open = %v, %v; want %v", lib, err, c.want)
 			}
 			if !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%q does not say %q", err, c.says)
+				t.Errorf("got %q, want it with %q", err, c.says)
 			}
 		})
 	}
@@ -124,7 +124,7 @@ func TestLibrary_Open(t *testing.T) {
 get = sysconfig.get_config_var
 print(get("LIBDIR"), get("INSTSONAME"), sys.executable, sys.version, sep="\n")`).Output()
 	if err != nil {
-		t.Fatalf("ask %s for its library: %v", python, err)
+		t.Fatalf("ask %s for its library: got %v, want no error", python, err)
 	}
 	lines := strings.SplitN(strings.TrimSpace(string(out)), "\n", 4)
 	library := filepath.Join(lines[0], lines[1])
@@ -138,7 +138,7 @@ print(get("LIBDIR"), get("INSTSONAME"), sys.executable, sys.version, sep="\n")`)
 	answer, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 7 {
-		t.Fatalf("exit 7 was expected: %v\n%s", err, answer)
+		t.Fatalf("got %v, want exit code 7\n%s", err, answer)
 	}
 	want := fmt.Sprintf("true %s\n%s ä b\n", lines[3], lines[2])
 	if string(answer) != want {

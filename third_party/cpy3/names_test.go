@@ -38,7 +38,7 @@ func TestNames_AreGenerated(t *testing.T) {
 		count++
 		if name := m[1]; !strings.Contains(string(names), "#define "+name+" (CPY3->"+name+")\n") &&
 			!strings.Contains(string(names), "#define "+name+" (*CPY3->"+name+")\n") {
-			t.Errorf("cpy3_names.h lacks %s: run go generate", name)
+			t.Errorf("got cpy3_names.h without %s, want it there: run go generate", name)
 		}
 	}
 	if defined := strings.Count(string(names), "(CPY3->") + strings.Count(string(names), "(*CPY3->"); defined != count {

@@ -69,7 +69,7 @@ func (s *site) client(t *testing.T) *grpc.ClientConn {
 func (s *site) healthy(t *testing.T) {
 	t.Helper()
 	_, err := grpc_health_v1.NewHealthClient(s.client(t)).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{})
-	assert.True(t, err == nil, "Check: %v", err)
+	assert.True(t, err == nil, "Check: got %v, want no error", err)
 }
 
 // TestCalls_MetadataIsBounded: an indexed header is one byte on the wire, and more in memory each time.
@@ -279,7 +279,7 @@ func TestWatch_IsBounded(t *testing.T) {
 	stream, err := grpc_health_v1.NewHealthClient(s.client(t)).Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{})
 	assert.NoError(t, err)
 	_, err = stream.Recv()
-	assert.True(t, err == nil, "a Watch of another connection: %v", err)
+	assert.True(t, err == nil, "a Watch of another connection: got %v, want no error", err)
 	c.Close()
 	assert.Eventually(t, "one is left", func() bool { return s.watches.Load() == 1 })
 }

@@ -86,7 +86,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		if bad := rawjson.Check(d.Chat()); bad != nil {
-			t.Fatalf("%s\nbecomes %s\n%v", body, d.Chat(), bad)
+			t.Fatalf("%s\nbecomes %s\ngot %v, want no error", body, d.Chat(), bad)
 		}
 		answer, err := d.Answer(nil, openai.Head{ID: "x"}, &openai.Message{Delta: openai.Delta{Text: []byte("a")}},
 			openai.Usage{})

@@ -25,7 +25,7 @@ func fakeLibrary(t *testing.T) string {
 	}
 	out := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
 	text, err := exec.Command(cc, "-shared", "-fPIC", "-Wall", "-Werror", "-o", out, "testdata/fakenvml.c").CombinedOutput()
-	assert.TrueNow(t, err == nil, "compile the stand-in: %v\n%s", err, text)
+	assert.TrueNow(t, err == nil, "compile the stand-in: got %v, want no error\n%s", err, text)
 	return out
 }
 

@@ -51,7 +51,7 @@ func TestDirect_AllServersAnswerThatItIsAbsent(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		got, err := asker.LookupDirect(ctx, Lookup{Kind: Prediction, ID: id}, time.Hour)
-		assert.TrueNow(t, err == nil && ctx.Err() == nil, "ask for %s: %v, %v", id, err, ctx.Err())
+		assert.TrueNow(t, err == nil && ctx.Err() == nil, "ask for %s: got %v, %v, want no error", id, err, ctx.Err())
 		return string(got.Object)
 	}
 	b, c := member("b"), member("c")

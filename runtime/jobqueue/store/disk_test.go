@@ -43,7 +43,7 @@ func TestDisk_FullDisk(t *testing.T) {
 		`a disk with little room: %v, want error ErrUnavailable and err with "the disk of its folder is full"`, err)
 	r := &rig{t: t, Queue: q}
 	err = r.claims(q).End(t.Context(), Succeeded, starting("p0"))
-	assert.True(t, err == nil, "an accepted job cannot end: %v", err)
+	assert.True(t, err == nil, "an accepted job cannot end: got %v, want no error", err)
 	free()
 
 	free = fill(t, dir, 0)

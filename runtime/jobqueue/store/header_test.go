@@ -106,7 +106,7 @@ func TestJob_WithAnyText(t *testing.T) {
 		_, _, l, err := a.Job(t.Context(), lost)
 		assert.True(t, err == nil && l != nil && l.ID == lost, "%q has the letter %+v, %v, want the same", lost, l, err)
 		err = a.Retry(t.Context(), lost, odd+"again", func(*State) json.RawMessage { return starting(odd + "again") })
-		assert.TrueNow(t, err == nil, "retry %q: %v", lost, err)
+		assert.TrueNow(t, err == nil, "retry %q: got %v, want no error", lost, err)
 		c = r.claims(r.Queue)
 		if c.Job.ID != odd+"again" || c.Job.ContentType != odd || c.State.Hook == nil || c.State.Hook.RequestID != odd {
 			t.Errorf("the retry of %q is %+v, want ID %q, ContentType %q and RequestID %q", lost, c.Job, odd+"again", odd, odd)

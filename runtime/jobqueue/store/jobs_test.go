@@ -120,7 +120,7 @@ func TestJobs_Cancel(t *testing.T) {
 	cancel := func(id string) bool {
 		t.Helper()
 		ok, err := r.Cancel(t.Context(), id, "", renderer{})
-		assert.TrueNow(t, err == nil, "cancel %s: %v", id, err)
+		assert.TrueNow(t, err == nil, "cancel %s: got %v, want no error", id, err)
 		return ok
 	}
 	_, err := r.Cancel(t.Context(), "unknown", "", renderer{})

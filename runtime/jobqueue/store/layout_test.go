@@ -74,7 +74,7 @@ func TestLayout_HalfMadeQueueIsFinished(t *testing.T) {
 			assert.NoError(t, err)
 		}
 		_, err := Open(t.Context(), nc, o)
-		assert.True(t, err == nil, "after %d parts: %v", parts, err)
+		assert.True(t, err == nil, "after %d parts: got %v, want no error", parts, err)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestLayout_MembersMayComeAtOnce(t *testing.T) {
 		go func() {
 			defer wg.Done()
 			_, err := Open(t.Context(), r.nc, o)
-			assert.True(t, err == nil, "got %v", err)
+			assert.True(t, err == nil, "got %v, want no error", err)
 		}()
 	}
 	wg.Wait()

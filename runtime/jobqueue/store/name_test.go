@@ -15,7 +15,7 @@ func TestName_QueueName(t *testing.T) {
 	} {
 		queue := QueueName(model)
 		err := CheckModel(queue)
-		assert.True(t, err == nil, "%q: got %q: %v", model, queue, err)
+		assert.True(t, err == nil, "%q: got %q, %v, want no error", model, queue, err)
 		assert.True(t, isPlain(model, 63) == (queue == model), "got the queue %q of %q, want %t", queue, model, queue == model)
 		other, used := seen[queue]
 		assert.False(t, used, "got the queue %q for %q and %q: used = true, want false", queue, model, other)

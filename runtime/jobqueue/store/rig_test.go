@@ -114,7 +114,7 @@ func (r *rig) accept(id string, change ...func(*Job)) State {
 		f(&j)
 	}
 	s, err := r.Accept(r.t.Context(), j, starting(id), false)
-	assert.TrueNow(r.t, err == nil, "accept %s: %v", id, err)
+	assert.TrueNow(r.t, err == nil, "accept %s: got %v, want no error", id, err)
 	return s
 }
 
@@ -155,7 +155,7 @@ func (r *rig) cancels(q *Queue, id string, kind Kind) {
 func (r *rig) state(id string) State {
 	r.t.Helper()
 	s, err := r.Find(r.t.Context(), id, renderer{})
-	assert.TrueNow(r.t, err == nil, "find %s: %v", id, err)
+	assert.TrueNow(r.t, err == nil, "find %s: got %v, want no error", id, err)
 	return s
 }
 
@@ -296,7 +296,7 @@ func (r *rig) serve(q *Queue, run Runner) (s *Server, drain, stop func()) {
 	stop = sync.OnceFunc(func() {
 		cancel()
 		err := <-done
-		assert.True(r.t, err == nil, "the server ended with %v", err)
+		assert.True(r.t, err == nil, "the server: got %v, want no error", err)
 	})
 	r.t.Cleanup(stop)
 	return s, cancel, stop

@@ -91,7 +91,7 @@ func TestTraps_StatesAreReadFromLeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, err := direct.NextMsg(10 * time.Second)
-	assert.True(t, err == nil, "the read of a plain bucket was not seen, so this test shows nothing: %v, %v", m, err)
+	assert.True(t, err == nil, "the read of a plain bucket was not seen, so this test shows nothing: %v, got %v, want no error", m, err)
 	o := r.o
 	o.Model = "other"
 	var other *MismatchError

@@ -64,7 +64,7 @@ func TestHelp_NamesAPageOfTheDocuments(t *testing.T) {
 	see = func(cmd *cobra.Command) {
 		page := version.DocsPage(docsOf(cmd))
 		if _, err := os.Stat(filepath.Join("..", "..", "..", "..", page)); err != nil {
-			t.Errorf("the help of %s names a page that is not there: %v", cmd.CommandPath(), err)
+			t.Errorf("the help of %s names a page that is not there: got %v, want no error", cmd.CommandPath(), err)
 		}
 		for _, below := range cmd.Commands() {
 			see(below)

@@ -113,7 +113,7 @@ func (r *jobsRig) of(args ...string) (string, error) {
 func (r *jobsRig) good(args ...string) string {
 	r.t.Helper()
 	out, err := r.of(args...)
-	assert.TrueNow(r.t, err == nil, "pinion jobs %q: %v", args, err)
+	assert.TrueNow(r.t, err == nil, "pinion jobs %q: got %v, want no error", args, err)
 	return out
 }
 

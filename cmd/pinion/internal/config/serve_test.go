@@ -35,7 +35,7 @@ func TestServe_OddValuesAreIgnored(t *testing.T) {
 					}
 					return ""
 				})
-				assert.True(t, err == nil, "%s=%q: %v", name, env, err)
+				assert.True(t, err == nil, "%s=%q: got %v, want no error", name, env, err)
 			}
 			warnings := append(with.Server.Warnings, with.Model.Warnings...)
 			assert.True(t, len(warnings) == 1 && strings.HasPrefix(warnings[0], name+" is ignored: "),

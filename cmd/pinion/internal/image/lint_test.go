@@ -42,5 +42,5 @@ func TestLint_DockerfilesAreLinted(t *testing.T) {
 	}
 	assert.TrueNow(t, len(files) >= 25, "only %d Dockerfiles, want at least 25", len(files))
 	out, err := exec.Command(linter, append(append(ignored, "--no-color"), files...)...).CombinedOutput()
-	assert.True(t, err == nil, "%v\n%s", err, out)
+	assert.True(t, err == nil, "got %v, want no error\n%s", err, out)
 }

@@ -104,7 +104,7 @@ func TestModel_RequestGivesUpWaitingForALoad(t *testing.T) {
 	assert.Equal(t, fmt.Sprintf("%v", err), refused(err), "Model a is still being loaded")
 	r.until(m, Loading) // it goes on
 	err = m.Lifecycle.Unload(t.Context(), false)
-	assert.True(t, err == nil, "unload while it is loading: %v", err)
+	assert.True(t, err == nil, "unload while it is loading: got %v, want no error", err)
 }
 
 func TestModel_IdleOneIsUnloaded(t *testing.T) {
@@ -197,5 +197,5 @@ func TestHost_OneModelAtATime(t *testing.T) {
 	assert.ErrorIs(t, "m.Lifecycle.Load(ctx, true)", m.Lifecycle.Load(ctx, true), context.DeadlineExceeded)
 	<-r.evicting
 	err := m.Lifecycle.Load(t.Context(), true)
-	assert.True(t, err == nil, "once there is room: %v", err)
+	assert.True(t, err == nil, "once there is room: got %v, want no error", err)
 }
