@@ -60,7 +60,7 @@ func (r *Request) answerText(h Head, results []Result) ([]byte, *Error) {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		m.cut(r.Stop)
+		m.cut(r)
 		if r.Endpoint == Chat {
 			dst = strconv.AppendInt(append(dst, `{"index":`...), int64(i), 10)
 			dst = m.append(append(dst, `,"message":`...))
@@ -114,7 +114,7 @@ func (r *Request) messagesOf(output []byte) ([]message, *Error) {
 				return nil, err
 			}
 		}
-		m.has = m.has || len(m.calls) == 0 && m.refusal == nil // no item is an empty text
+		m.has = m.has || len(m.calls) == 0 && m.refusal.value == nil // no item is an empty text
 		return []message{m}, nil
 	}
 	if rawjson.KindOf(output) != array {

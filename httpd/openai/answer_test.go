@@ -56,6 +56,12 @@ func TestAnswer_Objects(t *testing.T) {
 			chatHead + firstReply + `"one "` + endOfText + oneUsage,
 		},
 		{
+			"deltas of each field", chat, chatBody + `}`,
+			[]string{`[{"reasoning_content":"let me "},{"reasoning_content":"see","refusal":"n","details":[ 1 ],"audio":{"id":"a","data":"x"}},
+				{"refusal":"o","details":[2, 3],"audio":{"data":"y","end":5},"score":1},{"score":2,"details":[]}]`},
+			chatHead + firstReply + `null,"refusal":"no","reasoning_content":"let me see","details":[1,2,3],"audio":{"id":"a","data":"xy","end":5},"score":2},"logprobs":null,"finish_reason":"stop"}` + oneUsage,
+		},
+		{
 			"a dict", chat, chatBody + `}`,
 			[]string{`{"content":"x","finish_reason":"length","reasoning":"y"}`},
 			chatHead + firstReply + `"x","refusal":null,"reasoning":"y"},"logprobs":null,"finish_reason":"length"}` + oneUsage,

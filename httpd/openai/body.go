@@ -20,6 +20,9 @@ type member struct {
 	name  string
 	value []byte
 	field []predict.FormField // the fields of that name; only in a form
+
+	joined  bool     // value is a copy of several parts, which may grow
+	members []member // of an object of several parts, in place of value; else nil
 }
 
 // ParseJSON reads a JSON body. The result aliases body.

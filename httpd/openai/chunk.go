@@ -37,7 +37,7 @@ func (r *Request) NewChunks(h Head) *Chunks {
 	c.prefix = append(appendHead([]byte("data: "), r.Endpoint, kind, h), `"choices":[{"index":`...)
 	c.choices = make([]choice, len(r.Inputs)*r.inOne())
 	for i := range c.choices {
-		c.choices[i].stop.stops = r.Stop
+		c.choices[i].stop = r.newStopper()
 	}
 	return c
 }
@@ -159,7 +159,7 @@ func (c *Chunks) appendDelta(dst []byte, at int, item []byte) ([]byte, *Error) {
 	if m.finish != "" {
 		ch.finish = m.finish
 	}
-	if !m.has && calls == nil && m.refusal == nil && len(m.rest) == 0 {
+	if !m.has && calls == nil && m.refusal.value == nil && len(m.rest) == 0 {
 		return dst, nil
 	}
 	dst = c.open(dst, at)
@@ -173,8 +173,8 @@ func (c *Chunks) appendDelta(dst []byte, at int, item []byte) ([]byte, *Error) {
 	if m.has {
 		dst = append(append(append(dst, `,"content":"`...), m.content...), '"')
 	}
-	if m.refusal != nil {
-		dst = append(append(dst, `,"refusal":`...), m.refusal...)
+	if m.refusal.value != nil {
+		dst = append(append(dst, `,"refusal":`...), m.refusal.value...)
 	}
 	if calls != nil {
 		var err *Error
@@ -267,7 +267,7 @@ func (c *Chunks) Output(dst []byte, prediction int, output []byte) ([]byte, *Err
 	for i := range messages {
 		at := prediction*each + i
 		m := &messages[i]
-		m.cut(c.r.Stop)
+		m.cut(c.r)
 		dst = c.begin(dst, at)
 		if dst, err = c.append(dst, at, append(append([]byte{'"'}, m.content...), '"')); err != nil {
 			return dst, err

@@ -189,7 +189,10 @@ func (h *handlers) prepare(q *request, b *Body, e Endpoint, path string) *Error 
 		return err
 	}
 	if q.dialog != nil && len(q.dialog.Stops()) > 0 {
-		q.Stop = q.dialog.Stops()
+		if err := q.chargeStops(q.dialog.Stops()); err != nil {
+			return err
+		}
+		q.setStop(q.dialog.Stops())
 	}
 	if w := q.Warning(); w != "" {
 		q.x.Response.Header.Set(protocol.HeaderWarning, w)
@@ -201,6 +204,18 @@ func (h *handlers) prepare(q *request, b *Body, e Endpoint, path string) *Error 
 		q.call.Span = q.spanAttrs(b, q.model.Name)
 	}
 	return nil
+}
+
+// chargeStops charges what it takes to look for stop sequences: four bytes for each of theirs.
+func (q *request) chargeStops(stops []string) *Error {
+	size := int64(0)
+	for _, s := range stops {
+		size += 4 * int64(len(s))
+	}
+	if size <= fewBytes {
+		return nil
+	}
+	return q.charge(size)
 }
 
 // charge charges bytes more for what is made of the body.
@@ -276,7 +291,7 @@ func (q *request) collect(run *protocol.Run) *Error {
 		return q.errorOf(failed)
 	}
 	defer stop()
-	results, err := follow(run, q.Stop)
+	results, err := q.follow(run)
 	if err != nil {
 		return q.errorOf(err)
 	}

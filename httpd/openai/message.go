@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"crypto/rand"
 	"slices"
 	"strconv"
@@ -12,7 +13,7 @@ import (
 type message struct {
 	content []byte // the text as the inside of a JSON string; see has
 	has     bool   // there is content
-	refusal []byte // JSON, or nil
+	refusal member // its value is JSON, or nil
 	calls   []toolCall
 	finish  string
 	rest    []member // further keys, which go along
@@ -68,15 +69,104 @@ func (m *message) addObject(output []byte) *Error {
 				return err
 			}
 		case "refusal":
-			m.refusal = value
+			if err := m.refusal.join(value); err != nil {
+				return err
+			}
 		case "finish_reason":
 			m.finish = rawjson.Text(value)
 		case "role", "index":
 		default:
-			m.rest = put(m.rest, name, value)
+			var err *Error
+			if m.rest, err = joinMember(m.rest, name, value); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// joinMember adds what an item has of a member, as clients do with the parts of a stream: texts and lists are joined,
+// objects member by member, and of other values the last one counts.
+func joinMember(list []member, name string, value []byte) ([]member, *Error) {
+	m := find(list, name)
+	if m == nil {
+		if len(list) == maxMembers { // each name is compared with all others
+			return list, BadOutput("The model returned a dict with more than " + strconv.Itoa(maxMembers) + " members.")
+		}
+		list = append(list, member{name: name})
+		m = &list[len(list)-1]
+	}
+	return list, m.join(value)
+}
+
+// join adds another part of the value.
+func (m *member) join(value []byte) *Error {
+	kind := rawjson.KindOf(value)
+	switch {
+	case m.value == nil, kind != rawjson.KindOf(m.value):
+		m.value, m.members, m.joined = value, nil, false
+	case kind == object:
+		if m.members == nil {
+			if err := m.joinObject(m.value); err != nil {
+				return err
+			}
+		}
+		return m.joinObject(value)
+	case kind == text:
+		m.own()
+		m.value = append(m.value[:len(m.value)-1], value[1:]...)
+	case kind == array:
+		m.own()
+		for _, item := range rawjson.Items(value) {
+			m.value = m.value[:len(m.value)-1]
+			if m.value[len(m.value)-1] != '[' {
+				m.value = append(m.value, ',')
+			}
+			m.value = append(append(m.value, item...), ']')
+		}
+	default:
+		m.value = value
+	}
+	return nil
+}
+
+// own makes the value a copy that may grow. A list loses the space at its ends.
+func (m *member) own() {
+	if m.joined {
+		return
+	}
+	m.joined = true
+	value := bytes.TrimSpace(m.value)
+	inner := value[1 : len(value)-1]
+	if rawjson.KindOf(value) == array {
+		inner = bytes.TrimSpace(inner)
+	}
+	m.value = slices.Concat(value[:1], inner, value[len(value)-1:])
+}
+
+func (m *member) joinObject(value []byte) (err *Error) {
+	for key, part := range rawjson.Members(value) {
+		if m.members, err = joinMember(m.members, rawjson.KeyText(key), part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendTo appends the name and the value.
+func (m *member) appendTo(dst []byte) []byte {
+	dst = append(rawjson.AppendQuoted(dst, m.name), ':')
+	if m.members == nil {
+		return append(dst, m.value...)
+	}
+	dst = append(dst, '{')
+	for i := range m.members {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = m.members[i].appendTo(dst)
+	}
+	return append(dst, '}')
 }
 
 // put sets a member; the last of equal names counts.
@@ -150,7 +240,10 @@ func (c *toolCall) add(item []byte) *Error {
 				}
 			}
 		default:
-			c.rest = put(c.rest, name, value)
+			var err *Error
+			if c.rest, err = joinMember(c.rest, name, value); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -186,12 +279,13 @@ func (m *message) reason() string {
 }
 
 // cut ends the text before the first stop sequence; false means it has none.
-func (m *message) cut(stops []string) bool {
-	if len(stops) == 0 || !m.has {
+func (m *message) cut(r *Request) bool {
+	if len(r.Stop) == 0 || !m.has {
 		return false
 	}
 	whole := rawjson.Text(slices.Concat([]byte{'"'}, m.content, []byte{'"'}))
-	if at := firstStop(whole, stops); at >= 0 {
+	match := r.stops.newMatcher()
+	if found, at := match.add(whole); found != "" {
 		m.content = inside(rawjson.AppendQuoted(nil, whole[:at]))
 		m.finish = "stop"
 		return true
@@ -208,8 +302,8 @@ func (m *message) append(dst []byte) []byte {
 		dst = append(dst, "null"...)
 	}
 	dst = append(dst, `,"refusal":`...)
-	if m.refusal != nil {
-		dst = append(dst, m.refusal...)
+	if m.refusal.value != nil {
+		dst = append(dst, m.refusal.value...)
 	} else {
 		dst = append(dst, "null"...)
 	}
@@ -227,9 +321,8 @@ func (m *message) append(dst []byte) []byte {
 }
 
 func appendMembers(dst []byte, list []member) []byte {
-	for _, r := range list {
-		dst = append(rawjson.AppendQuoted(append(dst, ','), r.name), ':')
-		dst = append(dst, r.value...)
+	for i := range list {
+		dst = list[i].appendTo(append(dst, ','))
 	}
 	return dst
 }
@@ -268,10 +361,9 @@ func (c *toolCall) append(dst []byte, index int, first bool) []byte {
 		}
 		dst = append(append(append(dst, `"arguments":"`...), c.arguments...), `"}`...)
 	}
-	for _, r := range c.rest {
+	for i := range c.rest {
 		comma()
-		dst = append(rawjson.AppendQuoted(dst, r.name), ':')
-		dst = append(dst, r.value...)
+		dst = c.rest[i].appendTo(dst)
 	}
 	return append(dst, '}')
 }

@@ -39,7 +39,7 @@ type Message struct {
 func (m *Message) add(d *Delta) {
 	join := func(to *[]byte, part []byte) {
 		if part != nil {
-			*to = append(slices.Clip(*to), part...)
+			*to = append(*to, part...)
 			if *to == nil {
 				*to = []byte{}
 			}
@@ -59,7 +59,7 @@ func (m *Message) add(d *Delta) {
 		if part.Name != nil {
 			c.Name = part.Name
 		}
-		c.Arguments = append(slices.Clip(c.Arguments), part.Arguments...)
+		c.Arguments = append(c.Arguments, part.Arguments...)
 	}
 }
 
@@ -71,12 +71,12 @@ type Reader struct {
 }
 
 // NewReader returns a reader of a request's message.
-func (r *Request) NewReader() *Reader { return &Reader{stop: stopper{stops: r.Stop}} }
+func (r *Request) NewReader() *Reader { return &Reader{stop: r.newStopper()} }
 
 // Item reads an item, and passes the parts on that can be sent. stopped means that the text has ended at a stop
 // sequence.
 func (r *Reader) Item(item []byte, emit func(*Delta)) (stopped bool, err *Error) {
-	if len(r.stop.stops) == 0 {
+	if r.stop.match.stopSet == nil {
 		return false, r.part(item, emit)
 	}
 	out, stopped := r.stop.add(item)
@@ -146,8 +146,8 @@ func (r *Reader) part(item []byte, emit func(*Delta)) *Error {
 	if m.has {
 		d.Text = slices.Grow(m.content, 1)
 	}
-	if rawjson.KindOf(m.refusal) == text {
-		d.Refusal = inside(m.refusal)
+	if rawjson.KindOf(m.refusal.value) == text {
+		d.Refusal = inside(m.refusal.value)
 	}
 	for _, name := range [...]string{"reasoning_content", "reasoning"} {
 		if given := find(m.rest, name); given != nil && rawjson.KindOf(given.value) == text {

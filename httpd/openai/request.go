@@ -38,6 +38,8 @@ type Request struct {
 	// Stop ends the text of a choice. It is empty if the function handles it.
 	Stop []string
 
+	stops *stopSet // of Stop
+
 	ignored   []string // parameters of self-hosted servers that the function does not take
 	copied    int64    // bytes of Inputs, charged
 	perPrompt int      // predictions for each prompt
@@ -147,10 +149,11 @@ func (f *Function) readOptions(r *Request, b *Body) *Error {
 		return err
 	}
 	if stop := b.get("stop", anything); stop != nil && !f.accepts("stop") {
-		var err *Error
-		if r.Stop, err = readStop(stop); err != nil {
+		stops, err := readStop(stop)
+		if err != nil {
 			return err
 		}
+		r.setStop(stops)
 	}
 	return r.readFormat(b)
 }

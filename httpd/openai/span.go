@@ -111,7 +111,7 @@ func (r *Request) reasons(status predict.Status, output []byte) (reasons []strin
 	}
 	for i := range messages {
 		m := &messages[i]
-		if stopped := m.cut(r.Stop); stopped || status == predict.Succeeded {
+		if stopped := m.cut(r); stopped || status == predict.Succeeded {
 			reasons = append(reasons, logtext.Clip(m.reason()))
 		}
 	}

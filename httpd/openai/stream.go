@@ -77,9 +77,9 @@ func resultsOf(run *protocol.Run, n int) []Result {
 }
 
 // follow reads the items of a run, whose predictions end at a stop sequence, and returns its results.
-func follow(run *protocol.Run, stops []string) ([]Result, *protocol.Error) {
+func (r *Request) follow(run *protocol.Run) ([]Result, *protocol.Error) {
 	items := make([][]byte, 0, 64)
-	stop := stopper{stops: stops}
+	stop := r.newStopper()
 	rows, skipped := 1, false
 	for {
 		var err error
@@ -93,7 +93,7 @@ func follow(run *protocol.Run, stops []string) ([]Result, *protocol.Error) {
 		var failed *protocol.Error
 		switch {
 		case errors.Is(err, protocol.ErrNextRow):
-			stop, skipped = stopper{stops: stops}, false
+			stop, skipped = r.newStopper(), false
 			rows++
 		case errors.Is(err, io.EOF):
 			return resultsOf(run, rows), nil

@@ -45,7 +45,10 @@ func readTranscript(output []byte) (*transcript, *Error) {
 		case name == "segments" && rawjson.KindOf(value) == array:
 			t.segments = value
 		case rawjson.KindOf(value) != rawjson.KindNull:
-			t.rest = put(t.rest, name, value)
+			var err *Error
+			if t.rest, err = joinMember(t.rest, name, value); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if !hasText {
@@ -85,7 +88,10 @@ func readSegments(list []byte) ([]segment, *Error) {
 			case "id":
 				s.id = value
 			default:
-				s.rest = put(s.rest, name, value)
+				var err *Error
+				if s.rest, err = joinMember(s.rest, name, value); err != nil {
+					return nil, err
+				}
 			}
 		}
 		if math.IsNaN(s.start) || math.IsNaN(s.end) || s.text == nil {
