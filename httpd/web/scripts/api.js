@@ -8,13 +8,15 @@ const request = (path, options) => fetchWithToken(serverURL(path), options);
 // serverEvents yields the server-sent events of a response: {event, data}, with data parsed.
 async function* serverEvents(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "";
+  let pieces = []; // of the event that has not ended
   try {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      const blocks = (rest + value).split("\n\n");
-      rest = blocks.pop();
+      pieces.push(value);
+      if (!value.includes("\n")) continue; // a long event is joined once, and not for each of its pieces
+      const blocks = pieces.join("").split("\n\n");
+      pieces = [blocks.pop()];
       for (const block of blocks) {
         const fields = {};
         for (const line of block.split("\n")) {

@@ -8,7 +8,7 @@ function callsOf({ calls = [], calls_omitted: omitted = 0 }, open, path) {
   if (!calls.length && !omitted) return null;
   const alike = new Map();
   const keyOf = (call) => `${path}/${call.model} ${call.status}`;
-  for (const call of calls) alike.set(keyOf(call), [...(alike.get(keyOf(call)) ?? []), call]);
+  for (const call of calls) alike.set(keyOf(call), alike.get(keyOf(call)) ?? []).get(keyOf(call)).push(call);
   const rows = calls.flatMap((call) => {
     const all = alike.get(keyOf(call));
     if (all.length <= MAX_ALIKE) return [callRow(call, open, path)];

@@ -20,5 +20,5 @@ const withoutEscapes = (logs) => (logs.includes("\x1b") ? logs.replace(/\x1b(?:\
 // written returns a text as a terminal shows it, without colours: "\r" returns to the start of the line.
 function written(logs) {
   const text = withoutEscapes(logs);
-  return text.includes("\r") ? text.replace(/[^\n]*\r(?=[^\r\n])/g, "").replaceAll("\r", "") : text;
+  return text.includes("\r") ? text.split("\n").map((line) => line.split("\r").findLast(Boolean) ?? "").join("\n") : text;
 }

@@ -3,7 +3,7 @@
 const NONE = "–";
 
 // groups separates the thousands of a whole number.
-const groups = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+const groups = (number) => String(number).replace(/\B(?=(\d{3}){1,7}$)/g, "\u202f");
 
 // timeText formats seconds in a suitable unit, with three digits.
 function timeText(seconds) {
@@ -18,7 +18,7 @@ function timeText(seconds) {
 
 function digits(number) {
   if (number >= 99.5) return String(Math.round(number));
-  return number >= 9.95 ? number.toFixed(1).replace(/\.0$/, "") : number.toFixed(2).replace(/\.?0+$/, "");
+  return String(Number(number.toFixed(number >= 9.95 ? 1 : 2)));
 }
 
 const plural = (number, word) => `${groups(number)} ${word}${number === 1 ? "" : "s"}`;

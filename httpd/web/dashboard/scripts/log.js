@@ -22,10 +22,16 @@ function readRecord(text) {
     // a line for people, as below
   }
   const [first, ...rest] = text.split("\n");
-  const line = /^(\d\d:\d\d:\d\d)\S* ([DIWE])\S* (.*?)((?: [\w.]+=(?:"(?:[^"\\]|\\.)*"|[^\s"]*))*)$/.exec(first);
+  const line = /^(\d\d:\d\d:\d\d)\S* ([DIWE])\S* (.*)$/s.exec(first);
   if (!line) return { time: "", level: "", message: text, fields: [] };
-  const fields = [...line[4].matchAll(/ ([\w.]+)=("(?:[^"\\]|\\.)*"|\S*)/g)].map(([, name, value]) => [name, value]);
-  return { time: line[1], level: line[2], message: [line[3], ...rest].join("\n"), fields };
+  const fields = []; // with names and values, at the end of the line
+  let end = line[3].length;
+  for (const { 0: field, 1: name, 2: value, index } of [...line[3].matchAll(/ ([\w.]+)=("(?:[^"\\]|\\.)*"|[^\s"]*)(?= |$)/g)].reverse()) {
+    if (index + field.length !== end) break;
+    fields.push([name, value]);
+    end = index;
+  }
+  return { time: line[1], level: line[2], message: [line[3].slice(0, end), ...rest].join("\n"), fields: fields.reverse() };
 }
 
 // fieldText is a field's value in one word, in quotes where it has several.

@@ -7,8 +7,9 @@ const WORDS = {
 };
 WORDS.openai = WORDS.python;
 
-const STRING = /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`/y;
-const SHELL_STRING = /"(?:[^"\\]|\\.)*"|'[^']*'/y;
+// A string without an end is one, too: else it would be read again from each quote in it.
+const STRING = /"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?|`(?:[^`\\]|\\.)*`?/y;
+const SHELL_STRING = /"(?:[^"\\]|\\.)*"?|'[^']*'?/y;
 const PLAIN = /[A-Za-z0-9_$.]+|[^"'`A-Za-z0-9_$]+|./sy;
 
 // colored returns the code in pieces, some of which are elements.

@@ -27,8 +27,8 @@ let kept = []; // those of the folder: {name, input, result}
 
 async function loadExamples() {
   const found = (kept = []); // a later call begins another list
-  const files = about.examples ?? [];
-  for (const file of files.filter((name) => name.endsWith(".json")).slice(0, MAX_EXAMPLES)) {
+  const files = new Set(about.examples);
+  for (const file of [...files].filter((name) => name.endsWith(".json")).slice(0, MAX_EXAMPLES)) {
     try {
       const { input, ...result } = await withFiles(parseExact(await (await exampleFile(file)).text()), files);
       if (isRecord(input)) found.push({ name: file.replace(/\.json$/, "").replaceAll("_", " "), input, result: { status: "succeeded", ...result } });
@@ -47,7 +47,7 @@ async function exampleFile(name) {
 
 // withFiles replaces strings that name a file of the folder with that file, as a data URL.
 async function withFiles(value, files) {
-  if (typeof value === "string") return files.includes(value) ? (await readLocal(new File([await exampleFile(value)], value, { type: typeOfName(value) }))).data : value;
+  if (typeof value === "string") return files.has(value) ? (await readLocal(new File([await exampleFile(value)], value, { type: typeOfName(value) }))).data : value;
   if (!value || typeof value !== "object" || isExact(value)) return value;
   if (Array.isArray(value)) return Promise.all(value.map((part) => withFiles(part, files)));
   return Object.fromEntries(await Promise.all(Object.entries(value).map(async ([key, part]) => [key, await withFiles(part, files)])));

@@ -2,9 +2,9 @@
 // pictures are links, because the text is not trusted.
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([\w+#.-]*)/;
-const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/;
+const HEADING = /^ {0,3}(#{1,6})\s(.*)$/s;
+const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/s;
 const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
-const TABLE_RULE = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
 
 const MAX_DEPTH = 8; // of quotes and lists within each other
 const MAX_INLINE = 10_000; // characters of a paragraph in which marks are looked for
@@ -30,18 +30,26 @@ function blockAt(lines, at, depth) {
   const line = lines[at];
   const fence = FENCE.exec(line);
   if (fence) return fenceAt(lines, at, fence);
-  const heading = /^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$/.exec(line);
-  if (heading) return [at + 1, () => make("h" + Math.min(6, heading[1].length + 2), {}, ...inline(heading[2]))];
+  const heading = HEADING.exec(line);
+  if (heading) return [at + 1, () => make("h" + Math.min(6, heading[1].length + 2), {}, ...inline(headingText(heading[2])))];
   if (RULE.test(line)) return [at + 1, () => make("hr")];
   if (line.startsWith(">") && depth < MAX_DEPTH) return quoteAt(lines, at, depth);
   if (ITEM.test(line) && depth < MAX_DEPTH) return listAt(lines, at, depth);
-  if (line.includes("|") && TABLE_RULE.test(lines[at + 1] ?? "") && lines[at + 1].includes("-")) return tableAt(lines, at);
+  if (line.includes("|") && cellsOf(lines[at + 1] ?? "").every((cell) => /^:?-+:?$/.test(cell))) return tableAt(lines, at);
   let end = at + 1;
   while (end < lines.length && lines[end].trim() && !startsBlock(lines[end])) end++;
   return [end, () => make("p", {}, ...inline(lines.slice(at, end).join("\n")))];
 }
 
-const startsBlock = (line) => FENCE.test(line) || /^ {0,3}#{1,6}\s/.test(line) || RULE.test(line) || line.startsWith(">") || ITEM.test(line);
+const startsBlock = (line) => FENCE.test(line) || HEADING.test(line) || RULE.test(line) || line.startsWith(">") || ITEM.test(line);
+
+// headingText is a heading without the signs that may close it.
+function headingText(text) {
+  const bare = text.trim();
+  let end = bare.length;
+  while (bare[end - 1] === "#") end--;
+  return bare.slice(0, end).trimEnd();
+}
 
 function fenceAt(lines, at, [, mark, language]) {
   let end = at + 1;
@@ -66,7 +74,7 @@ function quoteAt(lines, at, depth) {
 // listAt reads a list. What is indented below an item belongs to it.
 function listAt(lines, at, depth) {
   const [, indent, mark] = ITEM.exec(lines[at]);
-  const ordered = /\d/.test(mark), items = [];
+  const ordered = /\d/.test(mark), items = [], indented = new RegExp(`^\\s{0,${indent.length + mark.length + 1}}`);
   let end = at;
   for (; end < lines.length; end++) {
     const found = ITEM.exec(lines[end]);
@@ -77,7 +85,7 @@ function listAt(lines, at, depth) {
       if (!/^\s+\S/.test(lines[end + 1] ?? "") && !ITEM.test(lines[end + 1] ?? "")) break;
       items.at(-1).push("");
     } else if (found || /^\s/.test(lines[end]) || (lines[end - 1].trim() && !startsBlock(lines[end]))) {
-      items.at(-1).push(lines[end].replace(new RegExp(`^\\s{0,${indent.length + mark.length + 1}}`), ""));
+      items.at(-1).push(lines[end].replace(indented, ""));
     } else break;
   }
   const element = () => {
@@ -94,49 +102,92 @@ function itemParts(lines, depth) {
   return parts.length && parts[0].tagName === "P" ? [...parts[0].childNodes, ...parts.slice(1)] : parts;
 }
 
+const cellsOf = (line) => line.trim().replace(/^\||(?<!\\)\|$/g, "").split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|"));
+
 function tableAt(lines, at) {
-  const cells = (line) => line.trim().replace(/^\||(?<!\\)\|$/g, "").split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|"));
   let end = at + 2;
   while (end < lines.length && lines[end].includes("|")) end++;
-  const row = (tag) => (line) => make("tr", {}, ...cells(line).map((cell) => make(tag, tag === "th" ? { scope: "col" } : {}, ...inline(cell))));
+  const row = (tag) => (line) => make("tr", {}, ...cellsOf(line).map((cell) => make(tag, tag === "th" ? { scope: "col" } : {}, ...inline(cell))));
   const table = () => make("table", {}, make("thead", {}, row("th")(lines[at])), make("tbody", {}, ...lines.slice(at + 2, end).map(row("td"))));
   return [end, () => make("div", { className: "scrolls", tabIndex: 0 }, table())];
 }
 
 const markdownOf = (text, depth) => markdownBlocks(text, depth).map(([, element]) => element());
 
-// INLINE are, in this order: an escape, code, a picture or link, an address, strong, emphasis, struck out.
-const INLINE = new RegExp(
-  [
-    /\\([\\`*_{}[\]()#+.!|~>-])/, /(`+)(.{1,2000}?)\2(?!`)/, /!?\[([^\]]{0,500})\]\(\s*([^\s)]+)(?:\s+"[^"]*")?\s*\)/, /(https?:\/\/[^\s<>()"]*[^\s<>()".,;:!?])/,
-    /\*\*(?=\S)(.+?\S??)\*\*|__(?=\S)(.+?\S??)__/, /\*(?=\S)([^*]+?)\*|(?<!\w)_(?=\S)([^_]+?)_(?!\w)/, /~~(?=\S)(.+?)~~/,
-  ].map((part) => part.source).join("|"),
-  "s",
-);
+// MARK begins an escape, code, a picture or link, strong, emphasis, struck out, or is an address.
+const MARK = /[\\![*_~]|`+|(https?:\/\/[^\s<>()"]*[^\s<>()".,;:!?])/g;
+const ESCAPED = "\\`*_{}[]()#+.!|~>-";
+const STYLES = [["**", "strong"], ["__", "strong"], ["~~", "del"], ["*", "em"], ["_", "em"]];
 
 // inline returns a paragraph as texts and elements.
 function inline(text, depth = 0) {
-  const pieces = [], after = text.slice(MAX_INLINE);
-  text = text.slice(0, MAX_INLINE);
-  while (text) {
-    const found = depth < MAX_DEPTH ? INLINE.exec(text) : null;
-    if (!found) break;
-    if (found.index) pieces.push(text.slice(0, found.index));
-    pieces.push(inlinePiece(found, depth));
-    text = text.slice(found.index + found[0].length);
+  const pieces = [], marked = depth < MAX_DEPTH ? text.slice(0, MAX_INLINE) : "", ends = endsOf(marked), marks = new RegExp(MARK);
+  let shown = 0;
+  for (let found; (found = marks.exec(marked)); ) {
+    const { 0: mark, 1: address, index } = found;
+    const [end, piece] = address ? [index + mark.length, linkTo(address, [address])] : (pieceAt(marked, index, mark, ends, depth + 1) ?? []);
+    if (!end) continue;
+    if (index > shown) pieces.push(text.slice(shown, index));
+    pieces.push(piece);
+    marks.lastIndex = shown = end;
   }
-  if (text + after) pieces.push(text + after);
+  if (shown < text.length) pieces.push(text.slice(shown));
   return pieces;
 }
 
-function inlinePiece([all, escaped, , code, words, target, address, strong, strong2, soft, soft2, struck], depth) {
-  if (escaped) return escaped;
-  if (code) return make("code", {}, code.trim() || code);
-  if (target) return /^https?:\/\//i.test(target) ? linkTo(target, inline(words || target, depth + 1)) : make("span", {}, ...inline(words, depth + 1));
-  if (address) return linkTo(address, [address]);
-  if (strong ?? strong2) return make("strong", {}, ...inline(strong ?? strong2, depth + 1));
-  if (soft ?? soft2) return make("em", {}, ...inline(soft ?? soft2, depth + 1));
-  return struck ? make("del", {}, ...inline(struck, depth + 1)) : all;
+// endsOf returns a function that finds where a pattern matches next. The places from which a use of a pattern is looked for must
+// ascend: then the text is searched once, and not once for each mark.
+function endsOf(text) {
+  const found = new Map();
+  return (pattern, from, use = "") => {
+    if (!(found.get(pattern + use) >= from)) {
+      const search = new RegExp(pattern, "g");
+      search.lastIndex = from;
+      found.set(pattern + use, search.exec(text)?.index ?? Infinity);
+    }
+    return found.get(pattern + use);
+  };
+}
+
+// pieceAt returns the end of the piece that begins with a mark, and its text or element. It returns undefined if the mark is text.
+function pieceAt(text, at, mark, ends, depth) {
+  if (mark === "\\") return text[at + 1] && ESCAPED.includes(text[at + 1]) ? [at + 2, text[at + 1]] : undefined;
+  if (mark[0] === "`") return codeAt(text, at, mark.length, ends);
+  if (mark === "!" || mark === "[") return linkAt(text, mark === "!" ? at + 1 : at, ends, depth);
+  for (const [sign, tag] of STYLES) {
+    if (!text.startsWith(sign, at) || (sign === "_" && /\w/.test(text[at - 1] ?? ""))) continue;
+    const from = at + sign.length, end = ends(sign.replaceAll("*", "\\*"), from + sign.length - 1);
+    if (end === Infinity || end === from || /\s/.test(text[from]) || (sign === "_" && /\w/.test(text[end + 1] ?? ""))) continue;
+    return [end + sign.length, make(tag, {}, ...inline(text.slice(from, end), depth))];
+  }
+}
+
+// runsOf returns the places of runs of backticks, by their lengths, the last ones first.
+function runsOf(text) {
+  const runs = [];
+  for (const { 0: run, index } of [...text.matchAll(/`+/g)].reverse()) (runs[run.length] ??= []).push(index);
+  return runs;
+}
+
+function codeAt(text, at, length, ends) {
+  const from = at + length, runs = (ends.runs ??= runsOf(text))[length] ?? [];
+  while (runs.at(-1) < from) runs.pop();
+  if (!runs.length) return;
+  const end = runs.at(-1), code = text.slice(from, end);
+  return [end + length, make("code", {}, code.trim() || code)];
+}
+
+// linkAt reads [words](target "title").
+function linkAt(text, at, ends, depth) {
+  const close = text[at] === "[" ? ends("]", at + 1) : Infinity;
+  if (text[close + 1] !== "(") return;
+  const from = ends("\\S", close + 2, "target"), to = ends("[\\s)]", from);
+  let end = ends("\\S", to);
+  if (end > to && text[end] === '"') end = ends("\\S", ends('"', end + 1) + 1, "title");
+  if (from === to || text[end] !== ")") return;
+  const words = text.slice(at + 1, close), target = text.slice(from, to);
+  const isAddress = /^https?:\/\//i.test(target);
+  return [end + 1, isAddress ? linkTo(target, inline(words || target, depth)) : make("span", {}, ...inline(words, depth))];
 }
 
 const linkTo = (href, words) => make("a", { href, target: "_blank", rel: "noreferrer" }, ...words);

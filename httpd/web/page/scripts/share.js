@@ -15,7 +15,7 @@ function sharedLink() {
 
 const hasLocalFile = (value) => value instanceof LocalFile || (typeof value === "string" && isDataURL(value)) || (Array.isArray(value) && value.some(hasLocalFile));
 
-const encodeBase64 = (text) => btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCodePoint(byte)).join("")).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+const encodeBase64 = (text) => btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCodePoint(byte)).join("")).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 
 const decodeBase64 = (text) => new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0)));
 

@@ -2,6 +2,7 @@
 // which its file is called.
 
 const MAX_ROWS = 1000;
+const MAX_COLUMNS = 100; // of a table; records that have more keys are shown as a tree
 const MAX_SHOWN = 500_000; // characters of a text: browsers take seconds to lay out millions
 
 function view(value, name) {
@@ -81,6 +82,7 @@ const textCell = (text, shown) => make("td", { className: /\S{25}/.test(text) ? 
 
 function tableView(rows, name) {
   const keys = [...new Set(rows.flatMap(Object.keys))];
+  if (keys.length > MAX_COLUMNS) return treeView(rows, name, true);
   const cell = (row, key, i) => {
     const value = row[key];
     if (value === undefined) return make("td");
