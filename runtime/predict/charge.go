@@ -103,11 +103,11 @@ func (p *Prediction) compact() (bytes int64, first bool) {
 	if p.usage.compacted > 0 || !p.observed || !rec.Status.Terminal() {
 		return p.usage.compacted, false
 	}
-	if p.registry == nil || p.registry.retention.TTL < 0 {
+	if p.registry == nil || p.registry.ttl < 0 {
 		p.usage.dropped = true
 		return 0, false
 	}
-	most := p.registry.retention.Bytes
+	most := p.registry.all.retention.Bytes
 	if rec.Status != Succeeded && len(rec.Output) > most/2 {
 		rec.Output = nil // its error stays readable
 	}

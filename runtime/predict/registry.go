@@ -2,6 +2,7 @@ package predict
 
 import (
 	"cmp"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,8 +11,10 @@ import (
 
 // Retention says how long and how many ended predictions are retained. A zero field takes its default.
 type Retention struct {
-	TTL   time.Duration // default 10 min; negative means none is retained
-	Count int           // default 10 000
+	TTL time.Duration // default 10 min; negative means none is retained
+	// Shared has the bounds below for all registries of a server together; nil means this one has its own.
+	Shared *Retained
+	Count  int // default 10 000
 	// Anonymous is how many predictions are retained, besides Count, whose id no client knew before they ended. Clients
 	// rarely ask for those again. Default 500.
 	Anonymous int
@@ -39,19 +42,38 @@ func (r Retention) withDefaults() Retention {
 	return r
 }
 
-// Registry holds the predictions in flight, and those that ended recently, by id.
-type Registry struct {
+// Retained is the ended predictions that a server retains, of all its registries. It bounds them together, because
+// clients share the server's memory.
+type Retained struct {
 	retention Retention
 
-	mu       sync.Mutex
+	mu         sync.Mutex  // of its registries too
+	registries []*Registry // that are not closed
+	inFlight   int
+	counts     [2]int      // of the lists of all registries
+	bytes      int         // of the lists of all registries
+	active     time.Time   // when a prediction last ended or was read
+	quiet      *time.Timer // see becameQuiet; nil if idle since its last run
+}
+
+// NewRetained returns what the registries of a server share.
+func NewRetained(retention Retention) *Retained {
+	a := &Retained{retention: retention.withDefaults()}
+	a.retention.Memory.SetEvict(a.evict)
+	return a
+}
+
+// Registry holds the predictions in flight of a model, and those that ended recently, by id.
+type Registry struct {
+	ttl time.Duration
+	all *Retained
+
+	mu       *sync.Mutex // all.mu
 	by       map[key]*Prediction
 	inFlight int
 	idle     chan struct{}   // closed when none is in flight; nil if no caller waits
 	retained [2]retainedList // ended predictions: anonymous ones, and all others
-	bytes    int             // of both lists
 	timer    *time.Timer     // expires old predictions; nil if none is retained
-	active   time.Time       // when a prediction last ended or was read
-	quiet    *time.Timer     // see becameQuiet; nil if idle since its last run
 	closed   bool
 }
 
@@ -62,6 +84,7 @@ type key struct {
 
 // retainedList is a queue of ended predictions, the oldest first.
 type retainedList struct {
+	of      *Registry
 	entries []retained
 	head    int
 }
@@ -71,7 +94,7 @@ type retainedList struct {
 type retained struct {
 	p     *Prediction
 	key   key
-	until time.Time
+	ended time.Time
 	bytes int
 }
 
@@ -95,8 +118,17 @@ func (l *retainedList) drop() {
 }
 
 func NewRegistry(retention Retention) *Registry {
-	r := &Registry{retention: retention.withDefaults(), by: make(map[key]*Prediction)}
-	r.retention.Memory.SetEvict(r.evict)
+	all := retention.Shared
+	if all == nil {
+		all = NewRetained(retention)
+	}
+	r := &Registry{ttl: retention.withDefaults().TTL, all: all, mu: &all.mu, by: make(map[key]*Prediction)}
+	for i := range r.retained {
+		r.retained[i].of = r
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all.registries = append(all.registries, r)
 	return r
 }
 
@@ -111,6 +143,7 @@ func (r *Registry) Add(p *Prediction) error {
 	p.registry = r
 	r.by[k] = p
 	r.inFlight++
+	r.all.inFlight++
 	return nil
 }
 
@@ -126,6 +159,7 @@ func (r *Registry) Remove(p *Prediction) {
 
 // leave counts one less in flight. Called with the lock held.
 func (r *Registry) leave() {
+	r.all.inFlight--
 	if r.inFlight--; r.inFlight == 0 && r.idle != nil {
 		close(r.idle)
 		r.idle = nil
@@ -153,13 +187,13 @@ func (r *Registry) Finish(p *Prediction, bytes int, now time.Time) {
 	fits := p.observed
 	if !fits {
 		more := int64(bytes) - p.charge.Bytes()
-		fits = bytes <= r.retention.Bytes && (more <= 0 || p.charge.Grow(more)) // without the lock, because it may evict
+		fits = bytes <= r.all.retention.Bytes && (more <= 0 || p.charge.Grow(more)) // without the lock, because it may evict
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.leave()
-	r.active = now
-	if r.retention.TTL < 0 || r.closed || !fits {
+	r.all.active = now
+	if r.ttl < 0 || r.closed || !fits {
 		delete(r.by, key{p.Request.Kind, p.id})
 		return
 	}
@@ -177,7 +211,7 @@ func (r *Registry) retainReleased(p *Prediction, bytes int) {
 	defer r.mu.Unlock()
 	switch {
 	case r.by[k] != p || !p.finished: // not to be retained, or a new one has its id
-	case bytes > r.retention.Bytes || r.closed:
+	case bytes > r.all.retention.Bytes || r.closed:
 		delete(r.by, k)
 	default:
 		r.retain(p, 1, bytes, now)
@@ -187,16 +221,18 @@ func (r *Registry) retainReleased(p *Prediction, bytes int) {
 // retain adds p to a list. Called with the lock held.
 func (r *Registry) retain(p *Prediction, list, bytes int, now time.Time) {
 	p.charge.Hold()
-	l := &r.retained[list]
-	l.entries = append(l.entries, retained{p, key{p.Request.Kind, p.id}, now.Add(r.retention.TTL), bytes})
-	r.bytes += bytes
-	r.purge(now)
-	r.retention.Memory.Changed()
+	l, all := &r.retained[list], r.all
+	l.entries = append(l.entries, retained{p, key{p.Request.Kind, p.id}, now, bytes})
+	all.bytes += bytes
+	all.counts[list]++
+	r.expireBefore(now)
+	all.trim()
+	all.retention.Memory.Changed()
 	if r.timer == nil {
-		r.timer = time.AfterFunc(r.retention.TTL, r.expire)
+		r.timer = time.AfterFunc(r.ttl, r.expire)
 	}
-	if r.quiet == nil {
-		r.quiet = time.AfterFunc(r.retention.Quiet, r.becameQuiet)
+	if all.quiet == nil {
+		all.quiet = time.AfterFunc(all.retention.Quiet, all.becameQuiet)
 	}
 }
 
@@ -205,83 +241,110 @@ func (r *Registry) expire() {
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.purge(now)
+	r.expireBefore(now)
 	r.timer = nil
 	if l := r.oldest(); l != nil && !r.closed {
-		r.timer = time.AfterFunc(l.oldest().until.Sub(now), r.expire)
+		r.timer = time.AfterFunc(l.oldest().ended.Add(r.ttl).Sub(now), r.expire)
+	}
+}
+
+// expireBefore removes the predictions whose TTL is over at that time. Called with the lock held.
+func (r *Registry) expireBefore(now time.Time) {
+	for i := range r.retained {
+		l := &r.retained[i]
+		for e := l.oldest(); e != nil && !e.ended.Add(r.ttl).After(now); e = l.oldest() {
+			l.forget()
+		}
 	}
 }
 
 // becameQuiet removes all but the newest once the server was idle for Retention.Quiet.
-func (r *Registry) becameQuiet() {
-	r.mu.Lock()
-	if r.closed {
-		r.mu.Unlock()
+func (a *Retained) becameQuiet() {
+	a.mu.Lock()
+	if len(a.registries) == 0 {
+		a.mu.Unlock()
 		return
 	}
-	if wait := r.retention.Quiet - time.Since(r.active); wait > 0 || r.inFlight > 0 {
-		r.quiet.Reset(max(wait, r.retention.Quiet/4))
-		r.mu.Unlock()
+	if wait := a.retention.Quiet - time.Since(a.active); wait > 0 || a.inFlight > 0 {
+		a.quiet.Reset(max(wait, a.retention.Quiet/4))
+		a.mu.Unlock()
 		return
 	}
-	r.quiet = nil
-	for l := r.oldest(); l != nil && r.bytes > r.retention.QuietBytes; l = r.oldest() {
-		r.forget(l)
+	a.quiet = nil
+	for l := a.oldest(); l != nil && a.bytes > a.retention.QuietBytes; l = a.oldest() {
+		l.forget()
 	}
-	r.mu.Unlock()
-	r.retention.OnQuiet()
+	a.mu.Unlock()
+	a.retention.OnQuiet()
 }
 
 // evict removes the oldest until that many bytes are free, and reports whether it removed any. If all of them together
 // are smaller, it removes none.
-func (r *Registry) evict(bytes int64) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if int64(r.bytes) < bytes {
+func (a *Retained) evict(bytes int64) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if int64(a.bytes) < bytes {
 		return false
 	}
 	n := 0
-	for l := r.oldest(); l != nil && bytes > 0; l = r.oldest() {
-		bytes -= r.forget(l)
+	for l := a.oldest(); l != nil && bytes > 0; l = a.oldest() {
+		bytes -= l.forget()
 		n++
 	}
-	r.retention.Memory.Evicted(n)
+	a.retention.Memory.Evicted(n)
 	return n > 0
 }
 
-// oldest returns the list with the prediction that ended first, or nil if none is retained. Called with the lock held.
-func (r *Registry) oldest() (first *retainedList) {
-	for i := range r.retained {
-		l := &r.retained[i]
-		if e := l.oldest(); e != nil && (first == nil || e.until.Before(first.oldest().until)) {
-			first = l
+// trim removes the oldest that are too many. Called with the lock held.
+func (a *Retained) trim() {
+	for i, most := range [...]int{a.retention.Anonymous, a.retention.Count} {
+		for a.counts[i] > most {
+			var first *retainedList
+			for _, r := range a.registries {
+				first = earlier(first, &r.retained[i])
+			}
+			first.forget()
 		}
+	}
+	for l := a.oldest(); l != nil && a.bytes > a.retention.Bytes; l = a.oldest() {
+		l.forget()
+		a.retention.Memory.Evicted(1)
+	}
+}
+
+// oldest returns the list with the prediction that ended first, or nil if none is retained. Called with the lock held.
+func (a *Retained) oldest() (first *retainedList) {
+	for _, r := range a.registries {
+		first = earlier(first, r.oldest())
 	}
 	return first
 }
 
-// purge removes predictions that are too old or too many. Called with the lock held.
-func (r *Registry) purge(now time.Time) {
-	most := [2]int{r.retention.Anonymous, r.retention.Count}
-	for i := range r.retained {
-		l := &r.retained[i]
-		for e := l.oldest(); e != nil && (!e.until.After(now) || l.len() > most[i]); e = l.oldest() {
-			r.forget(l)
-		}
+// oldest does the same for one registry.
+func (r *Registry) oldest() *retainedList {
+	return earlier(earlier(nil, &r.retained[0]), &r.retained[1])
+}
+
+// earlier returns the list whose oldest prediction ended first. One that is nil or empty is not returned.
+func earlier(first, other *retainedList) *retainedList {
+	if other == nil || other.len() == 0 || first != nil && !other.oldest().ended.Before(first.oldest().ended) {
+		return first
 	}
-	for l := r.oldest(); l != nil && r.bytes > r.retention.Bytes; l = r.oldest() {
-		r.forget(l)
-		r.retention.Memory.Evicted(1)
-	}
+	return other
 }
 
 // forget removes the oldest of a list, and returns how many bytes that frees. Called with the lock held.
-func (r *Registry) forget(l *retainedList) int64 {
-	e := l.oldest()
+func (l *retainedList) forget() int64 {
+	e, r := l.oldest(), l.of
 	if r.by[e.key] == e.p { // otherwise a new one has its id
 		delete(r.by, e.key)
 	}
-	r.bytes -= e.bytes
+	r.all.bytes -= e.bytes
+	if l == &r.retained[0] {
+		r.all.counts[0]--
+	} else {
+		r.all.counts[1]--
+	}
 	freed := e.p.charge.Release()
 	l.drop()
 	return freed
@@ -302,8 +365,8 @@ func (r *Registry) Find(kind Kind, id string) *Prediction {
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.active = now
-	r.purge(now)
+	r.all.active = now
+	r.expireBefore(now)
 	return r.by[key{kind, id}]
 }
 
@@ -330,12 +393,15 @@ func (r *Registry) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
-	for _, timer := range [...]*time.Timer{r.timer, r.quiet} {
-		if timer != nil {
-			timer.Stop()
-		}
-	}
 	for l := r.oldest(); l != nil; l = r.oldest() {
-		r.forget(l)
+		l.forget()
+	}
+	r.all.registries = slices.DeleteFunc(r.all.registries, func(other *Registry) bool { return other == r })
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+	if r.all.quiet != nil && len(r.all.registries) == 0 {
+		r.all.quiet.Stop()
+		r.all.quiet = nil
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 func enter(t *testing.T, r *Registry, kind Kind, id string) *Prediction {
 	t.Helper()
-	p := New(id, &Request{ID: id, Kind: kind}, epoch, nil, Options{Memory: r.retention.Memory})
+	p := New(id, &Request{ID: id, Kind: kind}, epoch, nil, Options{Memory: r.all.retention.Memory})
 	assert.NoError(t, r.Add(p))
 	return p
 }
@@ -52,8 +52,8 @@ func TestRetention_EndedAreRetained(t *testing.T) {
 		end(r, again, 10)
 		time.Sleep(61 * time.Second)
 		synctest.Wait()
-		assert.True(t, r.bytes == 0 && len(r.by) == 0 && r.Find(KindPrediction, "a") == nil,
-			"%d bytes, %d entries are left, want bytes 0, len(by) empty and Find nil", r.bytes, len(r.by))
+		assert.True(t, r.all.bytes == 0 && len(r.by) == 0 && r.Find(KindPrediction, "a") == nil,
+			"%d bytes, %d entries are left, want bytes 0, len(by) empty and Find nil", r.all.bytes, len(r.by))
 	})
 }
 
@@ -68,15 +68,15 @@ func TestRetention_IsBounded(t *testing.T) {
 	assert.True(t, len(r.by) == 100 && r.Find(KindPrediction, "899") == nil && r.Find(KindPrediction, "900") != nil,
 		"%d are retained, want the last 100", len(r.by))
 	end(r, enter(t, r, KindPrediction, "big"), most-51*recordCost)
-	assert.True(t, r.Find(KindPrediction, "big") != nil && r.bytes <= most && len(r.by) >= 49 && len(r.by) <= 51,
-		"%d bytes in %d are retained, want the big one and as many as fit into %d", r.bytes, len(r.by), most)
+	assert.True(t, r.Find(KindPrediction, "big") != nil && r.all.bytes <= most && len(r.by) >= 49 && len(r.by) <= 51,
+		"%d bytes in %d are retained, want the big one and as many as fit into %d", r.all.bytes, len(r.by), most)
 	end(r, enter(t, r, KindPrediction, "huge"), most)
 	huge, big := r.Find(KindPrediction, "huge"), r.Find(KindPrediction, "big")
 	assert.True(t, huge == nil && big != nil,
 		"got huge %p and big %p, want big alone: one that never fits drives no other out", huge, big)
 	r.Close()
 	assert.Equal(t, "len(r.by)", len(r.by), 0)
-	assert.Equal(t, "r.bytes", r.bytes, 0)
+	assert.Equal(t, "r.all.bytes", r.all.bytes, 0)
 }
 
 // TestRetention_AnonymousOnesAreFew: they do not drive the others out.
@@ -146,7 +146,7 @@ func TestRetention_RetainedBytesCount(t *testing.T) {
 		p.Release()
 		got := b.Stats().Used
 		assert.True(t, got >= size && got <= size+3*recordCost, "%s: got %d bytes charged, want %d and little more", what, got, size)
-		assert.Equal(t, what+": bytes of the registry", int64(r.bytes), got)
+		assert.Equal(t, what+": bytes of the registry", int64(r.all.bytes), got)
 		assert.True(t, p.Request.Body == nil && p.Request.Context == nil && p.Request.Webhook == "",
 			"%s: got %+v retained, want Body nil, Context nil and Webhook empty", what, p.Request)
 		assert.Equal(t, what+": the output", string(p.Record().Output), string(output))
@@ -264,6 +264,45 @@ func TestRetention_QuietRegistriesShrink(t *testing.T) {
 		for id, want := range map[string]bool{"7": false, "8": true, "running": true} {
 			assert.Equal(t, "that it has "+id, r.Find(KindPrediction, id) != nil, want)
 		}
+	})
+}
+
+// TestRetained_BoundsRegistriesTogether: by count, bytes and quiet, the oldest first, and not what a closed one had.
+func TestRetained_BoundsRegistriesTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		shared := NewRetained(Retention{
+			Count: 8, Bytes: 6 << 20, Quiet: time.Minute, QuietBytes: 3 << 20, OnQuiet: func() { calls++ },
+		})
+		a, b := NewRegistry(Retention{Shared: shared}), NewRegistry(Retention{Shared: shared, TTL: time.Hour})
+		want := func(what string, wantA, wantB int) {
+			t.Helper()
+			assert.Equal(t, what+": kept by the first", len(a.by), wantA)
+			assert.Equal(t, what+": kept by the second", len(b.by), wantB)
+		}
+		for i := range 6 {
+			end(a, enter(t, a, KindPrediction, fmt.Sprint(i)), 0)
+			end(b, enter(t, b, KindPrediction, fmt.Sprint(i)), 0)
+			time.Sleep(time.Second)
+		}
+		want("eight in all", 4, 4)
+		for i := range 5 {
+			end(b, enter(t, b, KindPrediction, fmt.Sprint("large", i)), 1<<20)
+		}
+		want("the oldest three of both, and two of the others", 1, 7)
+		running := enter(t, a, KindPrediction, "running")
+		time.Sleep(5 * time.Minute)
+		assert.Equal(t, "runs of OnQuiet while one of the models is busy", calls, 0)
+		end(a, running, 0)
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		assert.Equal(t, "runs of OnQuiet once all are idle", calls, 1)
+		want("the newest 3 MiB", 1, 2)
+		b.Close()
+		assert.True(t, shared.bytes < 1<<20 && shared.oldest().of == a, "%d bytes are kept, want those of the open registry",
+			shared.bytes)
+		a.Close()
+		assert.Equal(t, "bytes kept", shared.bytes, 0)
 	})
 }
 

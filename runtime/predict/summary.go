@@ -93,7 +93,7 @@ func (r *Registry) Ended(n int) []*Prediction {
 			if next[i] == l.len() {
 				continue
 			}
-			if e := l.entries[len(l.entries)-1-next[i]]; from < 0 || e.until.After(last.until) {
+			if e := l.entries[len(l.entries)-1-next[i]]; from < 0 || e.ended.After(last.ended) {
 				from, last = i, e
 			}
 		}

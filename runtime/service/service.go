@@ -42,7 +42,7 @@ type Options struct {
 	UploadURL string
 	// Outputs says what happens to outputs that do not match the model's return annotation.
 	Outputs OutputCheck
-	// Keep says how long ended predictions are retained.
+	// Keep says how long ended predictions are retained, and with those of which other services.
 	Keep predict.Retention
 	// Model names the model in traces; "" means the server has one.
 	Model string

@@ -40,13 +40,17 @@ type Host struct {
 	o        Options
 	sdk      sdkFolder
 	image    process.Binary
+	retained *predict.Retained
 	evicting chan struct{} // holds a token while memory is freed for a model, or distributed
 	limit    atomic.Int64  // of the memory that the loaded models have together, in bytes; 0 means any
 }
 
 // New makes a host. It finds what workers are started from: the binary and the cog package.
 func New(o Options) (h *Host, err error) {
-	h = &Host{o: o, evicting: make(chan struct{}, 1), sdk: sdkFolder{run: o.RunDir}}
+	h = &Host{
+		o: o, evicting: make(chan struct{}, 1), sdk: sdkFolder{run: o.RunDir},
+		retained: predict.NewRetained(predict.Retention{Memory: o.Memory, OnQuiet: o.Quiet}),
+	}
 	if h.image, err = process.FindBinary(); err != nil {
 		return nil, err
 	}

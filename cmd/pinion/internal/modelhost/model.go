@@ -84,7 +84,7 @@ func (m *Model) makeService() {
 		Observer:   observer{m.metrics, m.Lifecycle},
 		UploadURL:  s.UploadURL,
 		Outputs:    s.OutputCheck(),
-		Keep:       predict.Retention{TTL: s.KeepFor(), OnQuiet: o.Quiet},
+		Keep:       predict.Retention{TTL: s.KeepFor(), Shared: m.host.retained},
 		Memory:     o.Memory,
 		Summaries:  o.Config.Exposure.Dashboard.ShownSummaries(),
 		Prediction: predict.Options{History: s.StreamHistory},
