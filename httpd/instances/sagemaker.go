@@ -196,8 +196,7 @@ func (i *invocation) output() *protocol.Error {
 		i.x.SendFile(answer.File, answers.Release)
 		return nil
 	}
-	defer answers.Release()
-	i.x.Send(ContentJSON, nil, answer.Output)
+	i.x.Send(ContentJSON, answers.Release, answer.Output)
 	return nil
 }
 

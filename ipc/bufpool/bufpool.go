@@ -41,6 +41,7 @@ func Size(n int) int {
 
 // Put returns a slice that is no longer in use. It need not come from Get.
 func Put(b []byte) {
+	Poison(b[:cap(b)])
 	if c := cap(b); c >= Min && c <= Max && c&(c-1) == 0 {
 		b = b[:0]
 		pools[bits.Len(uint(c-1))-lowest].Put(&b)

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -116,4 +117,29 @@ func Soak(full, quick int) int {
 		return full
 	}
 	return quick
+}
+
+var poisoned struct {
+	once sync.Once
+	path string
+	err  error
+}
+
+// Poisoned returns a binary that overwrites its buffers once they are given back, so that one which is still sent or
+// kept is seen at once. The sanitized ones do so too.
+func Poisoned(t testing.TB) string {
+	t.Helper()
+	if Sanitized(t) {
+		return Binary(t)
+	}
+	poisoned.once.Do(func() {
+		poisoned.path = filepath.Join(os.Getenv(envCache), "poisoned", "pinion")
+		build := exec.Command("go", "build", "-tags", "grpcnotrace,pinion_test", "-trimpath", "-buildvcs=false",
+			"-o", poisoned.path, "pinion/cmd/pinion")
+		if out, err := build.CombinedOutput(); err != nil {
+			poisoned.err = fmt.Errorf("build the binary: %w\n%s", err, out)
+		}
+	})
+	assert.NoError(t, poisoned.err)
+	return poisoned.path
 }
