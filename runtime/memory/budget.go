@@ -113,6 +113,14 @@ func (b *Budget) Quarter() int64 {
 	return b.limit / 4
 }
 
+// Beside returns another budget, of so small a part of the limit. What is charged to it takes nothing from b.
+func (b *Budget) Beside(part int64) *Budget {
+	if b == nil {
+		return nil
+	}
+	return &Budget{limit: b.limit / part}
+}
+
 // Max returns the largest charge in bytes; more is ErrTooLarge.
 func (b *Budget) Max() int64 {
 	if b == nil {

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -74,7 +75,7 @@ func New(id string, req *Request, now time.Time, runner Runner, o Options) *Pred
 	if p.Request.Created.IsZero() {
 		p.Request.Created = now
 	}
-	p.charge.Open(o.Memory)
+	p.charge.Open(cmp.Or(req.Copy, o.Memory))
 	if p.observed = req.observed(); p.observed {
 		p.events.feed = &feed{history: DefaultHistory}
 		if o.History != 0 {

@@ -185,7 +185,7 @@ func (r *Registry) Idle() <-chan struct{} {
 // last Release. Any other is retained from now on, so Release must not free its bytes.
 func (r *Registry) Finish(p *Prediction, bytes int, now time.Time) {
 	fits := p.observed
-	if !fits {
+	if !fits && p.Request.Copy == nil {
 		more := int64(bytes) - p.charge.Bytes()
 		fits = bytes <= r.all.retention.Bytes && (more <= 0 || p.charge.Grow(more)) // without the lock, because it may evict
 	}
@@ -211,7 +211,7 @@ func (r *Registry) retainReleased(p *Prediction, bytes int) {
 	defer r.mu.Unlock()
 	switch {
 	case r.by[k] != p || !p.finished: // not to be retained, or a new one has its id
-	case bytes > r.all.retention.Bytes || r.closed:
+	case bytes > r.all.retention.Bytes || r.closed || p.Request.Copy != nil:
 		delete(r.by, k)
 	default:
 		r.retain(p, 1, bytes, now)

@@ -73,6 +73,9 @@ type Request struct {
 	// Charged is how many bytes of the memory budget the slices take. The caller frees them, unless Create succeeded:
 	// then the prediction owns them.
 	Charged int64
+	// Copy is the budget of a request's copy, whose answer no client gets: its prediction is charged there, and not
+	// retained. nil means the request is no copy.
+	Copy *memory.Budget
 	// Form are the fields that a form adds to Input, in order; the schema reads them.
 	Form []FormField
 	// Digest identifies the input of a request that gets the stored result if it is repeated; "" means it does not.

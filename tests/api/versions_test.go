@@ -273,6 +273,50 @@ func TestVersions_Mirror(t *testing.T) {
 	assert.Eventually(t, "a copy of another protocol's request", mirrored("same", 11))
 }
 
+// TestVersions_MirrorThatHangs holds nothing that the version needs that serves: neither the memory budget, nor the
+// files and the memory of requests that have ended.
+func TestVersions_MirrorThatHangs(t *testing.T) {
+	t.Parallel()
+	const code = `
+import os, time
+from cog import BaseRunner, Path
+
+class Runner(BaseRunner):
+    def run(self, text: str = "", file: Path | None = None) -> str:
+        while %s:
+            time.sleep(0.05)
+        return text + (file.read_text() if file else "")
+`
+	dir := t.TempDir()
+	for name, hangs := range map[string]string{"one": "False", "two": `not os.path.exists("go.txt")`} {
+		harness.WriteFile(t, filepath.Join(dir, name, "run.py"), fmt.Sprintf(code, hangs))
+	}
+	file := filepath.Join(dir, "pinion.yaml")
+	harness.WriteFile(t, file, "models:\n  m: {path: one}\n  m@2: {path: two, queue: 100}\nmirror: m@2\n")
+	s := harness.Start(t, harness.Options{
+		Dir: dir, Models: []string{"--config", file}, Python: harness.AnyPython(t).Path,
+		Args: []string{"--memory-budget", "16MiB"},
+	})
+	harness.WaitModels(t, s)
+	defer harness.WriteFile(t, filepath.Join(dir, "two", "go.txt"), "")
+	text := strings.Repeat("x", 400_000)
+	for i := range 70 {
+		a := harness.PredictBy(s, "m", harness.Input{"text": text})
+		harness.WantCode(t, fmt.Sprintf("request %d beside a mirror that hangs", i), a, http.StatusOK)
+		assert.EqualNow(t, "its output", len(a.Text(t)), len(text))
+	}
+	form := "--B\r\nContent-Disposition: form-data; name=file; filename=a.txt\r\n\r\n" + text + "\r\n--B--\r\n"
+	for i := range 70 {
+		a := s.Do(http.MethodPost, "/models/m/predictions", []byte(form), "Content-Type", "multipart/form-data; boundary=B")
+		harness.WantCode(t, fmt.Sprintf("form %d beside a mirror that hangs", i), a, http.StatusOK)
+		assert.EqualNow(t, "its output", len(a.Text(t)), len(text))
+	}
+	used, limit, _ := harness.MemoryBudget(t, s)
+	assert.True(t, used <= limit/4+1<<20, "%d of %d bytes are used, want at most what kept results may have", used, limit)
+	page := string(s.Do(http.MethodGet, "/metrics", nil).Body)
+	assert.Contains(t, "/metrics", page, `pinion_mirrored_predictions_total{model="m",model_version="2",result="left_out"} 13`)
+}
+
 // TestVersions_FilesThatCannotBeServed end the start with exit code 2, the file and the line.
 func TestVersions_FilesThatCannotBeServed(t *testing.T) {
 	t.Parallel()

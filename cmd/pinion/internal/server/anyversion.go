@@ -191,10 +191,12 @@ func (t *target) create(req predict.Request, create func(predict.Request) (*pred
 ) (*predict.Prediction, error) {
 	copied := t.copyFor(&req)
 	p, err := create(req)
-	if err == nil {
-		copied.follow(p)
+	if err != nil {
+		copied.drop()
+		return nil, err
 	}
-	return p, err
+	copied.follow(p)
+	return p, nil
 }
 
 // copyFor copies a request to a version for the mirror; nil means there is none.

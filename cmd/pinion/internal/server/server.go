@@ -32,6 +32,7 @@ type Server struct {
 	sentry     *logging.Reporter    // nil means it is off
 	dir        *process.RunDir
 	budget     *memory.Budget
+	copies     *memory.Budget // of requests, for mirrors
 	files      *files.Store
 	webhooks   *webhook.Sender
 	heap       atomic.Pointer[heap] // nil before the models are being set up, and where it is the user's
@@ -84,6 +85,7 @@ func New(s *config.Server, models []config.Named, read Reader, log *slog.Logger,
 	}
 	go f.dir.KeepFresh()
 	f.budget = newBudget(int64(s.MemoryBudget))
+	f.copies = f.budget.Beside(8)
 	f.budget.SetOnFree(func() { f.giveBack(heapQuietTime) })
 	f.connections = connlimit.New(connectionLimit())
 	f.gpus = nvml.New(nvml.Options{})
