@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import itertools
 import os
 import threading
 import time
@@ -27,13 +28,36 @@ class Odd:
         raise ValueError("odd")
 
 
-KEYS = {"odd": [Odd()], "odder": [Odd()]}
+class Turning:
+    """A key whose hash changes."""
+
+    hashes = itertools.count()
+
+    def __hash__(self) -> int:
+        return next(self.hashes)
+
+
+class Classless:
+    """A result that fails whoever asks for its class."""
+
+    @property
+    def __class__(self) -> type:
+        raise ValueError("classless")
+
+
+class ClasslessError(Exception):
+    __class__ = Classless.__class__
+
+
+KEYS = {"odd": [Odd()], "odder": [Odd()], "turning": Turning()}
+ODD_RESULTS = {"bad": ValueError("no bad"), "classless": Classless(), "error": ClasslessError("odd error")}
+COSTS = {"huge": 10**400, "infinite": float("inf"), "nan": float("nan"), "negative": -1}
 
 
 class Item:
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = len(text)
+        self.tokens = COSTS.get(text, len(text))
 
 
 class Base(cog.BaseRunner):
@@ -47,7 +71,7 @@ class Base(cog.BaseRunner):
         if "raises" in texts:
             raise RuntimeError("raised in step")
         cog.current_scope().record_metric("steps", 1, "incr")
-        results = [ValueError("no " + text) if text == "bad" else text.upper() for text in texts]
+        results = [ODD_RESULTS.get(text, text.upper()) for text in texts]
         return results[1:] if "short" in texts else results
 
     @cog.batch(max_size=8, max_wait_ms=60_000, isolate=True)
@@ -69,6 +93,11 @@ class Base(cog.BaseRunner):
     def budget(self, items: list[Item]) -> list[str]:
         note(f"budget {' '.join(item.text for item in items)}")
         return [item.text.upper() for item in items]
+
+    @cog.batch(max_size=8, max_wait_ms=60_000)
+    def context(self, items: list[Item]) -> list[str]:
+        context = cog.current_scope().context
+        return [" ".join(f"{k}={context[k]}" for k in ("of", "tenant") if k in context)] * len(items)
 
 
 class Nested(Base):
@@ -148,6 +177,25 @@ class Runner(Base):
 class Missing(Base):
     async def run(self, text: str) -> str:
         return await self.step()
+
+
+class CostOfSelf(cog.BaseRunner):
+    @cog.batch(max_size=4, max_cost=9, cost=lambda self, item: 1)
+    def step(self, item: list[str]) -> list[str]:
+        return item
+
+    async def run(self, text: str) -> str:
+        return await self.step(text)
+
+
+class Static(cog.BaseRunner):
+    @staticmethod
+    @cog.batch(max_size=4)
+    def step(item: list[str]) -> list[str]:
+        return item
+
+    async def run(self, text: str) -> str:
+        return await self.step(text)
 
 
 class NoList(cog.BaseRunner):

@@ -165,6 +165,61 @@ func testAnErrorIsOfItsItem(t *testing.T, s *harness.Server) {
 		"raised in halves")
 }
 
+// TestMethods_OddValuesFailTheirCallAlone: values whose own methods fail or change, in the code that forms batches.
+func TestMethods_OddValuesFailTheirCallAlone(t *testing.T) {
+	t.Parallel()
+	eachKind(t, harness.Pythons(t)[0], testOddValuesFailTheirCallAlone)
+}
+
+func testOddValuesFailTheirCallAlone(t *testing.T, s *harness.Server) {
+	pid := s.Health().Workers[0].PID
+	for text, want := range map[string]string{"turning": "", "classless": "classless", "error": "ClasslessError"} {
+		harness.WriteFile(t, s.Dir+"/calls.txt", "")
+		gate, open := holdStep(t, s)
+		others := beginCalls(t, s, texts("a", text, "b")...)
+		for cost, want := range map[string]string{
+			"huge": "got a larger one from the attribute tokens", "infinite": "got a larger one", "nan": "got nan",
+			"negative": "got -1",
+		} {
+			a := s.Fail(harness.Input{"text": cost, "how": "budget"})
+			assert.Contains(t, "error of a "+cost+" cost", a.Error, "Base.budget: a cost must be a finite number of 0 or more, "+want)
+		}
+		open()
+		harness.WantOutput(t, "gate", harness.Receive(t, gate), "GATE")
+		got := receiveAll(t, others)
+		harness.WantOutput(t, "a beside "+text, got["a"], "A")
+		harness.WantOutput(t, "b beside "+text, got["b"], "B")
+		assert.Equal(t, text+" failed", got[text].Error != "", want != "")
+		assert.Contains(t, "error of "+text, got[text].Error, want)
+		harness.WantOutput(t, "costs after "+text, s.Input(harness.Input{"text": "c", "how": "budget"}), "C")
+		assert.NoError(t, os.Remove(s.Dir+"/gate"))
+	}
+	assert.Equal(t, "pid of the worker", s.Health().Workers[0].PID, pid)
+}
+
+func TestMethods_BatchHasWhatContextsHaveInCommon(t *testing.T) {
+	t.Parallel()
+	eachKind(t, harness.Pythons(t)[0], func(t *testing.T, s *harness.Server) {
+		idle := s.Begin("idle", harness.Input{"text": "idle"})
+		waitCall(t, s, "calls idle")
+		answers := make(chan harness.Answer, 2)
+		for _, text := range []string{"a", "b"} {
+			go func() {
+				answers <- s.Create(map[string]any{
+					"input":   harness.Input{"text": text, "how": "context"},
+					"context": map[string]string{"of": text, "tenant": "acme"},
+				})
+			}()
+			waitCall(t, s, "calls "+text)
+		}
+		harness.WriteFile(t, s.Dir+"/gate", "")
+		harness.WantOutput(t, "idle", harness.Receive(t, idle), "IDLE")
+		for range 2 {
+			harness.WantOutput(t, "the context in a batch of two", harness.Receive(t, answers), "tenant=acme")
+		}
+	})
+}
+
 func TestMethods_CanceledCallLeaves(t *testing.T) {
 	t.Parallel()
 	eachKind(t, harness.Pythons(t)[0], testCanceledCallLeaves)
@@ -194,8 +249,10 @@ func TestMethods_FaultsAreToldAtLoadOrCall(t *testing.T) {
 	harness.WantOutput(t, "other threads, loops and processes",
 		methods(t, "Mixed", python).Input(harness.Input{"text": "a"}), "A A A")
 	for class, want := range map[string]string{
-		"NoList": "NoList.step: @batch requires a list parameter",
-		"Both":   "Both.run and Base.step both have @batch",
+		"CostOfSelf": "CostOfSelf.step: @batch calls cost with 1 argument, one element of item, and this function takes 2",
+		"Static":     "Static.step: @batch forms the batches of one object, so a method with it takes self",
+		"NoList":     "NoList.step: @batch requires a list parameter",
+		"Both":       "Both.run and Base.step both have @batch",
 	} {
 		s := harness.Start(t, harness.Options{Python: python.Path, Model: "methods.py:" + class})
 		assert.Contains(t, class, s.WaitHealth("SETUP_FAILED").Setup.Logs, want)

@@ -28,7 +28,8 @@ class BatchOptions:
     workers      number of threads that run preprocess and postprocess
     concurrent   of a method: how many batches run at once
     max_cost     of a method: the largest sum of costs in a batch, or None
-    cost         the attribute of an item that is its cost, or a function of it
+    cost         the attribute of an item that is its cost, or a function of one
+                 item of each list parameter
     """
 
     __slots__ = ("concurrent", "cost", "isolate", "max_cost", "max_size", "max_wait_ms", "workers")
@@ -139,6 +140,8 @@ def check_methods(instance: Any, plan: Any, root: str) -> None:
     """Raise LoadError if a batched method of a model has faults. plan is that of its function."""
     for owner in type(instance).__mro__ if instance is not None else ():
         for method in vars(owner).values():
+            if type(method) is staticmethod or type(method) is classmethod:
+                _refuse_unbound(method.__func__, root)
             if type(method) is not BatchedMethod:  # isinstance asks what is not known for its class
                 continue
             name = method.plan(root).name
@@ -150,6 +153,18 @@ def check_methods(instance: Any, plan: Any, root: str) -> None:
                     f"{name} both have @batch, and {plan.signature.name} gets whole batches "
                     "already; keep one of the two"
                 )
+
+
+def _refuse_unbound(method: Any, root: str) -> None:
+    """Raise LoadError if what staticmethod or classmethod wraps has @batch."""
+    if type(method) is BatchedMethod:
+        from ._worker.schema.signature import Source
+
+        raise Source(method.function, root).error(
+            "",
+            "@batch forms the batches of one object, so a method with it takes self; "
+            "remove @staticmethod or @classmethod",
+        )
 
 
 # Names of the functions that the server calls itself.
@@ -181,7 +196,9 @@ def batch(
 
     On another method than `run`, each call brings one T and returns its result: awaited
     in async code, blocking in threads. Predictions join and leave between batches. Up to
-    concurrent batches run at once. The sum of the items' cost in a batch is at most max_cost.
+    concurrent batches run at once. The sum of the items' cost in a batch is at most max_cost; an
+    item above that runs alone. cost names an attribute of the items of the first list parameter, or
+    is a function of one item of each, without self: a finite number of 0 or more.
 
     Type checkers see Any for what is batched. The result of a call depends on who calls: an
     awaitable in async code, a value on threads. And no type turns `list[T]` into T among named

@@ -81,6 +81,18 @@ class TestArguments:
         parts = run.parts(runnable)
         assert [[r.inputs["n"] for r in part] for part in reversed(parts)] == [[1, 2, 4], [3]]
 
+    def test_item_whose_key_cannot_be_compared_fails_alone(self, module, function):
+        class Odd:
+            def __eq__(self, other):
+                raise ValueError("odd")
+
+        run = function()
+        all_of = items(module, {"n": 1}, {"n": 2}, {"n": 3})
+        for item, key in zip(all_of, (1, Odd(), 1), strict=True):
+            item.inputs = {"n": 0, "k": key}
+        assert run.parts(all_of) == [[all_of[0], all_of[2]]]
+        assert [str(item.error) for item in all_of] == ["None", "odd", "None"]
+
     def test_items_that_cannot_run(self, module, function):
         run = function()
         good, bad, unread, dropped = all_of = items(module, {"n": 1}, {}, {}, {"n": 2})
@@ -102,7 +114,19 @@ class Array:
         return self.content[i]
 
 
+class Classless:
+    @property
+    def __class__(self):
+        raise ValueError("classless")
+
+
 class TestResults:
+    def test_element_that_has_no_class_is_taken(self, module, function):
+        part, odd = items(module, {}, {}), Classless()
+        function().take(part, [1, odd])
+        assert [item.error for item in part] == [None, None]
+        assert part[1].value is odd
+
     @pytest.mark.parametrize("result", [[5, 6], (5, 6), Array(5, 6)])
     def test_taken(self, module, function, result):
         part = items(module, {}, {})

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from concurrent.futures import Future
+
+import pytest
 
 from cog._worker.batch.waiting import Call, WaitingCalls
 
@@ -20,8 +23,11 @@ def taken(waiting):
 class TestWaitingCalls:
     def test_keys_take_turns(self):
         waiting = WaitingCalls(2, None)
-        full = [waiting.add(call(name, key)) for name, key in zip("abcd", "xxxy", strict=True)]
-        assert full == [False, True, True, False]
+        full = []
+        for name, key in zip("abcd", "xxxy", strict=True):
+            waiting.add(call(name, key))
+            full.append(waiting.is_full())
+        assert full == [False, True, True, True]
         assert [taken(waiting) for _ in range(4)] == [["a", "b"], ["d"], ["c"], []]
 
     def test_unhashable_keys_are_compared(self):
@@ -32,7 +38,10 @@ class TestWaitingCalls:
 
     def test_cost_bounds_a_batch(self):
         waiting = WaitingCalls(8, 10)
-        assert [waiting.add(call(name, (), 6)) for name in "ab"] == [False, True]
+        waiting.add(call("a", (), 6))
+        assert not waiting.is_full()
+        waiting.add(call("b", (), 6))
+        assert waiting.is_full()
         waiting.add(call("c", (), 99))
         assert [taken(waiting) for _ in range(3)] == [["a"], ["b"], ["c"]]
 
@@ -44,4 +53,37 @@ class TestWaitingCalls:
         gone.future.cancel()
         assert taken(waiting) == ["b"]
         assert waiting.dropped == [gone]
-        assert waiting.count == 0
+        assert not waiting
+
+    def test_cost_left_over_is_of_those_who_wait(self):
+        waiting = WaitingCalls(8, 10)
+        for name, cost in (("a", 1e300), ("b", 9.0)):
+            waiting.add(call(name, (), cost))
+        assert taken(waiting) == ["a"]
+        assert not waiting.is_full()
+        waiting.add(call("c", (), 1.0))
+        assert waiting.is_full()
+
+    def test_key_whose_hash_changes_is_found_again(self):
+        class Turning:
+            hashes = itertools.count()
+
+            def __hash__(self):
+                return next(self.hashes)
+
+        waiting, key = WaitingCalls(8, None), Turning()
+        for name in "ab":
+            waiting.add(call(name, (key,)))
+        assert [taken(waiting) for _ in range(3)] == [["a"], ["b"], []]
+
+    def test_keys_are_compared_with_a_new_one_alone(self):
+        class Odd:
+            def __eq__(self, other):
+                raise ValueError("odd")
+
+        waiting = WaitingCalls(1, None)
+        for name in "ab":
+            waiting.add(call(name, ([1],)))
+        with pytest.raises(TypeError, match="a list parameter: ValueError: odd"):
+            waiting.add(call("c", ([Odd()],)))
+        assert [taken(waiting) for _ in range(3)] == [["a"], ["b"], []]

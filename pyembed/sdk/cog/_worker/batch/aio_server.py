@@ -155,8 +155,8 @@ class AsyncBatchServer(AsyncServer):
                 _px.exit_child(raised)
             if raised is None:
                 continue
-            if slot.canceled == batch.id and isinstance(
-                raised, (asyncio.CancelledError, CancelationException)
+            if slot.canceled == batch.id and issubclass(
+                type(raised), (asyncio.CancelledError, CancelationException)
             ):
                 return True
             parts = function.refuse(batch, part, parts, raised)

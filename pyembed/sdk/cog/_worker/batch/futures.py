@@ -4,11 +4,36 @@ from __future__ import annotations
 
 import _px
 
+from ..errors import one_line
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
     from typing import Any
+
+
+def settle(future: Any, element: Any, name: str) -> None:
+    """Give a call of a method its result, which an exception raises. It may be of any type.
+
+    Unlike `isinstance`, a look at its type runs no code of the model.
+    """
+    kind = type(element)
+    if not issubclass(kind, BaseException):
+        future.set_result(element)
+        return
+    try:
+        if isinstance(element, StopIteration):  # asks the exception itself, as asyncio will
+            wrapped = RuntimeError(f"{name} raised StopIteration")
+            wrapped.__cause__ = element
+            element = wrapped
+        future.set_exception(element)
+    except BaseException as error:
+        future.set_exception(
+            RuntimeError(
+                f"{name} raised {kind.__qualname__}, which fails itself: {one_line(error)}"
+            )
+        )
 
 
 class ThreadFuture:
@@ -53,7 +78,7 @@ class ThreadFuture:
         if self._error is None:
             return self._result
         try:
-            raise self._error.with_traceback(self._traceback)
+            raise BaseException.with_traceback(self._error, self._traceback)
         finally:
             self._error = None  # its traceback refers to this frame
 

@@ -15,15 +15,16 @@ if TYPE_CHECKING:
     from ..logs.router import Router
     from .method import MethodPlan
     from .steps import Batcher
+    from .waiting import Call
 
 
 class Caller:
-    """A prediction that calls batched methods."""
+    """A prediction that runs. It waits if one of its calls does."""
 
-    __slots__ = ("expected_calls", "last", "pending")
+    __slots__ = ("calls", "expected_calls", "last")
 
     def __init__(self) -> None:
-        self.pending = 0  # calls without a result
+        self.calls: set[Call] = set()  # without a result
         self.last: Batcher | None = None  # its next batch may wait for this prediction
         self.expected_calls = 0  # results from there that no further call has followed
 
@@ -41,11 +42,8 @@ class StepHub:
         self.follow = follow
         self.context = batch_context()
         self.report = BatchReport()
-        self.running = 0
-        self.blocked = 0  # predictions with pending calls
         self.delayed: set[Batcher] = set()  # batchers whose calls wait for others
-        self._callers: dict[tuple[int, int], Caller] = {}
-        self._live: set[tuple[int, int]] = set()
+        self._callers: dict[tuple[int, int] | None, Caller] = {}
         self._by_instance: dict[tuple[int, BatchedMethod], Batcher] = {}
 
     def batcher(self, plan: MethodPlan, instance: Any) -> Batcher:
@@ -57,39 +55,31 @@ class StepHub:
 
     def begin(self, key: tuple[int, int]) -> None:
         """Register a prediction, by its slot and id, before its calls."""
-        self.running += 1
-        self._live.add(key)
+        self._callers[key] = Caller()
 
     def end(self, key: tuple[int, int]) -> None:
         """Remove a prediction that has ended."""
-        if key not in self._live:
-            return
-        self.running -= 1
-        self._live.discard(key)
         caller = self._callers.pop(key, None)
-        if caller is not None:
-            if caller.pending:
-                caller.pending = 0
-                self.blocked -= 1
-            batcher = caller.last
-            if batcher is not None:
-                batcher.forget(caller)
+        if caller is None:
+            return
+        caller.calls.clear()
+        if caller.last is not None:
+            caller.last.forget(caller)
         self.release_delays()
+
+    def all_wait(self) -> bool:
+        """Return whether every prediction waits at a batched method."""
+        return all(caller.calls for caller in self._callers.values())
 
     def release_delays(self) -> None:
         """End all delays if every prediction waits at a batched method."""
-        if self.delayed and self.blocked >= self.running:
+        if self.delayed and self.all_wait():
             for batcher in list(self.delayed):
                 batcher.schedule()
 
     def caller(self, key: tuple[int, int] | None) -> Caller | None:
         """Return the calling prediction, or None if this code belongs to no running prediction."""
-        if key not in self._live or key is None:
-            return None
-        caller = self._callers.get(key)
-        if caller is None:
-            caller = self._callers[key] = Caller()
-        return caller
+        return self._callers.get(key)
 
     def current_owner(self) -> tuple[int, int] | None:
         """Return the slot and id of the prediction that calls."""

@@ -175,20 +175,25 @@ class Function:
     def parts(self, items: list[Item]) -> list[list[Item]]:
         """Return the items in parts with equal keys.
 
-        There is one part, unless a reload of the model changed the keys.
+        There is one part, unless a reload of the model changed the keys. An item whose keys cannot
+        be compared is in none: it fails.
         """
         keys = self.keys
         if not keys:
             return [items]
         parts: list[list[Item]] = []
         for item in items:
-            for part in reversed(parts):
-                first, own = part[0].inputs, item.inputs
-                if all(first.get(name, other) == own.get(name, other) for name, other in keys):
-                    part.append(item)
-                    break
-            else:
-                parts.append([item])
+            own = item.inputs
+            try:
+                for part in reversed(parts):
+                    first = part[0].inputs
+                    if all(first.get(name, other) == own.get(name, other) for name, other in keys):
+                        part.append(item)
+                        break
+                else:
+                    parts.append([item])
+            except BaseException as error:
+                item.error = error
         parts.reverse()
         return parts
 
@@ -205,7 +210,7 @@ class Function:
     def take(self, part: list[Item], result: Any) -> None:
         """Give each item its element of a result; raise OutputError if their number differs."""
         for item, value in zip(part, self._rules.elements(result, len(part)), strict=True):
-            if isinstance(value, BaseException):
+            if issubclass(type(value), BaseException):
                 item.error = value
             else:
                 item.value = value

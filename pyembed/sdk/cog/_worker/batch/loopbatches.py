@@ -1,19 +1,19 @@
 """Batches of the methods that predictions on an event loop call.
 
-All of this runs on the loop, except `LoopBatcher._wait`.
+All of this runs in callbacks of the loop, which no cancel interrupts, except `LoopBatcher._wait`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from functools import partial
 
 import _px
 
 from ..._batch import BatchedMethod
 from ..primitives import get_ident
 from ..scope import INACTIVE, current
-from .futures import ThreadFuture
+from .futures import LoopFuture, ThreadFuture
 from .hub import StepHub
 from .method import is_async_code
 from .methodthreads import Threads
@@ -42,8 +42,10 @@ class LoopHub(StepHub):
         router: Router | None,
         follow: Callable[..., Any] | None,
         slots: list[Slot],
+        give_up: Callable[[BaseException], None],
     ) -> None:
         super().__init__(router, follow)
+        self.give_up = give_up  # ends the worker after a defect: a batch would never end
         self.loop = loop
         self.thread = get_ident()
         self._slots = slots
@@ -84,95 +86,78 @@ class LoopBatcher(Batcher):
 
     def __init__(self, hub: LoopHub, plan: MethodPlan, instance: Any) -> None:
         super().__init__(hub, plan, instance)
-        concurrent = plan.options.concurrent
-        self._free = concurrent
-        self._timer: Any = None
-        self._inbox: deque[Call] = deque()  # calls from threads
-        self._threads = None if plan.is_async else hub.threads(concurrent)
-        self._tasks: set[asyncio.Task[None]] = set()  # the loop keeps no reference
+        self._scheduled = False  # _decide is in the loop's next turn
+        self._timer: Any = None  # calls _decide after a delay
+        self._threads = None if plan.is_async else hub.threads(plan.options.concurrent)
+        # Batches that run, each with its task if the method is async: the loop keeps no reference.
+        self._running: dict[Batch, asyncio.Task[None] | None] = {}
 
     def _wait(self, call: Call) -> Any:
         """Return a future of the result; on a thread other than the loop's, wait for the result."""
         hub = self.hub
         if get_ident() == hub.thread:
-            call.future = hub.loop.create_future()
-            self._join(call)
-            return call.future
+            call.future = future = hub.loop.create_future()
+            self._inbox.append(call)
+            self.schedule()
+            return future
         if is_async_code():  # on a loop of the model
-            later = asyncio.run_coroutine_threadsafe(self._later(call), hub.loop)
-            return asyncio.wrap_future(later)
+            call.future = on_loop = LoopFuture(asyncio.get_running_loop())
+            self._inbox.append(call)
+            hub.loop.call_soon_threadsafe(self._decide, context=hub.context)
+            return on_loop.future
         call.future = waiting = ThreadFuture(_wake)
         self._inbox.append(call)
-        hub.loop.call_soon_threadsafe(self._drain_inbox)
+        hub.loop.call_soon_threadsafe(self._decide, context=hub.context)
         return waiting.wait([])
-
-    async def _later(self, call: Call) -> Any:
-        call.future = self.hub.loop.create_future()
-        self._join(call)
-        return await call.future
-
-    def _drain_inbox(self) -> None:
-        """Add the calls that threads have made."""
-        inbox = self._inbox
-        while inbox:
-            call = inbox.popleft()
-            try:
-                self._join(call)
-            except BaseException as error:  # a key that cannot be compared
-                call.future.set_exception(error)
-
-    def _join(self, call: Call) -> None:
-        ready = self._add(call)
-        if not self._free:
-            return
-        if ready:
-            self._dispatch()
-        else:
-            self.schedule()
 
     def schedule(self) -> None:
         """Decide in the next turn of the loop whether to start a batch."""
-        if not self._calls.count or not self._free:
-            return
-        if self in self.hub.delayed:
-            self.hub.delayed.discard(self)
-            self._timer.cancel()
-            self._timer = None
-        if self._timer is None:
-            self._timer = self.hub.loop.call_soon(self._decide, context=self.hub.context)
+        if not self._scheduled:
+            self.hub.loop.call_soon(self._decide, context=self.hub.context)
+            self._scheduled = True  # after it: a cancel may come between the two
 
     def _decide(self) -> None:
-        self._timer = None
+        """Let calls join, and start a batch if one is due."""
+        self._scheduled = False
+        try:
+            self._stop_delay()
+            self._drain_inbox()
+            if self._calls and len(self._running) < self.plan.options.concurrent:
+                self._start()
+        except BaseException as error:
+            self.hub.give_up(error)
+
+    def _stop_delay(self) -> None:
+        self.hub.delayed.discard(self)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _start(self) -> None:
+        """Start the next batch, or wait for further calls."""
         hub = self.hub
-        hub.delayed.discard(self)
-        if not self._calls.count or not self._free:
-            return
         delay = self._delay()
         if delay:
             hub.delayed.add(self)
             self._timer = hub.loop.call_later(delay / 1e9, self._decide, context=hub.context)
-        else:
-            self._dispatch()
-
-    def _dispatch(self) -> None:
-        """Start the next batch."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-            self.hub.delayed.discard(self)
+            return
         batch = self._next_batch()
         if batch is not None:
-            self._free -= 1
             self._run(batch)
             self.schedule()
 
     def _run(self, batch: Batch) -> None:
-        if self._threads is not None:
-            self._threads.put(batch, self.end)
-        else:
+        """Run the current part of a batch."""
+        self._running[batch] = None
+        if self._threads is None:
             task = batch.context.run(self.hub.loop.create_task, self._await(batch))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard, context=self.hub.context)
+            self._running[batch] = task
+            task.add_done_callback(partial(self._stopped, batch), context=self.hub.context)
+            return
+        try:
+            self._threads.put(batch, self.end)
+        except RuntimeError as error:  # no thread could be started
+            self.hub.loop.call_soon(self.end, batch, None, error, context=self.hub.context)
 
     async def _await(self, batch: Batch) -> None:
         result, raised = None, None
@@ -184,14 +169,22 @@ class LoopBatcher(Batcher):
             _px.exit_child(raised)
         self.hub.context.run(self.end, batch, result, raised)
 
+    def _stopped(self, batch: Batch, task: asyncio.Task[None]) -> None:
+        """End a batch whose task was canceled before its first step."""
+        if self._running.get(batch) is task:
+            self.end(batch, None, asyncio.CancelledError())
+
     def end(self, batch: Batch, result: Any, raised: BaseException | None) -> None:
         """Take the outcome of a part."""
-        if not batch.accept(result, raised):
-            self._run(batch)
-            return
-        self._finish(batch)
-        self._free += 1
-        self.schedule()  # after one step of each task that has its result now
+        try:
+            if not batch.accept(result, raised):
+                self._run(batch)
+                return
+            self._finish(batch)
+            del self._running[batch]
+            self.schedule()  # after one step of each task that has its result now
+        except BaseException as error:
+            self.hub.give_up(error)
 
 
 def _wake(waiter: Any) -> None:
@@ -202,7 +195,7 @@ def attach(server: AsyncServer) -> LoopHub | None:
     """Let the model's batched methods, if any, form batches of the server's predictions."""
     if not BatchedMethod.used:
         return None
-    hub = LoopHub(server._loop, server._router, server.follow, server._slots)
+    hub = LoopHub(server._loop, server._router, server.follow, server._slots, server._give_up)
     serve_request, release = server._serve_request, server._release
 
     def begin(slot: Slot, id: int, *rest: Any) -> Any:

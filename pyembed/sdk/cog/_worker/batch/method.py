@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from keyword import iskeyword
 
+from ..errors import one_line
 from ..schema.signature import Source
 from .rules import CallRules
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _LISTS = ("list", "List", "Sequence", "MutableSequence", "Collection", "Iterable")
 _CO_VARARGS, _CO_VARKEYWORDS, _CO_COROUTINE = 0x04, 0x08, 0x80
+_INFINITE = float("inf")
 
 
 class MethodPlan:
@@ -51,20 +53,47 @@ class MethodPlan:
                 "@batch requires a list parameter, as in `text: list[str]`, "
                 "with one element for each call",
             )
+        self._check_cost(source)
         self.bind = _binder(source, positional[1:], names, self.batched, self.keys)
+
+    def _check_cost(self, source: Source) -> None:
+        """Raise LoadError if the cost function does not take the arguments that it gets."""
+        cost: Any = self.options.cost
+        code = getattr(cost, "__code__", None)
+        if code is None:  # none, an attribute's name, or not a function in Python
+            return
+        count, most = len(self.batched), code.co_argcount
+        most_of_all = count if code.co_flags & _CO_VARARGS else most
+        if most - len(cost.__defaults__ or ()) <= count <= most_of_all:
+            return
+        raise source.error(
+            "",
+            f"@batch calls cost with {count} argument{'s' * (count > 1)}, one element of "
+            f"{' and of '.join(self.batched)}, and this function takes {most}; write it as "
+            f"`cost=lambda {', '.join(self.batched)}: ...`",
+        )
 
     def cost(self, values: tuple[Any, ...]) -> float:
         """Return what a call adds to the cost of its batch."""
         cost = self.options.cost
         if cost is None:
             return 0
-        value = getattr(values[0], cost) if isinstance(cost, str) else cost(*values)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
-            what = f"the attribute {cost}" if isinstance(cost, str) else "the cost function"
+        what = f"the attribute {cost}" if isinstance(cost, str) else "the cost function"
+        try:
+            value = getattr(values[0], cost) if isinstance(cost, str) else cost(*values)
+        except Exception as exc:
+            raise TypeError(f"{self.name}: {what} gave no cost: {one_line(exc)}") from exc
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        try:
+            number = float(value) if is_number else -1.0
+        except OverflowError:
+            number = _INFINITE
+        if not 0 <= number < _INFINITE:
+            got = "a larger one" if number == _INFINITE else repr(value)
             raise TypeError(
-                f"{self.name}: a cost must be a number of 0 or more, got {value!r} from {what}"
+                f"{self.name}: a cost must be a finite number of 0 or more, got {got} from {what}"
             )
-        return value
+        return number
 
     def arguments(self, calls: list[tuple[Any, ...]], key: tuple[Any, ...]) -> dict[str, Any]:
         """Return the keyword arguments of a batch."""
@@ -162,7 +191,7 @@ class LocalMethod:
 def sole_result(result: Any) -> Any:
     """Return the element of a batch of one, or raise it if it is an exception."""
     value = CallRules(isolate=False).elements(result, 1)[0]
-    if isinstance(value, BaseException):
+    if issubclass(type(value), BaseException):
         raise value
     return value
 

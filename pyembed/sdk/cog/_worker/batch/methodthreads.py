@@ -31,21 +31,23 @@ class Threads:
         self._loop = loop
         self._count = count
         self._inbox: SimpleQueue[tuple[Batch, Any] | None] = SimpleQueue()
-        self._started = False
+        self._started = 0
 
     def put(self, batch: Batch, end: Any) -> None:
         """Run what is due of a batch on a thread; the loop then calls end with the outcome."""
-        if not self._started:
-            self._started = True
-            for number in range(self._count):
-                start_unowned(self._run, number)
+        try:
+            while self._started < self._count:
+                start_unowned(self._run, self._started)
+                self._started += 1
+        except RuntimeError:  # the system has no more; one is enough, the next batch tries again
+            if not self._started:
+                raise
         self._inbox.put((batch, end))
 
     def end(self) -> None:
         """Let the threads end."""
-        if self._started:
-            for _ in range(self._count):
-                self._inbox.put(None)
+        for _ in range(self._started):
+            self._inbox.put(None)
 
     def _run(self) -> None:
         block_signals()

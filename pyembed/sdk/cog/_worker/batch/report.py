@@ -18,6 +18,7 @@ DELAY = 0.25  # s, of the first batch that is reported
 _MOST = 1000  # batches of a report
 _MOST_LINKS = 128  # of a span: OpenTelemetry's limit
 _MOST_TEXT = 500  # characters of an error
+_SAMPLED = tuple("13579bdf")  # last characters of a traceparent
 
 
 class BatchTrace:
@@ -32,7 +33,7 @@ class BatchTrace:
     __slots__ = ("began", "links", "parent", "sampled")
 
     def __init__(self, links: list[str]) -> None:
-        self.sampled = any(int(link[-2:], 16) & 1 for link in links)
+        self.sampled = any(link[-1:] in _SAMPLED for link in links)
         self.parent = f"00-{urandom(16).hex()}-{urandom(8).hex()}-{self.sampled:02x}"
         self.links = links[:_MOST_LINKS]
         self.began = time.time_ns()
@@ -40,7 +41,8 @@ class BatchTrace:
 
 def trace_of(contexts: list[dict[str, str] | None]) -> BatchTrace | None:
     """Return the span of a batch of predictions with these contexts; None if none is traced."""
-    links = [context["traceparent"] for context in contexts if context and "traceparent" in context]
+    parents = [context.get("traceparent") for context in contexts if context]
+    links = [parent for parent in parents if type(parent) is str]  # the model may have changed it
     return BatchTrace(links) if links else None
 
 

@@ -32,9 +32,10 @@ class CallRules:
         """Return the elements of a result; raise OutputError unless there are count."""
         if type(result) is not list and type(result) is not tuple:
             return self._of_other(result, count)
-        if len(result) != count:
-            raise OutputError(_length(len(result), count))
-        return result
+        elements = list(result)  # the model may change its list meanwhile
+        if len(elements) != count:
+            raise OutputError(_length(len(elements), count))
+        return elements
 
     def _of_other(self, result: Any, count: int) -> list[Any]:
         has = getattr(type(result), "__len__", None) and hasattr(result, "__getitem__")
@@ -56,7 +57,7 @@ class CallRules:
 
     def is_fatal(self, error: BaseException) -> bool:
         """Return whether this worker must run nothing after an error."""
-        if not self._fatal or not isinstance(error, Exception):
+        if not self._fatal or not issubclass(type(error), Exception):
             return False
         text = errors.one_line(error)
         return any(each in text for each in self._fatal)
@@ -66,9 +67,9 @@ class CallRules:
 
         An OutputError is a defect of the function: halves of the part would fail too.
         """
-        if len(part) < 2 or not self.isolate or isinstance(error, OutputError):
+        if len(part) < 2 or not self.isolate or issubclass(type(error), OutputError):
             return None
-        if not isinstance(error, Exception) or self.is_fatal(error):
+        if not issubclass(type(error), Exception) or self.is_fatal(error):
             return None
         half = len(part) // 2
         return [part[half:], part[:half]]

@@ -39,7 +39,8 @@ _SLOT = 0
 
 def is_cancel(raised: BaseException) -> bool:
     """Return whether a cancel raised this: an event loop of the model's is left by its own kind."""
-    return isinstance(raised, CancelationException) or type(raised).__name__ == "CancelledError"
+    kind = type(raised)
+    return issubclass(kind, CancelationException) or kind.__name__ == "CancelledError"
 
 
 class BatchServer(Server):

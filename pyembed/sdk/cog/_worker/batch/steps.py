@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from time import perf_counter_ns
 
 import _px
 
 from ..logs.router import owner
 from ..scope import Scope, current
+from .futures import settle
 from .method import LocalMethod
 from .methodthreads import within
 from .report import trace_of
@@ -38,6 +40,13 @@ class SharedScope(Scope):
     def __init__(self, scopes: list[Scope], trace: BatchTrace | None) -> None:
         super().__init__(None if trace is None else {"traceparent": trace.parent})
         self._scopes = scopes
+
+    @property
+    def context(self) -> dict[str, str]:
+        """What the contexts of all the predictions have in common."""
+        first, *others = [scope.context for scope in self._scopes]
+        common = {k: v for k, v in first.items() if all(o.get(k) == v for o in others)}
+        return {**common, **(self._context or {})}
 
     def record_metric(self, key: str, value: Any, mode: str | None = "replace") -> None:
         """Record a metric of all the predictions."""
@@ -141,7 +150,11 @@ class Batch:
 
 
 class Batcher:
-    """A batched method of one object, which predictions call. It forms the batches."""
+    """A batched method of one object, which predictions call. It forms the batches.
+
+    A call joins by the inbox, and nothing else changes in the code of its prediction: a cancel may
+    interrupt that anywhere.
+    """
 
     def __init__(self, hub: StepHub, plan: MethodPlan, instance: Any) -> None:
         options = plan.options
@@ -152,7 +165,9 @@ class Batcher:
         )
         self._instance = instance
         self.rules = CallRules(options.isolate)
+        self._inbox: deque[Call] = deque()  # calls that have not joined yet
         self._calls = WaitingCalls(options.max_size, options.max_cost)
+        self._ready = False  # a batch can start without waiting for more
         self._limit = None if options.max_wait_ms is None else int(options.max_wait_ms * 1e6)
         self._ended_at = 0  # of the last batch
         self._duration = 0
@@ -200,18 +215,25 @@ class Batcher:
         if not self.expected:
             self.schedule()
 
-    def _add(self, call: Call) -> bool:
-        """Add a pending call; return whether a batch can start without waiting for more."""
-        hub = self.hub
-        call.caller = caller = hub.caller(call.owner)
-        full, returned = self._calls.add(call), False
-        if caller is not None:
-            returned = self._note_return(caller)
-            caller.pending += 1
-            if caller.pending == 1:
-                hub.blocked += 1
-                hub.release_delays()
-        return full or (returned and not self.expected)
+    def _drain_inbox(self) -> None:
+        """Let the calls in the inbox join. One whose key cannot be compared fails alone."""
+        inbox = self._inbox
+        if not inbox:
+            return
+        while inbox:
+            call = inbox.popleft()
+            try:
+                self._calls.add(call)
+            except BaseException as error:
+                if not call.future.done():
+                    settle(call.future, error, self.name)
+                continue
+            call.caller = caller = self.hub.caller(call.owner)
+            if caller is not None:
+                if self._note_return(caller) and not self.expected:
+                    self._ready = True
+                caller.calls.add(call)
+        self.hub.release_delays()
 
     def _note_return(self, caller: Caller) -> bool:
         """Note a call; return whether its prediction has now made all the expected calls."""
@@ -231,11 +253,11 @@ class Batcher:
 
     def _delay(self) -> int:
         """Return for how many ns the pending calls should wait for others; 0 means not at all."""
-        if self.hub.blocked >= self.hub.running or self._calls.is_full():
+        if self._ready or self.hub.all_wait() or self._calls.is_full():
             return 0
         if self._limit is not None:
             until = self._calls.oldest() + self._limit
-        elif any(not caller.pending for caller in self.expected):
+        elif any(not caller.calls for caller in self.expected):
             until = self._ended_at + self._return_wait()
         else:
             return 0
@@ -247,6 +269,7 @@ class Batcher:
 
     def _next_batch(self) -> Batch | None:
         """Return the next batch, or None if no caller waits any more."""
+        self._ready = False
         calls = self._calls.take()
         while self._calls.dropped:
             self.resolve(self._calls.dropped.pop(), None)
@@ -271,10 +294,8 @@ class Batcher:
     def resolve(self, call: Call, element: Any) -> None:
         """Give a call its result, which an exception raises."""
         caller, future = call.caller, call.future
-        if caller is not None and caller.pending:
-            caller.pending -= 1
-            if not caller.pending:
-                self.hub.blocked -= 1
+        if caller is not None and call in caller.calls:
+            caller.calls.discard(call)
             if not future.done():
                 if caller.last is not self:
                     if caller.last is not None:
@@ -282,13 +303,5 @@ class Batcher:
                     caller.last, caller.expected_calls = self, 0
                 caller.expected_calls += 1
                 self.expected.add(caller)
-        if future.done():
-            return  # it was canceled
-        if isinstance(element, BaseException):
-            if isinstance(element, StopIteration):
-                wrapped = RuntimeError(f"{self.name} raised StopIteration")
-                wrapped.__cause__ = element
-                element = wrapped
-            future.set_exception(element)
-        else:
-            future.set_result(element)
+        if not future.done():  # else it was canceled
+            settle(future, element, self.name)

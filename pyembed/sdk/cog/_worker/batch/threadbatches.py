@@ -6,7 +6,6 @@ method's own thread, which runs the batch and wakes the callers.
 
 from __future__ import annotations
 
-from collections import deque
 from functools import partial
 from time import perf_counter_ns
 
@@ -14,6 +13,7 @@ import _px
 
 from ..._batch import BatchedMethod
 from ..primitives import allocate_lock, block_signals
+from ..serve.sync import fail
 from .futures import LoopFuture, ThreadFuture
 from .hub import StepHub
 from .method import is_async_code
@@ -84,8 +84,9 @@ class ThreadHub(StepHub):
         with self.lock:
             loop = self._loop
             if loop is None:
-                loop = self._loop = asyncio.new_event_loop()
+                loop = asyncio.new_event_loop()
                 start_unowned(partial(_run_loop, loop), "loop")
+                self._loop = loop
         result, raised = asyncio.run_coroutine_threadsafe(awaited(), loop).result()
         if raised is not None:
             raise raised
@@ -94,7 +95,11 @@ class ThreadHub(StepHub):
 
 def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
     block_signals()
-    loop.run_forever()
+    while not loop.is_closed():  # the model may stop it, and SystemExit of a task leaves it
+        try:
+            loop.run_forever()
+        except (SystemExit, KeyboardInterrupt) as error:
+            fail(error)
 
 
 class ThreadBatcher(Batcher):
@@ -104,13 +109,11 @@ class ThreadBatcher(Batcher):
 
     def __init__(self, hub: ThreadHub, plan: MethodPlan, instance: Any) -> None:
         super().__init__(hub, plan, instance)
-        self._inbox: deque[Call] = deque()
         self._wake_count: int = 1  # calls in the inbox from which on a thread is woken
         self._waiter = _px.waiter()  # wakes the method's threads
         self._count = plan.options.concurrent
         self._threads = 0
         self._waits_for_all = self._limit is None and self._count == 1
-        self._ready = False  # a batch can start without waiting for more
 
     def _wait(self, call: Call) -> Any:
         if is_async_code():
@@ -123,10 +126,7 @@ class ThreadBatcher(Batcher):
         return waiting.wait(self._enqueue(call))
 
     def _enqueue(self, call: Call) -> list[Any]:
-        """Put a call into the inbox of the method's threads; return the waiters to wake.
-
-        A cancel may interrupt this anywhere, so it changes nothing else.
-        """
+        """Put a call into the inbox of the method's threads; return the waiters to wake."""
         self._inbox.append(call)
         if not self._threads:
             start_unowned(self._run, 0)
@@ -165,7 +165,10 @@ class ThreadBatcher(Batcher):
             if number == 1:
                 self.hub.batchers.append(self)
         if number < self._count:
-            start_unowned(self._run, number)
+            try:
+                start_unowned(self._run, number)
+            except RuntimeError:
+                pass  # the system has no more: fewer batches run at once
         while True:
             self._run_next()
 
@@ -204,7 +207,7 @@ class ThreadBatcher(Batcher):
         hub.delayed.discard(self)
         while True:
             self._drain_inbox()
-            if not self._calls.count:
+            if not self._calls:
                 seconds = self._idle_wait()
             elif delay := self._delay():
                 seconds = delay / 1e9
@@ -214,7 +217,6 @@ class ThreadBatcher(Batcher):
                     continue
             else:
                 batch = self._next_batch()
-                self._ready = False
                 if batch is None:
                     continue
                 hub.delayed.discard(self)
@@ -223,14 +225,11 @@ class ThreadBatcher(Batcher):
             if len(self._inbox) < self._wake_count:
                 return None, seconds
 
-    def _delay(self) -> int:
-        return 0 if self._ready else super()._delay()
-
     def _on_dispatch(self) -> None:
         """Prepare for further calls while a batch runs."""
         if self._count == 1:  # no other batch can start until this one has ended
             self._wake_count = 1 if self.hub.delayed else _NO_WAKE
-        elif self._calls.count:
+        elif self._calls:
             self.schedule()  # for another thread
 
     def _idle_wait(self) -> float:
@@ -246,16 +245,6 @@ class ThreadBatcher(Batcher):
             return wait / 1e9  # wait once more, for a call that came meanwhile
         self._wake_count = 1
         return float("inf")
-
-    def _drain_inbox(self) -> None:
-        """Add the calls that threads have made."""
-        inbox = self._inbox
-        while inbox:
-            call = inbox.popleft()
-            try:
-                self._ready = self._add(call) or self._ready
-            except BaseException as error:  # a key that cannot be compared
-                call.future.set_exception(error)
 
     def drain(self) -> None:
         """Add the calls so far, and let each further call wake a waiting thread."""

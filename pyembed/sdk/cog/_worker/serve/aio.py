@@ -383,7 +383,7 @@ def _steps(server: AsyncServer) -> Any:
 
 async def _interrupt(iterator: Any, raised: BaseException) -> None:
     """Close an async generator, so that its finally blocks run."""
-    if isinstance(raised, asyncio.CancelledError) and hasattr(iterator, "athrow"):
+    if issubclass(type(raised), asyncio.CancelledError) and hasattr(iterator, "athrow"):
         # Raise it where the generator waits, as if it had been running.
         try:
             await iterator.athrow(raised)

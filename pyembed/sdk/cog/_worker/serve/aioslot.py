@@ -54,9 +54,10 @@ class Slot:
         function, CancelationException in others. The wrong one is a failure unless the front asked
         for the cancel.
         """
-        if isinstance(raised, asyncio.CancelledError):
+        kind = type(raised)  # isinstance would ask the model's exception
+        if issubclass(kind, asyncio.CancelledError):
             return True
-        if not isinstance(raised, CancelationException):
+        if not issubclass(kind, CancelationException):
             return False
         is_sync = function is not None and not function.is_async
         return is_sync or self.canceled == id or _px.is_canceled(self.index, id)
