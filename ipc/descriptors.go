@@ -15,6 +15,9 @@ type descriptors struct {
 	closed bool
 }
 
+// lost stands for a descriptor for which this process had no room.
+const lost = -1
+
 // maxDescriptors is how many descriptors one message can bring, as many as fit in the reader's buffer.
 const maxDescriptors = (oobSize - unix.SizeofCmsghdr) / 4
 
@@ -40,14 +43,14 @@ func (in *descriptors) take(msg *unix.Msghdr, oob []byte) error {
 	}
 	switch truncated := msg.Flags&unix.MSG_CTRUNC != 0; {
 	case truncated && got < maxDescriptors: // there was room for more, so this process may have no more
-		return fmt.Errorf("receive descriptors: %w", unix.EMFILE)
+		in.fds = append(in.fds, lost)
 	case truncated:
 		return fmt.Errorf("%w: too many descriptors in one message", ErrProtocol)
 	}
 	return nil
 }
 
-// next removes and returns the oldest descriptor.
+// next removes and returns the oldest descriptor, or lost.
 func (in *descriptors) next() (fd int, ok bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -75,7 +78,9 @@ func (in *descriptors) close() {
 // closeAll closes the unclaimed descriptors. Called with the lock held.
 func (in *descriptors) closeAll() {
 	for _, fd := range in.fds {
-		unix.Close(fd)
+		if fd != lost {
+			unix.Close(fd)
+		}
 	}
 	in.fds = nil
 }

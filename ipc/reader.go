@@ -222,11 +222,14 @@ func (rd *reader) makeRoom(size int) {
 }
 
 // attach adds the descriptor that came with a frame: a memory file becomes its body, a log pipe and the socket of a
-// call stay descriptors.
+// call stay descriptors. A socket may be lost: its other end then sees that it is closed.
 func (rd *reader) attach(f *Frame) error {
 	fd, ok := rd.files.next()
 	if !ok {
 		return fmt.Errorf("%w: a file frame came without its descriptor", ErrProtocol)
+	}
+	if fd == lost && f.Kind != KindCalls {
+		return fmt.Errorf("receive descriptors: %w", unix.EMFILE)
 	}
 	if f.Kind == KindLogPipe || f.Kind == KindCalls {
 		f.fd = fd + 1

@@ -156,8 +156,8 @@ func (s *Slot) handleEvent(f *ipc.Frame) {
 	}
 }
 
-// handleCalls passes on the socket by which the frame's call, or batch, calls another model. If the call has ended, it
-// closes the socket.
+// handleCalls passes on the socket by which the frame's call, or batch, calls another model. If the call has ended, the
+// socket is closed, and it is if this process had no room for it.
 func (s *Slot) handleCalls(f *ipc.Frame) {
 	if s.pool.o.OnCalls == nil {
 		s.ch.protocolError("a frame of kind %s from a model that may call none", f.Kind)
@@ -169,8 +169,11 @@ func (s *Slot) handleCalls(f *ipc.Frame) {
 		of = append(of, c.Of)
 	}
 	s.pool.mu.Unlock()
-	if len(of) > 0 {
-		s.pool.o.OnCalls(of, f.Descriptor())
+	if len(of) == 0 {
+		return
+	}
+	if fd := f.Descriptor(); fd >= 0 {
+		s.pool.o.OnCalls(of, fd)
 	}
 }
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import _socket
 import os
 import sys
+from functools import cache
+from weakref import WeakKeyDictionary
 
 from ..errors import CallError
 from .callfiles import InputFiles, restore
@@ -27,6 +29,7 @@ _INLINE = 16 << 20  # bytes; a larger body goes by a file
 _CHUNK = 64 << 10
 _READ_ITEMS = 32  # so many, or so many bytes of them, are reported as read
 _READ_BYTES = 512 << 10
+_UNLIMITED = 1 << 20
 
 
 class Call:
@@ -41,6 +44,10 @@ class Call:
 
     def run(self) -> Any:
         """Carry the call out, and wait for it."""
+        with _turns():
+            return self._run()
+
+    def _run(self) -> Any:
         exchange = Exchange(self._model, self._inputs, self._scope)
         try:
             exchange.send()
@@ -59,6 +66,10 @@ class Call:
         return self._output().__await__()
 
     async def _output(self) -> Any:
+        async with _loop_turns():
+            return await self._whole_output()
+
+    async def _whole_output(self) -> Any:
         exchange = Exchange(self._model, self._inputs, self._scope)
         try:
             await exchange.send_async()
@@ -289,7 +300,40 @@ class Exchange:
         return kind, value
 
     def _ended(self) -> CallError:
-        return CallError(f'the prediction that calls model "{self._model}" has ended')
+        return CallError(
+            f'the prediction that calls model "{self._model}" has ended, or the server can open no '
+            "more files (ulimit -n)"
+        )
+
+
+@cache
+def _turns() -> Any:
+    """Return what lets as many calls of threads be open at once as there are descriptors for."""
+    from threading import BoundedSemaphore
+
+    return BoundedSemaphore(_most())
+
+
+def _loop_turns() -> Any:
+    """Return the same for the calls on the running loop."""
+    from asyncio import Semaphore, get_running_loop
+
+    loop = get_running_loop()
+    turns = _by_loop.get(loop)
+    if turns is None:
+        turns = _by_loop[loop] = Semaphore(_most())
+    return turns
+
+
+_by_loop: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+
+def _most() -> int:
+    """Return how many calls may be open at once: the server has a descriptor for each as well."""
+    from resource import RLIMIT_NOFILE, getrlimit
+
+    own, most = getrlimit(RLIMIT_NOFILE)  # the server has raised its own to the most
+    return max(8, min(limit if limit > 0 else _UNLIMITED for limit in (own, most)) // 4)
 
 
 async def _ready(fd: int, kind: str) -> None:
