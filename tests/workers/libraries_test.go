@@ -1,6 +1,11 @@
 package workers
 
 import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"pinion/tests/assert"
@@ -310,5 +315,118 @@ func TestCancel_OfLoopsOfLibraries(t *testing.T) {
 		}
 		assert.Equal(t, library+", afterwards", s.Succeed(harness.Input{}).Text(t), "done")
 		harness.SameWorker(t, s, worker)
+	}
+}
+
+const everyDtype = `from collections.abc import Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from cog import BaseModel, BaseRunner, batch, current_scope
+
+OURS = [t for t in vars(ml_dtypes).values() if isinstance(t, type) and issubclass(t, np.generic)]
+REAL = [t for t in OURS if np.dtype(t).kind != "W"]
+NUMPY = [np.dtype(c).type for c in "?bhilqBHILQefdg"]
+
+
+def ones(dtype) -> np.ndarray:
+    return np.array([1, 2]).astype(dtype)
+
+
+class Every(BaseRunner):
+    def run(self) -> Any:
+        for dtype in REAL + NUMPY:
+            name = np.dtype(dtype).name
+            want = ones(dtype).astype(float).tolist()
+            yield {"dtype": name, "want": [want, want[0], [want], {str(want[0]): want[1]}],
+                   "got": [ones(dtype), ones(dtype)[0], [ones(dtype)], {str(want[0]): ones(dtype)[1]}]}
+
+
+class Keys(BaseRunner):
+    def run(self) -> Any:
+        return [{dtype(1): np.dtype(dtype).name} for dtype in REAL + NUMPY]
+
+
+class Stream(BaseRunner):
+    def run(self) -> Iterator[ml_dtypes.bfloat16]:
+        yield from np.array([1.5, -2], ml_dtypes.bfloat16)
+
+
+class Scalar(BaseRunner):
+    def run(self) -> ml_dtypes.bfloat16:
+        return ml_dtypes.bfloat16(1.5)
+
+
+class Long(BaseRunner):
+    def run(self) -> np.longdouble:
+        return np.longdouble(1.5)
+
+
+class Batched(BaseRunner):
+    @batch(max_size=4)
+    def run(self, n: list[int]) -> list[ml_dtypes.bfloat16]:
+        return np.array(n, ml_dtypes.bfloat16)
+
+
+class Refused(BaseRunner):
+    def run(self, what: str) -> Any:
+        values = {"nan": np.array([1, np.nan], ml_dtypes.bfloat16), "complex": ones(ml_dtypes.bcomplex32),
+                  "bytes": np.zeros(2, "V3"), "scalar": ml_dtypes.bfloat16("inf")}
+        return {"a": values[what]}
+
+
+class Output(BaseModel):
+    y: np.ndarray
+    z: np.ndarray
+    w: np.ndarray
+
+
+class Tensors(BaseRunner):
+    def run(self) -> Output:
+        return Output(ones(ml_dtypes.bfloat16), ones(ml_dtypes.int4), ones(ml_dtypes.float8_e5m2))
+`
+
+// TestArrays_OfEveryDtype: numbers of each dtype of numpy and ml_dtypes, whose bfloat16, float8 and int4 are those of JAX
+// and ONNX, are plain numbers, wherever in an output they stand.
+func TestArrays_OfEveryDtype(t *testing.T) {
+	t.Parallel()
+	dir := harness.NewFolder(t, "run.py", everyDtype)
+	serve := func(model string) *harness.Server {
+		return harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:" + model, Python: librariesPython(t)})
+	}
+	var every []struct {
+		Dtype     string
+		Got, Want any
+	}
+	got := serve("Every").Succeed(harness.Input{}).Output
+	assert.NoError(t, json.Unmarshal([]byte(strings.ReplaceAll(string(got), "true", "1")), &every))
+	assert.True(t, len(every) > 30, "got %d dtypes, want more than 30", len(every))
+	for _, e := range every {
+		assert.Equal(t, e.Dtype, fmt.Sprint(e.Got), fmt.Sprint(e.Want))
+	}
+	var keys []map[string]string
+	assert.NoError(t, json.Unmarshal(serve("Keys").Succeed(harness.Input{}).Output, &keys))
+	for _, k := range keys {
+		for key, dtype := range k {
+			assert.True(t, key == "1" || key == "1.0" || key == "-1" || key == "true", "a key of %s: got %q, want a number", dtype, key)
+		}
+	}
+	harness.EqualJSON(t, "a stream", serve("Stream").Succeed(harness.Input{}).Output, "[1.5, -2.0]")
+	harness.EqualJSON(t, "a scalar", serve("Scalar").Succeed(harness.Input{}).Output, "1.5")
+	harness.EqualJSON(t, "a long double", serve("Long").Succeed(harness.Input{}).Output, "1.5")
+	harness.EqualJSON(t, "a batch", serve("Batched").Succeed(harness.Input{"n": 3}).Output, "3.0")
+	s := serve("Refused")
+	for what, want := range map[string]string{
+		"nan": "output.a[1] is nan, which JSON cannot hold", "complex": "output.a[0] is of type complex, which JSON cannot hold",
+		"bytes": "output.a is an array of |V3, which JSON cannot hold", "scalar": "output.a is inf, which JSON cannot hold",
+	} {
+		harness.WantFailed(t, what, s.Input(harness.Input{"what": what}), want)
+	}
+	a := serve("Tensors").Do(http.MethodPost, "/v2/models/"+filepath.Base(dir)+"/infer", map[string]any{
+		"inputs": []any{}, "parameters": map[string]any{"binary_data_output": true},
+	})
+	for _, want := range []string{`"name":"y","datatype":"FP64"`, `"name":"z","datatype":"INT64"`, `"name":"w","datatype":"FP64"`} {
+		harness.WantAnswer(t, "binary tensors", a, http.StatusOK, want)
 	}
 }

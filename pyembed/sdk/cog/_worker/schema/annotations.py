@@ -64,6 +64,7 @@ _MAPPINGS = {
     "collections.OrderedDict",
     "collections.defaultdict",
 }
+_READ_ONLY_MAPPINGS = {"frozendict", "mappingproxy"}  # of the builtins
 _STREAMS = {
     "collections.abc.Iterator",
     "collections.abc.Iterable",
@@ -80,7 +81,12 @@ _TEXTS = {
     "uuid.UUID": "uuid",
     "decimal.Decimal": "decimal",
 }
-_NUMPY = {"bool": "bool", "int": "int", "uint": "int", "float": "float"}
+# Beginnings of the names of numpy's scalars, and of those that ml_dtypes adds.
+_NUMPY = {
+    **dict.fromkeys(("int", "uint", "longlong", "ulonglong"), "int"),
+    **dict.fromkeys(("float", "bfloat", "longdouble"), "float"),
+    "bool": "bool",
+}
 # NDArray is a class only when the source is read without an import.
 _NDARRAYS = {"numpy.ndarray", "numpy.typing.NDArray"}
 _ARRAYS = _NDARRAYS | {"torch.Tensor", "jax.Array", "jaxlib.xla_extension.ArrayImpl"}
@@ -234,7 +240,7 @@ class Reader:
         name = qualified(origin)
         if name in SEQUENCES:
             return Listing(show(annotation), self.read(args[0]) if args else Anything("Any"))
-        if name in _MAPPINGS:
+        if name in _MAPPINGS or (name in _READ_ONLY_MAPPINGS and not self.is_input):
             return self._mapping(annotation, args)
         if name in _CONCATENATING:
             return self._stream(annotation, args or (str,), concatenate=True)
@@ -349,7 +355,7 @@ def _output_class(cls: type, name: str, shown: str) -> Kind | None:
     for scalar in (bool, int, float, str):
         if issubclass(cls, scalar):
             return Scalar(scalar.__name__)
-    if name.startswith("numpy."):
+    if name.startswith(("numpy.", "ml_dtypes.")):
         for prefix, scalar_name in _NUMPY.items():
             if cls.__name__.startswith(prefix):
                 return Scalar(scalar_name)

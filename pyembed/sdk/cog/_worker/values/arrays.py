@@ -22,8 +22,7 @@ def plain(value: Any) -> tuple[Any, bool]:
     if type(value).__module__.partition(".")[0] == "torch":
         return _tensor(value)
     kind = getattr(value.dtype, "kind", "O")
-    # A dtype with fields gives a tuple for each item, which becomes a list.
-    if kind in "cSm" or (kind == "V" and not getattr(value.dtype, "names", None)):
+    if kind in "cSm" or (kind == "V" and _is_raw(value.dtype)):
         raise NotPlain(f" is an array of {value.dtype}, which JSON cannot hold")
     if kind == "M":
         # tolist() gives integers for units finer than microseconds.
@@ -32,6 +31,15 @@ def plain(value: Any) -> tuple[Any, bool]:
         value = value.astype("float64")  # tolist() does not convert a long double
     # If not all are finite, the caller checks each item, which finds the place of a NaN.
     return value.tolist(), kind in _EXACT or (kind == "f" and _all_finite(value))
+
+
+def _is_raw(dtype: Any) -> bool:
+    """Return whether items of a dtype of kind V are bytes.
+
+    Those with fields give a tuple for each item, which becomes a list. Those of other packages,
+    such as bfloat16 and int4 of ml_dtypes, give numbers.
+    """
+    return bool(dtype.type.__name__ == "void" and not dtype.names)
 
 
 def _all_finite(value: Any) -> bool:

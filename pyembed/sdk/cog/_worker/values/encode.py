@@ -275,8 +275,10 @@ def _key(key: Any) -> str:
     enum = sys.modules.get("enum")
     if enum is not None and isinstance(key, enum.Enum):
         key = key.value
-    if type(key).__module__ == "numpy" and hasattr(key, "item"):
-        key = key.item()
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(key, numpy.generic):
+        simple = _array(key)
+        key = simple.value if type(simple) is Finished else simple
     if isinstance(key, str):
         return str.__str__(key)
     if key is None:
