@@ -24,10 +24,11 @@ __thread struct px_channel *px_own_slot;
 
 static struct {
   int fd;  // an eventfd
+  int timeout;  // ms of main's next wait for it; -1: without limit
   PyObject *type;  // of the exception; making one calls raised()
   PyObject *diverter;  // has a loop end the prediction: serve/diverter.py; NULL: not imported yet
   _Atomic int threads;  // that serve slots
-} interrupts = {.fd = -1};
+} interrupts = {.fd = -1, .timeout = -1};
 
 static void woken(int sig) { (void)sig; }
 
@@ -229,21 +230,19 @@ static void await(int timeout) {
   if (PyErr_CheckSignals() < 0) PyErr_WriteUnraisable(Py_None);  // the model's own handler raised
 }
 
-// interrupts(slots): interrupts predictions until the threads of so many slots have ended.
-static PyObject *run(PX_SELF, PyObject *count) {
-  int timeout = -1;
-  long slots = PyLong_AsLong(count);
-  if (slots == -1 && PyErr_Occurred()) return NULL;
-  for (;;) {
-    await(timeout);
-    bool soon = false, over = true;
-    for (int i = 0; i < slots; i++) {
-      soon |= interrupt(px_w.slots[i]);
-      over &= is_over(px_w.slots[i]);
-    }
-    if (over) Py_RETURN_NONE;
-    timeout = !soon ? -1 : timeout < 0 ? PX_FIRST_WAKE : timeout < PX_LAST_WAKE ? timeout * 2 : PX_LAST_WAKE;
+// interrupts(slots, tick) -> bool: waits for what wakes main, at most so many milliseconds if tick > 0, and interrupts
+// predictions. It returns whether the threads of so many slots have ended.
+static PyObject *run(PX_SELF, PyObject *args) {
+  int slots, tick, *timeout = &interrupts.timeout;
+  if (!PyArg_ParseTuple(args, "ii", &slots, &tick)) return NULL;
+  await(*timeout < 0 && tick > 0 ? tick : *timeout);
+  bool soon = false, over = true;
+  for (int i = 0; i < slots; i++) {
+    soon |= interrupt(px_w.slots[i]);
+    over &= is_over(px_w.slots[i]);
   }
+  *timeout = !soon ? -1 : *timeout < 0 ? PX_FIRST_WAKE : *timeout < PX_LAST_WAKE ? *timeout * 2 : PX_LAST_WAKE;
+  return PyBool_FromLong(over);
 }
 
 // raised(exception, frame): the exception exists, and from now on the thread's waits take as long as they want. It may
@@ -271,7 +270,7 @@ static PyObject *set_type(PX_SELF, PyObject *type) {
 }
 
 PyMethodDef px_interrupt_methods[] = {
-    {"interrupts", run, METH_O, NULL},
+    {"interrupts", run, METH_VARARGS, NULL},
     {"raised", note_raised, METH_VARARGS, NULL},
     {"running", running, METH_NOARGS, NULL},
     {"set_interrupt_type", set_type, METH_O, NULL},

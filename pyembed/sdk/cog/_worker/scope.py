@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from _contextvars import ContextVar, copy_context
 
+from .schema.typeforms import DICTS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -322,6 +324,8 @@ def _kind_of(value: Any) -> type:
     for kind in _KINDS:
         if isinstance(value, kind):
             return kind
+    if isinstance(value, DICTS):
+        return dict
     raise TypeError(
         f"Unsupported metric value type: {type(value).__name__}. "
         "Expected bool, int, float, str, list, or dict."
@@ -340,7 +344,7 @@ def _snapshot(value: Any) -> Any:
         return _finite(float(value))
     if isinstance(value, list):
         return [_snapshot(item) for item in value]
-    if isinstance(value, dict):
+    if isinstance(value, DICTS):
         for key in value:
             if not isinstance(key, str):
                 raise TypeError(f"'{type(key).__name__}' object cannot be cast as 'str'")

@@ -7,6 +7,7 @@ from keyword import iskeyword
 
 from ..errors import one_line
 from ..schema.signature import Source
+from ..schema.typeforms import annotations_of
 from .rules import CallRules
 
 TYPE_CHECKING = False
@@ -44,7 +45,7 @@ class MethodPlan:
         if not positional:
             raise source.error("", "a method with @batch must take self first")
         names = [*positional[1:], *code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]]
-        annotations = _annotations(source.inner)
+        annotations = annotations_of(source.inner)
         self.batched = tuple(name for name in names if _is_list(annotations.get(name)))
         self.keys = tuple(name for name in names if name not in self.batched)
         if not self.batched:
@@ -103,16 +104,8 @@ class MethodPlan:
         return arguments
 
 
-def _annotations(function: Any) -> dict[str, Any]:
-    try:
-        return dict(function.__annotations__)
-    except NameError:  # from Python 3.14 on: a name that only type checkers import
-        from annotationlib import Format, get_annotations  # type: ignore[import-not-found]
-
-        return dict(get_annotations(function, format=Format.STRING))
-
-
 def _is_list(annotation: Any) -> bool:
+    annotation = getattr(annotation, "__forward_arg__", annotation)
     if isinstance(annotation, str):
         text = annotation.strip().strip("'\"")
         if text.startswith(("Annotated[", "typing.Annotated[")):

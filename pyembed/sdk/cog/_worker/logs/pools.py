@@ -45,8 +45,8 @@ def _carrying(method: Callable[..., Any], cls: type, carry: Carry) -> Any:
         return update_wrapper(work, function)  # libraries below ask for its name
 
     def submit(self: Any, *args: Any, **named: Any) -> Any:
-        if not isinstance(self, cls):
-            pass  # its function runs in another process
+        if not _runs_here(self, cls):
+            pass
         elif args:
             args = (carried(args[0]), *args[1:])
         elif "func" in named:
@@ -54,6 +54,14 @@ def _carrying(method: Callable[..., Any], cls: type, carry: Carry) -> Any:
         return method(self, *args, **named)
 
     return looking_like(method, submit)
+
+
+def _runs_here(pool: Any, cls: type) -> bool:
+    """Return whether the pool calls its functions here, not in a process or an interpreter."""
+    prepare = getattr(type(pool), "prepare_context", None)  # from Python 3.14 on
+    ours = getattr(cls, "prepare_context", None)
+    same = getattr(prepare, "__func__", None) is getattr(ours, "__func__", None)
+    return isinstance(pool, cls) and same
 
 
 def _run_for(owner: int, function: Callable[..., Any], /, *args: Any, **named: Any) -> Any:

@@ -368,7 +368,7 @@ def takes_weights(setup: Any) -> bool:
 def _weights_of(setup: Any) -> tuple[bool, Kind | None]:
     """Return whether setup() takes weights, and of which type."""
     from ..schema.annotations import Reader
-    from ..schema.typeforms import Names
+    from ..schema.typeforms import Names, annotations_of
     from ..schema.types import Unsupported
 
     inner, bound = unwrap(setup)
@@ -378,7 +378,7 @@ def _weights_of(setup: Any) -> tuple[bool, Kind | None]:
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     if "weights" not in names[bound:]:
         return False, None
-    annotation = getattr(inner, "__annotations__", {}).get("weights")
+    annotation = annotations_of(inner).get("weights")
     if annotation is None:
         return True, None
     try:

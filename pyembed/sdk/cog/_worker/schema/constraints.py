@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .typeforms import plain
+from .typeforms import DICTS, plain
 from .types import (
     Anything,
     Array,
@@ -165,7 +165,7 @@ def _not_a_choice(kind: Kind, value: Any) -> str:
         return mismatch(kind, value)
     if isinstance(kind, Listing) and isinstance(value, (list, tuple)):
         return _first(_not_a_choice, kind.inner, value)
-    if isinstance(kind, Mapping) and isinstance(value, dict):
+    if isinstance(kind, Mapping) and isinstance(value, DICTS):
         return _first(_not_a_choice, kind.inner, value.values())
     return ""
 
@@ -228,7 +228,7 @@ def mismatch(kind: Kind, value: Any) -> str:
             return f"is not of type {kind.name}"
         return _first(mismatch, kind.inner, value)
     if isinstance(kind, Mapping):
-        if not isinstance(value, dict):
+        if not isinstance(value, DICTS):
             return f"is not of type {kind.name}"
         return _first(mismatch, kind.inner, value.values())
     if isinstance(kind, Array):
@@ -256,7 +256,7 @@ def _fits(kind: Kind, value: Any) -> bool:
     if isinstance(kind, SecretKind):
         return isinstance(value, str) or hasattr(value, "get_secret_value")
     if isinstance(kind, Record):
-        return isinstance(value, dict)
+        return isinstance(value, DICTS)
     # A coder checks its own type, and Anything takes any value.
     return isinstance(kind, (Anything, Coded)) or value is not None
 

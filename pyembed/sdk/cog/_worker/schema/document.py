@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .signature import unwrap
-from .typeforms import plain
+from .typeforms import DICTS, plain
 from .types import (
     Anything,
     Array,
@@ -262,7 +262,7 @@ def _json_default(value: Any) -> Any:
         return float(value) if abs(value) < float("inf") else None
     if isinstance(value, (list, tuple)):
         return [_json_default(item) for item in value]
-    if isinstance(value, dict):
+    if isinstance(value, DICTS):
         return {str(key): _json_default(item) for key, item in value.items()}
     if hasattr(value, "get_secret_value"):
         return None

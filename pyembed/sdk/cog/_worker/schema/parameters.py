@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...input import FieldInfo
+from .typeforms import annotations_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,10 +56,7 @@ def read_parameters(source: Source) -> tuple[list[Parameter], int, tuple[bool, o
     inner, code = source.inner, source.code
     if code is None or hasattr(inner, "__signature__"):
         return _inspected(source)
-    try:
-        annotations = dict(inner.__annotations__)
-    except NameError as exc:  # 3.14 evaluates them here
-        raise source.error("", f"its annotations cannot be read: {exc}") from exc
+    annotations = annotations_of(inner)
     count = code.co_argcount
     names = code.co_varnames[: count + code.co_kwonlyargcount]
     defaults = inner.__defaults__ or ()
@@ -84,7 +82,13 @@ def _inspected(source: Source) -> tuple[list[Parameter], int, tuple[bool, object
     import inspect
 
     try:
-        signature = inspect.signature(source.function)
+        try:
+            signature = inspect.signature(source.function)
+        except NameError:  # as in annotations_of
+            from annotationlib import Format  # type: ignore[import-not-found]
+
+            quoting: dict[str, Any] = {"annotation_format": Format.FORWARDREF}
+            signature = inspect.signature(source.function, **quoting)
     except (TypeError, ValueError) as exc:
         raise source.error("", f"its signature cannot be read: {exc}") from exc
     parameters: list[Parameter] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from .typeforms import annotations_of
 from .types import Member, Nullable, Record, Unsupported, Untyped
 
 TYPE_CHECKING = False
@@ -116,20 +117,16 @@ def _hints(reader: Reader, cls: type) -> dict[str, Any]:
     Each is evaluated with the names of its class's module, which may differ from
     that of the function.
     """
-    annotations_of: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
-        try:
-            own: dict[str, Any] = getattr(base, "__annotations__", {})
-        except NameError as exc:
-            raise Unsupported(f"the annotations of {base.__name__} cannot be read: {exc}") from exc
         module = sys.modules.get(base.__module__)
         # The module's names take precedence: a member may have the name of its type.
         names = reader.names.of_class(vars(module) if module is not None else {}, vars(base))
-        for name, annotation in own.items():
+        for name, annotation in annotations_of(base).items():
             if isinstance(annotation, str):
                 annotation = names.evaluate(annotation)
             elif type(annotation).__name__ == "ForwardRef":
                 annotation = names.evaluate(annotation.__forward_arg__)
             if "ClassVar" not in repr(annotation):
-                annotations_of[name] = annotation
-    return annotations_of
+                hints[name] = annotation
+    return hints

@@ -12,8 +12,25 @@ if TYPE_CHECKING:
 
 UNION_TYPE = type(int | str)
 
+# Classes of dicts; frozendict from Python 3.15 on.
+DICTS = (dict, getattr(sys.modules["builtins"], "frozendict", dict))
+
 # Origins by qualified name: a lookup of the classes would import their modules.
 SEQUENCES = {"list", "collections.abc.Sequence", "collections.abc.MutableSequence"}
+
+
+def annotations_of(thing: Any) -> dict[str, Any]:
+    """Return the annotations of a function or a class.
+
+    From Python 3.14 on they are evaluated here. What needs a name that is missing, as one of
+    `if TYPE_CHECKING:`, stays quoted.
+    """
+    try:
+        return dict(getattr(thing, "__annotations__", None) or {})
+    except NameError:
+        from annotationlib import Format, get_annotations  # type: ignore[import-not-found]
+
+        return dict(get_annotations(thing, format=Format.FORWARDREF))
 
 
 def is_form(origin: object, name: str) -> bool:

@@ -66,11 +66,34 @@ def _import(config: dict[str, Any]) -> str:
     try:
         for ref in refs:
             import_model(ref, config["root"])
+        if getattr(sys, "lazy_modules", None):  # from Python 3.15 on
+            _finish_lazy_imports()
     except BaseException as error:
         if _px.is_child():
             _px.exit_child(error)
         return f"its import raises {type(error).__name__}: {error}"
     return ""
+
+
+def _finish_lazy_imports() -> None:
+    """Import what the model's modules import lazily, and what that imports.
+
+    What cannot be imported stays lazy: its first use raises the exception, if there is one.
+    """
+    from contextlib import suppress
+    from types import LazyImportType  # type: ignore[attr-defined]
+
+    seen: set[str] = set()
+    while new := sys.modules.keys() - seen:
+        seen |= new
+        for name in new:
+            if name.partition(".")[0] in sys.stdlib_module_names:
+                continue
+            module = sys.modules[name]
+            for attribute, value in list(getattr(module, "__dict__", {}).items()):
+                if type(value) is LazyImportType:
+                    with suppress(Exception):
+                        getattr(module, attribute)
 
 
 def _why_not() -> str:

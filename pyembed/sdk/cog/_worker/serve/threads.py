@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 # Of a thread, where `ulimit -s` sets no limit: that of the main thread elsewhere.
 _STACK = 8 << 20
+_TICK = 1000  # ms until a debugger is let in
 
 
 class ThreadServer(SyncServer):
@@ -53,7 +54,11 @@ class ThreadServer(SyncServer):
         self._follow_methods()
         for index in range(slots):
             self._start(index)
-        _px.interrupts(slots)
+        # Debuggers that attach to a process run in its main thread, between instructions of Python.
+        can_debug: Any = getattr(sys, "is_remote_debug_enabled", None)  # from Python 3.14 on
+        tick = _TICK if can_debug is not None and can_debug() else 0
+        while not _px.interrupts(slots, tick):
+            pass
 
     def _follow_methods(self) -> None:
         """Let the model's batched methods form batches, if it has any."""

@@ -13,7 +13,7 @@ from ..._batch import BATCH_ATTRIBUTE
 from ..model.load import DEFAULT_NAMES, LoadError, Predictor, find_function, pick
 from ..model.problems import signature_problems
 from ..schema.signature import Source, unwrap
-from ..schema.typeforms import Names
+from ..schema.typeforms import Names, annotations_of
 from ..schema.types import Unsupported
 from .module import StaticReader, is_taken
 from .unknown import Refusal, find_unknown, is_unknown, refuse
@@ -170,7 +170,7 @@ def _check_values(function: Any, root: str) -> None:
     defaults = function.__defaults__ or ()
     named = code.co_varnames[: code.co_argcount]
     values.update(zip(named[len(named) - len(defaults) :], defaults, strict=True))
-    annotations = {n: _unquoted(a, source.names) for n, a in function.__annotations__.items()}
+    annotations = {n: _unquoted(a, source.names) for n, a in annotations_of(function).items()}
     for name, value in (*annotations.items(), *values.items()):
         unknown = find_unknown(value)
         if unknown is not None:

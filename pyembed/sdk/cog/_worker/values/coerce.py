@@ -7,6 +7,7 @@ a few instructions for each input that needs conversion.
 from __future__ import annotations
 
 from ...errors import InputError
+from ..schema.typeforms import DICTS
 from ..schema.types import (
     Array,
     Choice,
@@ -243,7 +244,7 @@ def ready_default(kind: Kind, value: Any) -> Any:
         return value
     if isinstance(kind, Listing):
         return [ready_default(kind.inner, item) for item in value]
-    if isinstance(kind, Mapping) and isinstance(value, dict):
+    if isinstance(kind, Mapping) and isinstance(value, DICTS):
         return {key: ready_default(kind.inner, item) for key, item in value.items()}
     convert = converter(kind)
     return value if convert is None else convert(value)
