@@ -1,12 +1,12 @@
 package httpd
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
 
 	"pinion/ipc/bufpool"
+	"pinion/runtime/files"
 	"pinion/runtime/memory"
 	"pinion/runtime/request"
 )
@@ -36,14 +36,14 @@ func toDisk(file *os.File, head []byte, rest io.Reader) (*memory.Mapping, error)
 	defer file.Close() // the mapping keeps the file
 	slice := bufpool.Get(diskSlice)
 	defer bufpool.Put(slice)
-	total := 0
+	disk, total := files.Disk{File: file}, 0
 	failed := func(err error) error {
 		cause := fmt.Errorf("%w, and it cannot be written to disk: %w", memory.ErrFull, err)
 		return &request.RoomError{Bytes: int64(total), Cause: cause}
 	}
 	for {
-		if _, err := file.Write(head); err != nil {
-			return nil, failed(errors.Unwrap(err)) // without the file's path
+		if _, err := disk.Write(head); err != nil {
+			return nil, failed(err)
 		}
 		total += len(head)
 		n, err := rest.Read(slice)
@@ -55,9 +55,9 @@ func toDisk(file *os.File, head []byte, rest io.Reader) (*memory.Mapping, error)
 			return nil, err
 		}
 	}
-	disk, err := memory.Map(file, total)
+	mapped, err := memory.Map(file, total)
 	if err != nil {
 		return nil, failed(err)
 	}
-	return disk, nil
+	return mapped, nil
 }

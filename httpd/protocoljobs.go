@@ -48,6 +48,10 @@ func (p *protocols) CreateJob(ctx *fasthttp.RequestCtx, m *protocol.Model,
 	if k.queues(how) {
 		return k.acceptJob(ctx, req, how)
 	}
+	if c.Attachments != nil && req.Attachments == nil { // the input names them by their links
+		c.Attachments.Close()
+		c.Attachments = nil
+	}
 	created, err := k.admit(ctx, &req, how, &taken)
 	if err != nil {
 		return protocol.Job{}, protocol.ErrorOf(err)

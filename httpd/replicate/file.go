@@ -144,20 +144,14 @@ func (h *handlers) listFiles(x *protocol.Exchange) {
 	x.Send(contentJSON, nil, append(dst, "]}"...))
 }
 
-// use returns the file of a request's path. nil means there is none, and the request has been answered.
-func (h *handlers) use(x *protocol.Exchange) *upload {
+func (h *handlers) file(x *protocol.Exchange) {
 	u := h.uploads.use(x.Param("id"))
 	if u == nil {
 		refuse(x.RequestCtx, notFound("file", x.Param("id")))
+		return
 	}
-	return u
-}
-
-func (h *handlers) file(x *protocol.Exchange) {
-	if u := h.use(x); u != nil {
-		x.Send(contentJSON, nil, appendFile(nil, x, u))
-		h.uploads.release(u)
-	}
+	x.Send(contentJSON, nil, appendFile(nil, x, u))
+	h.uploads.release(u)
 }
 
 func (h *handlers) deleteFile(x *protocol.Exchange) {
@@ -170,20 +164,16 @@ func (h *handlers) deleteFile(x *protocol.Exchange) {
 
 // download answers with a file's content.
 func (h *handlers) download(x *protocol.Exchange) {
-	u := h.use(x)
-	if u == nil {
+	u, from, err := h.uploads.open(x.Param("id"))
+	switch {
+	case u == nil:
+		refuse(x.RequestCtx, notFound("file", x.Param("id")))
 		return
-	}
-	from, err := os.Open(u.path)
-	if err != nil {
-		h.uploads.release(u)
+	case err != nil:
 		refuse(x.RequestCtx, protocol.Errorf(protocol.Internal, "the file cannot be read"))
 		return
 	}
 	file := &predict.OutputFile{Type: u.mediaType, Size: u.size, Content: from}
 	x.Response.Header.Set(fasthttp.HeaderContentDisposition, "attachment") // never a page of this origin
-	x.SendFile(file, func() {
-		from.Close()
-		h.uploads.release(u)
-	})
+	x.SendFile(file, func() { h.uploads.closed(u, from) })
 }

@@ -31,8 +31,9 @@ type upload struct {
 	created             time.Time
 	store               request.Attachments // of this file alone
 	path                string
-	uses                int  // how many predictions and answers read it
-	dropped             bool // it is removed after its last use
+	uses                int        // how many predictions read it
+	dropped             bool       // it is removed after its last use
+	readers             []*os.File // of downloads, which end when it is dropped
 }
 
 // uploads are the files that clients have sent. They are gone when the server ends.
@@ -66,16 +67,22 @@ func newUpload(store request.Attachments, name string) (*upload, error) {
 func (l *uploads) add(u *upload) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, old := range l.sorted() {
-		if len(l.files) < maxUploads && l.bytes+u.size <= maxUploadBytes {
+	fits := func(files int, bytes int64) bool { return files < maxUploads && bytes+u.size <= maxUploadBytes }
+	files, bytes := len(l.files), l.bytes
+	var old []*upload
+	for _, other := range l.sorted() {
+		if fits(files, bytes) {
 			break
 		}
-		if old.uses == 0 {
-			l.drop(old)
+		if other.uses == 0 {
+			old, files, bytes = append(old, other), files-1, bytes-other.size
 		}
 	}
-	if len(l.files) >= maxUploads || l.bytes+u.size > maxUploadBytes {
-		return false
+	if !fits(files, bytes) {
+		return false // and nothing is dropped for it
+	}
+	for _, other := range old {
+		l.drop(other)
 	}
 	l.files[u.id] = u
 	l.bytes += u.size
@@ -102,6 +109,30 @@ func (l *uploads) list() []upload {
 		list = append(list, *u)
 	}
 	return list
+}
+
+// open opens a file for a download, until closed. It returns nil if there is none of that id. The download ends when the file is
+// dropped: a client that reads slowly, or not at all, keeps no room.
+func (l *uploads) open(id string) (*upload, *os.File, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	u := l.files[id]
+	if u == nil {
+		return nil, nil, nil
+	}
+	content, err := os.Open(u.path)
+	if err == nil {
+		u.readers = append(u.readers, content)
+	}
+	return u, content, err
+}
+
+// closed ends a download.
+func (l *uploads) closed(u *upload, content *os.File) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	u.readers = slices.DeleteFunc(u.readers, func(r *os.File) bool { return r == content })
+	content.Close()
 }
 
 // use returns a file, which stays until release, or nil if there is none of that id.
@@ -135,9 +166,12 @@ func (l *uploads) delete(id string) bool {
 	return u != nil
 }
 
-// drop forgets a file, and removes it unless it is in use. Called with the lock held.
+// drop forgets a file, and removes it unless a prediction uses it. Called with the lock held.
 func (l *uploads) drop(u *upload) {
 	delete(l.files, u.id)
+	for _, r := range u.readers {
+		r.Close()
+	}
 	if u.dropped = true; u.uses == 0 {
 		l.remove(u)
 	}

@@ -1,7 +1,10 @@
 package replicate
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -45,6 +48,36 @@ func TestUploads_OldestGoFirst(t *testing.T) {
 	if got := l.list(); first.closed != 1 || len(got) != 1 || got[0].id != "6" || l.bytes != maxUploadBytes {
 		t.Errorf("got %d files of %d bytes, want the newest alone", len(got), l.bytes)
 	}
+}
+
+// TestUploads_RefusedDropsNone: a file for which there is no room, as predictions use the others, drops none of these.
+func TestUploads_RefusedDropsNone(t *testing.T) {
+	l := newUploads()
+	unread := l.put(t, "1", maxUploadBytes/4)
+	l.put(t, "2", maxUploadBytes/2)
+	used := l.use("2")
+	assert.False(t, l.add(&upload{id: "3", size: maxUploadBytes, created: time.Now(), store: &fakeStore{}}),
+		"a file has room that a file in use takes: add = true, want false")
+	assert.True(t, unread.closed == 0 && len(l.files) == 2, "got %d files and %d removals, want 2 and 0", len(l.files), unread.closed)
+	l.release(used)
+}
+
+// TestUploads_DownloadsEnd: a file whose download goes on gives its room to a newer one.
+func TestUploads_DownloadsEnd(t *testing.T) {
+	l := newUploads()
+	store := l.put(t, "1", maxUploadBytes)
+	l.files["1"].path = filepath.Join(t.TempDir(), "a")
+	assert.NoError(t, os.WriteFile(l.files["1"].path, []byte("content"), 0o600))
+	u, content, err := l.open("1")
+	assert.NoError(t, err)
+	l.put(t, "2", maxUploadBytes)
+	_, err = content.ReadAt(make([]byte, 1), 0)
+	assert.True(t, errors.Is(err, os.ErrClosed), "got %v from the download, want that it is closed", err)
+	assert.True(t, store.closed == 1 && l.bytes == maxUploadBytes, "got %d removals and %d bytes, want 1 and %d",
+		store.closed, l.bytes, maxUploadBytes)
+	l.closed(u, content)
+	u, _, err = l.open("1")
+	assert.True(t, u == nil && err == nil, "got %v, %v of a file that is gone, want none", u, err)
 }
 
 // TestUploads_DeletedInUse: a file that is deleted while a prediction reads it stays until then, and is not found.

@@ -88,7 +88,7 @@ func save(path string, from io.Reader, most int64) error {
 	if most >= 0 {
 		from = &limitReader{from, most}
 	}
-	_, err = io.Copy(file, from)
+	_, err = io.Copy(Disk{file}, from)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = ErrTruncated
 	}

@@ -12,13 +12,14 @@ import (
 // Standard it is preserved between reboots, so it is on a disk.
 const otherDisk = "/var/tmp"
 
-// diskReserve is how many bytes Spool leaves free of a file system.
+// diskReserve is how many bytes stay free of a file system; of a smaller one, half of it.
 const diskReserve = 64 << 20
 
-// The errors of Spool.
 var (
-	ErrDiskFull = errors.New("the disk has no room for a request body")
-	ErrNoDisk   = errors.New("the folder of temporary files lies in memory, and so does /var/tmp, or it cannot be written")
+	// ErrDiskFull means that what clients send does not fit on the disk, of which 64 MiB stay free.
+	ErrDiskFull = errors.New("the disk of temporary files has no room, since 64 MiB of it stay free")
+	// ErrNoDisk is an error of Spool.
+	ErrNoDisk = errors.New("the folder of temporary files lies in memory, and so does /var/tmp, or it cannot be written")
 )
 
 // SpoolToDisk is Spool, but returns nil without an error if temporary files are in memory.
@@ -75,10 +76,31 @@ func hasRoom(folder string, size int64) (onDisk bool, err error) {
 	switch {
 	case disk.Type == unix.TMPFS_MAGIC || disk.Type == unix.RAMFS_MAGIC:
 		return false, nil
-	case int64(disk.Bavail)*disk.Bsize < size+diskReserve:
+	case freeOf(&disk) < size:
 		return true, ErrDiskFull
 	}
 	return true, nil
+}
+
+// freeOf returns how many bytes of a file system what clients send may take.
+func freeOf(disk *unix.Statfs_t) int64 {
+	return int64(disk.Bavail)*disk.Bsize - min(diskReserve, int64(disk.Blocks)*disk.Bsize/2)
+}
+
+// Disk writes what clients send to a file. The error is ErrDiskFull, or one of the disk without the file's path.
+type Disk struct{ File *os.File }
+
+// Write looks at the disk each time: others write to it, too.
+func (d Disk) Write(b []byte) (int, error) {
+	var disk unix.Statfs_t
+	if err := unix.Fstatfs(int(d.File.Fd()), &disk); err == nil && freeOf(&disk) < int64(len(b)) {
+		return 0, ErrDiskFull
+	}
+	n, err := d.File.Write(b)
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		err = ErrDiskFull
+	}
+	return n, diskError(err)
 }
 
 // spoolElsewhere makes a file without a name in folder. The error is ErrNoDisk if that is not possible.

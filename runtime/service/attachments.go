@@ -3,6 +3,7 @@ package service
 import (
 	"errors"
 	"io"
+	"time"
 
 	"pinion/runtime/files"
 	"pinion/runtime/predict"
@@ -17,11 +18,14 @@ func (s *Service) NewAttachments() request.Attachments {
 	return attachments{s.o.Files.NewAttachments()}
 }
 
-// Add stores a file. While the server shuts down, the error says so.
+// Add stores a file. While the server shuts down, or where the disk has no room, the error says so.
 func (a attachments) Add(name, mediaType string, from io.Reader) (int, error) {
 	number, err := a.Attachments.Add(name, mediaType, from)
-	if errors.Is(err, files.ErrClosed) {
+	switch {
+	case errors.Is(err, files.ErrClosed):
 		err = errStopping()
+	case errors.Is(err, files.ErrDiskFull):
+		err = &predict.NotReadyError{Reason: "The server cannot store the request's files: " + err.Error(), RetryAfter: time.Second}
 	}
 	return number, err
 }

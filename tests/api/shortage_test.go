@@ -3,8 +3,10 @@ package api
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -79,4 +81,42 @@ func TestShortageOfProcesses_IsWaitedOut(t *testing.T) {
 			s.Succeed(harness.Input{})
 		})
 	}
+}
+
+// TestShortageOfDisk_KeepsRoom: whichever way the bytes of clients come to the disk, 64 MiB of it stay free.
+func TestShortageOfDisk_KeepsRoom(t *testing.T) {
+	t.Parallel()
+	const size, reserve = 30 << 20, 64 << 20
+	content := strings.Repeat("x", size)
+	from := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(content)) }))
+	t.Cleanup(from.Close)
+	s := harness.Ready(t, harness.Options{
+		Model: "filing.py:Runner",
+		Wrap:  harness.InNamespaces(t, "--mount", "sh", "-c", `mount -t tmpfs -o size=144m none "${TMPDIR:-/tmp}" && exec "$@"`, "sh"),
+	})
+	free := func() int64 {
+		var disk syscall.Statfs_t
+		assert.NoError(t, syscall.Statfs(fmt.Sprintf("/proc/%d/root%s", s.PID, s.Tmp), &disk))
+		return int64(disk.Bavail) * disk.Bsize
+	}
+	upload, uploadType := formOf(t, part{"content", "a.bin", content})
+	form, formType := formOf(t, part{"file", "a.bin", content})
+	for range 2 {
+		harness.WantCode(t, "an upload", s.Do(http.MethodPost, "/v1/files", upload, "Content-Type", uploadType), 201)
+	}
+	const why = "the disk of temporary files has no room"
+	for what, send := range map[string]func() harness.Answer{
+		"an upload":  func() harness.Answer { return s.Do(http.MethodPost, "/v1/files", upload, "Content-Type", uploadType) },
+		"a form":     func() harness.Answer { return s.Create(form, "Content-Type", formType) },
+		"a download": func() harness.Answer { return s.Input(harness.Input{"file": from.URL}) },
+		"a data URL": func() harness.Answer { return s.Input(harness.Input{"file": dataURL("", content)}) },
+	} {
+		a := send()
+		assert.True(t, strings.Contains(string(a.Body), why), "%s: got %d %.300s, want %q", what, a.Code, a.Body, why)
+		if strings.HasPrefix(string(a.Body), `{"detail"`) || a.Code >= 400 {
+			assert.True(t, a.Code == 503 && a.Header.Get("Retry-After") != "", "%s: got %d, want 503 and a Retry-After", what, a.Code)
+		}
+		assert.True(t, free() >= reserve, "after %s %d bytes are free, want %d", what, free(), reserve)
+	}
+	assert.Eventually(t, "what was refused is removed", func() bool { return free() >= (144-60-1)<<20 })
 }

@@ -195,6 +195,46 @@ func TestReplicate_DisconnectCancels(t *testing.T) {
 	harness.WantAnswer(t, "the slot is to be free", answer, 201, `"succeeded"`)
 }
 
+// TestReplicate_UploadGoesAfterUse: a file that predictions have used goes when it is deleted, however they were run.
+func TestReplicate_UploadGoesAfterUse(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"alone": nil, "queue": {"--nats", "embed:"}, "overflow": {"--overflow", "--nats", "embed:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if len(args) > 0 {
+				args[len(args)-1] += harness.ShortTempDir(t)
+			}
+			s := replicateServer(t, "Words", args...)
+			stored := func() (found []string) {
+				found, err := filepath.Glob(filepath.Join(s.Tmp, "pinion-run-*", "files", "*", "upload-*"))
+				assert.NoError(t, err)
+				return found
+			}
+			for _, prefer := range []string{"wait", "respond-async"} {
+				var file struct {
+					ID   string
+					URLs struct{ Get string }
+				}
+				form := "--b\r\nContent-Disposition: form-data; name=\"content\"; filename=\"a.txt\"\r\n\r\nhello\r\n--b--\r\n"
+				made := s.Do(http.MethodPost, "/v1/files", form, "Content-Type", "multipart/form-data; boundary=b")
+				harness.WantCode(t, "the upload", made, 201)
+				harness.FromJSON(t, made.Body, &file)
+				assert.Equal(t, "stored uploads", len(stored()), 1)
+				body := map[string]any{"version": "acme/m", "id": prefer, "input": map[string]any{"file": file.URLs.Get}}
+				answer := s.Do(http.MethodPost, "/v1/predictions", body, "Prefer", prefer)
+				assert.TrueNow(t, answer.Code/100 == 2, "%s: got %d %s, want 201 or 202", prefer, answer.Code, answer.Body)
+				assert.Eventually(t, prefer+" has succeeded", func() bool {
+					return strings.Contains(string(s.Do(http.MethodGet, "/v1/predictions/"+prefer, nil).Body), `"succeeded"`)
+				})
+				harness.WantCode(t, "the deletion", s.Do(http.MethodDelete, "/v1/files/"+file.ID, nil), 204)
+				assert.Eventually(t, "the file of "+prefer+" is removed", func() bool { return len(stored()) == 0 })
+			}
+		})
+	}
+}
+
 // TestReplicate_RebindingPage: a page at a name that could be registered reads neither the secret nor the list of
 // files.
 func TestReplicate_RebindingPage(t *testing.T) {
