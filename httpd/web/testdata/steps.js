@@ -237,7 +237,7 @@ async function main(web) {
   for (const pattern of [...page, ...live, ...folderOf(path.join(web, "dashboard/fleet/scripts"))].flatMap(patternsOf)) {
     patterns++;
     const words = [...new Set([...(pattern.source.match(/\w{4,}|[^\\\w\s]|\w/g) ?? []), " ", "a", "0", "\n", "\u2028", "\x1b"])];
-    for (const text of textsFor(words, 1000, 60)) check(String(pattern), text, OF_PATTERN, (t) => ((pattern.lastIndex = 0), countMatch(pattern, t)));
+    for (const text of textsFor(words, 1000, 30)) check(String(pattern), text, OF_PATTERN, (t) => ((pattern.lastIndex = 0), countMatch(pattern, t)));
   }
   const onPage = loaded(page), inView = loaded(live);
   const functions = {
@@ -247,7 +247,7 @@ async function main(web) {
     readRecord: inView("readRecord"), fieldText: inView("fieldText"), exceptionOf: inView("exceptionOf"),
   };
   for (const [name, run] of Object.entries(functions)) {
-    for (const text of textsFor(MARKS, LENGTH, 40)) check(name, name === "readRecord" ? "12:00:00.1 INF " + text : text, EACH, run);
+    for (const text of textsFor(MARKS, LENGTH, 20)) check(name, name === "readRecord" ? "12:00:00.1 INF " + text : text, EACH, run);
   }
   const shapes = {
     "a heading of spaces": "# a" + " ".repeat(LENGTH) + "b", "a rule of a table": "a|b\n|-" + " ".repeat(LENGTH) + "x", "runs of backticks": Array.from({ length: 170 }, (_, i) => "`".repeat(i)).join(" "),

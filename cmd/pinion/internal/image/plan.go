@@ -148,9 +148,14 @@ func (p *Plan) unnamedRequirements() {
 	})
 }
 
-// checkCommands checks mounts, which are easily left incomplete.
+// checkCommands checks flags and mounts, which are easily left incomplete.
 func (p *Plan) checkCommands(add reporter) {
 	for _, step := range slices.Concat(p.build.PreInstall, p.build.Run) {
+		if _, text := cutFlags(step.Command); strings.HasPrefix(text, "--") {
+			word, _, _ := strings.Cut(text, " ")
+			add(step.Line, fmt.Sprintf("build.run: %q is no flag of RUN with a command behind it", word),
+				"write --mount=, --network=, --security= or --device= with a value, and then a command")
+		}
 		for _, m := range step.Mounts {
 			switch {
 			case m.Type == "":

@@ -166,15 +166,28 @@ func (p *Plan) commands(w *writer, title string, steps []model.Step) {
 			}
 			line += " "
 		}
-		w.lines(line + command(step.Command))
+		flags, text := cutFlags(step.Command)
+		w.lines(line + flags + command(text))
 	}
+}
+
+// runFlags are flags of RUN that a step begins with, as Cog's users write them.
+var runFlags = pattern(`^(?:--(?:mount|network|security|device)=(?:[^\s"'\\]|"[^"]*"|'[^']*')+(?:\s|\\\n)+)+`)
+
+// cutFlags returns the flags of RUN before a command, on one line with a space behind each, and the command.
+func cutFlags(text string) (flags, command string) {
+	flags = runFlags().FindString(text)
+	for _, word := range strings.Fields(strings.ReplaceAll(flags, "\\\n", " ")) {
+		command += word + " "
+	}
+	return command, text[len(flags):]
 }
 
 // command returns a command for the shell. One of several lines stands as a word of JSON, which keeps the lines; so
 // does one with <<, after which a builder would take the lines that follow for a document.
 func command(text string) string {
 	if strings.ContainsFunc(text, unicode.IsControl) || strings.Contains(text, "<<") || strings.HasPrefix(text, "[") ||
-		strings.HasPrefix(text, "--") || strings.HasSuffix(text, `\`) {
+		strings.HasSuffix(text, `\`) {
 		return execForm("/bin/sh", "-ec", text)
 	}
 	return text
