@@ -345,7 +345,7 @@ cmd_lint() {
   local failed=0
   go run "$golangci_lint" run ./... || failed=1
   go vet -tags pinion_test github.com/go-python/cpy3/... || failed=1
-  { go generate ./ipc && git diff --exit-code -- ipc/kindnames.go pyembed/px_kind.h pyembed/sdk/cog/_worker/serve/wire.py; } || failed=1
+  { go generate ./ipc && git diff --exit-code -- ipc/kindnames.go pyembed/channel_kind.h pyembed/sdk/cog/_worker/serve/wire.py; } || failed=1
   clang_format --dry-run || failed=1
   git ls-files -z --cached --others --exclude-standard '*.sh' .ci/run | xargs -0 shellcheck -x || failed=1
   go run "$actionlint" || failed=1

@@ -6,7 +6,7 @@ import (
 )
 
 // Busy-polling: a side that expects a frame soon polls its socket before it blocks. runtime/slot/busypoll.go says when,
-// and what it gains; the worker's side is pyembed/px_busypoll.c.
+// and what it gains; the worker's side is pyembed/channel_busypoll.c.
 
 // RecvBusyPoll is Recv that polls for up to budget before it blocks; blocked reports whether nothing came in that time.
 // While it polls, it does not see an Interrupt, and a Close waits for it.

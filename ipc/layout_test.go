@@ -112,7 +112,7 @@ func (h cHeader) layout(t *testing.T, name string) map[string]int64 {
 }
 
 func TestLayout_PageOfWorker(t *testing.T) {
-	h := readHeader(t, "../pyembed/px_page.h")
+	h := readHeader(t, "../pyembed/channel_page.h")
 	for name, want := range map[string]uint64{
 		"PX_PAGE_MAGIC": pageMagic, "PX_PAGE_HEADER": pageHeader, "PX_PAGE_SLOT": pageSlot, "PX_PAGE_SIZE": PageSize,
 		"PX_PAGE_OUT": pageOut, "PX_OUT_MAX": pageOut - offOutData,
@@ -171,7 +171,7 @@ func kinds() map[string]uint64 {
 }
 
 func TestLayout_FramesOfWorker(t *testing.T) {
-	h := readHeader(t, "../pyembed/px_frame.h")
+	h := readHeader(t, "../pyembed/channel_frame.h")
 	for name, want := range map[string]uint64{"PX_HEADER": HeaderSize, "PX_INLINE_MAX": InlineMax} {
 		assert.Equal(t, name, h.number(t, name), want)
 	}

@@ -13,7 +13,7 @@ import (
 
 // The shared page: words that both processes read and write with atomic operations, in a memory
 // file that the front makes and the worker inherits. All words are 64 bits, native byte order (both
-// processes are one binary on one machine). pyembed/px_page.h has the same layout for C; a test
+// processes are one binary on one machine). pyembed/channel_page.h has the same layout for C; a test
 // compares them.
 const (
 	pageMagic    = 0x314e4f494e4950 // "PINION1"

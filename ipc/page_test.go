@@ -30,7 +30,7 @@ func page(t *testing.T) (*Page, other) {
 
 func (o other) word(offset int) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&o[offset])) }
 
-// claim is px_claim of pyembed/px_page.h.
+// claim is px_claim of pyembed/channel_page.h.
 func (o other) claim(slot int, id uint64) bool {
 	base := pageHeader + slot*pageSlot
 	o.word(base + offRunning).Store(id)
@@ -158,7 +158,7 @@ func TestPage_ClaimRace(t *testing.T) {
 }
 
 // TestPage_ConsumedTellsWhatWasWritten: the worker adds what lies in a pipe to what the front took of it, while
-// the front reads, and so knows exactly what was ever written (position of pyembed/px_logs.c).
+// the front reads, and so knows exactly what was ever written (position of pyembed/interpreter_logs.c).
 func TestPage_ConsumedTellsWhatWasWritten(t *testing.T) {
 	noLeak(t)
 	p, o := page(t)
@@ -207,7 +207,7 @@ func takeAll(t *testing.T, fd int, counter Consumed) (total uint64) {
 	}
 }
 
-// position returns what was ever written into a pipe, as position of pyembed/px_logs.c finds it.
+// position returns what was ever written into a pipe, as position of pyembed/interpreter_logs.c finds it.
 func (o other) position(t *testing.T, offset, fd int) uint64 {
 	for {
 		before, taken := o.word(offset).Load(), o.word(offset+8).Load()

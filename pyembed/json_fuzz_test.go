@@ -11,7 +11,7 @@ import (
 )
 
 // FuzzJSONBridge compares the bridge with Python's json.loads, made stricter
-// by what px_json.h says, and sees that what was read is written as json.dumps
+// by what codec_json.h says, and sees that what was read is written as json.dumps
 // writes it and reads back as itself. Bound it by a count (-fuzztime=500000x):
 // at the end of a duration Go before 1.27 may report its own deadline as a
 // failure (go.dev/issue/75804). One interpreter a process: -parallel=1 is kind.

@@ -4,7 +4,7 @@ package pyembed
 
 // #cgo CFLAGS: -DPX_TEST
 // #include <stdlib.h>
-// #include "px_jsontest.h"
+// #include "codec_jsontest.h"
 import "C"
 
 import (

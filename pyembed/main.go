@@ -1,8 +1,8 @@
 package pyembed
 
 // #include <stdlib.h>
-// #include "px_fork.h"
-// #include "px_main.h"
+// #include "process_fork.h"
+// #include "serving_main.h"
 import "C"
 
 import (

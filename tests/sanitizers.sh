@@ -62,7 +62,7 @@ cmd_tsan() {
 # accesses by functions of libc are left out: they may be Python's. There are no suppressions.
 build_tsan() {
   local python=$kept/python3.14t sources
-  mapfile -t sources < <(find pyembed -maxdepth 1 -name 'px_*.c' ! -name '*jsontest*' | sort)
+  mapfile -t sources < <(find pyembed -maxdepth 1 -name '*.c' ! -name '*jsontest*' | sort)
   gcc -std=c11 -D_DEFAULT_SOURCE -O1 -g -fno-omit-frame-pointer -fsanitize=thread -fvisibility=hidden -rdynamic \
     -Wl,--wrap=px_find_next -Ithird_party/cpy3 -Ipyembed -o bin/worker-tsan tests/instructions/testdata/worker.c \
     tests/instructions/testdata/tsan.c third_party/cpy3/open.c "${sources[@]}" -ldl -lpthread &&

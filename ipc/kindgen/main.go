@@ -63,7 +63,7 @@ func generate(root string) (map[string]string, error) {
 	}
 	return map[string]string{
 		"ipc/kindnames.go":                      string(names),
-		"pyembed/px_kind.h":                     cHeader(kinds, flags),
+		"pyembed/channel_kind.h":                     cHeader(kinds, flags),
 		"pyembed/sdk/cog/_worker/serve/wire.py": pythonModule(kinds, flags),
 	}, nil
 }
@@ -118,7 +118,7 @@ func goNames(kinds []number) string {
 
 func cHeader(kinds, flags []number) string {
 	var b strings.Builder
-	b.WriteString("// " + generated + "\n#ifndef PX_KIND_H\n#define PX_KIND_H\n\n" +
+	b.WriteString("// " + generated + "\n#ifndef CHANNEL_KIND_H\n#define PX_KIND_H\n\n" +
 		"// Kinds of frames; ipc/kind.go says what each holds.\nenum px_kind {\n")
 	for _, k := range kinds {
 		fmt.Fprintf(&b, "  PX_%s = %d,\n", k.upper(), k.value)

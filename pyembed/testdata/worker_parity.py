@@ -1,6 +1,6 @@
 """Batches mean the same in C and in Python: one table of cases goes through every path, and their clients see the same.
 
-A sync function is served by C (`px_batchserve.c`). Python (`_worker/batch/server.py`) takes a batch with events, a batch
+A sync function is served by C (`serving_batchloop.c`). Python (`_worker/batch/server.py`) takes a batch with events, a batch
 behind one that is not simple, and an async function.
 """
 

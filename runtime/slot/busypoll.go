@@ -4,7 +4,7 @@ import "time"
 
 // Waking a sleeping thread takes longer than a short prediction. While short calls come one by one, the slot's leader
 // therefore polls its socket briefly before it blocks. With several calls in flight, or with long ones, it does not,
-// because other work needs the core. A worker polls for its next request in the same way (pyembed/px_busypoll.c); the
+// because other work needs the core. A worker polls for its next request in the same way (pyembed/channel_busypoll.c); the
 // front only allows it. --busy-poll off disables both.
 //
 // Gain, echo model on two cores, one connection: 20 to 33 % more requests by the front's polling, and 1.7 to 2 times as

@@ -8,7 +8,7 @@ import (
 	"pinion/ipc"
 )
 
-// A prediction that starts children has two pipes while it runs; pyembed/px_pipes.c makes them. Its children may
+// A prediction that starts children has two pipes while it runs; pyembed/process_pipes.c makes them. Its children may
 // outlive it. What they write then is unattributed output: it belongs to no prediction. So each such pipe is read until
 // its last writer closes it.
 

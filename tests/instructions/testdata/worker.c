@@ -9,7 +9,7 @@
 #include <valgrind/callgrind.h>
 
 #include "open.h"
-#include "px_main.h"
+#include "serving_main.h"
 
 // The model calls these two by ctypes, and so says which instructions are counted, and as what.
 __attribute__((visibility("default"))) void begin_count(void);

@@ -1,6 +1,6 @@
 """Calls of other models: one socket for each, on which the front answers one request.
 
-`px_calls.c` gives the front its end. `ipc/PROTOCOL.md` shows the frames.
+`serving_calls.c` gives the front its end. `ipc/PROTOCOL.md` shows the frames.
 """
 
 from __future__ import annotations

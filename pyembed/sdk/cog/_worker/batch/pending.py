@@ -52,7 +52,7 @@ class PendingItems:
                 if self._prepare is not None:
                     item.unprepared = True
                     self._prepare(self, item)
-            elif kind == PREPARED:  # `px_batchserve.c` has read it
+            elif kind == PREPARED:  # `serving_batchloop.c` has read it
                 item = Item(self.slot, id, flags, None, None)
                 item.inputs = message
                 items[id] = item

@@ -1,6 +1,6 @@
 """Serving a synchronous function with @batch: one slot, one batch at a time, on the main thread.
 
-`px_batchserve.c` runs the loop and the plain batches. This module handles the others.
+`serving_batchloop.c` runs the loop and the plain batches. This module handles the others.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def _runs_here(pool: Any, cls: type) -> bool:
 
 
 def _run_for(owner: int, function: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
-    """Call a function whose raw writes are those of an owner: see `px_threads.c`."""
+    """Call a function whose raw writes are those of an owner: see `process_threads.c`."""
     before = _px.set_thread_owner(owner)
     try:
         return function(*args, **named)

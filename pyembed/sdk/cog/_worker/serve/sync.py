@@ -1,4 +1,4 @@
-"""Serving a synchronous predict function: `px_serve.c` runs the loop."""
+"""Serving a synchronous predict function: `serving_loop.c` runs the loop."""
 
 from __future__ import annotations
 

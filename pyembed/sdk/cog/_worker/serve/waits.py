@@ -1,4 +1,4 @@
-"""Waits of the threads of slots, which a cancel ends early: see `px_interrupt.h`."""
+"""Waits of the threads of slots, which a cancel ends early: see `interpreter_interrupt.h`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# How a method waits, as in `px_waitmethods.c`.
+# How a method waits, as in `interpreter_waitmethods.c`.
 _OTHER, _LOCK, _QUEUE, _JOIN = range(4)
 
 # Module, type, methods, how they wait.
