@@ -124,7 +124,7 @@ func (s *Set) gatherActive(g *gathered, operations []string) {
 			}
 		}
 	}
-	g.familyIn("{slot}", "cog.runtime.slot.count", UpDown, "Slots; poisoned ones were lost with their worker.")
+	g.familyIn("{slot}", "cog.runtime.slot.count", Gauge, "Slots; poisoned ones were lost with their worker.")
 	g.value(float64(load.Slots-busy), "state", "available")
 	g.value(float64(busy), "state", "busy")
 	g.value(float64(lost), "state", "poisoned")

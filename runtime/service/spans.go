@@ -121,7 +121,7 @@ func (s *spans) refused(err error) {
 	if s.trace.Sampled {
 		g := s.trace.Group()
 		s.waited(g, time.Time{})
-		s.end(g, s.identify(g), predict.Failed, kind, "", time.Now()) // the message may show an input
+		s.end(g, s.identify(g), predict.Failed, kind, "", trace.Exception{Type: kind}, time.Now()) // the message may show an input
 	}
 	s.trace.Ended(s.model, s.id, &s.prediction)
 }
@@ -167,16 +167,19 @@ func (s *spans) send(r *predict.Result, waited time.Duration, reason string, now
 	default:
 		s.waited(g, s.submitted.Add(waited))
 	}
-	attrs := s.identify(g)
+	attrs, raised := s.identify(g), trace.Exception{Type: kind, Message: r.Error}
+	if reason == predict.ReasonModel && r.Status == predict.Failed {
+		raised = exceptionOf(r.Error, r.Logs)
+	}
 	if r.Elapsed > 0 {
 		if attrs = append(attrs, s.traced.Place...); s.traced.BatchSize > 0 {
 			attrs = attrs.Int("pinion.batch.size", int64(s.traced.BatchSize))
 		}
 		if invoke := s.ran(g, attrs, r, waited, now); kind != "" {
-			invoke.Fail(invoke.End, kind, r.Error)
+			invoke.Raise(invoke.End, r.Error, raised)
 		}
 	}
-	s.end(g, attrs, r.Status, kind, r.Error, now)
+	s.end(g, attrs, r.Status, kind, r.Error, raised, now)
 }
 
 // ran adds what a worker did, and returns the span of the model.
@@ -235,7 +238,9 @@ func (s *spans) identify(g *trace.Group) trace.Attrs {
 }
 
 // end adds the prediction's span and sends all. attrs are those that it shares with others, which are left as they are.
-func (s *spans) end(g *trace.Group, attrs trace.Attrs, status predict.Status, kind, message string, at time.Time) {
+func (s *spans) end(g *trace.Group, attrs trace.Attrs, status predict.Status, kind, message string, e trace.Exception,
+	at time.Time,
+) {
 	attrs = attrs.Text(attrMode, s.mode).Text(attrStatus, status.String())
 	if s.further != nil {
 		attrs = append(attrs, s.further.Begin...)
@@ -246,7 +251,7 @@ func (s *spans) end(g *trace.Group, attrs trace.Attrs, status predict.Status, ki
 	}
 	span := g.Add(s.prediction, s.names.whole, s.trace.Server, s.arrived, at, attrs)
 	if kind != "" {
-		span.Fail(at, kind, message)
+		span.Raise(at, message, e)
 	}
 	g.Send()
 }

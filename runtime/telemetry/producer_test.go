@@ -193,13 +193,15 @@ func TestProducer_NamesOfOpenTelemetryAndCog(t *testing.T) {
 	}
 	for name, up := range map[string]bool{
 		"cog.runtime.prediction.count": true, "cog.runtime.prediction.active": false,
-		"cog.runtime.slot.count": false,
 	} {
 		if sum, ok := sent[name].Data.(metricdata.Sum[float64]); !ok || sum.IsMonotonic != up ||
 			sum.Temporality != metricdata.CumulativeTemporality {
 			t.Errorf("%s is %T, %+v, want ok true, IsMonotonic %t and Temporality %v", name, sent[name].Data, sum, up,
 				metricdata.CumulativeTemporality)
 		}
+	}
+	if _, ok := sent["cog.runtime.slot.count"].Data.(metricdata.Gauge[float64]); !ok {
+		t.Errorf("cog.runtime.slot.count is %T, want a gauge", sent["cog.runtime.slot.count"].Data)
 	}
 	for _, p := range sent["http.server.request.duration"].Data.(metricdata.Histogram[float64]).DataPoints {
 		code, ok := p.Attributes.Value(metrics.StatusCode)

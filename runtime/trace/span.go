@@ -22,9 +22,16 @@ type Span struct {
 	Attrs      Attrs
 	Failed     bool
 	Message    string    // why it failed
-	Exception  string    // the type of the exception that ended it, or ""
+	Exception  Exception // what ended it
 	Raised     time.Time // when the exception was raised
 	Links      []Context
+}
+
+// Exception is an exception as OpenTelemetry's conventions have it.
+type Exception struct {
+	Type    string // "": there is none
+	Message string
+	Stack   string // "": it is not known
 }
 
 // Ended sets the end of the span, which is not before its start.
@@ -36,5 +43,10 @@ func (s *Span) Ended(at time.Time) {
 
 // Fail marks the span as failed, with an exception event.
 func (s *Span) Fail(at time.Time, kind, message string) {
-	s.Failed, s.Message, s.Exception, s.Raised = true, message, kind, at
+	s.Raise(at, message, Exception{Type: kind, Message: message})
+}
+
+// Raise does the same for an exception of the model.
+func (s *Span) Raise(at time.Time, message string, e Exception) {
+	s.Failed, s.Message, s.Exception, s.Raised = true, message, e, at
 }

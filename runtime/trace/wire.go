@@ -68,11 +68,15 @@ func (s *Span) appendTo(b []byte) []byte {
 // appendRest appends the fields that most spans do not have.
 func (s *Span) appendRest(b []byte) []byte {
 	b = textField(b, spanState, s.Context.State)
-	if s.Exception != "" {
+	if s.Exception.Type != "" {
 		part := timeField(nil, eventTime, s.Raised)
 		part = textField(part, eventName, "exception")
-		part = textAttr(part, eventAttributes, "exception.type", s.Exception)
-		b = bytesField(b, spanEvents, textAttr(part, eventAttributes, "exception.message", s.Message))
+		part = textAttr(part, eventAttributes, "exception.type", s.Exception.Type)
+		part = textAttr(part, eventAttributes, "exception.message", s.Exception.Message)
+		if s.Exception.Stack != "" {
+			part = textAttr(part, eventAttributes, "exception.stacktrace", s.Exception.Stack)
+		}
+		b = bytesField(b, spanEvents, part)
 	}
 	for _, link := range s.Links {
 		part := bytesField(nil, linkTraceID, link.Trace[:])

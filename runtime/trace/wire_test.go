@@ -32,7 +32,7 @@ func TestWire_SpansAreEncodedAsProtobufDoes(t *testing.T) {
 			"texts", []string{"a", ""}),
 		Links: []Context{linked},
 	}
-	full.Fail(at, "kind", "message")
+	full.Raise(at, "kind: message", Exception{Type: "kind", Message: "message", Stack: "stack"})
 	plain := &Span{Name: "b", Context: Context{Trace: ID{1}, Span: SpanID{2}}, Start: at, End: at}
 
 	var got tracepb.ScopeSpans
@@ -53,10 +53,12 @@ func TestWire_SpansAreEncodedAsProtobufDoes(t *testing.T) {
 		},
 		Events: []*tracepb.Span_Event{{
 			TimeUnixNano: uint64(at.UnixNano()), Name: "exception",
-			Attributes: []*commonpb.KeyValue{textValue("exception.type", "kind"), textValue("exception.message", "message")},
+			Attributes: []*commonpb.KeyValue{
+				textValue("exception.type", "kind"), textValue("exception.message", "message"), textValue("exception.stacktrace", "stack"),
+			},
 		}},
 		Links:  []*tracepb.Span_Link{{TraceId: linked.Trace[:], SpanId: linked.Span[:], TraceState: "c=d", Flags: 0x101}},
-		Status: &tracepb.Status{Message: "message", Code: tracepb.Status_STATUS_CODE_ERROR},
+		Status: &tracepb.Status{Message: "kind: message", Code: tracepb.Status_STATUS_CODE_ERROR},
 	}, {
 		TraceId: plain.Context.Trace[:], SpanId: plain.Context.Span[:], Name: "b", Kind: tracepb.Span_SPAN_KIND_INTERNAL,
 		StartTimeUnixNano: uint64(at.UnixNano()), EndTimeUnixNano: uint64(at.UnixNano()), Flags: 0x100,

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"pinion/tests/assert"
@@ -16,9 +17,26 @@ const tracedModel = `from cog import BasePredictor, current_scope
 class Predictor(BasePredictor):
     def predict(self, fail: bool = False) -> str:
         if fail:
-            raise ValueError("no such voice")
+            try:
+                {}["voice"]
+            except KeyError as error:
+                raise ValueError("no such voice") from error
         return current_scope().context.get("traceparent", "")
 `
+
+// wantException checks the exception event of a span: the model's own exception, with those that led to it.
+func wantException(t testing.TB, span *harness.Span) {
+	t.Helper()
+	assert.TrueNow(t, len(span.Events) == 1, "%s has %d events, want 1", span.Name, len(span.Events))
+	got := harness.Attributes(span.Events[0].Attributes)
+	assert.Equal(t, span.Name+": exception.type", got["exception.type"], any("ValueError"))
+	assert.Equal(t, span.Name+": exception.message", got["exception.message"], any("no such voice"))
+	stack, _ := got["exception.stacktrace"].(string)
+	for _, want := range []string{"Traceback (most recent call last):\n", "KeyError: 'voice'\n", "in predict\n"} {
+		assert.Contains(t, span.Name+": exception.stacktrace", stack, want)
+	}
+	assert.True(t, strings.HasSuffix(stack, "\nValueError: no such voice"), "%s: the stack ends otherwise: %q", span.Name, stack)
+}
 
 // TestTelemetry_PredictionIsTraced: its spans reach the collector, below the client's, by both protocols. The model has
 // the context; an unsampled client sends nothing to the collector, and the model has its trace id all the same.
@@ -44,7 +62,12 @@ func TestTelemetry_PredictionIsTraced(t *testing.T) {
 			"malformed")
 		s.Stop()
 		byName := map[string]*harness.Span{}
+		raised := 0
 		for _, span := range c.Spans() {
+			if span.TraceID() != trace && (span.Name == "cog.prediction" || span.Name == "cog.prediction.invoke") {
+				wantException(t, span)
+				raised++
+			}
 			if span.TraceID() == trace {
 				byName[span.Name] = span
 			} else if span.Name == "cog.prediction" &&
@@ -53,6 +76,7 @@ func TestTelemetry_PredictionIsTraced(t *testing.T) {
 					span.Attrs())
 			}
 		}
+		assert.Equal(t, "spans of the failed prediction with an exception", raised, 2)
 		below := parent
 		for _, name := range []string{
 			"POST /predictions", "cog.prediction", "cog.prediction.execute",
