@@ -5,13 +5,16 @@
 readonly release_go=go1.26.8 # compiles releases: another Go makes other bytes
 readonly release_glibc=2.28  # the oldest GNU C library that they run with; deploy/release checks it
 
+# The linker's flags of a release. There is no build id, which depends on the path of the C compiler.
+readonly release_ldflags='-s -w -buildid= -extldflags=-Wl,--strip-all'
+
 # release_binary ARCH compiles the command for a processor. The C compiler is zig, the same version on every machine. There is no
-# debug information: it has the path of zig's headers, on which Go's build id would depend.
+# debug information: it has the path of zig's headers.
 release_binary() {
   local processor=x86_64
   [[ $1 == amd64 ]] || processor=aarch64
   GOARCH=$1 CGO_CFLAGS='-O2 -g0' CC="'$cache/zig/bin/python' -m ziglang cc -target $processor-linux-gnu.$release_glibc" \
-    go_build "$cache/release/$1/pinion" -ldflags "$(stamp) -s -w -extldflags=-Wl,--strip-all"
+    go_build "$cache/release/$1/pinion" -ldflags "$(stamp) $release_ldflags"
 }
 
 ## release          dist/: a tarball, a Debian package and a wheel for amd64 and arm64, with checksums, SBOMs and licences. --publish TAG
@@ -119,7 +122,7 @@ publish_site() {
   fi
 }
 
-## repeatable       builds twice, from different folders with empty caches, and compares
+## repeatable       builds twice as a release, from different folders with empty caches and other paths of the compiler, and compares
 cmd_repeatable() {
   need_go
   need_cc
@@ -130,7 +133,8 @@ cmd_repeatable() {
     mkdir -p "$place/$copy"
     git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$place/$copy"
     cp -r .git "$place/$copy"
-    (cd "$place/$copy" && GOCACHE=$place/$copy/.cache go_build bin/pinion)
+    ln -s "$(command -v "${CC:-gcc}")" "$place/$copy/gcc"
+    (cd "$place/$copy" && GOCACHE=$place/$copy/.cache CC=$place/$copy/gcc go_build bin/pinion -ldflags "$(stamp) $release_ldflags")
     sums+=("$(cat "$place/$copy/bin/pinion" "$place/$copy/bin/pinion-nats" | sha256sum)")
   done
   [[ ${sums[0]} == "${sums[1]}" ]] || die "two builds of the same source differ: ${sums[*]}"
