@@ -17,7 +17,10 @@
 // in the folder fleetchecker judges it. PINION_CHAOS_JOBS says how many jobs are accepted: 10 000 for ./build.sh fleet
 // and with PINION_SOAK=1, else 1500.
 //
-// TestAttacks_OthersAreServed is a third: hostile clients of all kinds connect and stay, while others are served. In
+// TestMixed_AllDoors loads every door of a model with a batched method, while clients leave, traffic shifts, the model
+// reloads and its workers are killed. PINION_CHAOS_MINUTES says for how long.
+//
+// TestAttacks_OthersAreServed is another: hostile clients of all kinds connect and stay, while others are served. In
 // TestShortages_AreOutlived a resource runs short while a worker ends, in TestQueue_Scenes something happens to the job
 // queue, and in TestStop_UnderLoad all receivers of webhooks are dead. In TestMemory_ChaosOfMemory and
 // TestMemory_GroupAtItsLimit memory is scarce. Each client of the load or of the crowd judges its own answers, and the
