@@ -146,7 +146,7 @@ func (s *Server) refuseAs(ctx *fasthttp.RequestCtx, kind protocol.Kind, text str
 }
 
 func (p *protocols) notFound(ctx *fasthttp.RequestCtx) {
-	if p.escapeName(ctx) {
+	if p.escapeName(ctx) || p.trimSlash(ctx) {
 		p.router.Handler(ctx)
 		return
 	}
@@ -167,6 +167,17 @@ func (p *protocols) methodNotAllowed(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	p.root.methodNotAllowed(ctx)
+}
+
+// trimSlash removes the slash at the end of a protocol's path, which base URLs of clients bring. It reports whether there
+// was one.
+func (p *protocols) trimSlash(ctx *fasthttp.RequestCtx) bool {
+	path, ok := strings.CutSuffix(string(ctx.Request.URI().PathOriginal()), "/")
+	if !ok || strings.HasSuffix(path, "/") || p.owner(ctx) == nil {
+		return false
+	}
+	ctx.Request.URI().SetPath(path)
+	return true
 }
 
 // escapeName escapes the slashes of a model's name in a path: clients of KServe and Triton do not. It reports whether

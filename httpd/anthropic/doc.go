@@ -4,6 +4,6 @@
 //	messages    the blocks of the request's messages as messages of chat completions
 //	appendError an error as Anthropic's error object
 //
-// Guarantees: the events of a stream have the order of Anthropic's, and a silent one has its event ping. Tools that
-// Anthropic's servers run, batches and the count of tokens are refused by name.
+// Guarantees: the events of a stream have the order of Anthropic's, and a silent one has its event ping. What happens
+// to each parameter, tool and block is in tables.go. Batches are refused by name.
 package anthropic

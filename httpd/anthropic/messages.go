@@ -6,27 +6,20 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// words are the API's names for what chat completions have too.
-var words = openai.Words{
-	Tool: "custom", Untyped: true, Schema: "input_schema", NeedsSchema: true,
-	CallID: "id", Arguments: "input", ArgumentsAre: rawjson.KindObject,
-	ResultOf: "tool_use_id", Result: "content", AppendPart: appendPart,
-}
-
 // readMessages translates the system prompt and the messages.
-func (d *dialog) readMessages(system, list []byte) *openai.Error {
-	if system != nil {
-		content, err := d.AppendContent(nil, "system", system)
+func (d *dialog) readMessages() *openai.Error {
+	if d.system != nil {
+		content, err := d.AppendContent(nil, "system", d.system)
 		if err != nil {
 			return err
 		}
-		d.AddMessage("system", content, nil)
+		d.AddMessage("system", content, nil, nil)
 	}
-	if rawjson.KindOf(list) != rawjson.KindArray {
-		return openai.WrongType("messages", "an array", list)
+	if rawjson.KindOf(d.list) != rawjson.KindArray {
+		return openai.WrongType("messages", "an array", d.list)
 	}
 	empty := true
-	for i, message := range rawjson.Items(list) {
+	for i, message := range rawjson.Items(d.list) {
 		empty = false
 		if err := d.readMessage(openai.Indexed("messages", i), message); err != nil {
 			return err
@@ -52,58 +45,43 @@ func (d *dialog) readMessage(param string, message []byte) *openai.Error {
 	case !openai.IsGiven(value):
 		return openai.Missing(param + ".content")
 	case rawjson.KindOf(value) == rawjson.KindString:
-		d.AddMessage(role, value, nil)
+		d.AddMessage(role, value, nil, nil)
 		return nil
 	case rawjson.KindOf(value) != rawjson.KindArray:
 		return openai.WrongType(param+".content", "a string or an array", value)
 	}
-	var parts, calls []byte
+	parts, calls, thought := []byte{'['}, []byte(nil), []byte(nil)
 	for i, block := range rawjson.Items(value) {
 		var err *openai.Error
 		at := openai.Indexed(param+".content", i)
-		if rawjson.KindOf(block) != rawjson.KindObject {
-			return openai.WrongType(at, "an object", block)
-		}
 		switch kind := openai.Text(block, "type"); {
 		case kind == "tool_use" && role == "assistant":
 			calls, err = d.AppendCall(calls, at, block)
 		case kind == "tool_result" && role == "user":
 			err = d.AddResult(at, block)
-		case kind == "thinking" && role == "assistant", kind == "redacted_thinking" && role == "assistant":
-			// the model has no use for what it thought before
+		case kind == "thinking" && role == "assistant":
+			thought = openai.AppendThought(thought, openai.Member(block, "thinking"))
+		case kind == "redacted_thinking" && role == "assistant": // only Anthropic can read it
 		default:
-			parts, err = appendPart(openai.AppendComma(parts), at, kind, block)
+			parts, err = d.AppendPart(parts, at, block)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if parts != nil {
-		parts = append(parts, ']')
-	}
-	if parts != nil || calls != nil { // else there are results of tools alone
-		d.AddMessage(role, parts, calls)
+	switch {
+	case len(parts) > 1:
+		d.AddMessage(role, append(parts, ']'), calls, thought)
+	case calls != nil, thought != nil: // else there are results of tools alone
+		d.AddMessage(role, nil, calls, thought)
 	}
 	return nil
 }
 
-// appendPart appends a block as a part of chat completions.
-func appendPart(dst []byte, param, kind string, block []byte) ([]byte, *openai.Error) {
-	switch kind {
-	case "text":
-		return openai.AppendTextPart(dst, param, block, "text")
-	case "image":
-		return appendImage(dst, param+".source", openai.Member(block, "source"))
-	case "document":
-		return appendDocument(dst, param+".source", openai.Member(block, "source"))
-	case "":
-		return dst, openai.Missing(param + ".type")
-	}
-	return dst, openai.Unsupported(param+".type", "blocks of type '"+logtext.Clip(kind)+"' are not supported here")
-}
-
 // appendImage appends a picture as a URL, or a data URL.
-func appendImage(dst []byte, param string, source []byte) ([]byte, *openai.Error) {
+func appendImage(_ *openai.Translation, dst []byte, param string, block []byte) ([]byte, *openai.Error) {
+	param += ".source"
+	source := openai.Member(block, "source")
 	dst = append(dst, `{"type":"image_url","image_url":{"url":`...)
 	switch kind := openai.Text(source, "type"); kind {
 	case "base64":
@@ -138,19 +116,37 @@ func appendData(dst []byte, param string, source []byte) ([]byte, *openai.Error)
 }
 
 // appendDocument appends a document: a text, or a file.
-func appendDocument(dst []byte, param string, source []byte) ([]byte, *openai.Error) {
+func appendDocument(t *openai.Translation, dst []byte, param string, block []byte) ([]byte, *openai.Error) {
+	param += ".source"
+	source := openai.Member(block, "source")
 	switch kind := openai.Text(source, "type"); kind {
 	case "text":
 		return openai.AppendTextPart(dst, param, source, "data")
 	case "base64":
 		dst, err := appendData(append(dst, `{"type":"file","file":{"file_data":`...), param, source)
 		return append(dst, "}}"...), err
+	case "url":
+		address, err := openai.Required(param, source, "url", rawjson.KindString)
+		return append(append(append(dst, `{"type":"file","file":{"file_url":`...), address...), "}}"...), err
 	case "content":
-		if rawjson.KindOf(openai.Member(source, "content")) == rawjson.KindString {
+		content := openai.Member(source, "content")
+		if rawjson.KindOf(content) == rawjson.KindString {
 			return openai.AppendTextPart(dst, param, source, "content")
 		}
-		fallthrough
+		return t.AppendParts(dst, param+".content", content)
 	default:
 		return dst, openai.Unsupported(param+".type", "documents of type '"+logtext.Clip(kind)+"' are not supported")
 	}
+}
+
+// addTool adds a tool that a message defines. One that is named only is among the others.
+func addTool(t *openai.Translation, dst []byte, param string, block []byte) ([]byte, *openai.Error) {
+	if definition := openai.Member(openai.Member(block, "tool"), "definition"); definition != nil {
+		return dst, t.AddTools(param+".tool.definition", append(append([]byte{'['}, definition...), ']'))
+	}
+	return dst, nil
+}
+
+func refuseUpload(_ *openai.Translation, dst []byte, param string, _ []byte) ([]byte, *openai.Error) {
+	return dst, openai.Unsupported(param, "this server keeps no files for tools: send the file as a document or an image")
 }

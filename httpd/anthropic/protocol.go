@@ -1,6 +1,8 @@
 package anthropic
 
 import (
+	"strconv"
+
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/openai"
@@ -10,21 +12,18 @@ import (
 
 // New returns the protocol for these models. strict is that of openai.New.
 func New(models protocol.Models, strict bool) protocol.Protocol {
-	routes := openai.DialectRoutes(models, strict, openai.Dialect{Path: "/v1/messages", Read: read, Refuse: refuse})
-	routes = append(routes, protocol.Route{
-		Method: fasthttp.MethodPost, Path: "/v1/messages/count_tokens", Handle: refuseCount, For: routes[0].For,
-	})
+	routes := openai.DialectRoutes(models, strict,
+		openai.Dialect{Path: "/v1/messages", Read: read, Refuse: refuse},
+		openai.Dialect{Path: "/v1/messages/count_tokens", Read: readCount, Refuse: refuse, Count: appendCount})
 	return protocol.Protocol{
 		Name: protocol.Anthropic, Routes: routes, Prefixes: []string{"/v1/messages", "/v1/complete"},
 		Refuse: func(ctx *fasthttp.RequestCtx, err *protocol.Error) { refuse(ctx, openai.ErrorOf(err)) },
 	}
 }
 
-// refuseCount answers a request for the count of tokens, which no function of a model can tell.
-func refuseCount(x *protocol.Exchange) {
-	refuse(x.RequestCtx, &openai.Error{
-		Status: fasthttp.StatusNotFound, Message: "models of this server do not count tokens before they run",
-	})
+// appendCount appends the answer to a request for the count of its tokens.
+func appendCount(dst []byte, tokens int64) []byte {
+	return append(strconv.AppendInt(append(dst, `{"input_tokens":`...), tokens, 10), '}')
 }
 
 // refuse answers with an error.
@@ -33,7 +32,11 @@ func refuse(ctx *fasthttp.RequestCtx, err *openai.Error) { err.Answer(ctx, appen
 // appendError appends an error object.
 func appendError(dst []byte, err *openai.Error) []byte {
 	dst = rawjson.AppendQuoted(append(dst, `{"type":"error","error":{"type":`...), typeOf(err.Status))
-	return append(rawjson.AppendQuoted(append(dst, `,"message":`...), err.Message), "}}"...)
+	dst = rawjson.AppendQuoted(append(dst, `,"message":`...), err.Message)
+	if err.Details != "" {
+		dst = append(append(dst, `,"details":`...), err.Details...)
+	}
+	return append(dst, "}}"...)
 }
 
 // typeOf returns the type of errors with a status.

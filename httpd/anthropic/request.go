@@ -20,74 +20,62 @@ const (
 // dialog is one request.
 type dialog struct {
 	openai.Translation
-	stops []string
+	system, list []byte // of the request
+	limited      bool   // it has max_tokens
+	stops        []string
 	stream
 }
 
 // read translates a request.
 func read(_ *fasthttp.RequestHeader, body []byte) (openai.Dialog, *openai.Error) {
-	if err := openai.ReadObject(body); err != nil {
+	return translate(body, true)
+}
+
+// readCount translates a request for the count of its tokens, which has no limit.
+func readCount(_ *fasthttp.RequestHeader, body []byte) (openai.Dialog, *openai.Error) {
+	return translate(body, false)
+}
+
+func translate(body []byte, limited bool) (openai.Dialog, *openai.Error) {
+	d := &dialog{Translation: openai.NewTranslation(&words)}
+	if err := openai.ReadFields(&d.Translation, d, fields, body); err != nil {
 		return nil, err
 	}
-	d := &dialog{Translation: openai.NewTranslation(&words)}
-	var system, list, limit []byte
-	for key, value := range rawjson.Members(body) {
-		if rawjson.KindOf(value) == rawjson.KindNull {
-			continue
-		}
-		switch name := rawjson.Name(key); name {
-		case "system":
-			system = value
-		case "messages":
-			list = value
-		case "max_tokens":
-			limit = value
-			d.Add(name, value)
-		default:
-			if err := d.member(name, value); err != nil {
-				return nil, err
-			}
-		}
-	}
 	switch {
-	case list == nil:
+	case d.list == nil:
 		return nil, openai.Missing("messages")
-	case limit == nil:
+	case limited && !d.limited:
 		return nil, openai.Missing("max_tokens")
 	}
-	if n, err := strconv.ParseInt(string(limit), 10, 64); err != nil || n < 1 {
-		return nil, openai.WrongValue("max_tokens", "must be an integer of at least 1.")
+	if err := d.readMessages(); err != nil {
+		return nil, err
 	}
-	if err := d.readMessages(system, list); err != nil {
+	if err := d.EndTools(); err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
-// member translates a parameter. One that the API does not have is passed on: the function may take it.
-func (d *dialog) member(name string, value []byte) *openai.Error {
-	switch name {
-	case "stop_sequences":
-		return d.readStops(value)
-	case "tools":
-		return d.AddTools(value)
-	case "tool_choice":
-		return d.readToolChoice(value)
-	case "thinking":
-		return d.readThinking(value)
-	case "metadata":
-		if user := openai.Member(value, "user_id"); rawjson.KindOf(user) == rawjson.KindString {
-			d.Add("user", user)
-		}
-	case "output_config":
-		return d.readOutput(value)
-	case "service_tier", "inference_geo", "cache_control": // they label a request
-	case "container", "mcp_servers", "context_management":
-		return openai.Unsupported(name, "this server does not run tools")
-	case "n", "stop", "max_completion_tokens", "response_format", "functions", "function_call", "logprobs":
-		return openai.Unknown(name) // chat completions have them, but this API does not
-	default:
-		d.Add(name, value)
+func (d *dialog) readLimit(value []byte) *openai.Error {
+	if n, err := strconv.ParseInt(string(value), 10, 64); err != nil || n < 1 {
+		return openai.WrongValue("max_tokens", "must be an integer of at least 1.")
+	}
+	d.limited = true
+	d.Add("max_tokens", value)
+	return nil
+}
+
+func (d *dialog) readMetadata(value []byte) *openai.Error {
+	if user := openai.Member(value, "user_id"); rawjson.KindOf(user) == rawjson.KindString {
+		d.Add("user", user)
+	}
+	return nil
+}
+
+// leaveOutServers leaves out the tools of MCP servers, which Anthropic's servers would ask.
+func (d *dialog) leaveOutServers(value []byte) *openai.Error {
+	if strings.TrimSpace(string(value)) != "[]" {
+		d.LeaveOut("mcp_servers, which only a vendor's servers ask")
 	}
 	return nil
 }
@@ -122,9 +110,9 @@ func (d *dialog) readToolChoice(value []byte) *openai.Error {
 	}
 	switch kind := openai.Text(value, "type"); kind {
 	case "auto", "none":
-		d.Add("tool_choice", rawjson.AppendQuoted(nil, kind))
+		d.ChooseMode(kind)
 	case "any":
-		d.Add("tool_choice", []byte(`"required"`))
+		d.ChooseMode("required")
 	case "tool":
 		if err := d.ChooseTool(value); err != nil {
 			return err
@@ -145,14 +133,14 @@ func (d *dialog) readThinking(value []byte) *openai.Error {
 	}
 	switch kind := openai.Text(value, "type"); kind {
 	case "enabled", "adaptive":
-		d.Add("enable_thinking", []byte("true"))
+		d.AddLabel("enable_thinking", []byte("true"))
 	case "disabled":
-		d.Add("enable_thinking", []byte("false"))
+		d.AddLabel("enable_thinking", []byte("false"))
 	default:
 		return openai.WrongValue("thinking.type", "'"+logtext.Clip(kind)+"' is not one of 'enabled', 'adaptive', 'disabled'.")
 	}
 	if budget := openai.Member(value, "budget_tokens"); rawjson.KindOf(budget) == rawjson.KindNumber {
-		d.Add("thinking_token_budget", budget)
+		d.AddLabel("thinking_token_budget", budget)
 	}
 	return nil
 }

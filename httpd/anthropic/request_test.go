@@ -17,11 +17,18 @@ func TestRead_Chat(t *testing.T) {
 		`"system":[{"type":"text","text":"s","cache_control":{"type":"ephemeral"}}],"top_k":3,"messages":[{"role":"user","content":[{"type":"text","text":"a"}]}]}`://
 		`"top_k":3,"messages":[{"role":"system","content":[{"type":"text","text":"s"}]},{"role":"user","content":[{"type":"text","text":"a"}]}]}`,
 		`"tools":[{"name":"f","description":"d","input_schema":{}}],"tool_choice":{"type":"any","disable_parallel_tool_use":true},"messages":[{"role":"user","content":"a"}]}`://
-		`"tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{}}}],"tool_choice":"required","parallel_tool_calls":false,"messages":[{"role":"user","content":"a"}]}`,
+		`"parallel_tool_calls":false,"tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{}}}],"tool_choice":"required","messages":[{"role":"user","content":"a"}]}`,
 		`"messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"t"},{"type":"text","text":"a"},{"type":"tool_use","id":"1","name":"f","input":{"b":"c"}}]},` +
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"r"},{"type":"text","text":"d"}]}]}`: //
-		`"messages":[{"role":"assistant","content":[{"type":"text","text":"a"}],"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{\"b\":\"c\"}"}}]},` +
+		`"messages":[{"role":"assistant","content":[{"type":"text","text":"a"}],"reasoning_content":"t","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{\"b\":\"c\"}"}}]},` +
 			`{"role":"tool","tool_call_id":"1","content":"r"},{"role":"user","content":[{"type":"text","text":"d"}]}]}`,
+		`"context_management":{"edits":[]},"tools":[{"type":"web_search_20260318","name":"web_search"},{"type":"bash_20250124","name":"bash"}],"tool_choice":{"type":"auto"},"messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"t\n"},{"type":"server_tool_use","id":"1"},{"type":"thinking","thinking":"u"}]}]}`: //
+		`"context_management":{"edits":[]},"tools":[{"type":"function","function":{"name":"bash","description":"Runs a command in a shell that stays open, and returns what it prints.","parameters":` +
+			`{"type":"object","properties":{"command":{"type":"string","description":"the command to run"},"restart":{"type":"boolean","description":"true starts a new shell, without a command"}}}}}],"tool_choice":"auto",` +
+			`"messages":[{"role":"assistant","content":null,"reasoning_content":"t\n\nu"}]}`,
+		`"messages":[{"role":"user","content":[{"type":"search_result","title":"s","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},{"type":"document","source":{"type":"content","content":[{"type":"text","text":"c"},{"type":"fallback"}]}},` +
+			`{"type":"tool_addition","tool":{"type":"tool_definition","definition":{"name":"f","input_schema":{}}}}]}]}`: //
+		`"tools":[{"type":"function","function":{"name":"f","parameters":{}}}],"messages":[{"role":"user","content":[{"type":"text","text":"a\nb"},{"type":"text","text":"c"}]}]}`,
 		`"messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}},{"type":"document","source":{"type":"text","data":"x"}}]}]}`://
 		`"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}},{"type":"text","text":"x"}]}]}`,
 	} {
@@ -48,9 +55,9 @@ func TestRead_Errors(t *testing.T) {
 		`{"max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":"x"}]}]}`: "messages[0].content[0].input",
 		`{"max_tokens":1,"messages":[{"role":"user","content":[{"type":"image"}]}]}`:                                         "messages[0].content[0].source.type",
 		`{"max_tokens":1,"messages":[{"role":"user","content":"a"}],"stop_sequences":["\n"]}`:                                "stop_sequences[0]",
-		`{"max_tokens":1,"messages":[{"role":"user","content":"a"}],"tools":[{"type":"bash_20250124","name":"bash"}]}`:       "tools[0].type",
+		`{"max_tokens":1,"messages":[{"role":"user","content":"a"}],"tools":[{"type":"bash_20250124"}]}`:                     "tools[0].name",
 		`{"max_tokens":1,"messages":[{"role":"user","content":"a"}],"tools":[{"name":"f"}]}`:                                 "tools[0].input_schema",
-		`{"max_tokens":1,"messages":[{"role":"user","content":"a"}],"mcp_servers":[]}`:                                       "mcp_servers",
+		`{"max_tokens":1,"messages":[{"role":"user","content":"a"}],"thread":{"type":"create"}}`:                             "thread",
 		`{"max_tokens":1,"messages":[{"role":"user","content":"a"}],"n":2}`:                                                  "n",
 		`{"max_tokens":1,"messages":[{"role":"user","content":"a"}],"system":3}`:                                             "system",
 	} {

@@ -2,13 +2,18 @@ package instances
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/protocol"
+	"pinion/runtime/logtext"
 	"pinion/runtime/rawjson"
 )
+
+// predictSuffix follows a model's name in the path of KServe's predictions, which the path of a model matches too.
+const predictSuffix = ":predict"
 
 // list answers for some models.
 type list struct {
@@ -43,7 +48,14 @@ func (l *list) allModels(x *protocol.Exchange) {
 }
 
 func (l *list) oneModel(x *protocol.Exchange) {
-	m, err := l.models.Find(x.Param("model"), "")
+	name := x.Param("model")
+	m, err := l.models.Find(name, "")
+	if called, ok := strings.CutSuffix(name, predictSuffix); ok && err != nil {
+		if _, unknown := l.models.Find(called, ""); unknown == nil {
+			x.Response.Header.Set(fasthttp.HeaderAllow, fasthttp.MethodPost)
+			err = protocol.Errorf(protocol.BadMethod, "%s does not take %s", logtext.Clip(string(x.Path())), x.Method())
+		}
+	}
 	if err != nil {
 		l.refuse(x.RequestCtx, err)
 		return

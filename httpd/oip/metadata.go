@@ -66,8 +66,15 @@ func (h *handlers) server(x *protocol.Exchange) {
 	}{ServerName, h.version, Extensions()})
 }
 
+// pathStatistics is a path of Triton's that the path of a model matches.
+const pathStatistics = "/v2/models/stats"
+
 func (h *handlers) metadata(x *protocol.Exchange) {
 	d, err := Describe(h.models, x.Param("model"), x.Param("version"))
+	if err != nil && err.Kind == protocol.Unknown && string(x.Path()) == pathStatistics {
+		err = protocol.Errorf(protocol.Unknown,
+			"unknown path %s: this server has no extension of statistics; /metrics has its counts", pathStatistics)
+	}
 	if err != nil {
 		refuse(x.RequestCtx, err)
 		return

@@ -193,7 +193,8 @@ func TestAnswer_Transcriptions(t *testing.T) {
 			"verbose_json", segments, ContentJSON,
 			`{"task":"transcribe","duration":3662,"language":"en","text":" Hello. World.","segments":[{"id":0,"start":0,"end":1.5,"text":" Hello."},{"id":1,"start":3661.25,"end":3662,"text":" World.\n\nx","tokens":[1]}]}`,
 		},
-		{"verbose_json", `"a"`, "", `'verbose_json' needs the times of segments`},
+		{"verbose_json", `"a"`, ContentJSON, `{"task":"transcribe","duration":0,"language":"","text":"a","segments":[]}`},
+		{"srt", `"a"`, "", `'srt' needs the times of segments`},
 		{"json", `{"segments":[{"start":0,"end":1}]}`, "", `lacks start, end or text`},
 	} {
 		r := &Request{Endpoint: Transcriptions, Inputs: [][]byte{nil}, perPrompt: 1, choices: 1, format: c.format}

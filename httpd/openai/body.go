@@ -13,6 +13,8 @@ import (
 type Body struct {
 	members []member
 	form    bool // its values are a form's text, not JSON
+	// labels are parameters of a dialect that only tune or label the answer.
+	labels []string
 }
 
 // member is one parameter. Its value is JSON, or in a form as the field has it.
@@ -104,12 +106,12 @@ func formValue(m *member, kind rawjson.Kind) []byte {
 	return rawjson.AppendQuotedBytes(nil, m.value)
 }
 
-// Model returns the name of the model that the request asks for.
+// Model returns the name of the model that the request asks for, "" if it names none.
 func (b *Body) Model() (string, *Error) {
 	value := b.get("model", rawjson.KindString)
 	switch {
 	case value == nil:
-		return "", Missing("model")
+		return "", nil
 	case rawjson.KindOf(value) != rawjson.KindString:
 		return "", WrongType("model", "a string", value)
 	}

@@ -18,6 +18,9 @@ type Dialect struct {
 	Read func(header *fasthttp.RequestHeader, body []byte) (Dialog, *Error)
 	// Refuse answers with an error.
 	Refuse func(ctx *fasthttp.RequestCtx, err *Error)
+	// Count appends the answer of a path that counts the tokens of a request, and does not answer it; nil means the path
+	// answers requests.
+	Count func(dst []byte, tokens int64) []byte
 }
 
 // Dialog is one request of a dialect, and writes its answer. One goroutine uses it.
@@ -36,6 +39,9 @@ type Dialog interface {
 	Ping(dst []byte) []byte
 	// Stops returns stop sequences at which the server ends the text; nil means those of Chat are all.
 	Stops() []string
+	// Notes returns the parameters that only tune or label the answer, and what was left out of the request, which the
+	// client is told.
+	Notes() (labels, left []string)
 	// Param returns the dialect's name for a parameter of chat completions.
 	Param(name string) string
 }
@@ -58,7 +64,11 @@ func (h *handlers) dialectRoutes(dialects []Dialect) (routes []protocol.Route) {
 // converse answers a request of a dialect.
 func (h *handlers) converse(x *protocol.Exchange, d Dialect) {
 	q, err := h.readDialog(x, d)
-	if err == nil {
+	switch {
+	case err != nil:
+	case d.Count != nil:
+		err = q.count(d)
+	default:
 		err = q.respond()
 	}
 	if err != nil {
@@ -93,13 +103,8 @@ func (h *handlers) readDialog(x *protocol.Exchange, d Dialect) (q *request, err 
 	if err != nil {
 		return q, err
 	}
+	b.labels, _ = q.dialog.Notes()
 	return q, h.prepare(q, b, Chat, d.Path)
-}
-
-// ReadObject checks that a body is a JSON object.
-func ReadObject(body []byte) *Error {
-	_, err := ParseJSON(body)
-	return err
 }
 
 // dialogRenderer writes the items of a run in a dialect. It is a protocol.Renderer.

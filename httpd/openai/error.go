@@ -14,6 +14,7 @@ type Error struct {
 	Message string
 	Param   string // "" means null
 	Code    string // "" means null
+	Details string // JSON for clients that act on it; "" means none
 
 	retryAfter int // seconds; 0 means not known
 }

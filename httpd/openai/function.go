@@ -56,6 +56,8 @@ type Function struct {
 	// Iterates means that it yields its output in items.
 	Iterates bool
 
+	// Counts means that the model counts the tokens of a request by a method.
+	Counts bool
 	// Strict means that parameters that OpenAI's API does not have are refused, if the function does not take them.
 	Strict bool
 
@@ -152,7 +154,7 @@ func ReadFunction(document []byte) (*Function, error) {
 			continue
 		}
 		f := &Function{
-			Endpoint: e, Iterates: output.ArrayType == "iterator", inputs: map[string]forms{},
+			Endpoint: e, Iterates: output.ArrayType == "iterator", Counts: operation.Counts, inputs: map[string]forms{},
 		}
 		for name, text := range input.Properties {
 			s := schemaOf(text)

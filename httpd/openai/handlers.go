@@ -2,6 +2,8 @@ package openai
 
 import (
 	"cmp"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,10 +56,13 @@ func New(models protocol.Models, strict bool, dialects ...Dialect) protocol.Prot
 	routes = append(routes, protocol.Route{
 		Method: fasthttp.MethodPost, Path: cohereRerank, Handle: func(x *protocol.Exchange) { h.run(x, Rerank) },
 		For: answers(Rerank),
+	}, protocol.Route{
+		Method: fasthttp.MethodPost, Path: plainRerank, Handle: func(x *protocol.Exchange) { h.run(x, Rerank) },
+		For: answers(Rerank), Document: Rerank.Path(),
 	})
 	routes = append(routes, h.dialectRoutes(dialects)...)
 	return protocol.Protocol{
-		Name: protocol.OpenAI, Routes: routes, Prefixes: []string{"/v1", cohereRerank},
+		Name: protocol.OpenAI, Routes: routes, Prefixes: []string{"/v1", cohereRerank, plainRerank},
 		Refuse: func(ctx *fasthttp.RequestCtx, err *protocol.Error) {
 			e := ErrorOf(err)
 			if e.Param = ""; e.Code == CodeModelNotFound { // no handler saw the request: an unknown path is not an unknown model
@@ -119,6 +124,10 @@ func (q *request) respond() *Error {
 		return q.errorOf(failed)
 	}
 	if file := answers.List[0].File; file != nil {
+		if err := q.wanted.check(file.Type); err != nil {
+			answers.Release()
+			return err
+		}
 		q.x.SendFile(file, answers.Release)
 		q.report(fasthttp.StatusOK, nil, 0)
 		return nil
@@ -175,9 +184,8 @@ func (h *handlers) prepare(q *request, b *Body, e Endpoint, path string) *Error 
 	if err != nil {
 		return err
 	}
-	var failed *protocol.Error
-	if q.model, failed = h.models.Find(name, ""); failed != nil {
-		return ErrorOf(failed)
+	if q.model, err = h.find(q, name); err != nil {
+		return err
 	}
 	if q.function, err = h.function(q.model); err != nil {
 		return err
@@ -194,9 +202,7 @@ func (h *handlers) prepare(q *request, b *Body, e Endpoint, path string) *Error 
 		}
 		q.setStop(q.dialog.Stops())
 	}
-	if w := q.Warning(); w != "" {
-		q.x.Response.Header.Set(protocol.HeaderWarning, w)
-	}
+	q.warn()
 	q.call.Inputs, q.call.Form, q.call.Copied = q.Inputs, q.Form, q.copied
 	q.returns = q.returns && path != cohereRerank // whose answers have none
 	q.call.WantFile = e == Speech && !q.function.Iterates && q.format == "audio"
@@ -204,6 +210,29 @@ func (h *handlers) prepare(q *request, b *Body, e Endpoint, path string) *Error 
 		q.call.Span = q.spanAttrs(b, q.model.Name)
 	}
 	return nil
+}
+
+// nameless is what Hugging Face's client sends for a server that it knows no model of.
+const nameless = "dummy"
+
+// find finds the model of a name. A client without a name gets the only model of a server.
+func (h *handlers) find(q *request, name string) (*protocol.Model, *Error) {
+	m, failed := h.models.Find(name, "")
+	if failed == nil {
+		return m, nil
+	}
+	list := h.models.List()
+	switch {
+	case name != "" && name != nameless:
+		return nil, ErrorOf(failed)
+	case len(list) == 1:
+		q.x.Response.Header.Add(protocol.HeaderWarning,
+			"the request names no model of this server, which has one: "+strconv.Quote(list[0].Name))
+		return list[0], nil
+	case name == "":
+		return nil, Missing("model")
+	}
+	return nil, ErrorOf(failed)
 }
 
 // chargeStops charges what it takes to look for stop sequences: four bytes for each of theirs.
@@ -216,6 +245,24 @@ func (q *request) chargeStops(stops []string) *Error {
 		return nil
 	}
 	return q.charge(size)
+}
+
+// warn tells the client what was ignored, and what was left out.
+func (q *request) warn() {
+	var left []string
+	if q.dialog != nil {
+		for i, name := range q.ignored {
+			q.ignored[i] = q.dialog.Param(name)
+		}
+		_, left = q.dialog.Notes()
+	}
+	h := &q.x.Response.Header
+	if w := q.Warning(); w != "" {
+		h.Add(protocol.HeaderWarning, w)
+	}
+	if len(left) > 0 {
+		h.Add(protocol.HeaderWarning, "left out: "+strings.Join(left, ", "))
+	}
 }
 
 // charge charges bytes more for what is made of the body.
@@ -310,6 +357,9 @@ func (q *request) send(results []Result) *Error {
 	if err != nil {
 		return err
 	}
+	if q.untimed {
+		q.x.Response.Header.Add(protocol.HeaderWarning, "the transcript has no segments: the model returns text alone")
+	}
 	q.x.Send(contentType, nil, body)
 	q.report(fasthttp.StatusOK, nil, 0)
 	return nil
@@ -365,6 +415,9 @@ func (q *request) sendChunks(results []Result) (err *Error) {
 // errorOf is ErrorOf, with the prompt that is at fault where there are several.
 func (q *request) errorOf(err *protocol.Error) *Error {
 	e := ErrorOf(err)
+	if q.strange != "" && err.Kind == protocol.Failed && !err.Canceled {
+		e = Unsupported(q.strange, "the model's function declares no content but text, and failed with it: "+err.Message)
+	}
 	if prompts := len(q.Inputs) / q.perPrompt; err.Row >= 0 && prompts > 1 {
 		e.Message = Indexed(q.Endpoint.promptName(), err.Row/q.perPrompt) + ": " + e.Message
 	}

@@ -19,6 +19,11 @@ func (r *Request) answerImages(h Head, results []Result) ([]byte, *Error) {
 		if n++; n > 1 {
 			dst = append(dst, ',')
 		}
+		if media, _, isData := bytes.Cut(bytes.TrimPrefix(inside(url), []byte("data:")), []byte(";")); isData {
+			if err := r.wanted.check(string(media)); err != nil {
+				return err
+			}
+		}
 		dst = r.appendImage(dst, url)
 		return nil
 	}

@@ -13,6 +13,7 @@ const (
 	read    rule = iota // this package reads it
 	ignored             // it only tunes or labels the answer
 	refused             // it would change the answer, so the client must know that it does not
+	made                // it is served if the model makes what it names anyway
 )
 
 // parameter is a parameter of OpenAI's API. null stands for an absent one.
@@ -20,7 +21,8 @@ type parameter struct {
 	name string
 	rule rule
 	kind rawjson.Kind // of its value; KindInvalid: any
-	// neutral are values of a refused parameter that ask for what the answer is anyway.
+	// neutral are values of a refused parameter that ask for what the answer is anyway, or of one of what is made that
+	// clients send unasked.
 	neutral []string
 }
 
@@ -103,6 +105,8 @@ var parameters = [...][]parameter{
 		{"temperature", ignored, number, nil},
 		{"chunking_strategy", ignored, anything, nil},
 		{"include", refused, array, []string{"[]"}},
+		{"keywords", ignored, array, nil},
+		{"languages", ignored, array, nil},
 		{"timestamp_granularities", refused, array, []string{"[]", `["segment"]`}},
 		{"known_speaker_names", refused, array, []string{"[]"}},
 		{"known_speaker_references", refused, array, []string{"[]"}},
@@ -114,10 +118,15 @@ var parameters = [...][]parameter{
 		{"quality", ignored, text, nil},
 		{"moderation", ignored, text, nil},
 		{"output_compression", ignored, number, nil},
+		{"complexity", ignored, text, nil},
+		{"safety_identifier", ignored, text, nil},
 		{"style", refused, text, nil},
 		{"size", refused, text, []string{`"auto"`}},
 		{"background", refused, text, []string{`"auto"`}},
-		{"output_format", refused, text, nil},
+		{"output_format", made, text, nil},
+		{"frame_count", refused, number, nil},
+		{"frame_duration_ms", refused, number, nil},
+		{"svg", refused, object, nil},
 		{"partial_images", refused, number, []string{"0"}},
 		{"stream", refused, boolean, []string{"false"}},
 	},
@@ -127,7 +136,7 @@ var parameters = [...][]parameter{
 		{"voice", ignored, anything, nil},
 		{"instructions", ignored, text, nil},
 		{"speed", refused, number, []string{"1", "1.0"}},
-		{"response_format", refused, text, nil},
+		{"response_format", made, text, []string{`"mp3"`}},
 	},
 	Rerank: {
 		{"documents", read, array, nil},

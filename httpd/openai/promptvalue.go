@@ -40,7 +40,7 @@ func (f *Function) readPromptValues(r *Request, b *Body) ([]promptValue, *Error)
 		if err := checkMessages(value); err != nil {
 			return nil, err
 		}
-		shaped := f.shapeMessages(value)
+		shaped := f.shapeMessages(r, value)
 		if &shaped[0] != &value[0] {
 			r.copied += int64(len(shaped))
 		}

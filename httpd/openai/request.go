@@ -40,6 +40,9 @@ type Request struct {
 
 	stops *stopSet // of Stop
 
+	wanted    madeFormat
+	strange   string   // the first part of a message that is not text, for a function that declares no such parts
+	untimed   bool     // a transcript has no times, which the client wants
 	ignored   []string // parameters of self-hosted servers that the function does not take
 	copied    int64    // bytes of Inputs, charged
 	perPrompt int      // predictions for each prompt
@@ -104,7 +107,7 @@ func (f *Function) checkMember(r *Request, b *Body, m *member) *Error {
 		return nil
 	}
 	if !known && !f.accepts(m.name) {
-		if f.ignores(m.name) {
+		if f.ignores(m.name) || slices.Contains(b.labels, m.name) {
 			r.ignored = append(r.ignored, m.name)
 			return nil
 		}
@@ -113,6 +116,9 @@ func (f *Function) checkMember(r *Request, b *Body, m *member) *Error {
 	value := b.get(m.name, p.kind)
 	if value == nil || m.name == f.Endpoint.promptName() {
 		return nil
+	}
+	if p.rule == made {
+		return r.wantMade(p, value)
 	}
 	if m.name == "tool_choice" && f.accepts("tools") && string(value) == `"none"` {
 		p.neutral = nil

@@ -162,7 +162,7 @@ func TestRead_Refusals(t *testing.T) {
 
 func TestRead_Model(t *testing.T) {
 	for body, want := range map[string]string{
-		`{"model":"m"}`: "m", `{}`: "model", `{"model":null}`: "model",
+		`{"model":"m"}`: "m", `{}`: "", `{"model":null}`: "",
 		`{"model":3}`: "model",
 	} {
 		b, _ := ParseJSON([]byte(body))

@@ -10,6 +10,9 @@ import (
 // cohereRerank is the path of Cohere's newer clients. Their older ones and Jina's ask that of Rerank.
 const cohereRerank = "/v2/rerank"
 
+// plainRerank is the path of LiteLLM's clients of vLLM and Infinity.
+const plainRerank = "/rerank"
+
 // maxDocuments is how many documents a request may have.
 const maxDocuments = 10_000
 

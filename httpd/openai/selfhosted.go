@@ -10,7 +10,7 @@ const selfHosted = `
 	chat_template_kwargs continue_final_message documents early_stopping echo enable_thinking guided_choice
 	guided_decoding_backend guided_grammar guided_json guided_regex guided_whitespace_pattern ignore_eos
 	include_reasoning include_stop_str_in_output kv_transfer_params length_penalty logits_processors media_io_kwargs
-	min_p min_tokens mm_processor_kwargs priority prompt_embeds prompt_logprobs repetition_penalty request_id
+	min_p min_tokens mm_processor_kwargs priority prompt_embeds prompt_logprobs repetition_detection repetition_penalty request_id
 	response_prefix return_token_ids return_tokens_as_token_ids skip_special_tokens spaces_between_special_tokens
 	stop_token_ids structural_tag structured_outputs thinking thinking_token_budget top_k truncate_prompt_tokens
 	use_beam_search vllm_xargs
@@ -31,6 +31,8 @@ const selfHosted = `
 
 	ban_eos_token dynamic_temperature dynatemp_high dynatemp_low encoder_repetition_penalty epsilon_cutoff eta_cutoff
 	no_repeat_ngram_size penalty_alpha repetition_penalty_range smoothing_curve smoothing_factor temperature_last typical
+
+	cache_control chat_id conversation_id debug image_config session_id tags trace trace_id user_id
 
 	include models plugins prompt_mode provider random_seed reasoning route safe_prompt safety_settings top_a transforms
 	usage

@@ -58,13 +58,16 @@ func nameOf(value []byte) []byte {
 
 // shapeMessages returns messages whose contents have the form that the function takes: a string, or parts. What is not
 // text stays.
-func (f *Function) shapeMessages(messages []byte) []byte {
+func (f *Function) shapeMessages(r *Request, messages []byte) []byte {
 	var out []byte
 	begun := 0
-	for _, message := range rawjson.Items(messages) {
+	for i, message := range rawjson.Items(messages) {
 		content := Member(message, "content")
 		shaped := f.shapeContent(content)
 		if shaped == nil {
+			if f.joins(content) && r.strange == "" {
+				r.strange = Indexed("messages", i) + ".content"
+			}
 			continue
 		}
 		at := cap(messages) - cap(content) // a part of them
@@ -82,12 +85,17 @@ func (f *Function) shapeContent(content []byte) []byte {
 	switch kind := rawjson.KindOf(content); {
 	case content == nil:
 		return nil
-	case kind == array && f.content&formText != 0 && f.content&(formTexts|formList) == 0:
+	case f.joins(content):
 		return joinedParts(content)
 	case kind == text && f.content&formText == 0 && f.content&(formTexts|formList) != 0:
 		return append(append([]byte(`[{"type":"text","text":`), content...), "}]"...)
 	}
 	return nil
+}
+
+// joins reports whether the parts of a content become one text, since the function declares no lists.
+func (f *Function) joins(content []byte) bool {
+	return rawjson.KindOf(content) == array && f.content&formText != 0 && f.content&(formTexts|formList) == 0
 }
 
 // joinedParts returns the text of parts as one string, in lines; nil means not all are text.

@@ -58,6 +58,9 @@ func (r *Request) answerSpeech(results []Result) ([]byte, string, *Error) {
 	}
 	for _, item := range rawjson.Items(list) {
 		media, encoded, err := audioOf(item)
+		if err == nil {
+			err = r.wanted.check(string(media))
+		}
 		if err == nil && r.format == "audio" {
 			out, err = appendAudio(out, encoded)
 		}
@@ -89,6 +92,9 @@ func (r *speechRenderer) events() bool { return r.q.format == "sse" }
 // Item appends an item.
 func (r *speechRenderer) Item(dst, item []byte) ([]byte, bool) {
 	media, encoded, err := audioOf(item)
+	if err == nil {
+		err = r.q.wanted.check(string(media))
+	}
 	if err == nil && !r.events() {
 		dst, err = appendAudio(dst, encoded)
 	}
@@ -128,6 +134,9 @@ func (r *speechRenderer) ContentType() string {
 func (r *speechRenderer) Broken() *protocol.Error {
 	if r.bad == nil || r.events() {
 		return nil
+	}
+	if r.bad.Status == fasthttp.StatusBadRequest {
+		return protocol.Errorf(protocol.BadInput, "%s", r.bad.Message)
 	}
 	return protocol.Errorf(protocol.Failed, "%s", r.bad.Message)
 }

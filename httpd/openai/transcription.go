@@ -122,7 +122,7 @@ func (r *Request) answerTranscription(results []Result) ([]byte, string, *Error)
 	case "text":
 		return []byte(t.plain()), contentText, nil
 	}
-	if t.segments == nil {
+	if r.untimed = t.segments == nil; r.untimed && r.format != "verbose_json" {
 		return nil, "", WrongValue("response_format",
 			"'"+r.format+"' needs the times of segments, and this model returns text alone; use 'json' or 'text'.")
 	}

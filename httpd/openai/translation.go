@@ -1,133 +1,167 @@
 package openai
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
+	"strings"
 
 	"pinion/runtime/logtext"
 	"pinion/runtime/rawjson"
 )
 
-// Words are the names by which a dialect calls what chat completions have too.
+// Field is a row of a dialect's table of parameters: what happens to one. A row with a name alone hands it on, as does the
+// absence of a row: the function may take it.
+type Field[D any] struct {
+	Name string
+	// Read uses it.
+	Read func(d D, value []byte) *Error
+	// As is the name by which it is handed on.
+	As string
+	// Label means that it only tunes or labels the answer. It is handed on; a function that does not take it ignores it
+	// with a warning.
+	Label bool
+	// Foreign means that chat completions have it, and this API does not.
+	Foreign bool
+	// Lacks says why it is refused: the answer would be wrong without it. Neutral is a value that asks for nothing, and
+	// Details is JSON for the client.
+	Lacks, Neutral, Details string
+}
+
+// ReadFields translates the parameters of a request by a dialect's table. The one that holds the messages is read by
+// the caller.
+func ReadFields[D any](t *Translation, d D, table []Field[D], body []byte) *Error {
+	if _, err := ParseJSON(body); err != nil {
+		return err
+	}
+	for key, value := range rawjson.Members(body) {
+		if rawjson.KindOf(value) == rawjson.KindNull {
+			continue
+		}
+		name := rawjson.Name(key)
+		f := Field[D]{Name: name}
+		if at := slices.IndexFunc(table, func(f Field[D]) bool { return f.Name == name }); at >= 0 {
+			f = table[at]
+		}
+		var err *Error
+		switch {
+		case f.Read != nil:
+			err = f.Read(d, value)
+		case f.Foreign:
+			err = Unknown(name)
+		case f.Lacks == "":
+			t.Add(cmp.Or(f.As, name), value)
+			if f.Label {
+				t.labels = append(t.labels, name)
+			}
+		case string(value) != f.Neutral:
+			err = Unsupported(name, f.Lacks)
+			err.Details = f.Details
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Words are the names by which a dialect calls what chat completions have too, and its tables.
 type Words struct {
-	// Tool is the type of a tool that the client runs; with Untyped, one without a type is such a tool.
+	// Tool is the type of a tool of which the client says all; with Untyped, one without a type is such a tool.
 	Tool    string
 	Untyped bool
 	// Schema is the member of a tool with its parameters; with NeedsSchema, it must be there.
 	Schema      string
 	NeedsSchema bool
+	// Namespace is the type of a list of tools under one name; "" means there is none.
+	Namespace string
+	// Tools are the other tools that the client runs.
+	Tools []Tool
 	// CallID and Arguments are the members of a call. Arguments are an object, or its text.
 	CallID, Arguments string
 	ArgumentsAre      rawjson.Kind
 	// ResultOf and Result are the members of a tool's result; with NeedsResult, it must be there.
 	ResultOf, Result string
 	NeedsResult      bool
-	// AppendPart appends a part of a content in the form of chat completions. kind is its type.
-	AppendPart func(dst []byte, param, kind string, part []byte) ([]byte, *Error)
+	// Parts are the parts of contents.
+	Parts []Part
 }
 
-// Translation makes the body of a chat completion from a request of a dialect: first its parameters, then its messages.
-// The parameters in errors are those of the dialect.
+// Part is a row of a dialect's table of the parts of contents. Of one without a row the text is taken; without text it
+// is refused.
+type Part struct {
+	Type string
+	// Append appends it in the form of chat completions. nil means that the server has no use for it: its text is taken,
+	// if it has one, and else it is left out with a warning.
+	Append func(t *Translation, dst []byte, param string, part []byte) ([]byte, *Error)
+}
+
+// Translation makes the body of a chat completion from a request of a dialect. The parameters in errors are those of the
+// dialect.
 type Translation struct {
 	words    *Words
-	dst      []byte
-	messages int
+	params   []byte
+	messages []byte
+	toolset
+	labels []string // parameters that only tune or label the answer
+	left   []string // what was left out
 }
 
 // NewTranslation begins a body.
-func NewTranslation(w *Words) Translation { return Translation{words: w, dst: []byte{'{'}} }
+func NewTranslation(w *Words) Translation { return Translation{words: w} }
 
-// Chat ends the body and returns it. It implements Dialog.
+// Chat returns the body. It implements Dialog.
 func (t *Translation) Chat() []byte {
-	if t.messages == 0 {
-		t.next()
-	}
-	return append(t.dst, "]}"...)
+	return slices.Concat([]byte{'{'}, t.params, []byte(`"messages":[`), t.messages, []byte("]}"))
 }
 
-// Add adds a parameter. It is called before any message is added.
+// Notes implements Dialog.
+func (t *Translation) Notes() (labels, left []string) { return t.labels, t.left }
+
+// maxLeft is how many kinds of what was left out are told.
+const maxLeft = 10
+
+// LeaveOut notes that something is left out, for the warning.
+func (t *Translation) LeaveOut(what string) {
+	if what = logtext.Clip(what); len(t.left) < maxLeft && !slices.Contains(t.left, what) {
+		t.left = append(t.left, what)
+	}
+}
+
+// Add adds a parameter.
 func (t *Translation) Add(name string, value []byte) {
-	t.dst = append(rawjson.AppendQuoted(t.dst, name), ':')
-	t.dst = append(append(t.dst, value...), ',')
+	t.params = append(rawjson.AppendQuoted(t.params, name), ':')
+	t.params = append(append(t.params, value...), ',')
 }
 
-// AddTools adds the tools. A model of this server can call only those that the client runs.
-func (t *Translation) AddTools(list []byte) *Error {
-	if rawjson.KindOf(list) != array {
-		return WrongType("tools", "an array", list)
-	}
-	dst := []byte{'['}
-	for i, tool := range rawjson.Items(list) {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		var err *Error
-		if dst, err = t.appendTool(dst, Indexed("tools", i), tool); err != nil {
-			return err
-		}
-	}
-	t.Add("tools", append(dst, ']'))
-	return nil
+// AddLabel adds a parameter that the dialect has by another name, and that only tunes the answer.
+func (t *Translation) AddLabel(name string, value []byte) {
+	t.Add(name, value)
+	t.labels = append(t.labels, name)
 }
 
-func (t *Translation) appendTool(dst []byte, param string, tool []byte) ([]byte, *Error) {
-	if rawjson.KindOf(tool) != object {
-		return dst, WrongType(param, "an object", tool)
-	}
-	if kind := Text(tool, "type"); kind != t.words.Tool && (kind != "" || !t.words.Untyped) {
-		return dst, Unsupported(param+".type",
-			"this server does not run tools of type '"+logtext.Clip(kind)+"', only the client does, of type '"+t.words.Tool+"'")
-	}
-	name, err := Required(param, tool, "name", text)
-	if err != nil {
-		return dst, err
-	}
-	dst = append(append(dst, `{"type":"function","function":{"name":`...), name...)
-	for _, m := range [...]struct{ here, chat string }{
-		{"description", "description"}, {t.words.Schema, "parameters"}, {"strict", "strict"},
-	} {
-		value := Member(tool, m.here)
-		if m.chat == "parameters" && (t.words.NeedsSchema || IsGiven(value)) {
-			if value, err = Required(param, tool, m.here, object); err != nil {
-				return dst, err
-			}
-		}
-		if IsGiven(value) {
-			dst = append(rawjson.AppendQuoted(append(dst, ','), m.chat), ':')
-			dst = append(dst, value...)
-		}
-	}
-	return append(dst, "}}"...), nil
-}
-
-// ChooseTool adds the choice of the tool that value names.
-func (t *Translation) ChooseTool(value []byte) *Error {
-	name, err := Required("tool_choice", value, "name", text)
-	if err == nil {
-		t.Add("tool_choice", append(append([]byte(`{"type":"function","function":{"name":`), name...), "}}"...))
-	}
-	return err
-}
-
-// AddMessage adds a message. content is a string or an array, or nil; calls is a list by AppendCall, or nil.
-func (t *Translation) AddMessage(role string, content, calls []byte) {
+// AddMessage adds a message. content is a string or an array, or nil; calls is a list by AppendCall, or nil; thought is
+// what the model thought before it, the inside of a JSON string, or nil.
+func (t *Translation) AddMessage(role string, content, calls, thought []byte) {
 	t.next()
-	t.dst = rawjson.AppendQuoted(append(t.dst, `{"role":`...), role)
+	t.messages = rawjson.AppendQuoted(append(t.messages, `{"role":`...), role)
 	if content == nil {
 		content = []byte("null")
 	}
-	t.dst = append(append(t.dst, `,"content":`...), content...)
-	if calls != nil {
-		t.dst = append(append(append(t.dst, `,"tool_calls":`...), calls...), ']')
+	t.messages = append(append(t.messages, `,"content":`...), content...)
+	if thought != nil {
+		t.messages = AppendText(append(t.messages, `,"reasoning_content":`...), thought)
 	}
-	t.dst = append(t.dst, '}')
+	if calls != nil {
+		t.messages = append(append(append(t.messages, `,"tool_calls":`...), calls...), ']')
+	}
+	t.messages = append(t.messages, '}')
 }
 
 // next begins a message.
 func (t *Translation) next() {
-	if t.messages++; t.messages == 1 {
-		t.dst = append(t.dst, `"messages":[`...)
-	} else {
-		t.dst = append(t.dst, ',')
+	if len(t.messages) > 0 {
+		t.messages = append(t.messages, ',')
 	}
 }
 
@@ -144,10 +178,15 @@ func (t *Translation) AddResult(param string, result []byte) *Error {
 		}
 		content = []byte(`""`)
 	}
+	return t.AddResultOf(id, param+"."+t.words.Result, content)
+}
+
+// AddResultOf adds the result of a call, of which id is a JSON string.
+func (t *Translation) AddResultOf(id []byte, param string, content []byte) (err *Error) {
 	t.next()
-	t.dst = append(append(append(t.dst, `{"role":"tool","tool_call_id":`...), id...), `,"content":`...)
-	t.dst, err = t.AppendContent(t.dst, param+"."+t.words.Result, content)
-	t.dst = append(t.dst, '}')
+	t.messages = append(append(append(t.messages, `{"role":"tool","tool_call_id":`...), id...), `,"content":`...)
+	t.messages, err = t.AppendContent(t.messages, param, content)
+	t.messages = append(t.messages, '}')
 	return err
 }
 
@@ -160,21 +199,88 @@ func (t *Translation) AppendContent(dst []byte, param string, value []byte) ([]b
 	default:
 		return dst, WrongType(param, "a string or an array", value)
 	}
-	dst = append(dst, '[')
-	for i, part := range rawjson.Items(value) {
-		at := Indexed(param, i)
-		if rawjson.KindOf(part) != object {
-			return dst, WrongType(at, "an object", part)
-		}
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		var err *Error
-		if dst, err = t.words.AppendPart(dst, at, Text(part, "type"), part); err != nil {
+	dst, err := t.AppendParts(append(dst, '['), param, value)
+	return append(dst, ']'), err
+}
+
+// AppendParts appends parts to a list.
+func (t *Translation) AppendParts(dst []byte, param string, list []byte) (_ []byte, err *Error) {
+	for i, part := range rawjson.Items(list) {
+		if dst, err = t.AppendPart(dst, Indexed(param, i), part); err != nil {
 			return dst, err
 		}
 	}
-	return append(dst, ']'), nil
+	return dst, nil
+}
+
+// AppendPart appends a part of a content to a list, with its comma. It may append nothing.
+func (t *Translation) AppendPart(dst []byte, param string, part []byte) (_ []byte, err *Error) {
+	if rawjson.KindOf(part) != object {
+		return dst, WrongType(param, "an object", part)
+	}
+	kind := Text(part, "type")
+	if kind == "" {
+		return dst, Missing(param + ".type")
+	}
+	at := slices.IndexFunc(t.words.Parts, func(p Part) bool { return p.Type == kind })
+	before := len(dst)
+	if dst[before-1] != '[' && dst[before-1] != ',' {
+		dst = append(dst, ',')
+	}
+	begin := len(dst)
+	switch said := ""; {
+	case at >= 0 && t.words.Parts[at].Append != nil:
+		dst, err = t.words.Parts[at].Append(t, dst, param, part)
+	default:
+		if said = TextOf(part); said != "" {
+			dst = append(rawjson.AppendQuoted(append(dst, `{"type":"text","text":`...), said), '}')
+		} else if at >= 0 {
+			t.LeaveOut("content of type " + kind)
+		} else {
+			err = Unsupported(param+".type", "content of type '"+logtext.Clip(kind)+"' has no text, and is not known")
+		}
+	}
+	if len(dst) == begin {
+		dst = dst[:before]
+	}
+	return dst, err
+}
+
+// textDepth is how deep TextOf looks, which bounds its work: each level reads what is below it again.
+const textDepth = 4
+
+// TextOf returns the text of a part or an item that has no row: its members text, content and output, in lines.
+func TextOf(value []byte) string {
+	return strings.Join(textsOf(nil, value, textDepth), "\n")
+}
+
+func textsOf(to []string, value []byte, depth int) []string {
+	switch kind := rawjson.KindOf(value); {
+	case kind == text:
+		return append(to, rawjson.Text(value))
+	case kind == array && depth > 0:
+		for _, item := range rawjson.Items(value) {
+			to = textsOf(to, item, depth-1)
+		}
+	case kind == object && depth > 0:
+		for key, member := range rawjson.Members(value) {
+			if rawjson.KeyIs(key, "text") || rawjson.KeyIs(key, "content") || rawjson.KeyIs(key, "output") {
+				to = textsOf(to, member, depth-1)
+			}
+		}
+	}
+	return to
+}
+
+// AppendThought appends what the model thought, a JSON string, to more of it, in lines.
+func AppendThought(dst, more []byte) []byte {
+	if rawjson.KindOf(more) != text || len(more) <= len(`""`) {
+		return dst
+	}
+	if dst != nil {
+		dst = append(dst, `\n`...)
+	}
+	return append(dst, inside(more)...)
 }
 
 // AppendCall appends a call of a tool to a list, which has no closing bracket.
@@ -191,9 +297,22 @@ func (t *Translation) AppendCall(list []byte, param string, call []byte) ([]byte
 	if err != nil {
 		return list, err
 	}
+	return AppendCallOf(list, id, t.NameIn(Text(call, "namespace"), name), argumentsText(arguments)), nil
+}
+
+// NameIn returns the name, a JSON string, by which the model has a tool of a namespace; "" means of none.
+func (t *Translation) NameIn(space string, name []byte) []byte {
+	if space == "" || t.words.Namespace == "" {
+		return name
+	}
+	return rawjson.AppendQuoted(nil, spacedName(space, rawjson.Text(name)))
+}
+
+// AppendCallOf appends a call by its id and name, which are JSON strings, and the inside of one with its arguments.
+func AppendCallOf(list, id, name, arguments []byte) []byte {
 	list = append(append(append(AppendComma(list), `{"id":`...), id...), `,"type":"function","function":{"name":`...)
-	list = append(append(append(list, name...), `,"arguments":"`...), argumentsText(arguments)...)
-	return append(list, `"}}`...), nil
+	list = append(append(append(list, name...), `,"arguments":"`...), arguments...)
+	return append(list, `"}}`...)
 }
 
 // AppendTextPart appends a part with the text that is a member of one of the dialect.

@@ -120,6 +120,8 @@ type Call struct {
 	trace.Propagation
 	// Trace records the request; nil means it is not traced. Exchange.Begin sets it.
 	Trace *trace.Trace
+	// Context is a JSON object of strings that the model gets as its context, or nil.
+	Context []byte
 	// Span adds to the span of each prediction; nil means nothing.
 	Span *predict.SpanAttrs
 }
@@ -220,7 +222,7 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 	req := predict.Request{
 		Propagation: c.Propagation, WantFile: c.WantFile, WantTensors: c.WantTensors, Form: c.Form,
 		UnknownKeys: c.UnknownKeys,
-		Trace:       c.Trace, Span: c.Span,
+		Trace:       c.Trace, Span: c.Span, Context: c.Context,
 	}
 	if c.Stream {
 		req.Mode, req.AnyStream = predict.Stream, true

@@ -38,6 +38,7 @@ func ReadDocument[T any](openapi []byte) (*Document[T], error) {
 type Operation struct {
 	OpenAI    string `json:"x-cog-openai"`    // the endpoint of OpenAI's API that it answers; "" means none
 	Streaming bool   `json:"x-cog-streaming"` // it sends its output as it comes
+	Counts    bool   `json:"x-cog-counts"`    // a method beside it counts the tokens of its inputs
 }
 
 // Predict returns the operation of POST /predictions; the zero one if there is none. With an error it returns what

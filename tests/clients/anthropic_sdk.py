@@ -4,6 +4,7 @@ import asyncio
 import sys
 
 import anthropic
+from anthropic.types.beta.message_create_params import MessageCreateParamsBase as BetaParams
 
 BASE = {"model": "m", "max_tokens": 50}
 TOOL = {"name": "weather", "description": "tells it", "input_schema": {"type": "object"}}
@@ -66,26 +67,48 @@ def streams(client: anthropic.Anthropic) -> None:
         raise AssertionError("got a stream without an error, want one")
 
 
+@anthropic.beta_tool
+def weather(city: str) -> str:
+    """Tell the weather.
+
+    Args:
+        city: where.
+    """
+    return "it rains in " + city
+
+
+def agents(client: anthropic.Anthropic) -> None:
+    """Run tools, which at first asks for a thread that the server keeps, and send each parameter that the client knows."""
+    for stream in (False, True):
+        last = None
+        runner = client.beta.messages.tool_runner(**BASE, messages=says("?"), tools=[weather], stream=stream)
+        for turn in runner:
+            last = turn.get_final_message() if stream else turn
+        assert last.content[0].text == "it rains in Rome", last
+    tools = [TOOL, {"type": "web_search_20250305", "name": "web_search"}, {"type": "bash_20250124", "name": "bash"}]
+    assert client.messages.create(**BASE, messages=says("?"), tools=tools).content[0].name == "weather"
+    for name in BetaParams.__annotations__:
+        try:
+            client.post("/v1/messages", body={**BASE, "messages": says("a"), name: "x"}, cast_to=object)
+        except anthropic.BadRequestError as error:
+            assert "Unknown parameter" not in error.body["error"]["message"] or name == "betas", error.body
+
+
 def errors(client: anthropic.Anthropic, address: str) -> None:
     create, hello = client.messages.create, says("a")
     raises(anthropic.NotFoundError, "not_found_error", create, model="x", messages=hello)
     raises(anthropic.BadRequestError, "invalid_request_error", create, messages=[])
     raises(anthropic.BadRequestError, "invalid_request_error", create, max_tokens=0, messages=hello)
-    server_tool = {"type": "web_search_20250305", "name": "web_search"}
-    raises(anthropic.BadRequestError, "invalid_request_error", create, messages=hello, tools=[server_tool])
     raises(anthropic.InternalServerError, "api_error", create, messages=says("fail"))
     stranger = anthropic.Anthropic(base_url=address, api_key="another", max_retries=0)
     raises(anthropic.AuthenticationError, "authentication_error", stranger.messages.create, messages=hello)
-    for call in (
-        lambda: client.messages.count_tokens(model="m", messages=hello),
-        lambda: client.messages.batches.list(),
-    ):
-        try:
-            call()
-        except anthropic.NotFoundError as error:
-            assert error.body["error"]["type"] == "not_found_error", error.body
-        else:
-            raise AssertionError("got an answer, want NotFoundError")
+    try:
+        client.messages.batches.list()
+    except anthropic.NotFoundError as error:
+        assert error.body["error"]["type"] == "not_found_error", error.body
+    else:
+        raise AssertionError("got an answer, want NotFoundError")
+    assert client.messages.count_tokens(model="m", messages=hello).input_tokens > 0
     assert [model.id for model in client.models.list()] == ["m"]
     assert client.models.retrieve("m").display_name == "m"
 
@@ -106,6 +129,7 @@ def main() -> None:
     client = anthropic.Anthropic(base_url=address, api_key=token, max_retries=0)
     messages(client)
     streams(client)
+    agents(client)
     errors(client, address)
     asyncio.run(asynchronous(address, token))
 

@@ -42,4 +42,34 @@ def embedder() -> None:
     assert [item["embedding"][0] for item in answer.data] == [1.0, 3.0], answer
 
 
-{"Chat": chat, "Embedder": embedder}[NAME]()
+def agent() -> None:
+    thought = litellm.completion(**{**SERVER, "model": "hosted_vllm/m"}, **says("think")).choices[0].message
+    assert thought.reasoning_content == "let me see", thought
+    answer = litellm.responses(**SERVER, input="hello")
+    assert answer.output[0].content[0].text == "hello", answer
+    server = {"model": "anthropic/m", "api_base": sys.argv[1], "api_key": "any"}
+    answer = litellm.completion(**server, **says("hello"), reasoning_effort="low")
+    assert answer.choices[0].message.content == "hello", answer
+
+
+def ranker() -> None:
+    answer = litellm.rerank(
+        model="hosted_vllm/m", api_base=sys.argv[1], api_key="any", query="a", documents=["b", "aa"], top_n=2
+    )
+    assert [result["index"] for result in answer.results] == [1, 0], answer
+
+
+def dictation() -> None:
+    answer = litellm.transcription(**SERVER, file=("a.wav", b"one two"))
+    assert answer.text == "one two", answer
+
+
+def speaking() -> None:
+    for format in ({}, {"response_format": "wav"}, {"response_format": "mp3"}):
+        answer = litellm.speech(**SERVER, input="a b", voice="alloy", **format)
+        assert answer.content == b"ab", answer.content
+
+
+{
+    "Agent": agent, "Chat": chat, "Dictation": dictation, "Embedder": embedder, "Ranker": ranker, "Speaking": speaking,
+}[NAME]()

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import openai
+from openai.types.chat.completion_create_params import CompletionCreateParamsBase as ChatParams
+from openai.types.responses.response_create_params import ResponseCreateParamsBase as ResponsesParams
 
 MODEL = {"model": "m"}
 
@@ -319,6 +321,15 @@ def painter(client: openai.OpenAI) -> None:
     raises(openai.InternalServerError, None, client.images.generate, prompt="")
 
 
+def parameters(client: openai.OpenAI, path: str, params: type, **base: object) -> None:
+    """Send each parameter that the client knows: the server may refuse its value, but must know it."""
+    for name in params.__annotations__:
+        try:
+            client.post(path, body={**MODEL, **base, name: "x"}, cast_to=object)
+        except openai.BadRequestError as error:
+            assert error.code != "unknown_parameter", error.body
+
+
 def main() -> None:
     address, name = sys.argv[1] + "/v1", sys.argv[2]
     client = openai.OpenAI(base_url=address, api_key="any", max_retries=0)
@@ -329,6 +340,8 @@ def main() -> None:
     }[name](client)
     if name == "Chat":
         responses(client)
+        parameters(client, "/chat/completions", ChatParams, **says("a"))
+        parameters(client, "/responses", ResponsesParams, input="a")
         asyncio.run(chat_async(address))
 
 

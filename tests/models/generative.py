@@ -22,7 +22,7 @@ class Chat(BaseRunner):
     def run(self, messages: list[dict], tools: list[dict] | None = None) -> Iterator[dict]:
         text = messages[-1]["content"]
         self.record_metric("input_token_count", len(messages))
-        if tools:
+        if tools and messages[-1]["role"] != "tool":
             name = tools[0]["function"]["name"]
             self.record_metric("output_token_count", 1)
             yield {"tool_calls": [{"index": 0, "id": "call_1", "function": {"name": name}}]}
@@ -42,6 +42,43 @@ class Chat(BaseRunner):
             self.record_metric("output_token_count", n + 1)
             yield {"content": word if n == 0 else " " + word}
         yield {"finish_reason": "length" if "long" in text else "stop"}
+
+
+class Agent(BaseRunner):
+    """Calls the tool that the last message of the user names, with the arguments behind it."""
+
+    @cog.openai("count_tokens")
+    def count(self, messages: list[dict], tools: list[dict] | None = None) -> int:
+        return sum(len(m["content"].split()) for m in messages) + len(tools or [])
+
+    @cog.openai("chat")
+    def run(self, messages: list[dict], tools: list[dict] | None = None) -> Iterator[dict]:
+        texts = [text_of(m.get("content")) for m in messages]
+        text = texts[-1].splitlines()[-1] if texts[-1] else ""
+        asked = next((t for t in reversed(texts) if "\ncall " in "\n" + t), "")
+        if messages[-1]["role"] == "tool":
+            yield {"content": "the tool said: "}
+            yield {"content": texts[-1]}
+        elif text == "recall":
+            yield {"content": "".join(m.get("reasoning_content", "") for m in messages)}
+        elif text == "think":
+            yield {"reasoning_content": "let me "}
+            yield {"reasoning_content": "see"}
+        elif tools and asked:
+            line = next(line for line in asked.splitlines() if line.startswith("call "))
+            name, _, arguments = line.removeprefix("call ").partition(" ")
+            yield {"tool_calls": [{"index": 0, "id": "call_1", "function": {"name": name}}]}
+            for at in range(0, len(arguments), 5):
+                yield {"tool_calls": [{"index": 0, "function": {"arguments": arguments[at : at + 5]}}]}
+        else:
+            yield {"content": text}
+
+
+def text_of(content: str | list[dict] | None) -> str:
+    """Return the text of a message."""
+    if isinstance(content, list):
+        return "\n".join(part.get("text", "") for part in content)
+    return content or ""
 
 
 class Embedder(BaseRunner):
@@ -98,6 +135,17 @@ class Mute(BaseRunner):
     @cog.openai("speech")
     def run(self, input: str) -> Iterator[str]:
         yield "https://example.com/a.wav"
+
+
+class Speaking(BaseRunner):
+    """Yields WAV, whatever the client wants."""
+
+    @cog.openai("speech")
+    def run(self, input: str) -> Iterator[Path]:
+        for n, word in enumerate(input.split()):
+            out = Path(f"{n}.wav")
+            out.write_bytes(word.encode())
+            yield out
 
 
 class Recording(BaseRunner):

@@ -21,7 +21,7 @@ func (d *dialog) Answer(dst []byte, h openai.Head, m *openai.Message, u openai.U
 		items = append(items, item{kind: refusal, text: m.Refusal})
 	}
 	for _, c := range m.Calls {
-		items = append(items, item{kind: call, id: string(c.ID), name: c.Name, text: c.Arguments})
+		items = append(items, d.callItem(&c, c.Arguments))
 	}
 	output := []byte{'['}
 	for i := range items {

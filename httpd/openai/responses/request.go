@@ -20,6 +20,9 @@ func Dialect() openai.Dialect {
 type dialog struct {
 	openai.Translation
 
+	input   []byte
+	allowed []byte // the tools that tool_choice allows; nil means all
+
 	instructions, maxOutput, metadata, temperature, topP, toolChoice, tools, format, reasoning, parallel, user,
 	truncation, tier []byte
 
@@ -28,76 +31,38 @@ type dialog struct {
 
 // read translates a request.
 func read(_ *fasthttp.RequestHeader, body []byte) (openai.Dialog, *openai.Error) {
-	if err := openai.ReadObject(body); err != nil {
+	d := &dialog{Translation: openai.NewTranslation(&words)}
+	if err := openai.ReadFields(&d.Translation, d, fields, body); err != nil {
 		return nil, err
 	}
-	d, input := &dialog{Translation: openai.NewTranslation(&words)}, []byte(nil)
-	for key, value := range rawjson.Members(body) {
-		if rawjson.KindOf(value) == rawjson.KindNull {
-			continue
-		}
-		name := rawjson.Name(key)
-		if name == "input" {
-			input = value
-			continue
-		}
-		if err := d.member(name, value); err != nil {
-			return nil, err
-		}
-	}
-	if input == nil {
+	if d.input == nil {
 		return nil, openai.Missing("input")
 	}
-	if err := d.readInput(input); err != nil {
+	for key, value := range rawjson.Members(body) {
+		if kept := d.kept(rawjson.Name(key)); kept != nil && openai.IsGiven(value) {
+			*kept = value
+		}
+	}
+	if err := d.readInput(); err != nil {
+		return nil, err
+	}
+	d.keepAllowed()
+	if err := d.EndTools(); err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
-// unserved are parameters that need what this server does not have, unless their value is neutral.
-var unserved = map[string]string{
-	"previous_response_id": "", "conversation": "", "background": "false", "prompt": "", "context_management": "[]",
+func (d *dialog) readInstructions(value []byte) *openai.Error {
+	if rawjson.KindOf(value) != rawjson.KindString {
+		return openai.WrongType("instructions", "a string", value)
+	}
+	return nil
 }
 
-// member translates a parameter. One that the API does not have is passed on: the function may take it.
-func (d *dialog) member(name string, value []byte) *openai.Error {
-	kept := d.kept(name)
-	if kept != nil {
-		*kept = value
-	}
-	if neutral, ok := unserved[name]; ok {
-		if string(value) != neutral {
-			return openai.Unsupported(name, "this server stores no responses")
-		}
-		return nil
-	}
-	switch name {
-	case "instructions":
-		if rawjson.KindOf(value) != rawjson.KindString {
-			return openai.WrongType(name, "a string", value)
-		}
-	case "max_output_tokens":
-		d.Add("max_completion_tokens", value)
-	case "tools":
-		return d.AddTools(value)
-	case "tool_choice":
-		return d.readToolChoice(value)
-	case "text":
-		return d.readText(value)
-	case "reasoning":
-		return d.readReasoning(value)
-	case "include":
-		return readInclude(value)
-	case "truncation", "max_tool_calls": // they concern what is not served
-	case "stream_options":
-		if rawjson.KindOf(value) != rawjson.KindObject {
-			return openai.WrongType(name, "an object", value)
-		}
-	case "messages", "n", "max_completion_tokens", "max_tokens", "response_format", "reasoning_effort", "verbosity",
-		"functions", "function_call", "stop", "logprobs": // chat completions have them, but this API does not
-		return openai.Unknown(name)
-	default:
-		d.Add(name, value)
+func (d *dialog) readStreamOptions(value []byte) *openai.Error {
+	if rawjson.KindOf(value) != rawjson.KindObject {
+		return openai.WrongType("stream_options", "an object", value)
 	}
 	return nil
 }
@@ -155,16 +120,44 @@ func appendMembers(dst, object []byte, names ...string) []byte {
 func (d *dialog) readToolChoice(value []byte) *openai.Error {
 	switch rawjson.KindOf(value) {
 	case rawjson.KindString:
-		d.Add("tool_choice", value)
+		d.ChooseMode(rawjson.Text(value))
 		return nil
 	case rawjson.KindObject:
 	default:
 		return openai.WrongType("tool_choice", "a string or an object", value)
 	}
-	if kind := openai.Text(value, "type"); kind != "function" {
-		return openai.Unsupported("tool_choice.type", "must be 'function', not '"+logtext.Clip(kind)+"'")
+	switch kind := openai.Text(value, "type"); kind {
+	case "function", "custom":
+		return d.ChooseTool(value)
+	case "allowed_tools":
+		d.allowed = openai.Member(value, "tools")
+		if rawjson.KindOf(d.allowed) != rawjson.KindArray {
+			return openai.WrongType("tool_choice.tools", "an array", d.allowed)
+		}
+		d.ChooseMode(openai.Text(value, "mode"))
+		return nil
+	default:
+		return d.ChooseKind(kind)
 	}
-	return d.ChooseTool(value)
+}
+
+// keepAllowed leaves the tools out that tool_choice does not allow.
+func (d *dialog) keepAllowed() {
+	if d.allowed == nil {
+		return
+	}
+	allowed := map[string]bool{}
+	for _, tool := range rawjson.Items(d.allowed) {
+		for _, member := range []string{"name", "type"} {
+			if text := openai.Text(tool, member); text != "" {
+				allowed[text] = true
+				break
+			}
+		}
+	}
+	d.Keep(func(c openai.Called) bool {
+		return allowed[c.Name] || c.Kind != nil && allowed[c.Kind.Type] || allowed[c.Space]
+	})
 }
 
 // readText translates the format and the verbosity of the text.
@@ -173,7 +166,7 @@ func (d *dialog) readText(value []byte) *openai.Error {
 		return openai.WrongType("text", "an object", value)
 	}
 	if verbosity := openai.Member(value, "verbosity"); openai.IsGiven(verbosity) {
-		d.Add("verbosity", verbosity)
+		d.AddLabel("verbosity", verbosity)
 	}
 	format := openai.Member(value, "format")
 	if !openai.IsGiven(format) {
@@ -205,13 +198,13 @@ func (d *dialog) readReasoning(value []byte) *openai.Error {
 		return openai.WrongType("reasoning", "an object", value)
 	}
 	if effort := openai.Member(value, "effort"); openai.IsGiven(effort) {
-		d.Add("reasoning_effort", effort)
+		d.AddLabel("reasoning_effort", effort)
 	}
 	return nil
 }
 
 // readInclude refuses what would change the answer. Clients ask for the rest by habit.
-func readInclude(list []byte) *openai.Error {
+func (d *dialog) readInclude(list []byte) *openai.Error {
 	if rawjson.KindOf(list) != rawjson.KindArray {
 		return openai.WrongType("include", "an array", list)
 	}

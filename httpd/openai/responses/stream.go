@@ -11,7 +11,7 @@ import (
 type stream struct {
 	head   openai.Head
 	events int
-	items  int    // that have begun
+	items  int    // that have begun, unless they are held
 	output []byte // the items that have ended, JSON with commas between them
 	item   item   // the open one; its kind is none if no item is open
 	calls  int    // that have begun
@@ -67,11 +67,10 @@ func (d *dialog) Delta(dst []byte, part *openai.Delta) []byte {
 	return dst
 }
 
-// nameOf begins the events of a kind of item.
+// nameOf begins the events of a kind of item with text.
 func (k kind) nameOf() string {
 	return [...]string{
 		reasoning: "response.reasoning_text", message: "response.output_text", refusal: "response.refusal",
-		call: "response.function_call_arguments",
 	}[k]
 }
 
@@ -88,17 +87,58 @@ func (d *dialog) text(dst []byte, k kind, text []byte) []byte {
 	return shut(dst)
 }
 
-// callPart appends the events of a part of a tool call. The parts of a call follow one another.
+// callPart appends the events of a part of a tool call. The parts of a call follow one another. One of a tool that has a
+// type is held until it is whole, since its item has no text that could grow.
 func (d *dialog) callPart(dst []byte, part *openai.CallPart) []byte {
 	if part.Index >= d.calls {
 		d.calls = part.Index + 1
-		dst = d.beginItem(d.endItem(dst), item{kind: call, id: string(part.ID), name: append([]byte{}, part.Name...)})
+		next := d.callItem(part, nil)
+		if dst = d.endItem(dst); next.called.Kind != nil {
+			d.item = next
+		} else {
+			dst = d.beginItem(dst, next)
+		}
 	}
 	if d.item.kind != call || len(part.Arguments) == 0 {
 		return dst
 	}
 	d.item.text = append(d.item.text, part.Arguments...)
-	return shut(openai.AppendText(append(d.about(dst, call.nameOf()+".delta"), `,"delta":`...), part.Arguments))
+	if d.item.called.Kind != nil {
+		return dst
+	}
+	return d.delta(dst, "response.function_call_arguments", part.Arguments)
+}
+
+// delta appends the event of a part of a call's arguments, the inside of a JSON string.
+func (d *dialog) delta(dst []byte, name string, part []byte) []byte {
+	return shut(openai.AppendText(append(d.about(dst, name+".delta"), `,"delta":`...), part))
+}
+
+// wholeCall appends the events of a call that was held, before those that end it.
+func (d *dialog) wholeCall(dst []byte) []byte {
+	arguments := d.item.arguments()
+	whole := d.item
+	if arguments != nil && whole.called.Kind.Type == "custom" { // whose text comes by the delta
+		d.item.text = []byte(`{\"input\":\"\"}`)
+	}
+	dst = d.beginItem(dst, d.item)
+	d.item = whole
+	switch {
+	case arguments == nil:
+		dst = d.delta(dst, "response.function_call_arguments", d.item.text)
+		return d.argumentsDone(dst)
+	case d.item.called.Kind.Type == "custom":
+		const name = "response.custom_tool_call_input"
+		dst = d.delta(dst, name, arguments[1:len(arguments)-1])
+		return shut(append(append(d.about(dst, name+".done"), `,"input":`...), arguments...))
+	}
+	return dst
+}
+
+func (d *dialog) argumentsDone(dst []byte) []byte {
+	dst = d.about(dst, "response.function_call_arguments.done")
+	dst = rawjson.AppendQuoted(append(dst, `,"name":`...), d.item.called.Name)
+	return shut(openai.AppendText(append(dst, `,"arguments":`...), d.item.text))
 }
 
 // beginItem appends the events of a new item.
@@ -123,22 +163,13 @@ func (d *dialog) endItem(dst []byte) []byte {
 	if k == none {
 		return dst
 	}
-	dst = d.about(dst, k.nameOf()+".done")
-	switch k {
-	case call:
-		dst = openai.AppendText(append(dst, `,"name":`...), d.item.name)
-		dst = openai.AppendText(append(dst, `,"arguments":`...), d.item.text)
-	case refusal:
-		dst = openai.AppendText(append(dst, `,"refusal":`...), d.item.text)
+	switch {
+	case k == call && d.item.called.Kind != nil:
+		dst = d.wholeCall(dst)
+	case k == call:
+		dst = d.argumentsDone(dst)
 	default:
-		dst = openai.AppendText(append(dst, `,"text":`...), d.item.text)
-		if k == message {
-			dst = append(dst, `,"logprobs":[]`...)
-		}
-	}
-	dst = shut(dst)
-	if k != call {
-		dst = shut(d.item.appendPart(append(d.about(dst, "response.content_part.done"), `,"part":`...)))
+		dst = d.textDone(dst)
 	}
 	dst = d.itemEvent(dst, "response.output_item.done", "completed")
 	if d.items > 1 {
@@ -149,9 +180,22 @@ func (d *dialog) endItem(dst []byte) []byte {
 	return dst
 }
 
+// textDone appends the events that end the text of the open item.
+func (d *dialog) textDone(dst []byte) []byte {
+	k, member := d.item.kind, `,"text":`
+	if k == refusal {
+		member = `,"refusal":`
+	}
+	dst = openai.AppendText(append(d.about(dst, k.nameOf()+".done"), member...), d.item.text)
+	if k == message {
+		dst = append(dst, `,"logprobs":[]`...)
+	}
+	return shut(d.item.appendPart(append(d.about(shut(dst), "response.content_part.done"), `,"part":`...)))
+}
+
 // End implements openai.Dialog.
 func (d *dialog) End(dst []byte, f openai.Finish, u openai.Usage) []byte {
-	if d.items == 0 { // no item is an empty text
+	if d.items == 0 && d.item.kind == none { // no item is an empty text
 		dst = d.beginItem(dst, item{kind: message})
 	}
 	dst = d.endItem(dst)

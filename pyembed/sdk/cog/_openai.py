@@ -25,6 +25,10 @@ SUBJECTS = {
 }
 
 
+# A method beside the function, which counts the tokens of a request.
+COUNTER = "count_tokens"
+
+
 def openai(endpoint: str) -> Callable[[_F], _F]:
     """Let clients of OpenAI's API call this function.
 
@@ -33,6 +37,9 @@ def openai(endpoint: str) -> Callable[[_F], _F]:
     `messages`, "completions" and "images" need `prompt`, "embeddings" and "speech" need
     `input`, "transcriptions" needs `file`, "rerank" needs `query` and `documents`.
     `/predictions` takes the same parameters as inputs.
+
+    "count_tokens" is of a method beside the "chat" function: it takes those of the function's
+    parameters that it names, and returns how many tokens they have.
 
     Raises TypeError if endpoint is not a str, and ValueError if OpenAI's API has no such endpoint.
 
@@ -45,11 +52,11 @@ def openai(endpoint: str) -> Callable[[_F], _F]:
     >>> list(Runner().run([{"role": "user", "content": "hello world"}]))
     ['hello', 'world']
     """
-    names = ", ".join(f'"{name}"' for name in SUBJECTS)
+    names = ", ".join(f'"{name}"' for name in (*SUBJECTS, COUNTER))
     if not isinstance(endpoint, str):
         raise TypeError(
             f'openai: missing endpoint, as in @openai("chat"); it must be one of {names}'
         )
-    if endpoint not in SUBJECTS:
+    if endpoint not in SUBJECTS and endpoint != COUNTER:
         raise ValueError(f"openai: the endpoint must be one of {names}, not {endpoint!r}")
     return lambda function: mark(function, "openai", OPENAI_ATTRIBUTE, endpoint)

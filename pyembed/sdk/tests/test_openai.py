@@ -80,6 +80,20 @@ class TestDocument:
         assert openapi(read)["paths"]["/predictions"]["post"]["x-cog-openai"] == endpoint
 
 
+COUNTER = """
+    @openai("count_tokens")
+    def count(self, messages: list[dict], tools: list[dict] | None = None) -> int:
+        return len(messages)
+"""
+
+
+@pytest.mark.parametrize("load", [load_predictor, read_predictor])
+def test_counter(tmp_path, load):
+    loaded = load(*write(tmp_path, CHAT + COUNTER))
+    assert openapi(loaded)["paths"]["/predictions"]["post"]["x-cog-counts"] is True
+    assert loaded.function.__name__ == "run"
+
+
 def test_absent_without_the_decorator(tmp_path):
     body = "class Runner(BaseRunner):\n    def run(self, messages: list[dict]) -> str:\n        return ''\n"
     loaded = load_predictor(*write(tmp_path, body))
@@ -99,6 +113,8 @@ def test_absent_without_the_decorator(tmp_path):
             CHAT + '    @openai("embeddings")\n    def embed(self, input: str) -> list[float]:\n        return [1.0]\n',
             "Runner.embed has @openai, but clients reach only Runner.run",
         ),
+        (CHAT + COUNTER.replace("def count", "async def count"), "Runner.count .*is async; make it a def"),
+        (CHAT.replace('"chat"', '"count_tokens"'), "is of a method beside the function"),
     ],
 )
 def test_mistakes(tmp_path, load, body, message):

@@ -50,6 +50,7 @@ class Predictor:
                         output is a Stream returns one too, once awaited
     streaming           it has @streaming
     openai              the endpoint that @openai names, "" without it
+    counts              a method with @openai counts the tokens of a request
     concurrency         the max of @concurrent, 1 without
     isolate             the isolate of @concurrent
     setup               a callable, or None; setup_takes_weights, setup_is_async;
@@ -84,6 +85,7 @@ class Predictor:
         self.streaming = bool(attribute_of(function, "__cog_streaming__", False))
         self.concurrency: int = attribute_of(function, "__cog_concurrency__", 1)
         self.isolate: bool = attribute_of(function, "__cog_isolate__", False)
+        self.counts = False
         self.openai = self._read_openai() if mode == "predict" else ""
         self._read_setup()
         healthcheck = getattr(instance, "healthcheck", None)
@@ -112,7 +114,7 @@ class Predictor:
         openai = sys.modules.get("cog._openai")  # absent: the model does not use it
         if openai is None:
             return ""
-        from .openai import check_endpoint, check_other_methods
+        from .openai import check_endpoint, check_other_methods, counted, counter
 
         endpoint: str = attribute_of(self.function, openai.OPENAI_ATTRIBUTE, "")
         if endpoint:
@@ -120,6 +122,10 @@ class Predictor:
         name = getattr(self.function, "__name__", "")
         if self.instance is not None and name:
             check_other_methods(self.instance, name, type(self.instance).__name__)
+        count = counter(self) if endpoint == "chat" else None
+        if count is not None:
+            self.counts = True
+            self.function = counted(self, count)
         return endpoint
 
     def _read_setup(self) -> None:

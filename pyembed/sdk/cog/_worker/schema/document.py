@@ -52,6 +52,8 @@ def openapi(predictor: Predictor | None, trainer: Predictor | None = None) -> Sc
     document = envelope.document(schemas, predictor is not None, trainer is not None, streaming)
     if predictor is not None and predictor.openai:
         document["paths"]["/predictions"]["post"]["x-cog-openai"] = predictor.openai
+        if predictor.counts:
+            document["paths"]["/predictions"]["post"]["x-cog-counts"] = True
     main = predictor or trainer
     text = _description(main) if main is not None else ""
     if text:
