@@ -118,6 +118,9 @@ type next struct {
 // add takes an item, and returns those that can be sent. stopped means that a stop sequence was found, and nothing
 // follows.
 func (s *stopper) add(item []byte) (out []next, stopped bool) {
+	if s.found != "" { // the model goes on until it sees that it is canceled
+		return nil, true
+	}
 	brought := contentOf(item)
 	sent := s.match.size - len(s.text)
 	s.held = append(s.held, pendingItem{item, len(brought)})

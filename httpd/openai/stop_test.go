@@ -43,6 +43,10 @@ func FuzzStopper(f *testing.F) {
 			out, ended = stop.add(rawjson.AppendQuoted(nil, part))
 			take(out)
 		}
+		if ended {
+			out, _ := stop.add([]byte(`"more"`))
+			take(out) // nothing follows
+		}
 		take(stop.flush())
 
 		want, found := fed, ""
