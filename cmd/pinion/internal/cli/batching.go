@@ -7,7 +7,6 @@ import (
 
 	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/config"
-	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/server"
 )
 
@@ -25,12 +24,7 @@ func newBatching() *cobra.Command {
   pinion batching --batch 64 --latency 5
   pinion batching --protocol tcp --address localhost:9000`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := s.FromFlags(cmd.Flags()); err != nil {
-				return process.Misused(err)
-			}
-			return server.RunBatching(&s)
-		},
+		RunE: func(*cobra.Command, []string) error { return server.RunBatching(&s) },
 	}
 	s.BindFlags(cmd.Flags())
 	return cmd

@@ -14,6 +14,7 @@ import (
 
 	"pinion/cmd/pinion/internal/image"
 	"pinion/cmd/pinion/internal/process"
+	"pinion/cmd/pinion/internal/usertext"
 )
 
 func newBuild() *cobra.Command {
@@ -44,7 +45,10 @@ the builder as it is, for example --pull.`,
 	b.bindFlags(f)
 	b.cog.bindFlags(f)
 	f.StringArrayVarP(&b.tags, "tag", "t", nil, "the image's name, may be repeated (default: image of cog.yaml)")
-	f.StringVar(&b.builder, "builder", "", "docker, podman or buildah (default: the first that works)")
+	usertext.Settings{{
+		To: &b.builder, Name: "builder", Variable: usertext.NoVariable, Words: image.BuilderNames(),
+		Help: "docker, podman or buildah", Default: "the first that works",
+	}}.Bind(f)
 	f.StringArrayVar(&b.args, "build-arg", nil, "NAME=value of an ARG: BASE, UV, or one of a proxy; may be repeated")
 	f.StringArrayVar(&b.secrets, "secret", nil,
 		"id=NAME,src=FILE for mounts of cog.yaml's commands; uv.toml configures uv; may be repeated")

@@ -6,12 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 
 	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/image"
 	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/usertext"
 )
 
 // cogBuildFlags are the options of `cog build` that 'pinion build' has no flag for. Each has its effect here, or is
@@ -23,8 +23,10 @@ type cogBuildFlags struct {
 
 func (c *cogBuildFlags) bindFlags(f *pflag.FlagSet) {
 	f.StringVarP(&c.file, "file", "f", "", "accepted for cog build's users: only cog.yaml in DIR")
-	f.StringVar(&c.progress, "progress", "",
-		"how docker shows the build: auto, tty, plain or quiet; podman and buildah know only quiet")
+	usertext.Settings{{
+		To: &c.progress, Name: "progress", Variable: usertext.NoVariable, Words: []string{"auto", "tty", "plain", "quiet"},
+		Help: "how docker shows the build: auto, tty, plain or quiet; podman and buildah know only quiet",
+	}}.Bind(f)
 	f.StringVar(&c.schema, "openapi-schema", "", "accepted for cog build's users: only .cog/openapi_schema.json in DIR")
 	f.StringVar(&c.cuda, "use-cuda-base-image", "auto",
 		"accepted for cog build's users: only auto, for cog.yaml and --base choose the image")
@@ -40,8 +42,6 @@ func (c *cogBuildFlags) check(dir string) error {
 	switch {
 	case c.file != "" && !names(c.file, dir, "cog.yaml"):
 		return fmt.Errorf("--file %s: a model's file is cog.yaml in its folder: rename it, and give the folder: pinion build DIR", c.file)
-	case c.progress != "" && !slices.Contains([]string{"auto", "tty", "plain", "quiet"}, c.progress):
-		return fmt.Errorf("--progress %s: must be auto, tty, plain or quiet", c.progress)
 	case c.schema != "" && !names(c.schema, dir, model.StoredSchema):
 		return fmt.Errorf("--openapi-schema %s: copy the file to %s: the image gets the document from there", c.schema,
 			filepath.Join(dir, model.StoredSchema))

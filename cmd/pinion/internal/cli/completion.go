@@ -15,6 +15,7 @@ import (
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/model/inputs"
 	"pinion/cmd/pinion/internal/process"
+	"pinion/cmd/pinion/internal/usertext"
 	"pinion/pyembed/locate"
 )
 
@@ -24,45 +25,23 @@ func isCompleting() bool {
 	return len(os.Args) > 1 && strings.HasPrefix(os.Args[1], cobra.ShellCompRequestCmd)
 }
 
-// flagValues returns the values of flags that take one of a few words.
-func flagValues() map[string][]string {
-	return map[string][]string{
-		"auth-public":     {"docs", "openapi", "metrics", "none"},
-		"busy-poll":       {"auto", "off"},
-		"builder":         {"docker", "podman", "buildah"},
-		"class":           {"hi", "std", "lo"},
-		"gpus":            {"all", "each"},
-		"load":            {"startup", "on-demand", "manual"},
-		"log-format":      {"json", "console"},
-		"log-level":       {"debug", "info", "warning", "error"},
-		"none-defaults":   {"required", "optional"},
-		"of":              {"cog.yaml", "pinion.yaml"},
-		"progress":        {"auto", "tty", "plain", "quiet"},
-		"protocol":        {"unix", "tcp"},
-		"protocols":       {"oip", "openai", "kserve-v1", "vertex", "sagemaker", "anthropic", "replicate", "none"},
-		"reload-strategy": {"start-first", "stop-first"},
-		"restart":         {"on-crash", "never"},
-		"shutdown-from":   {"local", "any"},
-		"status":          {"waiting", "running", "dead"},
-		"validate-output": {"off", "warn", "error"},
-		"workers":         {"1", "auto"},
-		"x-mode":          {"predict", "train"},
-	}
-}
-
 // completeValues makes shells complete the values of flags, for all commands below one.
 func completeValues(cmd *cobra.Command) {
-	for name, values := range flagValues() {
-		flag := cmd.Flags().Lookup(name)
-		if flag == nil {
-			continue
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		setting, is := flag.Value.(*usertext.Setting)
+		if !is {
+			return
 		}
-		complete := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
-		if _, isList := flag.Value.(pflag.SliceValue); isList {
-			complete = completeList(values)
+		values := append(setting.Words, setting.Examples...)
+		switch {
+		case values == nil:
+		case setting.IsList():
+			_ = cmd.RegisterFlagCompletionFunc(flag.Name, completeList(values))
+		default:
+			complete := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+			_ = cmd.RegisterFlagCompletionFunc(flag.Name, complete)
 		}
-		_ = cmd.RegisterFlagCompletionFunc(name, complete)
-	}
+	})
 	for _, below := range cmd.Commands() {
 		completeValues(below)
 	}
@@ -74,7 +53,7 @@ func completeList(values []string) cobra.CompletionFunc {
 		before := begun[:strings.LastIndexByte(begun, ',')+1]
 		given := strings.Split(before, ",")
 		for _, value := range values {
-			if !slices.Contains(given, value) && (before == "" || value != "none") {
+			if !slices.Contains(given, value) && (before == "" || value != usertext.None) {
 				words = append(words, before+value)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/process"
+	"pinion/cmd/pinion/internal/usertext"
 	"pinion/pyembed/locate"
 )
 
@@ -51,8 +52,7 @@ code is 1 where something keeps the model from being served or built.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&python, "python", "",
-		"the Python interpreter (PINION_PYTHON; default: the virtual environment, else python3)")
+	usertext.Settings{model.PythonSetting(&python)}.Bind(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return cmd
 }

@@ -1,11 +1,12 @@
 package cli
 
 import (
-	"regexp"
+	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/pflag"
+
+	"pinion/cmd/pinion/internal/usertext"
 )
 
 // flagRows returns the flags of a set as the help lists them.
@@ -42,28 +43,13 @@ func flagForm(f *pflag.Flag) string {
 	return form
 }
 
-// endsInVariable matches a usage text whose last remark is the variable of the flag alone.
-var endsInVariable = sync.OnceValue(
-	func() *regexp.Regexp { return regexp.MustCompile(`\([A-Z_]+(, [a-z]+)?\)$`) })
-
-// flagUsage returns the usage text with the default, which stands beside the variable.
+// flagUsage returns the usage text with the default.
 func flagUsage(f *pflag.Flag) string {
 	_, usage := pflag.UnquoteUsage(f)
-	usage = strings.ReplaceAll(usage, "\n", " ")
-	value := f.DefValue
-	switch value {
-	case "", "0", "0s", "false", "[]", "<nil>":
-		return usage
+	if setting, is := f.Value.(*usertext.Setting); is {
+		usage += setting.Remark()
+	} else if value := f.DefValue; !slices.Contains([]string{"", "0", "0s", "false", "[]", "<nil>"}, value) && !strings.Contains(usage, "default: ") {
+		usage += " (default: " + value + ")"
 	}
-	if strings.Contains(usage, "default: ") {
-		return usage
-	}
-	value = strings.ReplaceAll(strings.Trim(value, "[]"), ",", ", ")
-	if strings.HasSuffix(value, "m0s") {
-		value = strings.TrimSuffix(value, "0s")
-	}
-	if endsInVariable().MatchString(usage) {
-		return strings.TrimSuffix(usage, ")") + "; default: " + value + ")"
-	}
-	return usage + " (default: " + value + ")"
+	return strings.ReplaceAll(usage, "\n", " ")
 }

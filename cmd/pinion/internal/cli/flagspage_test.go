@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/config"
+	"pinion/cmd/pinion/internal/usertext"
 	"pinion/tests/assert"
 )
 
@@ -70,7 +71,6 @@ A flag overrides its variable, and a variable overrides the default. The server'
 		`; in a variable, a number alone means seconds. Sizes are
 bytes, or have a unit, as ` + "`512MiB`" + `.
 `)
-	named := map[string]bool{}
 	commands := newRoot().Commands()
 	for _, command := range newRoot().Commands() {
 		if command.Name() == "jobs" {
@@ -88,13 +88,9 @@ bytes, or have a unit, as ` + "`512MiB`" + `.
 			if f.Shorthand != "" {
 				flag = "`-" + f.Shorthand + "`, " + flag
 			}
-			_, usage := pflag.UnquoteUsage(f)
-			rows = append(rows, readRow(flag, f.Value.Type(), f.DefValue, usage))
+			rows = append(rows, readRow(flag, f))
 		})
 		writeRows(&b, command, rows)
-		for _, r := range rows {
-			named[strings.Trim(r.variable, "`")] = true
-		}
 	}
 	var keys []string
 	model := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -104,12 +100,13 @@ bytes, or have a unit, as ` + "`512MiB`" + `.
 		"`" + strings.Join(keys, "`, `") + "`.\n")
 	b.WriteString("\n## Variables without a flag\n\n| variable | default | meaning |\n|---|---|---|\n")
 	texts := variablesWithoutFlag()
+	for _, set := range config.Table() {
+		if set.Name == "" {
+			texts[set.Variable] = [2]string{set.Default, set.Help}
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, texts[name][0], texts[name][1])
-	}
-	for _, name := range variablesOfServe(t) {
-		assert.False(t, !named[name] && texts[name][1] == "",
-			"pinion serve reads %s, want it in the usage text of a flag or in variablesWithoutFlag", name)
 	}
 	return b.String()
 }
@@ -129,71 +126,50 @@ func writeRows(b *strings.Builder, command *cobra.Command, rows []flagRow) {
 	}
 }
 
-// remarkForm is the end of a usage text: the variable, its unit, and what the default is.
-var remarkForm = regexp.MustCompile(`(?s)^(.*) \(([A-Z_]+)?(?:, ([a-z]+))?(?:; )?(?:default: (.*))?\)$`)
-
-func readRow(flag, kind, byDefault, usage string) flagRow {
+func readRow(flag string, f *pflag.Flag) flagRow {
 	values := map[string]string{
-		"bool": "switch", "duration": "time", "int": "number", "int64": "number", "float64": "number", "string": "text",
-		"stringArray": "text, repeated", "stringSlice": "list", "bytes": "size", "ms": "number, ms",
+		"bool": "switch", "duration": "time", "int": "number", "int64": "number", "float64": "number", "string": "text", "stringArray": "text, repeated",
+		"bytes": "size", "ms": "number, ms",
 	}
-	r := flagRow{flag: flag, value: cmp.Or(values[kind], kind), meaning: usage}
-	if byDefault != "" && byDefault != "[]" {
-		r.byDefault = "`" + strings.Replace(strings.Trim(byDefault, "[]"), "m0s", "m", 1) + "`"
+	_, usage := pflag.UnquoteUsage(f)
+	r := flagRow{flag: flag, value: cmp.Or(values[f.Value.Type()], f.Value.Type()), meaning: usage}
+	setting, is := f.Value.(*usertext.Setting)
+	if !is {
+		if f.DefValue != "" && f.DefValue != "[]" {
+			r.byDefault = "`" + strings.Replace(f.DefValue, "m0s", "m", 1) + "`"
+		}
+		if m := defaultForm.FindStringSubmatch(usage); m != nil {
+			r.meaning, r.byDefault = m[1], m[2]
+		}
+		return r
 	}
-	if m := remarkForm.FindStringSubmatch(usage); m != nil {
-		r.meaning = m[1]
-		if m[2] != "" {
-			r.variable = "`" + m[2] + "`"
-		}
-		if m[4] != "" {
-			r.byDefault = m[4]
-		}
+	if name := setting.VariableName(); name != "" {
+		r.variable = "`" + name + "`"
+	}
+	r.byDefault = setting.Default
+	if r.byDefault == "" && setting.String() != "" {
+		r.byDefault = "`" + strings.ReplaceAll(cmp.Or(setting.DefaultText(), f.DefValue), ", ", ",") + "`"
 	}
 	return r
 }
 
-// variablesOfServe returns the variables that 'pinion serve' asks for.
-func variablesOfServe(t *testing.T) (names []string) {
-	s := &config.Serve{}
-	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	s.BindFlags(f)
-	assert.NoError(t, s.FromEnvironment(f, func(name string) string { names = append(names, name); return "" }))
-	return names
-}
+// defaultForm is the end of a usage text that says what the default is.
+var defaultForm = regexp.MustCompile(`(?s)^(.*) \(default: (.*)\)$`)
 
-// variablesWithoutFlag returns the default and the meaning of each variable that no flag sets.
+// variablesWithoutFlag returns the default and the meaning of each variable that is in no table of settings.
 func variablesWithoutFlag() map[string][2]string {
 	return map[string][2]string{
-		"AIP_HEALTH_ROUTE":               {"none", "the path of Vertex AI's health route"},
-		"AIP_HTTP_PORT":                  {"none", "Vertex AI's port; it has precedence over `PORT`"},
-		"AIP_PREDICT_ROUTE":              {"none", "the path of Vertex AI's predict route"},
-		"COG_PREDICT_TYPE_STUB":          {"cog.yaml's", "the predictor, as `FILE.py:NAME`"},
-		"COG_STREAM_HISTORY_CAPACITY":    {"`1024`", "events that a late subscriber of a stream still gets; 0: none"},
-		"COG_THROTTLE_RESPONSE_INTERVAL": {"`0.5`", "seconds between two webhooks of logs; 0: no limit"},
-		"COG_TRAIN_TYPE_STUB":            {"cog.yaml's", "the train function, as `FILE.py:NAME`"},
-		"COG_USER_AGENT":                 {"`pinion/VERSION`", "User-Agent of downloads and uploads"},
-		"COG_WEIGHTS":                    {"none", "a URL or path for the `weights` argument of `setup`"},
-		"GOGC":                           {"managed", "Go's collector; a value switches the server's own management off"},
+		"COG_PREDICT_TYPE_STUB": {"cog.yaml's", "the predictor, as `FILE.py:NAME`"},
+		"COG_TRAIN_TYPE_STUB":   {"cog.yaml's", "the train function, as `FILE.py:NAME`"},
+		"GOGC":                  {"managed", "Go's collector; a value switches the server's own management off"},
 		"GOMEMLIMIT": {
 			"twice the memory budget and 88 MiB, or half of the container's memory if that is less",
 			"soft memory limit of the front",
 		},
-		"NO_COLOR":          {"none", "a value switches colours and progress off, as `TERM=dumb` does"},
-		"PINION_AUTH_TOKEN": {"none", "bearer token that `pinion predict --url` and `pinion bench` send"},
-		"PINION_CUDA":       {"`on`", "`off`: the worker leaves the CUDA driver alone"},
-		"PINION_WEBHOOK_SECRET": {
-			"none",
-			"`whsec_` and base64: the key that [webhooks are signed with](webhooks.md#signature)",
-		},
-		"SAGEMAKER_MULTI_MODEL": {
-			"`false`",
-			"true: `POST /models` and `DELETE /models/NAME` load and unload models, for [SageMaker's multi-model endpoints](protocols.md#sagemaker). The server may start with none",
-		},
-		"SAGEMAKER_BIND_TO_PORT": {"none", "SageMaker's port; it has precedence over `AIP_HTTP_PORT` and `PORT`"},
-		"SENTRY_DSN":             {"none", "where [errors are reported](../how-to/telemetry.md#sentry)"},
-		"SENTRY_ENVIRONMENT":     {"none", "the environment that those reports name"},
-		"SENTRY_RELEASE":         {"`pinion@VERSION`", "the release that those reports name"},
-		"WEBHOOK_AUTH_TOKEN":     {"none", "bearer token that webhooks are sent with"},
+		"NO_COLOR":           {"none", "a value switches colours and progress off, as `TERM=dumb` does"},
+		"PINION_AUTH_TOKEN":  {"none", "bearer token that `pinion predict --url` and `pinion bench` send"},
+		"SENTRY_DSN":         {"none", "where [errors are reported](../how-to/telemetry.md#sentry)"},
+		"SENTRY_ENVIRONMENT": {"none", "the environment that those reports name"},
+		"SENTRY_RELEASE":     {"`pinion@VERSION`", "the release that those reports name"},
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pinion/cmd/internal/version"
+	"pinion/cmd/pinion/internal/usertext"
 )
 
 // commandGroups returns the commands as the help lists them. Each command stands in one group.
@@ -29,47 +30,6 @@ func commandGroups() []nameGroup {
 type nameGroup struct {
 	title string
 	names []string
-}
-
-// commonFlags returns the flags of 'pinion serve' that its help shows; --help all shows each.
-func commonFlags() []string {
-	return []string{
-		"port", "host", "config", "python", "predictor", "workers", "concurrency", "queue", "gpus", "batch-size",
-		"predict-timeout", "grace", "auth-token-file", "log-format", "watch",
-	}
-}
-
-// serveGroups returns the flags of 'pinion serve' as --help all lists them. Each flag stands in one group.
-func serveGroups() []nameGroup {
-	return []nameGroup{
-		{"The model", []string{
-			"config", "python", "libpython", "predictor", "none-defaults", "x-mode", "validate-output", "no-warm-up",
-		}},
-		{"Workers", []string{
-			"workers", "concurrency", "gpus", "batch-size", "batch-wait", "preload", "restart", "hang-timeout",
-			"max-requests", "max-rss", "setup-timeout", "setup-retries", "load", "idle-timeout", "watch", "reload",
-			"reload-strategy", "busy-poll",
-		}},
-		{"Predictions", []string{
-			"queue", "queue-timeout", "predict-timeout", "cancel-grace", "lanes", "overflow", "result-ttl", "replay-puts",
-		}},
-		{"Addresses and access", []string{
-			"port", "host", "grpc-port", "metrics-port", "metrics-host", "allowed-host", "cors-origin", "auth-token-file",
-			"auth-public", "no-shutdown", "shutdown-from", "allow-model-control", "protocols", "openai-strict", "no-dashboard",
-			"dashboard-content", "dashboard-trace-url",
-		}},
-		{"Files and memory", []string{
-			"max-body", "max-download", "max-downloads", "download-timeout", "deny-private-downloads",
-			"deny-private-webhooks", "upload-url", "memory-budget",
-		}},
-		{"Job queue", []string{
-			"nats", "nats-creds", "nats-replicas", "nats-sync", "nats-tls-ca", "nats-tls-cert", "nats-tls-key", "model",
-			"ack-wait", "attempts", "jobs-bytes", "jobs-capacity", "jobs-key", "tenant-capacity", "tenant-header",
-		}},
-		{"Log and end", []string{
-			"log-level", "log-format", "access-log", "fail-fast", "grace", "await-explicit-shutdown", "help",
-		}},
-	}
 }
 
 // printHelp prints a command's help. args are the command's arguments.
@@ -95,11 +55,11 @@ func printHelp(cmd *cobra.Command, args []string) {
 	case cmd.Name() != "serve":
 		printFlags(w, "Flags", local, width)
 	case asksForAll(args):
-		for _, g := range serveGroups() {
-			printFlags(w, g.title, chosen(local, g.names), width)
+		for _, g := range usertext.Groups() {
+			printFlags(w, string(g), chosen(local, func(s *usertext.Setting) bool { return s.Group == g }), width)
 		}
 	default:
-		printFlags(w, "Common flags", chosen(local, commonFlags()), width)
+		printFlags(w, "Common flags", chosen(local, func(s *usertext.Setting) bool { return s.Common }), width)
 		fmt.Fprintln(w, "\n'pinion serve --help all' shows every flag.")
 	}
 	if cmd.HasParent() {
@@ -184,15 +144,16 @@ func printFlags(w io.Writer, title string, f *pflag.FlagSet, width int) {
 	}
 }
 
-// chosen returns the flags of these names, in their order.
-func chosen(of *pflag.FlagSet, names []string) *pflag.FlagSet {
+// chosen returns the flags whose settings are wanted, in the order of their declaration.
+func chosen(of *pflag.FlagSet, wanted func(*usertext.Setting) bool) *pflag.FlagSet {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	f.SortFlags = false
-	for _, name := range names {
-		if flag := of.Lookup(name); flag != nil {
+	f.SortFlags, of.SortFlags = false, false
+	of.VisitAll(func(flag *pflag.Flag) {
+		if setting, is := flag.Value.(*usertext.Setting); is && wanted(setting) {
 			f.AddFlag(flag)
 		}
-	}
+	})
+	of.SortFlags = true
 	return f
 }
 

@@ -17,6 +17,7 @@ import (
 	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/terminal"
+	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/jobqueue"
 	"pinion/runtime/jobqueue/store"
 	"pinion/runtime/logtext"
@@ -38,6 +39,7 @@ const jobsExamples = `  pinion jobs list --nats nats://localhost:4222
 type jobsCommand struct {
 	nats   config.NATS
 	model  string
+	table  usertext.Settings
 	all    bool // without a model the command is about all
 	asJSON bool
 }
@@ -63,18 +65,16 @@ func newJobs() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	f := cmd.PersistentFlags()
-	c.nats.BindFlags(f)
-	f.Lookup("nats").Usage = "URLs of NATS, or embed or embed:DIR for a server of this host (PINION_NATS)"
-	f.StringVar(&c.model, "model", "", "the model's name in the queue (PINION_MODEL)")
+	c.table = append(c.nats.Settings("URLs of NATS, or embed or embed:DIR for a server of this host", ""),
+		config.ModelSetting(&c.model, "the model's name in the queue", ""))
+	c.table.Bind(f)
 	f.BoolVar(&c.asJSON, "json", false, "print JSON")
 	cmd.AddCommand(c.list(), c.show(), c.cancel(), c.retry(), c.purge(), c.apply())
 	return cmd
 }
 
 func (c *jobsCommand) fromEnvironment(f *pflag.FlagSet) error {
-	variables := append(c.nats.Variables(f),
-		config.Variable{Flag: "model", Name: "PINION_MODEL", Set: func(v string) error { c.model = v; return nil }})
-	if err := config.ReadVariables(f, os.Getenv, variables); err != nil {
+	if _, err := c.table.Read(f, os.Getenv); err != nil {
 		return err
 	}
 	switch {

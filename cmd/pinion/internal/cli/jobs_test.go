@@ -242,8 +242,8 @@ func TestJobs_Refuses(t *testing.T) {
 			"NATS cannot be reached: connect to NATS at nats://127.0.0.1:1: ",
 		},
 		{[]string{"list", "--nats", "embed:" + t.TempDir(), "--model", "m"}, "no server runs with the job queue's folder"},
-		{append([]string{"list", "--class", "urgent"}, at...), `--class "urgent": must be hi, std or lo`},
-		{append([]string{"list", "--status", "done"}, at...), `--status "done": must be waiting, running or dead`},
+		{append([]string{"list", "--class", "urgent"}, at...), `"urgent": must be hi, std or lo`},
+		{append([]string{"list", "--status", "done"}, at...), `"done": must be waiting, running or dead`},
 		{append([]string{"list", "--limit", "-1"}, at...), "--limit -1: must be at least 0"},
 		{append([]string{"show"}, at...), "pinion jobs show takes the id of one job"},
 		{append([]string{"show", "unknown"}, at...), "unknown: no such job"},
@@ -252,8 +252,8 @@ func TestJobs_Refuses(t *testing.T) {
 		{append([]string{"purge"}, at...), "takes the id of one dead letter, or --all"},
 		{append([]string{"purge", "p1"}, at...), "p1: no dead letter"},
 		{append([]string{"apply"}, at...), "nothing to apply"},
-		{append([]string{"apply", "--ack-wait", "1s"}, at...), "--ack-wait: must be at least 15s"},
-		{append([]string{"apply", "--jobs-bytes", "16MiB", "--lanes", "65"}, at...), "--lanes: must be 1 to 64"},
+		{append([]string{"apply", "--ack-wait", "1s"}, at...), "1s: must be at least 15s"},
+		{append([]string{"apply", "--jobs-bytes", "16MiB", "--lanes", "65"}, at...), "65: must be 1 to 64"},
 		{[]string{"drop"}, `pinion jobs has no command "drop"`},
 	} {
 		if out, err := r.run(c.args...); err == nil || !strings.Contains(err.Error(), c.want) || out != "" {

@@ -53,8 +53,16 @@ func (c *jobsCommand) list() *cobra.Command {
 		})(cmd, args)
 	}
 	f := cmd.Flags()
-	f.StringVar(&l.class, "class", "", "only jobs of this class: hi, std or lo")
-	f.StringVar(&l.status, "status", "", "only jobs with this status: waiting, running or dead")
+	usertext.Settings{
+		{
+			To: &l.class, Name: "class", Variable: usertext.NoVariable, Words: []string{"hi", "std", "lo"},
+			Help: "only jobs of this class: hi, std or lo",
+		},
+		{
+			To: &l.status, Name: "status", Variable: usertext.NoVariable, Words: []string{"waiting", "running", "dead"},
+			Help: "only jobs with this status: waiting, running or dead",
+		},
+	}.Bind(f)
 	f.BoolVar(&l.ended, "ended", false, "list the jobs that have ended instead, with their errors, the newest first")
 	f.BoolVar(&l.failed, "failed", false, "with --ended: only those that failed")
 	f.IntVar(&l.limit, "limit", 100,
@@ -63,12 +71,6 @@ func (c *jobsCommand) list() *cobra.Command {
 }
 
 func (l *jobsListing) check() error {
-	if err := usertext.CheckChoice(l.class, "hi", "std", "lo"); l.class != "" && err != nil {
-		return fmt.Errorf("--class %w", err)
-	}
-	if err := usertext.CheckChoice(l.status, "waiting", "running", "dead"); l.status != "" && err != nil {
-		return fmt.Errorf("--status %w", err)
-	}
 	switch {
 	case l.ended && (l.class != "" || l.status != ""):
 		return errors.New("--ended lists what has ended: leave --class and --status out")

@@ -12,6 +12,7 @@ import (
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/model/inputs"
 	"pinion/cmd/pinion/internal/process"
+	"pinion/cmd/pinion/internal/usertext"
 	"pinion/httpd"
 	"pinion/httpd/openapi"
 	"pinion/httpd/protocol"
@@ -90,17 +91,20 @@ With --of it prints the JSON Schema of a file that Pinion reads, which editors c
 	cmd.Flags().BoolVar(&input, "input", false, "only the schema of the input")
 	cmd.Flags().BoolVar(&output, "output", false, "only the schema of the output")
 	cmd.Flags().BoolVar(&train, "train", false, "with --input or --output: that of the train function")
-	cmd.Flags().StringVar(&of, "of", "", "the JSON Schema of `cog.yaml|pinion.yaml` instead")
+	usertext.Settings{{
+		To: &of, Name: "of", Variable: usertext.NoVariable, Words: []string{model.CogFile, modelsFile},
+		Help: "the JSON Schema of `cog.yaml|pinion.yaml` instead",
+	}}.Bind(cmd.Flags())
 	return cmd
 }
 
+// modelsFile is the usual name of the file of --config.
+const modelsFile = "pinion.yaml"
+
 // printFileSchema prints the JSON Schema of a file that the commands read.
 func printFileSchema(name string) error {
-	schema := map[string]func() map[string]any{"cog.yaml": model.CogSchema, "pinion.yaml": config.ModelsSchema}[name]
-	if schema == nil {
-		return process.Misused(fmt.Errorf("--of %q: must be cog.yaml or pinion.yaml", name))
-	}
-	text, err := json.Marshal(schema())
+	schema := map[string]func() map[string]any{model.CogFile: model.CogSchema, modelsFile: config.ModelsSchema}[name]()
+	text, err := json.Marshal(schema)
 	if err != nil {
 		return process.Failed(err)
 	}

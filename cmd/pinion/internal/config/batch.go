@@ -1,11 +1,7 @@
 package config
 
 import (
-	"cmp"
-	"fmt"
-
-	"github.com/spf13/pflag"
-
+	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/batch"
 )
 
@@ -15,35 +11,21 @@ type Batch struct {
 	wait string // "" means as the model says
 }
 
-func (s *Batch) bindFlags(f *pflag.FlagSet) {
-	f.IntVar(&s.size, "batch-size", 0,
-		"the largest batch of a model with @cog.batch (PINION_BATCH_SIZE; default: the model's)")
-	f.StringVar(&s.wait, "batch-wait", "",
-		"how long a batch that is not full waits for more while a worker is idle, as 2ms; 0: not at all; adaptive: by the load (PINION_BATCH_WAIT; default: the model's)")
-}
-
-func (s *Batch) variables(f *pflag.FlagSet) []Variable {
-	return append(numbers(f, 1, "batch-size"),
-		variable(f, "batch-wait", func(to pflag.Value,
-			v string,
-		) error {
-			_, err := batch.ParseWait(v)
-			return cmp.Or(err, to.Set(v))
-		}))
-}
-
-func (s *Batch) check() error {
-	if s.size != 0 {
-		if err := (batch.Options{MaxSize: s.size}).Check(); err != nil {
-			return fmt.Errorf("--batch-size: %w", err)
-		}
+func (s *Batch) settings() usertext.Settings {
+	return usertext.Settings{
+		{
+			To: &s.size, Name: "batch-size", Min: 1, Max: batch.LargestSize, Group: usertext.GroupWorkers, Common: true,
+			Help: "the largest batch of a model with @cog.batch", Default: "the model's",
+		},
+		{
+			To: &s.wait, Name: "batch-wait", Group: usertext.GroupWorkers, Default: "the model's",
+			Help: "how long a batch that is not full waits for more while a worker is idle, as 2ms; 0: not at all; adaptive: by the load",
+			Parse: func(v string) (string, error) {
+				_, err := batch.ParseWait(v)
+				return v, err
+			},
+		},
 	}
-	if s.wait != "" {
-		if _, err := batch.ParseWait(s.wait); err != nil {
-			return fmt.Errorf("--batch-wait: %w", err)
-		}
-	}
-	return nil
 }
 
 // Given returns the names of the settings that are not the model's.

@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"pinion/cmd/pinion/internal/usertext"
 )
 
-// Dashboard is the flags and variables of the live view.
+// Dashboard is the settings of the live view.
 type Dashboard struct {
 	Off, Content bool
 	TraceURL     string
@@ -18,23 +16,33 @@ type Dashboard struct {
 // traceMark stands for a trace's id in --dashboard-trace-url.
 const traceMark = "{trace_id}"
 
-func (s *Dashboard) bindFlags(f *pflag.FlagSet) {
-	f.BoolVar(&s.Off, "no-dashboard", false, "do not serve the live view at /dashboard (PINION_NO_DASHBOARD)")
-	f.BoolVar(&s.Content, "dashboard-content", false,
-		"show inputs and outputs of predictions in the live view (PINION_DASHBOARD_CONTENT)")
-	f.StringVar(&s.TraceURL, "dashboard-trace-url", "",
-		"address of a trace, with "+traceMark+
-			" for its id, to which the live view links (PINION_DASHBOARD_TRACE_URL; default: ids without a link)")
-}
-
-func (s *Dashboard) check() error {
-	if s.TraceURL != "" && (!usertext.IsHTTP(s.TraceURL) || !strings.Contains(s.TraceURL, traceMark)) {
-		return fmt.Errorf("--dashboard-trace-url %q: must be an http or https URL with %s in it, as https://tempo.example.com/trace/%s", s.TraceURL, traceMark, traceMark)
+func (s *Dashboard) settings() usertext.Settings {
+	off := func() string { return when(s.Off, "with --no-dashboard") }
+	return usertext.Settings{
+		{
+			To: &s.Off, Name: "no-dashboard", Group: usertext.GroupAccess,
+			Help: "do not serve the live view at /dashboard",
+		},
+		{
+			To: &s.Content, Name: "dashboard-content", Group: usertext.GroupAccess, Idle: off,
+			Help: "show inputs and outputs of predictions in the live view",
+		},
+		{
+			To: &s.TraceURL, Name: "dashboard-trace-url", Group: usertext.GroupAccess, Idle: off,
+			Help:    "address of a trace, with " + traceMark + " for its id, to which the live view links",
+			Default: "ids without a link",
+			Parse: func(v string) (string, error) {
+				if !usertext.IsHTTP(v) || !strings.Contains(v, traceMark) {
+					return "", fmt.Errorf("%q: must be an http or https URL with %s in it, as https://tempo.example.com/trace/%s",
+						v, traceMark, traceMark)
+				}
+				return v, nil
+			},
+		},
 	}
-	return nil
 }
 
-// ShownSummaries returns how many ended predictions are kept in short for the live view; see service.Options.
+// ShownSummaries returns how many ended predictions the live view lists.
 func (s *Dashboard) ShownSummaries() int {
 	if s.Off {
 		return 0

@@ -1,13 +1,9 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
-
-	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/usertext"
 )
@@ -35,118 +31,109 @@ const (
 	FromAny   = "any"
 )
 
-func (s *Exposure) bindFlags(f *pflag.FlagSet) {
-	f.StringVar(&s.host, "host", "",
-		"address to listen on, or unix:/path (PINION_HOST; default: 127.0.0.1, in a container 0.0.0.0)")
-	f.StringArrayVar(&s.CORSOrigins, "cors-origin", nil,
-		"an origin whose pages may call this server, as https://example.com or https://*.example.com; * for all; may be repeated")
-	f.StringArrayVar(&s.AllowedHosts, "allowed-host", nil,
-		"a name of this server at which its pages work over plain http, as gpu.example.com; may be repeated (IP addresses and local names always work)")
-	f.StringVar(&s.ShutdownFrom, "shutdown-from", fromLocal,
-		"local or any: who may POST /shutdown, programs on this machine or every client (PINION_SHUTDOWN_FROM)")
-	f.BoolVar(&s.NoShutdown, "no-shutdown", false, "do not serve POST /shutdown (PINION_NO_SHUTDOWN)")
-	f.BoolVar(&s.reload, "reload", false,
-		"let programs on this machine, and clients with a token, reload, load and unload models: new workers on the changed model (PINION_RELOAD)")
-	f.BoolVar(&s.AllowModelControl, "allow-model-control", false,
-		"let every client reload, load and unload models, and shift traffic between versions (PINION_ALLOW_MODEL_CONTROL)")
-	f.StringVar(&s.AuthFile, "auth-token-file", "",
-		"file of bearer tokens, one per line; requests without a token are refused (PINION_AUTH_TOKEN_FILE)")
-	f.StringSliceVar(&s.authPublic, "auth-public", []string{"docs"},
-		"pages that need no token: docs (with the page of the live view, without its data), openapi, metrics, or none (PINION_AUTH_PUBLIC)")
-	f.IntVar(&s.MetricsPort, "metrics-port", -1,
-		"a port for /metrics and the probes alone, which asks for no token; without --auth-token-file also for /dashboard; 0 picks a free one (PINION_METRICS_PORT; default: the server's own port)")
-	f.Lookup("metrics-port").DefValue = "0" // the usage text names the default
-	s.Dashboard.bindFlags(f)
-	f.StringVar(&s.metricsHost, "metrics-host", "",
-		"address to listen on with --metrics-port (PINION_METRICS_HOST; default: that of --host)")
+// Values of --auth-public.
+const (
+	publicDocs    = "docs"
+	publicOpenAPI = "openapi"
+	publicMetrics = "metrics"
+)
+
+// doors returns the settings that a gateway has too; program is what the help calls it.
+func (s *Exposure) doors(program string) usertext.Settings {
+	return usertext.Settings{
+		hostSetting(&s.host),
+		{
+			To: &s.AllowedHosts, Name: "allowed-host", Variable: usertext.NoVariable, Group: usertext.GroupAccess,
+			Help: "a name of " + program + " at which its pages work over plain http, as gpu.example.com; may be repeated " +
+				"(IP addresses and local names always work)",
+			Parse: parseAllowedHost,
+		},
+		{
+			To: &s.AuthFile, Name: "auth-token-file", Group: usertext.GroupAccess, Common: true,
+			Help: "file of bearer tokens, one per line; requests without a token are refused",
+		},
+	}
 }
 
-func (s *Exposure) variables(f *pflag.FlagSet) []Variable {
-	return slices.Concat(
-		variablesOf(f, "host", "no-shutdown", "reload", "allow-model-control"),
-		variablesOf(f, "auth-token-file", "auth-public", "metrics-host"),
-		variablesOf(f, "no-dashboard", "dashboard-content", "dashboard-trace-url"),
-		numbers(f, 0, "metrics-port"),
-		[]Variable{choice(f, "shutdown-from", fromLocal, FromAny)},
-	)
+func (s *Exposure) settings() usertext.Settings {
+	return append(s.doors("this server"), append(usertext.Settings{
+		{
+			To: &s.CORSOrigins, Name: "cors-origin", Variable: usertext.NoVariable, Group: usertext.GroupAccess,
+			Help: "an origin whose pages may call this server, as https://example.com or https://*.example.com; * for all; " +
+				"may be repeated",
+			Parse: usertext.ParseOrigin,
+		},
+		{
+			To: &s.ShutdownFrom, Name: "shutdown-from", Init: fromLocal, Words: []string{fromLocal, FromAny}, Group: usertext.GroupAccess,
+			Help: "local or any: who may POST /shutdown, programs on this machine or every client",
+			Idle: func() string { return when(s.NoShutdown, "with --no-shutdown") },
+		},
+		{To: &s.NoShutdown, Name: "no-shutdown", Group: usertext.GroupAccess, Help: "do not serve POST /shutdown"},
+		{
+			To: &s.reload, Name: "reload", Group: usertext.GroupWorkers,
+			Help: "let programs on this machine, and clients with a token, reload, load and unload models: new workers on the " +
+				"changed model",
+		},
+		{
+			To: &s.AllowModelControl, Name: "allow-model-control", Group: usertext.GroupAccess,
+			Help: "let every client reload, load and unload models, and shift traffic between versions",
+		},
+		{
+			To: &s.authPublic, Name: "auth-public", Init: []string{publicDocs}, Group: usertext.GroupAccess,
+			Words: []string{publicDocs, publicOpenAPI, publicMetrics, usertext.None},
+			Help: "pages that need no token: docs (with the page of the live view, without its data), openapi, metrics, " +
+				"or none",
+			Idle: func() string { return when(s.AuthFile == "", "without --auth-token-file") },
+		},
+		{
+			To: &s.MetricsPort, Name: "metrics-port", Init: noPort, Max: usertext.MaxPort, Group: usertext.GroupAccess,
+			Help: "a port for /metrics and the probes alone, which asks for no token; without --auth-token-file also for " +
+				"/dashboard; 0 picks a free one",
+			Default: "the server's own port",
+		},
+		{
+			To: &s.metricsHost, Name: "metrics-host", Group: usertext.GroupAccess, Parse: usertext.ParseHost,
+			Help: "address to listen on with --metrics-port", Default: "that of --host",
+		},
+	}, s.Dashboard.settings()...)...)
+}
+
+func hostSetting(to *string) usertext.Setting {
+	return usertext.Setting{
+		To: to, Name: "host", Group: usertext.GroupAccess, Common: true, Parse: usertext.ParseHost,
+		Help: "address to listen on, or unix:/path", Default: "127.0.0.1, in a container 0.0.0.0",
+	}
+}
+
+// parseAllowedHost converts a name to the form that the server compares.
+func parseAllowedHost(v string) (string, error) {
+	name := strings.ToLower(strings.TrimSuffix(v, "."))
+	if name == "" || strings.ContainsAny(name, ":/*@ []") {
+		return "", fmt.Errorf("%q: give a name alone, without scheme and port, as gpu.example.com", v)
+	}
+	return name, nil
 }
 
 func (s *Exposure) check() error {
-	if err := cmp.Or(s.checkHosts(), s.checkOrigins(), s.checkAllowedHosts()); err != nil {
-		return err
-	}
-	if s.ShutdownFrom != fromLocal && s.ShutdownFrom != FromAny {
-		return fmt.Errorf("--shutdown-from %q: must be local or any", s.ShutdownFrom)
-	}
-	if s.MetricsPort < -1 || s.MetricsPort > 65535 {
-		return fmt.Errorf("--metrics-port %d: must be 0 to 65535", s.MetricsPort)
-	}
 	if s.MetricsPort < 0 && s.metricsHost != "" {
 		return fmt.Errorf("--metrics-host %s needs --metrics-port", s.metricsHost)
 	}
-	if _, err := s.Public(); err != nil {
-		return err
-	}
-	return s.Dashboard.check()
-}
-
-func (s *Exposure) checkHosts() (err error) {
-	for flag, host := range map[string]*string{"host": &s.host, "metrics-host": &s.metricsHost} {
-		if *host, err = usertext.ParseHost(*host); err != nil {
-			return fmt.Errorf("--%s %w", flag, err)
-		}
-	}
-	return nil
-}
-
-// checkOrigins converts the origins to the form that browsers send.
-func (s *Exposure) checkOrigins() error {
-	var origins []string
-	for _, text := range s.CORSOrigins {
-		for part := range strings.SplitSeq(text, ",") {
-			origin, err := usertext.ParseOrigin(part)
-			if err != nil {
-				return fmt.Errorf("--cors-origin %w", err)
-			}
-			origins = append(origins, origin)
-		}
-	}
-	s.CORSOrigins = origins
-	return nil
-}
-
-// checkAllowedHosts converts the names to the form that the server compares.
-func (s *Exposure) checkAllowedHosts() error {
-	var names []string
-	for _, text := range s.AllowedHosts {
-		for part := range strings.SplitSeq(text, ",") {
-			name := strings.ToLower(strings.TrimSuffix(strings.TrimSpace(part), "."))
-			if name == "" || strings.ContainsAny(name, ":/*@ []") {
-				return fmt.Errorf("--allowed-host %q: give a name alone, without scheme and port, as gpu.example.com", part)
-			}
-			names = append(names, name)
-		}
-	}
-	s.AllowedHosts = names
 	return nil
 }
 
 // Public returns the paths that need no token.
-func (s *Exposure) Public() (paths []string, err error) {
+func (s *Exposure) Public() (paths []string) {
 	for _, name := range s.authPublic {
-		switch name = strings.TrimSpace(name); name {
-		case "docs":
+		switch name {
+		case publicDocs:
 			paths = append(paths, "/docs", "/dashboard")
-		case "metrics":
+		case publicMetrics:
 			paths = append(paths, "/metrics")
-		case "openapi":
+		case publicOpenAPI:
 			paths = append(paths, "/openapi.json")
-		case "none":
-		default:
-			return nil, fmt.Errorf("--auth-public %q: must be docs, openapi, metrics or none", name)
 		}
 	}
-	return paths, nil
+	return paths
 }
 
 // ModelControl reports whether some clients may reload, load and unload models.
@@ -157,12 +144,15 @@ func (s *Exposure) MonitorAddress() string {
 	switch {
 	case s.metricsHost != "":
 		return s.metricsHost
-	case strings.HasPrefix(s.Address(), "unix:"):
+	case s.onSocket():
 		return "127.0.0.1"
 	default:
 		return s.Address()
 	}
 }
+
+// onSocket reports whether the server listens on a unix socket.
+func (s *Exposure) onSocket() bool { return strings.HasPrefix(s.host, "unix:") }
 
 // Address returns the address to listen on. The default is this machine alone, but all addresses in a container: its
 // network decides who reaches it, and its loopback address cannot be reached from outside.

@@ -2,8 +2,9 @@ package config
 
 import (
 	"fmt"
-	"slices"
 	"testing"
+
+	"github.com/spf13/pflag"
 
 	"pinion/tests/assert"
 )
@@ -35,18 +36,22 @@ func TestExposure_InContainer(t *testing.T) {
 // TestExposure_PublicPaths: the paths that --auth-public may name.
 func TestExposure_PublicPaths(t *testing.T) {
 	for _, c := range []struct {
-		names, paths []string
-		ok           bool
+		value string
+		paths []string
+		ok    bool
 	}{
-		{[]string{"docs", " metrics", "openapi"}, []string{"/docs", "/dashboard", "/metrics", "/openapi.json"}, true},
-		{[]string{"none"}, nil, true},
-		{nil, nil, true},
-		{[]string{"predictions"}, nil, false},
-		{[]string{""}, nil, false},
+		{"docs, metrics,openapi", []string{"/docs", "/dashboard", "/metrics", "/openapi.json"}, true},
+		{"none", nil, true},
+		{"predictions", nil, false},
+		{"", nil, false},
 	} {
-		s := Exposure{authPublic: c.names}
-		if got, err := s.Public(); !slices.Equal(got, c.paths) || (err == nil) != c.ok {
-			t.Errorf("%q: got %q, %v, want %q and err == nil %t", c.names, got, err, c.paths, c.ok)
+		var s Serve
+		f := pflag.NewFlagSet("", pflag.ContinueOnError)
+		s.BindFlags(f)
+		err := f.Set("auth-public", c.value)
+		assert.Equal(t, fmt.Sprintf("--auth-public %q is taken", c.value), err == nil, c.ok)
+		if c.ok {
+			assert.EqualSlices(t, "paths", s.Exposure.Public(), c.paths)
 		}
 	}
 }

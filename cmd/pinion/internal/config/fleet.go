@@ -1,20 +1,16 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
-
-	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/gpu"
 	"pinion/runtime/supervise"
 )
 
-// Fleet is the flags and variables for the number of workers, and for how they start and stop.
+// Fleet is the settings of the number of workers, and of how they start and stop.
 type Fleet struct {
 	workers      workerCount
 	gpus         string
@@ -24,56 +20,67 @@ type Fleet struct {
 	MaxRSS       usertext.Bytes
 	Renewal      string
 	Preload      bool
+	Restart      string
 	SetupRetries int
 	WorkersGiven bool // by flag or variable
 }
 
-func (s *Fleet) bindFlags(f *pflag.FlagSet) {
-	s.workers = 1
-	f.Var(&s.workers, "workers", "worker processes, or auto: one for each visible GPU, else 1 (PINION_WORKERS)")
-	f.StringVar(&s.gpus, "gpus", "",
-		`all: every worker sees all GPUs; each: one GPU each; or a list, "0;1;2,3" (PINION_GPUS; default: all)`)
-	f.DurationVar(&s.PredictLimit, "predict-timeout", 0,
-		"how long a prediction may run before it is canceled and fails; 0: any time (PINION_PREDICT_TIMEOUT)")
-	f.DurationVar(&s.HangTimeout, "hang-timeout", time.Minute,
-		"how long a worker may show no sign of life, or not start a prediction that one of its free slots was given, before it is replaced; a running prediction may take longer; 0: any time (PINION_HANG_TIMEOUT)")
-	f.IntVar(&s.MaxRequests, "max-requests", 0,
-		"replace a worker after this number of predictions; 0: never (PINION_MAX_REQUESTS)")
-	f.Var(&s.MaxRSS, "max-rss", "replace a worker that uses more memory, as 8GiB; 0: never (PINION_MAX_RSS)")
-	f.StringVar(&s.Renewal, "reload-strategy", string(supervise.StartFirst),
-		"start-first: a worker stops when its successor is ready; stop-first: it stops before its successor starts, for models that fit into memory only once (PINION_RELOAD_STRATEGY)")
-	f.BoolVar(&s.Preload, "preload", false,
-		"import the model's modules once, in a preload process from which workers are forked (PINION_PRELOAD)")
-	f.IntVar(&s.SetupRetries, "setup-retries", 0,
-		"how often a failed setup is retried until the first one succeeds (PINION_SETUP_RETRIES)")
-}
-
-func (s *Fleet) variables(f *pflag.FlagSet) []Variable {
-	return slices.Concat(
-		variablesOf(f, "workers", "gpus", "predict-timeout", "hang-timeout", "max-rss", "preload"),
-		numbers(f, 0, "max-requests", "setup-retries"),
-		[]Variable{choice(f, "reload-strategy", string(supervise.StartFirst), string(supervise.StopFirst))},
-	)
-}
-
-func (s *Fleet) check() error {
-	switch {
-	case s.MaxRequests < 0:
-		return fmt.Errorf("--max-requests %d: must be at least 0", s.MaxRequests)
-	case s.SetupRetries < 0:
-		return fmt.Errorf("--setup-retries %d: must be at least 0", s.SetupRetries)
-	case s.Renewal != string(supervise.StartFirst) && s.Renewal != string(supervise.StopFirst):
-		return fmt.Errorf("--reload-strategy %q: must be start-first or stop-first", s.Renewal)
+func (s *Fleet) settings() usertext.Settings {
+	return usertext.Settings{
+		{
+			To: &s.workers, Name: "workers", Init: "1", Examples: []string{"1", autoWorkers}, Group: usertext.GroupWorkers, Common: true,
+			Help: "worker processes, or auto: one for each visible GPU, else 1",
+		},
+		{
+			To: &s.gpus, Name: "gpus", Examples: []string{"all", "each"}, Group: usertext.GroupWorkers, Common: true,
+			Help: `all: every worker sees all GPUs; each: one GPU each; or a list, "0;1;2,3"`, Default: "all",
+		},
+		{
+			To: &s.PredictLimit, Name: "predict-timeout", Group: usertext.GroupPredictions, Common: true,
+			Help: "how long a prediction may run before it is canceled and fails; 0: any time",
+		},
+		{
+			To: &s.HangTimeout, Name: "hang-timeout", Init: time.Minute, Group: usertext.GroupWorkers,
+			Help: "how long a worker may show no sign of life, or not start a prediction that one of its free slots was given, " +
+				"before it is replaced; a running prediction may take longer; 0: any time",
+		},
+		{
+			To: &s.MaxRequests, Name: "max-requests", Group: usertext.GroupWorkers,
+			Help: "replace a worker after this number of predictions; 0: never",
+		},
+		{
+			To: &s.MaxRSS, Name: "max-rss", Group: usertext.GroupWorkers,
+			Help: "replace a worker that uses more memory, as 8GiB; 0: never",
+		},
+		{
+			To: &s.Renewal, Name: "reload-strategy", Init: string(supervise.StartFirst), Group: usertext.GroupWorkers,
+			Words: []string{string(supervise.StartFirst), string(supervise.StopFirst)},
+			Help: "start-first: a worker stops when its successor is ready; stop-first: it stops before its successor starts, " +
+				"for models that fit into memory only once",
+		},
+		{
+			To: &s.Preload, Name: "preload", Group: usertext.GroupWorkers,
+			Help: "import the model's modules once, in a preload process from which workers are forked",
+		},
+		{
+			To: &s.Restart, Name: "restart", Init: string(supervise.OnCrash), Group: usertext.GroupWorkers,
+			Words: []string{string(supervise.OnCrash), string(supervise.Never)},
+			Help:  "whether a worker that has died is replaced: on-crash or never",
+		},
+		{
+			To: &s.SetupRetries, Name: "setup-retries", Group: usertext.GroupWorkers,
+			Help: "how often a failed setup is retried until the first one succeeds",
+			Idle: func() string { return when(s.Restart == string(supervise.Never), "with --restart never") },
+		},
 	}
-	return cmp.Or(notNegative("predict-timeout", s.PredictLimit), notNegative("hang-timeout", s.HangTimeout))
 }
 
-// notNegative refuses a duration below 0.
-func notNegative(flag string, d time.Duration) error {
-	if d < 0 {
-		return fmt.Errorf("--%s %s: must be at least 0", flag, d)
+// when returns why a setting has no effect, if it has none.
+func when(isIdle bool, why string) string {
+	if isIdle {
+		return why
 	}
-	return nil
+	return ""
 }
 
 func (s *Fleet) Plan() (gpu.Plan, error) {
@@ -87,8 +94,10 @@ func (s *Fleet) Plan() (gpu.Plan, error) {
 // workerCount is a number of workers; 0 is "auto". It implements pflag.Value.
 type workerCount int
 
+const autoWorkers = "auto"
+
 func (c *workerCount) Set(v string) error {
-	if v == "auto" {
+	if v == autoWorkers {
 		*c = 0
 		return nil
 	}
@@ -97,7 +106,7 @@ func (c *workerCount) Set(v string) error {
 
 func (c *workerCount) String() string {
 	if *c == 0 {
-		return "auto"
+		return autoWorkers
 	}
 	return strconv.Itoa(int(*c))
 }

@@ -1,14 +1,13 @@
 package config
 
 import (
+	"cmp"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
-
-	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/jobqueue/store"
@@ -32,38 +31,59 @@ type Jobs struct {
 
 const syncAlways = "always"
 
-func (s *Jobs) bindFlags(f *pflag.FlagSet) {
-	s.NATS.BindFlags(f)
-	s.bytes = 1 << 30
-	f.IntVar(&s.replicas, "nats-replicas", 1, "on how many NATS servers each job is stored (PINION_NATS_REPLICAS)")
-	f.StringVar(&s.sync, "nats-sync", "2m",
-		"how often --nats embed syncs its files to the disk; always: at each job (PINION_NATS_SYNC)")
-	f.Int64Var(&s.capacity, "jobs-capacity", 100_000,
-		"how many jobs may wait and run; further ones are refused (PINION_JOBS_CAPACITY)")
-	f.Var(&s.bytes, "jobs-bytes",
-		"disk space that NATS reserves for the bodies of jobs (PINION_JOBS_BYTES; default: 1GiB)")
-	f.StringVar(&s.TenantHeader, "tenant-header", "",
-		"the request header that names the tenant; its value is trusted, so a proxy must set it (PINION_TENANT_HEADER)")
-	f.Int64Var(&s.tenantCapacity, "tenant-capacity", 0,
-		"how many jobs of one tenant may wait and run in each class; 0: any number (PINION_TENANT_CAPACITY)")
-	f.IntVar(&s.lanes, "lanes", 1, "number of lanes over which the tenants are spread; lanes take turns (PINION_LANES)")
-	f.IntVar(&s.Attempts, "attempts", 3,
-		"how many times an asynchronous prediction is started in all, if the servers that run it are lost (PINION_ATTEMPTS)")
-	f.DurationVar(&s.ackWait, "ack-wait", 30*time.Second,
-		"how long a server may be silent before another one gets its job; at least 15s (PINION_ACK_WAIT)")
-	f.BoolVar(&s.Overflow, "overflow", false,
-		"a synchronous request that finds no slot waits in the job queue, for --queue-timeout at most (PINION_OVERFLOW)")
-	f.BoolVar(&s.ReplayPuts, "replay-puts", false,
-		"answer a PUT that repeats the id and input of an ended prediction with its result, for --result-ttl (PINION_REPLAY_PUTS)")
-}
-
-func (s *Jobs) variables(f *pflag.FlagSet) []Variable {
-	return slices.Concat(
-		s.NATS.Variables(f),
-		variablesOf(f, "nats-sync", "jobs-bytes", "tenant-header", "overflow", "replay-puts", "ack-wait"),
-		numbers(f, 1, "nats-replicas", "jobs-capacity", "lanes", "attempts"),
-		numbers(f, 0, "tenant-capacity"),
-	)
+// settings returns the settings; help and byDefault are those of --nats.
+func (s *Jobs) settings(help, byDefault string) usertext.Settings {
+	alone := func() string { return when(!s.NATS.On(), "without --nats") }
+	return append(s.NATS.Settings(help, byDefault), usertext.Settings{
+		{
+			To: &s.replicas, Name: "nats-replicas", Init: 1, Min: 1, Max: MaxReplicas, Group: usertext.GroupJobs, Idle: alone,
+			Help: "on how many NATS servers each job is stored",
+		},
+		{
+			To: &s.sync, Name: "nats-sync", Init: "2m", Group: usertext.GroupJobs, Parse: parseSync,
+			Help: "how often --nats embed syncs its files to the disk; always: at each job",
+			Idle: func() string {
+				_, embedded := s.NATS.Embeds()
+				return when(!embedded, "without --nats embed")
+			},
+		},
+		{
+			To: &s.capacity, Name: "jobs-capacity", Init: 100_000, Min: 1, Group: usertext.GroupJobs, Idle: alone,
+			Help: "how many jobs may wait and run; further ones are refused",
+		},
+		{
+			To: &s.bytes, Name: "jobs-bytes", Init: "1GiB", Group: usertext.GroupJobs, Idle: alone,
+			Help: "disk space that NATS reserves for the bodies of jobs",
+		},
+		{
+			To: &s.TenantHeader, Name: "tenant-header", Group: usertext.GroupJobs, Parse: parseHeaderName, Idle: alone,
+			Help: "the request header that names the tenant; its value is trusted, so a proxy must set it",
+		},
+		{
+			To: &s.tenantCapacity, Name: "tenant-capacity", Group: usertext.GroupJobs,
+			Help: "how many jobs of one tenant may wait and run in each class; 0: any number",
+		},
+		{
+			To: &s.lanes, Name: "lanes", Init: 1, Min: 1, Max: MaxLanes, Group: usertext.GroupPredictions, Idle: alone,
+			Help: "number of lanes over which the tenants are spread; lanes take turns",
+		},
+		{
+			To: &s.Attempts, Name: "attempts", Init: 3, Min: 1, Group: usertext.GroupJobs, Idle: alone,
+			Help: "how many times an asynchronous prediction is started in all, if the servers that run it are lost",
+		},
+		{
+			To: &s.ackWait, Name: "ack-wait", Init: 30 * time.Second, Min: int64(MinAckWait), Group: usertext.GroupJobs, Idle: alone,
+			Help: "how long a server may be silent before another one gets its job; at least 15s",
+		},
+		{
+			To: &s.Overflow, Name: "overflow", Group: usertext.GroupPredictions,
+			Help: "a synchronous request that finds no slot waits in the job queue, for --queue-timeout at most",
+		},
+		{
+			To: &s.ReplayPuts, Name: "replay-puts", Group: usertext.GroupPredictions,
+			Help: "answer a PUT that repeats the id and input of an ended prediction with its result, for --result-ttl",
+		},
+	}...)
 }
 
 // The bounds of a job's settings.
@@ -79,33 +99,13 @@ func (s *Jobs) check(resultTTL time.Duration) error {
 	if err := s.NATS.Check(); err != nil {
 		return err
 	}
-	if _, err := s.SyncInterval(); err != nil {
-		return err
-	}
 	switch {
 	case s.Overflow && !s.NATS.On():
 		return fmt.Errorf("--overflow needs --nats")
-	case s.replicas < 1 || s.replicas > MaxReplicas:
-		return fmt.Errorf("--nats-replicas %d: must be 1 to %d", s.replicas, MaxReplicas)
-	case s.capacity < 1:
-		return fmt.Errorf("--jobs-capacity %d: must be at least 1", s.capacity)
-	case s.bytes < MinJobsBytes:
-		return fmt.Errorf("--jobs-bytes %d: must be at least 16MiB", s.bytes)
-	case strings.ContainsFunc(s.TenantHeader,
-		func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) }):
-		return fmt.Errorf("--tenant-header %q: must be the name of an HTTP header, as X-Tenant", s.TenantHeader)
-	case s.tenantCapacity < 0:
-		return fmt.Errorf("--tenant-capacity %d: must be at least 0", s.tenantCapacity)
 	case s.tenantCapacity > 0 && s.TenantHeader == "":
 		return fmt.Errorf("--tenant-capacity %d needs --tenant-header", s.tenantCapacity)
-	case s.lanes < 1 || s.lanes > MaxLanes:
-		return fmt.Errorf("--lanes %d: must be 1 to %d", s.lanes, MaxLanes)
-	case s.Attempts < 1:
-		return fmt.Errorf("--attempts %d: must be at least 1", s.Attempts)
-	case s.ackWait < MinAckWait:
-		return fmt.Errorf("--ack-wait %s: must be at least %s", s.ackWait, MinAckWait)
 	}
-	return s.checkTTL(resultTTL)
+	return cmp.Or(s.checkBytes(), s.checkTTL(resultTTL))
 }
 
 // checkTTL refuses a time for results that is longer than the queue keeps them.
@@ -117,15 +117,71 @@ func (s *Jobs) checkTTL(resultTTL time.Duration) error {
 	return nil
 }
 
-// SyncInterval returns --nats-sync; 0 means always.
-func (s *Jobs) SyncInterval() (every time.Duration, err error) {
-	if s.sync == syncAlways {
-		return 0, nil
+// Limits returns the settings of a queue that can be changed in place.
+func (s *Jobs) Limits() (list usertext.Settings) {
+	all := s.settings("", "")
+	for _, to := range []any{&s.capacity, &s.bytes, &s.tenantCapacity, &s.replicas, &s.lanes, &s.ackWait} {
+		limit := *all.Of(to)
+		limit.Init, limit.Variable, limit.Default, limit.Idle = nil, usertext.NoVariable, "as it is", nil
+		if to == &s.lanes {
+			limit.Help += "; cannot be lowered"
+		}
+		list = append(list, limit)
 	}
-	if usertext.ParseSeconds(&every, s.sync) != nil || every < time.Second {
-		return 0, fmt.Errorf("--nats-sync %q: must be a time of at least 1s, or always", s.sync)
+	return list
+}
+
+// Changes returns the limits that were given.
+func (s *Jobs) Changes(list usertext.Settings) (l store.Limits, err error) {
+	bytes := int64(s.bytes)
+	for to, set := range map[any]func(){
+		&s.capacity: func() { l.Capacity = &s.capacity }, &s.bytes: func() { l.Bytes = &bytes },
+		&s.tenantCapacity: func() { l.TenantCapacity = &s.tenantCapacity }, &s.replicas: func() { l.Replicas = &s.replicas },
+		&s.lanes: func() { l.Lanes = &s.lanes }, &s.ackWait: func() { l.AckWait = &s.ackWait },
+	} {
+		if list.Given(to) {
+			set()
+		}
 	}
-	return every, nil
+	switch {
+	case l == (store.Limits{}):
+		return l, errors.New("nothing to apply: give a limit, as --jobs-capacity 200000")
+	case l.Bytes != nil:
+		return l, s.checkBytes()
+	}
+	return l, nil
+}
+
+func (s *Jobs) checkBytes() error {
+	if s.bytes < MinJobsBytes {
+		return fmt.Errorf("--jobs-bytes %d: must be at least 16MiB", s.bytes)
+	}
+	return nil
+}
+
+// parseSync refuses what is neither a time nor always.
+func parseSync(v string) (string, error) {
+	var every time.Duration
+	if v != syncAlways && (usertext.ParseSeconds(&every, v) != nil || every < time.Second) {
+		return "", fmt.Errorf("%q: must be a time of at least 1s, or always", v)
+	}
+	return v, nil
+}
+
+func parseHeaderName(v string) (string, error) {
+	if strings.ContainsFunc(v,
+		func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) }) {
+		return "", fmt.Errorf("%q: must be the name of an HTTP header, as X-Tenant", v)
+	}
+	return v, nil
+}
+
+// SyncInterval returns how often an embedded server syncs its files; 0 means always.
+func (s *Jobs) SyncInterval() (every time.Duration) {
+	if s.sync != syncAlways {
+		_ = usertext.ParseSeconds(&every, s.sync) // which parseSync has checked
+	}
+	return every
 }
 
 // Options returns the options of a model's queue.

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/usertext"
 )
 
 // ModelsSchema returns the JSON Schema of pinion.yaml, for editors. Its keys are the flags of a model.
@@ -20,12 +21,15 @@ func ModelsSchema() map[string]any {
 	}
 	s, flags := &Serve{}, pflag.NewFlagSet("", pflag.ContinueOnError)
 	s.Model.bindKeys(flags)
-	flags.VisitAll(func(f *pflag.Flag) {
-		_, usage := pflag.UnquoteUsage(f)
-		properties[f.Name] = map[string]any{"type": keyTypes(f), "description": usage}
-	})
-	for key, words := range keyWords(s) {
-		properties[key].(map[string]any)["enum"] = words
+	for _, setting := range s.Model.list {
+		if setting.Name == "" {
+			continue
+		}
+		property := map[string]any{"type": keyTypes(&setting), "description": setting.Help + setting.Remark()}
+		if setting.Words != nil {
+			property["enum"] = setting.Words
+		}
+		properties[setting.Name] = property
 	}
 	entry := map[string]any{
 		"type": "object", "properties": properties, "additionalProperties": false, "required": []string{keyPath},
@@ -58,28 +62,13 @@ func versionedNamePattern() string {
 		strings.TrimSuffix(strings.TrimPrefix(versionForm().String(), "^"), "$") + ")?$"
 }
 
-// keyWords returns the words of keys that have one of a few.
-func keyWords(s *Serve) map[string][]string {
-	words := map[string][]string{"none-defaults": strings.Split(s.Model.NoneDefaults.Type(), "|")}
-	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	s.BindFlags(flags)
-	for _, v := range s.Model.variables(flags) {
-		if v.words != nil {
-			words[v.Flag] = v.words
-		}
-	}
-	return words
-}
-
 // keyTypes returns the types that a key's value may be written as.
-func keyTypes(f *pflag.Flag) []string {
-	switch f.Value.Type() {
+func keyTypes(s *usertext.Setting) []string {
+	switch s.Type() {
 	case "bool":
 		return []string{"boolean"}
-	case "int", "int64":
+	case "int":
 		return []string{"integer"}
-	case "float64":
-		return []string{"number"}
 	}
 	return []string{"string", "number", "boolean"}
 }

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/spf13/pflag"
 
 	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/process"
+	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/jobqueue/store"
 	"pinion/runtime/supervise"
 )
@@ -30,21 +30,26 @@ type NATS struct {
 	Keys    *store.Keys // of keyFile, once check has read it
 }
 
-func (s *NATS) BindFlags(f *pflag.FlagSet) {
-	f.StringSliceVar(&s.urls, "nats", nil,
-		"URLs of NATS, which keeps accepted predictions until they have ended; embed or embed:DIR keeps them in a folder of this host (PINION_NATS; default: accepted predictions live in this process)")
-	f.StringVar(&s.creds, "nats-creds", "", "file of the NATS user's credentials (PINION_NATS_CREDS)")
-	f.StringVar(&s.ca, "nats-tls-ca", "",
-		"PEM file of the certificate authorities that NATS' certificate is checked by (PINION_NATS_TLS_CA; default: the system's)")
-	f.StringVar(&s.cert, "nats-tls-cert", "",
-		"PEM file of the client certificate that NATS asks for (PINION_NATS_TLS_CERT)")
-	f.StringVar(&s.keyFile, "jobs-key", "",
-		"file of AES-256 keys in base64, one a line, that encrypt inputs, results and webhooks in NATS: the first key encrypts, every key decrypts (PINION_JOBS_KEY)")
-	f.StringVar(&s.key, "nats-tls-key", "", "PEM file of the client certificate's key (PINION_NATS_TLS_KEY)")
-}
-
-func (s *NATS) Variables(f *pflag.FlagSet) []Variable {
-	return variablesOf(f, "nats", "nats-creds", "nats-tls-ca", "nats-tls-cert", "nats-tls-key", "jobs-key")
+// Settings returns the settings; help and byDefault are those of --nats.
+func (s *NATS) Settings(help, byDefault string) usertext.Settings {
+	return usertext.Settings{
+		{To: &s.urls, Name: "nats", Group: usertext.GroupJobs, Help: help, Default: byDefault},
+		{To: &s.creds, Name: "nats-creds", Group: usertext.GroupJobs, Help: "file of the NATS user's credentials"},
+		{
+			To: &s.ca, Name: "nats-tls-ca", Group: usertext.GroupJobs, Default: "the system's",
+			Help: "PEM file of the certificate authorities that NATS' certificate is checked by",
+		},
+		{
+			To: &s.cert, Name: "nats-tls-cert", Group: usertext.GroupJobs,
+			Help: "PEM file of the client certificate that NATS asks for",
+		},
+		{
+			To: &s.keyFile, Name: "jobs-key", Group: usertext.GroupJobs,
+			Help: "file of AES-256 keys in base64, one a line, that encrypt inputs, results and webhooks in NATS: the first key " +
+				"encrypts, every key decrypts",
+		},
+		{To: &s.key, Name: "nats-tls-key", Group: usertext.GroupJobs, Help: "PEM file of the client certificate's key"},
+	}
 }
 
 // On reports whether there is a queue.

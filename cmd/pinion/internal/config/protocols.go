@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/usertext"
@@ -19,7 +17,6 @@ import (
 	"pinion/httpd/protocol"
 	"pinion/httpd/replicate"
 	"pinion/runtime/jobqueue/store"
-	"pinion/runtime/nearest"
 )
 
 // newProtocol makes the protocols of --protocols by name.
@@ -64,49 +61,62 @@ type Protocols struct {
 	Repository instances.Repository
 }
 
-const noProtocols = "none"
-
 // bindNames declares the flags that a gateway has too.
-func (s *Protocols) bindNames(f *pflag.FlagSet) {
-	f.StringSliceVar(&s.Names, "protocols", protocol.Names(),
-		"protocols beside the native API: oip, openai, kserve-v1, vertex, sagemaker, anthropic, replicate, or none (PINION_PROTOCOLS)")
-	f.BoolVar(&s.openAIStrict, "openai-strict", false,
-		"refuse parameters of OpenAI requests that only self-hosted servers know, such as top_k (PINION_OPENAI_STRICT)")
-	f.IntVar(&s.GRPCPort, "grpc-port", -1,
-		"a port for the Open Inference Protocol over gRPC; 0 picks a free one (PINION_GRPC_PORT; default: none)")
-	f.Lookup("grpc-port").DefValue = "0" // the usage text names the default
+// names returns the settings that a gateway has too.
+func (s *Protocols) names() usertext.Settings {
+	return usertext.Settings{
+		{
+			To: &s.Names, Name: "protocols", Init: protocol.Names(), Words: append(protocol.Names(), usertext.None),
+			Group: usertext.GroupAccess,
+			Help:  "protocols beside the native API: " + strings.Join(protocol.Names(), ", ") + ", or none",
+		},
+		{
+			To: &s.openAIStrict, Name: "openai-strict", Group: usertext.GroupAccess,
+			Help: "refuse parameters of OpenAI requests that only self-hosted servers know, such as top_k",
+			Idle: func() string {
+				strict := slices.Contains(s.Names, protocol.OpenAI) || slices.Contains(s.Names, protocol.Anthropic)
+				return when(!strict, "without openai or anthropic in --protocols")
+			},
+		},
+		{
+			To: &s.GRPCPort, Name: "grpc-port", Init: noPort, Max: usertext.MaxPort, Group: usertext.GroupAccess, Default: "none",
+			Help: "a port for the Open Inference Protocol over gRPC; 0 picks a free one",
+		},
+	}
 }
 
-func (s *Protocols) bindFlags(f *pflag.FlagSet) {
-	s.bindNames(f)
-	f.StringVar(&s.model, "model", "",
-		"the model's name in other protocols and in the job queue (PINION_MODEL; default: NAME of NAME=DIR, else the folder's; in the job queue else cog.yaml's image without its tag, and it must have one)")
+func (s *Protocols) settings() usertext.Settings {
+	return append(s.names(), usertext.Settings{
+		ModelSetting(&s.model, "the model's name in other protocols and in the job queue",
+			"NAME of NAME=DIR, else the folder's; in the job queue else cog.yaml's image without its tag, and it must have one"),
+		{
+			To: &s.MultiModel, Variable: "SAGEMAKER_MULTI_MODEL", Default: "`false`",
+			Help: "true: `POST /models` and `DELETE /models/NAME` load and unload models, for [SageMaker's multi-model " +
+				"endpoints](protocols.md#sagemaker). The server may start with none",
+		},
+		{
+			To: &s.Vertex.Health, Variable: "AIP_HEALTH_ROUTE", Parse: vertexPath, Default: "none",
+			Help: "the path of Vertex AI's health route",
+		},
+		{
+			To: &s.Vertex.Predict, Variable: "AIP_PREDICT_ROUTE", Parse: vertexPath, Default: "none",
+			Help: "the path of Vertex AI's predict route",
+		},
+	}...)
 }
 
-func (s *Protocols) variables(f *pflag.FlagSet) []Variable {
-	return slices.Concat(variablesOf(f, "protocols", "model", "openai-strict"), numbers(f, 0, "grpc-port"), []Variable{
-		{Name: "SAGEMAKER_MULTI_MODEL", Set: func(v string) error { return usertext.ParseBool(&s.MultiModel, v) }},
-		{Name: "AIP_HEALTH_ROUTE", Set: func(v string) error { s.Vertex.Health = v; return instances.CheckVertexPath(v) }},
-		{Name: "AIP_PREDICT_ROUTE", Set: func(v string) error { s.Vertex.Predict = v; return instances.CheckVertexPath(v) }},
-	})
+// ModelSetting is the setting of a model's name in the queue; byDefault is what holds without it.
+func ModelSetting(to *string, help, byDefault string) usertext.Setting {
+	return usertext.Setting{To: to, Name: "model", Group: usertext.GroupJobs, Help: help, Default: byDefault}
 }
+
+func vertexPath(v string) (string, error) { return v, instances.CheckVertexPath(v) }
 
 func (s *Protocols) check() error {
-	for i, name := range s.Names {
-		name = strings.TrimSpace(name)
-		s.Names[i] = name
-		if slices.Contains(protocol.Names(), name) || name == noProtocols && len(s.Names) == 1 {
-			continue
-		}
-		if name == noProtocols {
-			return fmt.Errorf("--protocols %s: none cannot be combined with others", strings.Join(s.Names, ","))
-		}
-		return fmt.Errorf("--protocols %q: must be a list of %s, or none%s", name, strings.Join(protocol.Names(), ", "),
-			nearest.Hint(name, protocol.Names()))
+	if len(s.Names) > 1 && slices.Contains(s.Names, usertext.None) {
+		return fmt.Errorf("--protocols %s: none cannot be combined with others", strings.Join(s.Names, ","))
 	}
 	switch {
-	case s.GRPCPort < -1 || s.GRPCPort > 65535:
-		return fmt.Errorf("--grpc-port %d: must be 0 to 65535", s.GRPCPort)
 	case s.GRPCPort >= 0 && !slices.Contains(s.Names, protocol.OIP):
 		return fmt.Errorf("--grpc-port %d needs %s in --protocols", s.GRPCPort, protocol.OIP)
 	case s.model != "" && !IsModelName(s.model):

@@ -62,7 +62,7 @@ func (s *Serve) ReadModels(given *pflag.FlagSet, args []string, env func(string)
 	if err := s.Server.FromEnvironment(given, first.Found.Getenv); err != nil {
 		return nil, err
 	}
-	s.Server.Warnings = append(s.Server.Warnings, idleFlags(given, models.idleRules()...)...)
+	s.Server.Warnings = append(s.Server.Warnings, models.idle(given, s)...)
 	s.Config, s.ModelsMemory = file, models.Memory
 	s.Traffic, s.Mirrors = models.Traffic, models.Mirrors
 	if err := cmp.Or(s.Jobs.check(first.Settings.ResultTTL), s.checkModels(models)); err != nil {
@@ -172,7 +172,7 @@ func readFile(path string, given *pflag.FlagSet) (*Models, error) {
 		return nil, err
 	}
 	for _, m := range file.Models {
-		read, err := readModel(given, m, func(k FileKey) string { return pathFrom(file, k) })
+		read, err := readModel(given, m, file.Below)
 		var line *lineError
 		switch {
 		case errors.As(err, &line):
@@ -189,26 +189,25 @@ func readFile(path string, given *pflag.FlagSet) (*Models, error) {
 	return models, mistakes.OrNil()
 }
 
-// fileWords returns the keys that the file may have.
-func fileWords() (words fileKeys) {
-	s, of, unused := &Serve{}, pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)
-	s.Model.bindKeys(of)
-	s.BindFlags(unused)
-	of.VisitAll(func(f *pflag.Flag) { words.Model = append(words.Model, f.Name) })
-	unused.VisitAll(func(f *pflag.Flag) {
-		if !slices.Contains(words.Model, f.Name) {
-			words.Server = append(words.Server, f.Name)
+// idle returns warnings of the server's flags that no model makes use of.
+func (s *Models) idle(given *pflag.FlagSet, server *Serve) (warnings []string) {
+	none := func(to any, has func(Named) bool, why string) {
+		if flag := server.Server.list.Of(to); given.Changed(flag.Name) && !slices.ContainsFunc(s.List, has) {
+			warnings = append(warnings, flag.Flag()+" has no effect "+why)
 		}
-	})
-	return words
+	}
+	none(&server.failFast, func(m Named) bool { return m.Settings.Loading.When == AtStartup }, "without --load "+AtStartup)
+	none(&server.Jobs.ReplayPuts, func(m Named) bool { return m.Settings.ResultTTL > 0 }, "with --result-ttl 0")
+	return warnings
 }
 
-// pathFrom returns the value of a key, which may be a path from the file's folder.
-func pathFrom(file *ModelsFile, k FileKey) string {
-	if (k.Name == "python" || k.Name == "libpython") && strings.Contains(k.Value, string(filepath.Separator)) {
-		return file.Below(k.Value)
-	}
-	return k.Value
+// fileWords returns the keys that the file may have.
+func fileWords() (words fileKeys) {
+	s, unused := &Serve{}, pflag.NewFlagSet("", pflag.ContinueOnError)
+	s.Server.BindFlags(unused)
+	s.Model.bindKeys(unused)
+	words.Model, words.Server = s.Model.list.Names(), s.Server.list.Names()
+	return words
 }
 
 // lineError is what is wrong in a line of the file.
@@ -229,9 +228,9 @@ func at(line int, err error) error {
 	return &lineError{line, err}
 }
 
-// readModel gives a model the flags of the command line, and then its keys; value is a key's value as its flag takes
-// it.
-func readModel(given *pflag.FlagSet, m FileModel, value func(FileKey) string) (Named, error) {
+// readModel gives a model the flags of the command line, and then its keys; below makes a path of the file's folder of one in the
+// file.
+func readModel(given *pflag.FlagSet, m FileModel, below func(string) string) (Named, error) {
 	settings, f, err := withDefaults(m.Name, given)
 	n := Named{Name: m.Name, Settings: settings}
 	if err != nil {
@@ -240,17 +239,18 @@ func readModel(given *pflag.FlagSet, m FileModel, value func(FileKey) string) (N
 	lines := map[string]int{}
 	for _, k := range m.Keys {
 		lines[k.Name] = k.Line
-		err := usertext.FlagValueError(f.Set(k.Name, value(k)))
-		if err == nil {
-			err = n.Settings.check()
+		value := k.Value
+		if f.Lookup(k.Name).Value.(*usertext.Setting).IsPath && strings.Contains(value, string(filepath.Separator)) {
+			value = below(value)
 		}
-		if err != nil {
+		if err := usertext.FlagValueError(f.Set(k.Name, value)); err != nil {
 			return n, at(k.Line, err)
 		}
 	}
 	err = n.find(f, m.Dir)
-	if _, ok := errors.AsType[*locate.Error](err); ok && lines["python"] > 0 {
-		return n, at(lines["python"], err)
+	line := lines[settings.list.Of(&settings.Python).Name]
+	if _, ok := errors.AsType[*locate.Error](err); ok && line > 0 {
+		return n, at(line, err)
 	}
 	return n, at(m.Line, err)
 }
@@ -259,7 +259,7 @@ func readModel(given *pflag.FlagSet, m FileModel, value func(FileKey) string) (N
 func withDefaults(name string, given *pflag.FlagSet) (*Model, *pflag.FlagSet, error) {
 	settings, f := &Model{}, pflag.NewFlagSet(name, pflag.ContinueOnError)
 	settings.bindKeys(f)
-	return settings, f, cmp.Or(takeDefaults(f, given), settings.check())
+	return settings, f, takeDefaults(f, given)
 }
 
 // takeDefaults gives a model the flags of the command line that belong to models.

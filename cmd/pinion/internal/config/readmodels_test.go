@@ -140,23 +140,14 @@ func TestReadmodels_ModelsFileMistakes(t *testing.T) {
 	}
 }
 
-// TestReadmodels_ModelsFileDefaultsAreChecked: a flag that no model may have is the command line's mistake, not the
-// file's.
-func TestReadmodels_ModelsFileDefaultsAreChecked(t *testing.T) {
-	_, err := readFile(modelFolders(t, "models: {a: {path: a, workers: 2}}"), givenFlags(t, "--queue", "-1"))
-	if err == nil || err.Error() != "--queue -1: must be at least 0" {
-		t.Error(err)
-	}
-}
-
 // TestReadmodels_FlagsWithoutEffectAreNamed, if no model lets them work.
 func TestReadmodels_FlagsWithoutEffectAreNamed(t *testing.T) {
-	given := givenFlags(t, "--fail-fast", "--replay-puts")
+	server, given := parsed(t, []string{"--fail-fast", "--replay-puts"})
 	idle := Named{Settings: &Model{Loading: Loading{When: OnDemand}}}
 	active := Named{Settings: &Model{Loading: Loading{When: AtStartup}, ResultTTL: time.Minute}}
 	want := []string{"--fail-fast has no effect without --load startup", "--replay-puts has no effect with --result-ttl 0"}
-	got := idleFlags(given, (&Models{List: []Named{idle, idle}}).idleRules()...)
+	got := (&Models{List: []Named{idle, idle}}).idle(given, server)
 	assert.True(t, slices.Equal(got, want), "got %q, want %q", got, want)
-	got = idleFlags(given, (&Models{List: []Named{idle, active}}).idleRules()...)
+	got = (&Models{List: []Named{idle, active}}).idle(given, server)
 	assert.True(t, got == nil, "got %q beside a model that they are for, want none", got)
 }

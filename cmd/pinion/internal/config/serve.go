@@ -1,11 +1,15 @@
 package config
 
 import (
+	"slices"
+
 	"github.com/spf13/pflag"
+
+	"pinion/cmd/pinion/internal/usertext"
 )
 
-// Serve is the flags and variables of 'pinion serve': those of the server, and those of the model that it serves. A
-// flag overrides the variable, and the variable the default.
+// Serve is the settings of 'pinion serve': those of the server, and those of the model that it serves. A flag overrides the
+// variable, and the variable the default.
 type Serve struct {
 	Server
 	Model
@@ -25,4 +29,19 @@ func (s *Serve) FromEnvironment(f *pflag.FlagSet, env func(string) string) error
 		return err
 	}
 	return s.Jobs.check(s.ResultTTL)
+}
+
+// FromEnvironment returns what the environment says to a command that has no such flags.
+func FromEnvironment(env func(string) string) (*Serve, error) {
+	s := &Serve{}
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	s.BindFlags(f)
+	return s, s.FromEnvironment(f, env)
+}
+
+// Table returns the settings of 'pinion serve'.
+func Table() usertext.Settings {
+	s, unused := &Serve{}, pflag.NewFlagSet("", pflag.ContinueOnError)
+	s.BindFlags(unused)
+	return slices.Concat(s.Server.list, s.Model.list)
 }

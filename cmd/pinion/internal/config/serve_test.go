@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"pinion/cmd/pinion/internal/usertext"
 	"pinion/ipc"
 	"pinion/tests/assert"
 )
@@ -120,7 +121,7 @@ func TestServe_FlagsWithoutEffectAreNamed(t *testing.T) {
 		{[]string{"--host", "unix:/x", "--port", "1"}, []string{"--port has no effect with --host unix:/path"}},
 		{
 			[]string{"--lanes", "2", "--nats-sync", "always"},
-			[]string{"--lanes has no effect without --nats", "--nats-sync has no effect without --nats embed"},
+			[]string{"--nats-sync has no effect without --nats embed", "--lanes has no effect without --nats"},
 		},
 		{
 			[]string{"--openai-strict", "--protocols", "oip, vertex"},
@@ -142,21 +143,20 @@ func TestServe_FlagsWithoutEffectAreNamed(t *testing.T) {
 
 // TestExposure_ValuesThatNothingCouldMatchAreErrors, and others are written as they are compared.
 func TestExposure_ValuesThatNothingCouldMatchAreErrors(t *testing.T) {
-	s := Exposure{
-		host: "[::]", ShutdownFrom: "local", MetricsPort: 0, metricsHost: "[::1]",
-		CORSOrigins: []string{"HTTPS://A.example/, https://*.b.example", "http://c:80"},
-	}
-	if err := s.check(); err != nil || s.host != "::" || s.metricsHost != "::1" ||
-		!slices.Equal(s.CORSOrigins, []string{"https://a.example", "https://*.b.example", "http://c"}) {
-		t.Errorf("got %+v, %v, want the last value of each flag that was given twice", s, err)
-	}
-	for _, s := range []Exposure{
-		{host: "localhost:5000", ShutdownFrom: "local"},
-		{metricsHost: "x:1", MetricsPort: 1, ShutdownFrom: "local"},
-		{CORSOrigins: []string{"a.example"}, ShutdownFrom: "local"},
-	} {
-		err := s.check()
-		assert.True(t, err != nil, "%+v is taken: got no error, want an error", s)
+	s, _ := parsed(t, []string{
+		"--host", "[::]", "--metrics-port", "0", "--metrics-host", "[::1]",
+		"--cors-origin", "HTTPS://A.example/, https://*.b.example", "--cors-origin", "http://c:80",
+	})
+	assert.Equal(t, "--host", s.Exposure.host, "::")
+	assert.Equal(t, "--metrics-host", s.Exposure.metricsHost, "::1")
+	assert.EqualSlices(t, "--cors-origin", s.Exposure.CORSOrigins, []string{"https://a.example", "https://*.b.example", "http://c"})
+	for _, args := range [][]string{{"--host", "localhost:5000"}, {"--metrics-host", "x:1"}, {"--cors-origin", "a.example"}} {
+		var s Serve
+		f := pflag.NewFlagSet("", pflag.ContinueOnError)
+		s.BindFlags(f)
+		err := usertext.FlagValueError(f.Parse(args))
+		assert.True(t, err != nil && strings.HasPrefix(err.Error(), args[0]+" "), "%v: got %v, want an error that begins with %s", args,
+			err, args[0])
 	}
 }
 

@@ -3,8 +3,10 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -31,6 +33,9 @@ type Server struct {
 	Config                string // the file of models; "" means they are folders
 	Port                  int
 	PortVariable          string // the variable that says the port, or would
+	sageMakerPort         int
+	vertexPort            int
+	threads               int // nothing reads it
 	Exposure              Exposure
 	failFast              usertext.OptionalBool
 	Grace                 time.Duration
@@ -48,7 +53,6 @@ type Server struct {
 	DownloadFiles         int
 	DownloadTimeout       time.Duration
 	accessLines           int
-	accessGiven           bool // by flag or variable
 	UserAgent             string
 	WebhookToken          string
 	WebhookKey            webhook.Key   // zero means none is given
@@ -57,125 +61,191 @@ type Server struct {
 	Sentry                *logging.SentryConfig // nil means errors are not reported
 	Protocols             Protocols
 	Jobs                  Jobs
+	list                  usertext.Settings
 	Warnings              []string // of Cog's variables with invalid values, and of flags without an effect
 }
 
+// noPort is the value of a port that is not served.
+const noPort = -1
+
+// BindFlags declares the flags, and sets what holds until they are given.
 func (s *Server) BindFlags(f *pflag.FlagSet) {
-	f.StringVar(&s.Config, "config", "", "file of the models to serve and their settings, as pinion.yaml (PINION_CONFIG)")
-	f.IntVarP(&s.Port, "port", "p", 5000, "port to listen on; 0 picks a free one and prints it (PORT)")
-	s.Exposure.bindFlags(f)
-	f.Var(&s.failFast, "fail-fast",
-		"end with exit code 1 when the setup fails at the start (PINION_FAIL_FAST; default: on a terminal, with one model and without --watch)")
-	f.Lookup("fail-fast").NoOptDefVal = "true"
-	s.Protocols.bindFlags(f)
-	s.Jobs.bindFlags(f)
-	f.DurationVar(&s.Grace, "grace", DefaultGrace, "how long predictions in flight may go on after SIGINT or SIGTERM")
-	f.StringVar(&s.busyPoll, "busy-poll", busyPollAuto,
-		"auto or off: poll for the next request on idle CPUs when requests arrive one by one, which answers them sooner (PINION_BUSY_POLL)")
-	f.StringVar(&s.Log.Level, "log-level", "info", "debug, info, warning or error (COG_LOG_LEVEL)")
-	f.StringVar(&s.Log.Format, "log-format", "", "json or console (LOG_FORMAT; default: console on a terminal)")
-	f.IntVar(&s.accessLines, "access-log", 0,
-		"log requests, up to this number of lines a second; without a number: 100 (PINION_ACCESS_LOG; default: none, on a terminal 100 without probes)")
-	f.Lookup("access-log").NoOptDefVal = "100"
-	f.Int64Var(&s.MaxBody, "max-body", 100<<20, "largest request body in bytes")
-	f.Var(&s.MemoryBudget, "memory-budget",
-		"memory for what the server holds for its clients, as 512MiB; 0: a quarter of the container's memory, 1 GiB at most (PINION_MEMORY_BUDGET)")
-	f.BoolVar(&s.AwaitExplicitShutdown, "await-explicit-shutdown", false,
-		"ignore SIGTERM: only SIGINT and POST /shutdown end the server")
-	f.Int("threads", 0, "ignored, as by Cog's server")
-	_ = f.MarkHidden("threads")
-	f.Int64Var(&s.DownloadSize, "max-download", 10<<30, "largest input file to download, in bytes")
-	f.IntVar(&s.DownloadFiles, "max-downloads", 1000, "most files that one request may name")
-	f.DurationVar(&s.DownloadTimeout, "download-timeout", 30*time.Minute, "how long one download may take")
-	f.BoolVar(&s.DenyPrivate, "deny-private-downloads", false,
-		"never download inputs from addresses that are not public (PINION_DENY_PRIVATE_DOWNLOADS)")
-	f.BoolVar(&s.DenyPrivateWebhooks, "deny-private-webhooks", false,
-		"never send webhooks, nor uploads to a request's output_file_prefix, to addresses that are not public (PINION_DENY_PRIVATE_WEBHOOKS)")
+	s.list = slices.Concat(s.settings(), s.Exposure.settings(), s.Protocols.settings(), s.Log.Settings(),
+		s.Jobs.settings("URLs of NATS, which keeps accepted predictions until they have ended; embed or embed:DIR keeps them in "+
+			"a folder of this host", "accepted predictions live in this process"))
+	s.list.Bind(f)
 }
+
+func (s *Server) settings() usertext.Settings {
+	port := portSetting(&s.Port)
+	port.Idle = func() string { return when(s.Exposure.onSocket(), "with --host unix:/path") }
+	return usertext.Settings{
+		{
+			To: &s.Config, Name: "config", IsRead: true, Group: usertext.GroupModel, Common: true,
+			Help: "file of the models to serve and their settings, as pinion.yaml",
+		},
+		port,
+		{
+			To: &s.sageMakerPort, Variable: "SAGEMAKER_BIND_TO_PORT", Init: noPort, Max: usertext.MaxPort, Default: "none",
+			Help: "SageMaker's port; it has precedence over `AIP_HTTP_PORT` and `PORT`",
+		},
+		{
+			To: &s.vertexPort, Variable: "AIP_HTTP_PORT", Init: noPort, Max: usertext.MaxPort, Default: "none",
+			Help: "Vertex AI's port; it has precedence over `PORT`",
+		},
+		{
+			To: &s.failFast, Name: "fail-fast", Alone: "true", Group: usertext.GroupLog,
+			Help:    "end with exit code 1 when the setup fails at the start",
+			Default: "on a terminal, with one model and without --watch",
+		},
+		graceSetting(&s.Grace, "predictions"),
+		{
+			To: &s.busyPoll, Name: "busy-poll", Init: busyPollAuto, Words: []string{busyPollAuto, busyPollOff},
+			Group: usertext.GroupWorkers,
+			Help: "auto or off: poll for the next request on idle CPUs when requests arrive one by one, which answers them " +
+				"sooner",
+		},
+		{
+			To: &s.accessLines, Name: "access-log", Alone: strconv.Itoa(accessOnTerminal), Group: usertext.GroupLog,
+			Help:    "log requests, up to this number of lines a second; without a number: 100",
+			Default: "none, on a terminal 100 without probes",
+		},
+		maxBodySetting(&s.MaxBody),
+		{
+			To: &s.MemoryBudget, Name: "memory-budget", Group: usertext.GroupFiles,
+			Help: "memory for what the server holds for its clients, as 512MiB; 0: a quarter of the container's memory, 1 GiB " +
+				"at most",
+		},
+		{
+			To: &s.AwaitExplicitShutdown, Name: "await-explicit-shutdown", Variable: usertext.NoVariable, Group: usertext.GroupLog,
+			Help: "ignore SIGTERM: only SIGINT and POST /shutdown end the server",
+		},
+		{
+			To: &s.threads, Name: "threads", Variable: usertext.NoVariable, Min: math.MinInt64, Hidden: true,
+			Help: "ignored, as by Cog's server",
+		},
+		{
+			To: &s.DownloadSize, Name: "max-download", Variable: usertext.NoVariable, Init: 10 << 30, Min: 1, Group: usertext.GroupFiles,
+			Help: "largest input file to download, in bytes",
+		},
+		{
+			To: &s.DownloadFiles, Name: "max-downloads", Variable: usertext.NoVariable, Init: 1000, Min: 1, Group: usertext.GroupFiles,
+			Help: "most files that one request may name",
+		},
+		{
+			To: &s.DownloadTimeout, Name: "download-timeout", Variable: usertext.NoVariable, Init: 30 * time.Minute, Min: 1,
+			Group: usertext.GroupFiles, Help: "how long one download may take",
+		},
+		{
+			To: &s.DenyPrivate, Name: "deny-private-downloads", Group: usertext.GroupFiles,
+			Help: "never download inputs from addresses that are not public",
+		},
+		denyWebhooksSetting(&s.DenyPrivateWebhooks, "webhooks, nor uploads to a request's output_file_prefix,"),
+		{
+			To: &s.WebhookInterval, Variable: "COG_THROTTLE_RESPONSE_INTERVAL", IsCogs: true, Default: "`0.5`",
+			Help: "seconds between two webhooks of logs; 0: no limit",
+		},
+		{
+			To: &s.UserAgent, Variable: "COG_USER_AGENT", IsCogs: true, Parse: usertext.ParseHeader, Default: "`pinion/VERSION`",
+			Help: "User-Agent of downloads and uploads",
+		},
+		webhookTokenSetting(&s.WebhookToken), webhookKeySetting(&s.WebhookKey),
+	}
+}
+
+// These are settings that a gateway has too.
+
+func portSetting(to *int) usertext.Setting {
+	return usertext.Setting{
+		To: to, Name: "port", Short: "p", Variable: "PORT", IsCogs: true, Init: 5000, Max: usertext.MaxPort, Group: usertext.GroupAccess,
+		Common: true, Help: "port to listen on; 0 picks a free one and prints it",
+	}
+}
+
+func graceSetting(to *time.Duration, what string) usertext.Setting {
+	return usertext.Setting{
+		To: to, Name: "grace", Variable: usertext.NoVariable, Init: DefaultGrace, Group: usertext.GroupLog, Common: true,
+		Help: "how long " + what + " in flight may go on after SIGINT or SIGTERM",
+	}
+}
+
+func maxBodySetting(to *int64) usertext.Setting {
+	return usertext.Setting{
+		To: to, Name: "max-body", Variable: usertext.NoVariable, Init: 100 << 20, Min: 1, Group: usertext.GroupFiles,
+		Help: "largest request body in bytes",
+	}
+}
+
+func denyWebhooksSetting(to *bool, what string) usertext.Setting {
+	return usertext.Setting{
+		To: to, Name: "deny-private-webhooks", Group: usertext.GroupFiles,
+		Help: "never send " + what + " to addresses that are not public",
+	}
+}
+
+func webhookTokenSetting(to *string) usertext.Setting {
+	return usertext.Setting{
+		To: to, Variable: "WEBHOOK_AUTH_TOKEN", IsCogs: true, Parse: usertext.ParseHeader, Default: "none",
+		Help: "bearer token that webhooks are sent with",
+	}
+}
+
+func webhookKeySetting(to *webhook.Key) usertext.Setting {
+	return usertext.Setting{
+		To: (*webhookKey)(to), Variable: "PINION_WEBHOOK_SECRET", Default: "none",
+		Help: "`whsec_` and base64: the key that [webhooks are signed with](webhooks.md#signature)",
+	}
+}
+
+// webhookKey is the key that webhooks are signed with. It implements pflag.Value, and does not tell the key.
+type webhookKey webhook.Key
+
+func (k *webhookKey) Set(v string) error {
+	key, err := webhook.ParseKey(v)
+	*k = webhookKey(key)
+	return err
+}
+
+func (k *webhookKey) String() string { return "" }
+
+func (k *webhookKey) Type() string { return "string" }
 
 // FromEnvironment fills what no flag has set. An invalid value of one of Pinion's variables is an error.
 func (s *Server) FromEnvironment(f *pflag.FlagSet, env func(string) string) error {
-	if err := s.platformPort(f, env); err != nil {
+	warnings, err := s.list.Read(f, env)
+	if err != nil {
 		return err
 	}
-	s.fromCog(f, env)
-	s.accessGiven = f.Changed("access-log") || env("PINION_ACCESS_LOG") != ""
-	ours := slices.Concat(
-		s.Exposure.variables(f),
-		s.Protocols.variables(f),
-		s.Jobs.variables(f),
-		variablesOf(f, "fail-fast", "memory-budget", "deny-private-downloads", "deny-private-webhooks"),
-		numbers(f, 0, "access-log"),
-		[]Variable{choice(f, "busy-poll", busyPollAuto, busyPollOff), webhookSecret(&s.WebhookKey)},
-	)
-	if err := ReadVariables(f, env, ours); err != nil {
+	s.takePlatformPort(f)
+	if s.WebhookInterval == 0 && s.list.Given(&s.WebhookInterval) {
+		s.WebhookInterval = -1
+	}
+	if err := s.check(); err != nil {
 		return err
 	}
-	if err := s.check(); err != nil { // which brings the names of protocols to their form
-		return err
-	}
-	s.Warnings = append(s.Warnings, idleFlags(f, s.idleRules()...)...)
+	s.Warnings = slices.Concat(s.Warnings, warnings, s.list.Idle(f))
 	return nil
 }
 
-// fromCog reads Cog's variables. An invalid value is ignored with a warning, as Cog does.
-func (s *Server) fromCog(f *pflag.FlagSet, env func(string) string) {
-	cog := cogVariables{f, env, &s.Warnings}
-	if s.PortVariable == "PORT" {
-		cog.read("port", "PORT", func(v string) error { return usertext.ParsePort(&s.Port, v) })
-	}
-	cog.read("log-level", "COG_LOG_LEVEL", s.Log.SetLevel)
-	cog.read("log-format", "LOG_FORMAT", s.Log.SetFormat)
-	cog.read("", "COG_THROTTLE_RESPONSE_INTERVAL", func(v string) error {
-		err := usertext.ParseSeconds(&s.WebhookInterval, v)
-		if err == nil && s.WebhookInterval == 0 {
-			s.WebhookInterval = -1
-		}
-		return err
-	})
-	cog.read("", "WEBHOOK_AUTH_TOKEN", func(v string) error { return usertext.ParseHeader(&s.WebhookToken, v) })
-	cog.read("", "COG_USER_AGENT", func(v string) error { return usertext.ParseHeader(&s.UserAgent, v) })
-}
-
-// platformPort takes the port that SageMaker or Vertex AI wants. It has precedence over PORT, which an image may set.
-func (s *Server) platformPort(f *pflag.FlagSet, env func(string) string) error {
+// takePlatformPort takes the port that SageMaker or Vertex AI wants. It has precedence over PORT, which an image may set.
+func (s *Server) takePlatformPort(f *pflag.FlagSet) {
 	s.PortVariable = "PORT"
-	for _, name := range []string{"SAGEMAKER_BIND_TO_PORT", "AIP_HTTP_PORT"} {
-		v := env(name)
-		if v == "" || f.Changed("port") {
-			continue
-		}
-		s.PortVariable = name
-		if err := usertext.ParsePort(&s.Port, v); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		return nil
+	if f.Changed(s.list.Of(&s.Port).Name) {
+		return
 	}
-	return nil
+	for _, port := range []*int{&s.sageMakerPort, &s.vertexPort} {
+		if *port != noPort {
+			s.Port, s.PortVariable = *port, s.list.Of(port).Variable
+			return
+		}
+	}
 }
 
 func (s *Server) check() error {
-	switch {
-	case s.Port < 0 || s.Port > 65535:
-		return fmt.Errorf("--port %d: must be 0 to 65535", s.Port)
-	case s.accessLines < 0:
-		return fmt.Errorf("--access-log %d: must be at least 0", s.accessLines)
-	case s.MaxBody < 1:
-		return fmt.Errorf("--max-body %d: must be at least 1", s.MaxBody)
-	case s.MemoryBudget != 0 && s.MemoryBudget < memory.MinBudget:
+	if s.MemoryBudget != 0 && s.MemoryBudget < memory.MinBudget {
 		return fmt.Errorf("--memory-budget %d: must be 0 or at least %d bytes", s.MemoryBudget, memory.MinBudget)
-	case s.DownloadSize < 1 || s.DownloadFiles < 1 || s.DownloadTimeout <= 0:
-		return fmt.Errorf("--max-download, --max-downloads and --download-timeout must be more than 0")
-	case s.busyPoll != busyPollAuto && s.busyPoll != busyPollOff:
-		return fmt.Errorf("--busy-poll %q: must be %s or %s", s.busyPoll, busyPollAuto, busyPollOff)
 	}
-	if err := cmp.Or(notNegative("grace", s.Grace), s.Exposure.check(), s.Protocols.check()); err != nil {
-		return err
-	}
-	if err := s.Log.Check(); err != nil {
-		return fmt.Errorf("--%w", err)
-	}
-	return nil
+	return cmp.Or(s.Exposure.check(), s.Protocols.check())
 }
 
 // FailsFast reports whether a setup that fails at the start ends the server. In a container it stays up, so that its
@@ -186,7 +256,7 @@ func (s *Server) FailsFast(watch bool) bool {
 
 // Access returns how many lines a second are logged of requests, and whether those of probes are among them.
 func (s *Server) Access() (lines int, probes bool) {
-	if !s.accessGiven && s.Log.Console() && terminal.IsTerminal(os.Stderr) {
+	if !s.list.Given(&s.accessLines) && s.Log.Console() && terminal.IsTerminal(os.Stderr) {
 		return accessOnTerminal, false
 	}
 	return s.accessLines, true

@@ -17,7 +17,7 @@ func (s *Model) WorkerOptions(m *model.Model, python *locate.Python, sdk string,
 		Spec: ipc.WorkerConfig{
 			Python: python.Executable, LibPython: python.LibPython, SDK: sdk,
 			Root: m.Dir, Ref: m.Ref, Train: m.Train, Concurrency: m.Concurrency,
-			Weights: s.weights, NoCUDA: s.noCUDA, NoneDefaults: string(m.NoneDefaults),
+			Weights: s.weights, NoCUDA: s.cuda == "off", NoneDefaults: string(m.NoneDefaults),
 		},
 		Env:      model.WithoutSecrets(supervise.WorkerEnv(m.Env)),
 		Timeouts: supervise.Timeouts{Setup: s.SetupTimeout},

@@ -52,7 +52,6 @@ func TestBuilder_Find(t *testing.T) {
 			"", "",
 			[]string{"docker: Cannot connect to the Docker daemon", "podman: not on the PATH", "buildah: not on the PATH"},
 		},
-		{"another word", nil, "kaniko", "", []string{`"kaniko"`, "docker, podman, buildah"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			programs(t, c.scripts)

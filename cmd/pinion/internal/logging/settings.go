@@ -6,46 +6,43 @@ import (
 	"os"
 
 	"pinion/cmd/pinion/internal/terminal"
+	"pinion/cmd/pinion/internal/usertext"
 )
 
-// Settings are the flags of a server's log.
+// Settings are the settings of a server's log.
 type Settings struct {
 	Level  string // debug, info, warning or error
 	Format string // json or console; "" means console on a terminal
 }
 
-// Check refuses invalid values. The error begins with the flag's name.
-func (s *Settings) Check() error {
-	if err := s.SetLevel(s.Level); err != nil {
-		return fmt.Errorf("log-level %w", err)
-	}
-	if err := s.SetFormat(s.Format); err != nil {
-		return fmt.Errorf("log-format %w", err)
-	}
-	return nil
-}
+const (
+	formatJSON    = "json"
+	formatConsole = "console"
+)
 
-// SetLevel refuses what is not a level.
-func (s *Settings) SetLevel(v string) error {
-	if _, ok := parseLevel(v); !ok {
-		return fmt.Errorf("%q: must be debug, info, warning or error", v)
+func (s *Settings) Settings() usertext.Settings {
+	return usertext.Settings{
+		{
+			To: &s.Level, Name: "log-level", Variable: "COG_LOG_LEVEL", IsCogs: true, Init: "info", Group: usertext.GroupLog,
+			Help:     "debug, info, warning or error",
+			Examples: []string{"debug", "info", "warning", "error"},
+			Parse: func(v string) (string, error) {
+				if _, ok := parseLevel(v); !ok {
+					return "", fmt.Errorf("%q: must be debug, info, warning or error", v)
+				}
+				return v, nil
+			},
+		},
+		{
+			To: &s.Format, Name: "log-format", Variable: "LOG_FORMAT", IsCogs: true, Group: usertext.GroupLog, Common: true,
+			Words: []string{formatJSON, formatConsole}, Help: "json or console", Default: "console on a terminal",
+		},
 	}
-	s.Level = v
-	return nil
-}
-
-// SetFormat refuses what is not a format.
-func (s *Settings) SetFormat(v string) error {
-	if v != "" && v != "json" && v != "console" {
-		return fmt.Errorf("%q: must be json or console", v)
-	}
-	s.Format = v
-	return nil
 }
 
 // Console reports whether the log is for people.
 func (s *Settings) Console() bool {
-	return s.Format == "console" || s.Format == "" && terminal.IsTerminal(os.Stderr)
+	return s.Format == formatConsole || s.Format == "" && terminal.IsTerminal(os.Stderr)
 }
 
 // Open makes the log, which goes to stderr. The settings were checked.

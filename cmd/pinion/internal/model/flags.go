@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"pinion/cmd/pinion/internal/usertext"
 	"pinion/pyembed/locate"
 )
 
@@ -14,14 +15,36 @@ type Flags struct {
 	NoneDefaults                 NoneDefaults
 }
 
-func (s *Flags) BindFlags(f *pflag.FlagSet) {
-	f.StringVar(&s.Predictor, "predictor", "", "the predictor, as FILE.py:CLASS or FILE.py:FUNCTION (default: cog.yaml's)")
-	f.StringVar(&s.Python, "python", "",
-		"the Python interpreter (PINION_PYTHON; default: the virtual environment, else python3)")
-	f.StringVar(&s.LibPython, "libpython", "", "the shared library of that Python (default: found from the interpreter)")
-	f.Var(&s.NoneDefaults, "none-defaults",
-		"required or optional: whether a request must bring an input whose default is None and whose type "+
-			"has no None ("+NoneDefaultsVariable+"; default: cog.yaml's none_defaults, else required)")
+// BindFlags declares the flags, for commands that read no variables of their own.
+func (s *Flags) BindFlags(f *pflag.FlagSet) { s.Settings().Bind(f) }
+
+func (s *Flags) Settings() usertext.Settings {
+	return usertext.Settings{
+		{
+			To: &s.Predictor, Name: "predictor", Variable: usertext.NoVariable, Group: usertext.GroupModel, Common: true,
+			Help: "the predictor, as FILE.py:CLASS or FILE.py:FUNCTION", Default: "cog.yaml's",
+		},
+		PythonSetting(&s.Python),
+		{
+			To: &s.LibPython, Name: "libpython", Variable: usertext.NoVariable, Group: usertext.GroupModel, IsPath: true,
+			Help: "the shared library of that Python", Default: "found from the interpreter",
+		},
+		{
+			To: &s.NoneDefaults, Name: "none-defaults", IsRead: true, Group: usertext.GroupModel,
+			Words: []string{string(noneRequired), string(NoneOptional)},
+			Help: "required or optional: whether a request must bring an input whose default is None and whose type has no " +
+				"None",
+			Default: "cog.yaml's none_defaults, else required",
+		},
+	}
+}
+
+// PythonSetting is the setting of an interpreter.
+func PythonSetting(to *string) usertext.Setting {
+	return usertext.Setting{
+		To: to, Name: "python", IsRead: true, Group: usertext.GroupModel, Common: true, IsPath: true,
+		Help: "the Python interpreter", Default: "the virtual environment, else python3",
+	}
 }
 
 // FindModel reads a model's folder and applies the flags that concern it.

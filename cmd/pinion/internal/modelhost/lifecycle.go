@@ -252,7 +252,7 @@ func (l *Lifecycle) launch() error {
 		if err == nil {
 			err = l.m.startWorkers(read)
 		}
-		if !supervise.IsShortage(err) || l.m.s.Restart == string(supervise.Never) {
+		if !supervise.IsShortage(err) || l.m.s.Fleet.Restart == string(supervise.Never) {
 			return err
 		}
 		delay := supervise.StartDelay(tries)

@@ -88,7 +88,7 @@ func (m *Model) workerOptions(of *model.Model, sdk string, loaded func(ipc.Loade
 	o.Batch = s.Batch.Override()
 	o.Timeouts.Hang = s.Fleet.HangTimeout
 	o.Policy = supervise.Policy{
-		Restart: supervise.Restart(s.Restart), Renewal: supervise.Renewal(s.Fleet.Renewal),
+		Restart: supervise.Restart(s.Fleet.Restart), Renewal: supervise.Renewal(s.Fleet.Renewal),
 		SetupRetries: s.Fleet.SetupRetries, MaxRequests: s.Fleet.MaxRequests, MaxMemory: int64(s.Fleet.MaxRSS),
 		Linger: true, HideSetupFailure: m.FailsFast(),
 	}

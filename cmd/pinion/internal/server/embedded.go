@@ -27,15 +27,11 @@ func (q *embeddedQueues) open(f *Server, queue string) (e *store.Embedded, leave
 	if dir, err = config.EmbedFolder(dir, queue); err != nil {
 		return nil, nil, err
 	}
-	sync, err := f.s.Jobs.SyncInterval()
-	if err != nil {
-		return nil, nil, err
-	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	opened := q.by[dir]
 	if opened == nil {
-		started, err := f.s.Jobs.NATS.Embed(dir, sync, len(f.models.every()), f.orphans, f.log)
+		started, err := f.s.Jobs.NATS.Embed(dir, f.s.Jobs.SyncInterval(), len(f.models.every()), f.orphans, f.log)
 		if err != nil {
 			return nil, nil, err
 		}

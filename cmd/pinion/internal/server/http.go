@@ -25,10 +25,6 @@ func (f *Server) openTokens() (err error) {
 
 func (f *Server) makeHTTP() error {
 	s := f.s
-	public, err := s.Exposure.Public()
-	if err != nil {
-		return err
-	}
 	lines, probes := s.Access()
 	if f.several {
 		f.endpoints.models = protocol.Several(f.knownModels)
@@ -44,7 +40,7 @@ func (f *Server) makeHTTP() error {
 		Docs: f.rootPage(), DocsData: f.rootPageData(), Dashboard: f.rootDashboard(false),
 		Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, OnGeneration: f.metrics.Generation,
 		Tracer: f.telemetry.Tracer(), Reload: f.reloader(f.first),
-		Tokens: f.auth.Tokens(), Public: public, Help: helpPages(),
+		Tokens: f.auth.Tokens(), Public: s.Exposure.Public(), Help: helpPages(),
 		AccessLines: lines, AccessProbes: probes, AccessText: s.Log.Console(), Memory: f.budget,
 		Spool: f.files.SpoolToDisk, ReplayPuts: s.Jobs.ReplayPuts,
 		ControlFromAny: s.Exposure.AllowModelControl,

@@ -2,8 +2,9 @@
 //
 //	ReadFile           a file: whole, bounded, as UTF-8 without a byte order mark
 //	ParseYAML          a tree whose values know their kind and line, so that a mistake can be named where it stands
-//	ParsePort, …       a value of a flag or variable; the error says what it was and what it may be, so that its caller
-//	                   only puts the name before it
+//	Setting            what may be set by a flag, a variable or a key: where it goes, its bounds and words, its help
+//	ParseHost, …       one value; the error says what it was and what it may be, so that its caller only puts the name
+//	                   before it
 //
 // A file that is named in a folder from elsewhere may be of any size, or a device that never ends. The tree takes YAML
 // with mistakes too: a key that is given twice is in it twice.

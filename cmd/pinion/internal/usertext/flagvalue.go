@@ -14,6 +14,9 @@ func FlagValueError(err error) error {
 		return err
 	}
 	f := invalid.GetFlag()
+	if _, is := f.Value.(*Setting); is {
+		return fmt.Errorf("--%s %w", f.Name, invalid.Unwrap())
+	}
 	if form := FlagForm(f); form != "" {
 		return fmt.Errorf("--%s %q: must be %s", f.Name, invalid.GetValue(), form)
 	}

@@ -11,20 +11,14 @@ import (
 	"unicode"
 
 	"pinion/runtime/egress"
+	"pinion/runtime/nearest"
 )
 
-// ParsePort reads the number of a port.
-func ParsePort(to *int, v string) error {
-	var port int
-	if err := ParseInt(&port, v, 0); err != nil {
-		return err
-	}
-	if port > 65535 {
-		return fmt.Errorf("invalid port %d: must be 0 to 65535", port)
-	}
-	*to = port
-	return nil
-}
+// MaxPort is the largest number of a port.
+const MaxPort = 65535
+
+// None is the word for an empty list.
+const None = "none"
 
 // ParseInt reads a whole number of at least least.
 func ParseInt(to *int, v string, least int) error {
@@ -38,13 +32,12 @@ func ParseInt(to *int, v string, least int) error {
 
 // ParseHeader reads what is sent in an HTTP header. Files of secrets often end with a newline, which is not part of it.
 // The error does not repeat the value, because it may be a secret.
-func ParseHeader(to *string, v string) error {
+func ParseHeader(v string) (string, error) {
 	v = strings.TrimSpace(v)
 	if strings.ContainsFunc(v, unicode.IsControl) {
-		return errors.New("must not hold control characters")
+		return "", errors.New("must not hold control characters")
 	}
-	*to = v
-	return nil
+	return v, nil
 }
 
 // ParseSeconds reads a number of seconds, or a duration like "1m30s".
@@ -67,7 +60,7 @@ func CheckChoice(v string, allowed ...string) error {
 		return nil
 	}
 	last := len(allowed) - 1
-	return fmt.Errorf("%q: must be %s or %s", v, strings.Join(allowed[:last], ", "), allowed[last])
+	return fmt.Errorf("%q: must be %s or %s%s", v, strings.Join(allowed[:last], ", "), allowed[last], nearest.Hint(v, allowed))
 }
 
 func ParseBool(to *bool, v string) error {
