@@ -111,8 +111,12 @@ class LoopBatcher(Batcher):
         return waiting.wait([])
 
     def schedule(self) -> None:
-        """Decide in the next turn of the loop whether to start a batch."""
-        if not self._scheduled:
+        """Decide in the next turn of the loop whether to start a batch, if there may be one.
+
+        A turn in vain would keep the method's thread from the GIL.
+        """
+        is_due = self._inbox or (self._calls and self._is_free())
+        if is_due and not self._scheduled:
             self.hub.loop.call_soon(self._decide, context=self.hub.context)
             self._scheduled = True  # after it: a cancel may come between the two
 
@@ -122,10 +126,13 @@ class LoopBatcher(Batcher):
         try:
             self._stop_delay()
             self._drain_inbox()
-            if self._calls and len(self._running) < self.plan.options.concurrent:
+            if self._calls and self._is_free():
                 self._start()
         except BaseException as error:
             self.hub.give_up(error)
+
+    def _is_free(self) -> bool:
+        return len(self._running) < self.plan.options.concurrent
 
     def _stop_delay(self) -> None:
         self.hub.delayed.discard(self)
