@@ -254,6 +254,14 @@ REFUSALS: dict[str, tuple[Case, str]] = {
     "none": (case("x: None"), "None alone cannot be an input"),
     "a union of nothing": (case("x: Union"), "Union"),
     "iterator": (case("x: Iterator[str]"), "an iterator can only be the whole output"),
+    "iterator in a member, as in LiteLLM's messages": (
+        case(
+            "x: list[Outer]",
+            before="class Inner(TypedDict):\n    parts: Iterable[str]\n\n\nclass Outer(TypedDict):\n    inner: Inner",
+        ),
+        "member 'inner': member 'parts': Iterable[str]: an iterator can only be the whole output; "
+        "to take any object, write Annotated[..., cog.Opaque] for the whole type",
+    ),
     "type variable": (case("x: T", before="T = TypeVar('T')"), "type variable ~T has no concrete type"),
     "int keys": (case("x: dict[int, str]"), "dict[int, str]: its keys must be str"),
     "model as input": (case("x: Out", before=_OUT), "Out is an output type"),

@@ -98,7 +98,10 @@ def _member(
     try:
         kind = reader.read(annotation)
     except Unsupported as exc:
-        raise Unsupported(f"member {name!r}: {exc}") from exc
+        text = f"member {name!r}: {exc}"
+        if reader.is_input and "Opaque" not in text:
+            text += "; to take any object, write Annotated[..., cog.Opaque] for the whole type"
+        raise Unsupported(text) from exc
     if optional_counts and isinstance(kind, Nullable):
         required = False
     if isinstance(kind, Untyped) and kind.name == "None":
