@@ -93,13 +93,19 @@ static void library_of(int tid, char *library) {
   }
 }
 
-// survives_fork tells whether a library does without this thread in a fork, or starts it again there.
+// Threads that a fork does without, or that their library starts again in it, by a part of the library's path or the
+// thread's name. TestPreload_Libraries tries each with the real library.
+static const char *const safe_libraries[] = {
+    "/libarrow.so", "/libiomp5.so", "/libomp", "/numexpr/interpreter.", "/ufunc/workqueue.", "/tokenizers/tokenizers.",
+    "/cv2/cv2.",
+};
+static const char *const safe_names[] = {"jemalloc_bg_thd", "polars-ooc-clea"};
+
 static bool survives_fork(int tid, const char *name, const char *library) {
-  static const char *const safe[] = {"/libarrow.so", "/libiomp5.so", "/libomp", "/numexpr/interpreter.",
-                                     "/ufunc/workqueue."};
-  if (strcmp(name, "jemalloc_bg_thd") == 0) return true;  // pyarrow's allocator
-  for (size_t i = 0; i < sizeof safe / sizeof *safe; i++)
-    if (strstr(library, safe[i])) return true;
+  for (size_t i = 0; i < sizeof safe_names / sizeof *safe_names; i++)
+    if (strcmp(name, safe_names[i]) == 0) return true;
+  for (size_t i = 0; i < sizeof safe_libraries / sizeof *safe_libraries; i++)
+    if (strstr(library, safe_libraries[i])) return true;
   for (int i = 0; i < threads.nsafe; i++)
     if (threads.safe[i] == tid) return true;
   return false;
