@@ -4,18 +4,24 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
 // ErrRedirect means that a server redirected too often, or to a URL that is not http or https. It does not show the
 // URL, which may be signed.
 var ErrRedirect = errors.New("the redirect cannot be followed")
+
+// ErrAnswer means that a server's answer cannot be read: its headers are too large, or it is not HTTP. A retry would get the same.
+var ErrAnswer = errors.New("the answer cannot be read")
 
 // Options of a client.
 type Options struct {
@@ -84,15 +90,21 @@ type Request struct {
 }
 
 // Send sends a request, and follows redirects with the same method and body. It returns the answer, whose body the
-// caller closes, and the URL that gave it. A redirect without a Location is an answer. The error is ErrRedirect or one
-// of net/http, which Reason makes fit for a client.
+// caller closes, and the URL that gave it. A redirect without a Location is an answer. The error is ErrRedirect, an
+// ErrAnswer or one of net/http, which Reason makes fit for a client.
 func (c *Client) Send(ctx context.Context, r *Request, to *url.URL) (*http.Response, *url.URL, error) {
 	target := to
+	var answered atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotFirstResponseByte: func() { answered.Store(true) }})
 	for redirects := 0; ; redirects++ {
 		response, err := c.transport.RoundTrip(c.request(ctx, r, to, target))
+		if err != nil && answered.Load() && ctx.Err() == nil && !ofNetwork(err) {
+			return nil, nil, fmt.Errorf("%w: %w", ErrAnswer, err)
+		}
 		if err != nil {
 			return nil, nil, err
 		}
+		answered.Store(false)
 		code, location := response.StatusCode, response.Header.Get("Location")
 		if location == "" || !IsRedirect(code) && !(code == http.StatusSeeOther && r.SeeOther) {
 			return response, target, nil
@@ -104,6 +116,12 @@ func (c *Client) Send(ctx context.Context, r *Request, to *url.URL) (*http.Respo
 		}
 		target = next
 	}
+}
+
+// ofNetwork reports whether an error is of a connection, and not of what came over it.
+func ofNetwork(err error) bool {
+	_, ok := errors.AsType[net.Error](err)
+	return ok || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // request makes the request to target, to which the first URL led.

@@ -1,9 +1,11 @@
 package egress
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -99,5 +101,38 @@ func TestClient_TokenStaysInTLS(t *testing.T) {
 		r := &Request{Method: http.MethodPost, Header: http.Header{}, Token: "t"}
 		request := c.request(t.Context(), r, parse(pair[0]), parse(pair[1]))
 		assert.Equal(t, fmt.Sprintf("%v", pair), request.Header.Get("Authorization"), want)
+	}
+}
+
+// TestClient_UnreadableAnswers: an answer that cannot be read is final, and a connection that broke is not.
+func TestClient_UnreadableAnswers(t *testing.T) {
+	t.Parallel()
+	for answer, final := range map[string]bool{
+		"HTTP/1.1 200 OK\r\nX-Large: " + strings.Repeat("x", 70<<10) + "\r\n\r\n": true,
+		"220 mail.example ESMTP\r\n":                   true,
+		"HTTP/1.1 200 OK\r\nno header\r\n\r\n":         true,
+		"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n": true,
+		"HTTP/1.1 200": false,
+		"":             false,
+	} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		assert.NoError(t, err)
+		t.Cleanup(func() { _ = listener.Close() })
+		go func() {
+			for {
+				c, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = http.ReadRequest(bufio.NewReader(c))
+				_, _ = io.WriteString(c, answer)
+				_ = c.Close()
+			}
+		}()
+		client := New(Options{})
+		_, _, err = client.Send(t.Context(), &Request{Method: http.MethodPut, Header: http.Header{}},
+			&url.URL{Scheme: "http", Host: listener.Addr().String()})
+		assert.True(t, err != nil && Temporary(err) == !final, "%.40q: got %v, temporary %v, want %v", answer, err, Temporary(err), !final)
+		client.Close()
 	}
 }

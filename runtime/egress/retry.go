@@ -45,7 +45,7 @@ func retryAfter(header string, now time.Time) time.Duration {
 func Temporary(err error) bool {
 	status, ok := errors.AsType[*StatusError](err)
 	if !ok {
-		return !errors.Is(err, ErrPrivate) && !errors.Is(err, ErrRedirect)
+		return !errors.Is(err, ErrPrivate) && !errors.Is(err, ErrRedirect) && !errors.Is(err, ErrAnswer)
 	}
 	switch status.Code {
 	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"pinion/tests/assert"
@@ -84,6 +85,17 @@ func TestInit_Templates(t *testing.T) {
 	}
 	assert.Contains(t, "another template", harness.CLI{Dir: t.TempDir()}.Bad(t, 2, "init", "--template", "txt"),
 		`--template "txt": must be one of text, image, chat, sklearn, batch`)
+}
+
+// TestInit_Links: nothing is written where a link leads out of the folder.
+func TestInit_Links(t *testing.T) {
+	t.Parallel()
+	dir, outside := t.TempDir(), t.TempDir()
+	assert.NoError(t, os.Symlink(outside, filepath.Join(dir, ".vscode")))
+	out, err := exec.Command(harness.Binary(t), "init", dir).CombinedOutput()
+	assert.True(t, err != nil && strings.Contains(string(out), ".vscode"), "got %v %s, want an error that names .vscode", err, out)
+	entries, err := os.ReadDir(outside)
+	assert.True(t, err == nil && len(entries) == 0, "the link's folder has %v, %v, want nothing", entries, err)
 }
 
 // TestInit_NoPython writes the files, and says what is missing.

@@ -105,9 +105,14 @@ func (s starter) write(dir string, to io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("read starting project: %w", err)
 	}
+	folder, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("write starting project: %w", err)
+	}
+	defer folder.Close()
 	for _, file := range files {
 		name := filepath.Join(dir, file.name)
-		switch err := writeNew(name, file.text); {
+		switch err := writeNew(folder, file.name, file.text); {
 		case errors.Is(err, fs.ErrExist):
 			fmt.Fprintf(to, "kept  %s\n", name)
 		case err != nil:
@@ -148,11 +153,12 @@ func (s starter) needsPackages() bool {
 	return false
 }
 
-func writeNew(name string, text []byte) error {
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+// writeNew writes a file that is not there. A link of the folder to elsewhere is not followed.
+func writeNew(folder *os.Root, name string, text []byte) error {
+	if err := folder.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
