@@ -17,8 +17,8 @@
 // in the folder fleetchecker judges it. PINION_CHAOS_JOBS says how many jobs are accepted: 10 000 for ./build.sh fleet
 // and with PINION_SOAK=1, else 1500.
 //
-// TestMixed_AllDoors loads every door of a model with a batched method, while clients leave, traffic shifts, the model
-// reloads and its workers are killed. PINION_CHAOS_MINUTES says for how long.
+// TestMixed_AllDoors loads every door, of all protocols, of models with batched methods, while clients leave, traffic
+// shifts, the models reload and their workers are killed. PINION_CHAOS_MINUTES says for how long.
 //
 // TestAttacks_OthersAreServed is another: hostile clients of all kinds connect and stay, while others are served. In
 // TestShortages_AreOutlived a resource runs short while a worker ends, in TestQueue_Scenes something happens to the job

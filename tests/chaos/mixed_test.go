@@ -14,13 +14,15 @@ import (
 	"testing"
 	"time"
 
+	pb "pinion/httpd/oip/grpc/inferencepb"
+
 	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
 // mixedModel yields as many tokens as it is told, each by a batched method. Each prediction is a line of its ledger.
 const mixedModel = `
-import asyncio, os
+import os
 from collections.abc import AsyncIterator
 import cog
 
@@ -30,27 +32,48 @@ class Sequence:
     def __init__(self, text: str) -> None:
         self.text, self.n = text, 0
 
-class Runner(cog.BaseRunner):
+class Tokens(cog.BaseRunner):
     @cog.batch(max_size=8)
     def step(self, s: list[Sequence]) -> list[str]:
         for each in s:
             each.n += 1
         return [f"{each.text}.{each.n}|" for each in s]
 
-    @cog.openai("chat")
-    @cog.concurrent(max=8)
-    async def run(self, messages: list[dict] = [], max_tokens: int = 10) -> AsyncIterator[str]:
-        text = messages[-1]["content"]
+    async def tokens(self, text: str, n: int) -> AsyncIterator[str]:
         os.write(LEDGER, (text + "\n").encode())
         sequence = Sequence(text)
-        for _ in range(max_tokens):
+        for _ in range(n):
             yield await self.step(sequence)
+
+class Chat(Tokens):
+    @cog.openai("chat")
+    @cog.concurrent(max=8)
+    async def run(self, messages: list[dict] = [], text: str = "", max_tokens: int = 10) -> AsyncIterator[str]:
+        async for token in self.tokens(text or messages[-1]["content"], max_tokens):
+            yield token
+
+class Complete(Tokens):
+    @cog.openai("completions")
+    @cog.concurrent(max=8)
+    async def run(self, prompt: str, max_tokens: int = 10) -> AsyncIterator[str]:
+        async for token in self.tokens(prompt, max_tokens):
+            yield token
+
+class Embed(cog.BaseRunner):
+    @cog.openai("embeddings")
+    @cog.batch(max_size=8)
+    def run(self, input: list[str]) -> list[list[float]]:
+        os.write(LEDGER, "".join(text + "\n" for text in input).encode())
+        return [[float(text[1:]), -float(text[1:])] for text in input]
 `
 
-// mixed is a load on all doors of two versions of a model, with a mirror.
+var mixedModels = []string{"chat", "chat@2", "complete", "embed"}
+
+// mixed is a load on all doors of these models, with a mirror.
 type mixed struct {
 	t    *testing.T
 	s    *harness.Server
+	grpc pb.GRPCInferenceServiceClient
 	mu   sync.Mutex
 	next int
 	seen map[string]int // answers, by door and outcome
@@ -64,21 +87,25 @@ func TestMixed_AllDoors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ledger := filepath.Join(dir, "ledger.txt")
-	harness.WriteFile(t, filepath.Join(dir, "chat", "run.py"), fmt.Sprintf(mixedModel, ledger))
+	harness.WriteFile(t, filepath.Join(dir, "model", "run.py"), fmt.Sprintf(mixedModel, ledger))
 	config := filepath.Join(dir, "pinion.yaml")
 	harness.WriteFile(t, config, `
 models:
-  chat: {path: chat, queue: 100, predictor: "run.py:Runner"}
-  chat@2: {path: chat, queue: 100, predictor: "run.py:Runner"}
+  chat: {path: model, queue: 100, predictor: "run.py:Chat"}
+  chat@2: {path: model, queue: 100, predictor: "run.py:Chat"}
+  complete: {path: model, queue: 100, predictor: "run.py:Complete"}
+  embed: {path: model, queue: 100, predictor: "run.py:Embed"}
 traffic: {chat@1: 50, chat@2: 50}
 mirror: chat@2
 `)
 	s := harness.Start(t, harness.Options{
 		Dir: t.TempDir(), Models: []string{"--config", config},
-		Args: []string{"--allow-model-control", "--cancel-grace", "1s", "--queue-timeout", "30s"},
+		Args: []string{"--allow-model-control", "--cancel-grace", "1s", "--queue-timeout", "30s", "--grpc-port", "0"},
+		Env:  []string{"AIP_PREDICT_ROUTE=/vertex"},
 	})
 	harness.WaitModels(t, s)
 	m := &mixed{t: t, s: s, seen: map[string]int{}}
+	_, m.grpc = s.GRPC()
 	length := 20 * time.Second
 	if minutes := setting(t, "PINION_CHAOS_MINUTES", 0); minutes > 0 {
 		length = time.Duration(minutes) * time.Minute
@@ -87,7 +114,7 @@ mirror: chat@2
 	defer cancel()
 	var clients sync.WaitGroup
 	for range 4 {
-		clients.Go(func() { m.load(ctx, 150*time.Millisecond, m.whole, m.stream, m.chat, m.messages, m.responses) })
+		clients.Go(func() { m.load(ctx, 150*time.Millisecond, m.doors()...) })
 	}
 	clients.Go(func() { m.load(ctx, 200*time.Millisecond, m.leave, m.cancel) })
 	clients.Go(func() { m.load(ctx, 4*time.Second, m.kill, m.reload, m.shift, m.shift) })
@@ -108,12 +135,16 @@ func (m *mixed) load(ctx context.Context, pause time.Duration, do ...func()) {
 	}
 }
 
-// begin names a request, and says how many tokens it asks for and what its answer is.
+// begin names a request, and says how many tokens it asks for and what its answer is. One of eight answers is beyond
+// 64 KiB, where buffers of other kinds serve.
 func (m *mixed) begin() (text string, n int, want string) {
 	m.mu.Lock()
 	m.next++
 	text, n = fmt.Sprintf("u%d", m.next), 1+rand.IntN(20)
 	m.mu.Unlock()
+	if rand.IntN(8) == 0 {
+		text, n = text+strings.Repeat("x", 8<<10), 10+n
+	}
 	var b strings.Builder
 	for i := range n {
 		fmt.Fprintf(&b, "%s.%d|", text, i+1)
@@ -128,87 +159,37 @@ func (m *mixed) ended(door, text, got, want string, a harness.Answer) {
 	defer m.mu.Unlock()
 	switch {
 	case a.Err != nil:
-		m.t.Errorf("%s %s: got %v, want an answer", door, text, a.Err)
+		m.t.Errorf("%s %.10s: got %v, want an answer", door, text, a.Err)
 	case got == want:
 		m.seen[door+" right"]++
 		m.good = append(m.good, text)
-	case a.Code == http.StatusOK && strings.Contains(string(a.Body), "worker") && strings.HasPrefix(want, got),
+	case a.Code/100 == 2 && strings.Contains(string(a.Body), "worker") && strings.HasPrefix(want, got),
 		a.Code == http.StatusServiceUnavailable, a.Code == http.StatusTooManyRequests,
 		a.Code == http.StatusInternalServerError && strings.Contains(string(a.Body), "worker"):
 		m.seen[fmt.Sprintf("%s lost its worker %d", door, a.Code)]++
 	default:
-		m.t.Errorf("%s %s: got %q of %s, want %q", door, text, got, a, want)
+		m.t.Errorf("%s %.10s: got %.200q of %s, want %.200q", door, text, got, a, want)
 	}
-}
-
-func conversation(text string) []map[string]string {
-	return []map[string]string{{"role": "user", "content": text}}
-}
-
-func (m *mixed) input(text string, n int) map[string]any {
-	return map[string]any{"input": map[string]any{"messages": conversation(text), "max_tokens": n}}
-}
-
-func (m *mixed) whole() {
-	text, n, want := m.begin()
-	a := m.s.Do(http.MethodPost, "/models/chat/predictions", m.input(text, n))
-	var tokens []string
-	_ = json.Unmarshal(a.Output, &tokens) // none where it failed
-	m.ended("prediction", text, strings.Join(tokens, ""), want, a)
-}
-
-func (m *mixed) stream() {
-	text, n, want := m.begin()
-	a := m.s.Do(http.MethodPost, "/models/chat/predictions", m.input(text, n), "Accept", "text/event-stream")
-	m.ended("stream", text, pieces(string(a.Body), text), want, a)
-}
-
-// pieces are the tokens of a text in a body, in order.
-func pieces(body, text string) string {
-	var b strings.Builder
-	for i := 1; ; i++ {
-		token := fmt.Sprintf("%s.%d|", text, i)
-		if !strings.Contains(body, token) {
-			return b.String()
-		}
-		b.WriteString(token)
-	}
-}
-
-func (m *mixed) chat() { m.openAI("chat", "/v1/chat/completions", "messages", rand.IntN(2) == 0) }
-
-func (m *mixed) messages() { m.openAI("messages", "/v1/messages", "messages", rand.IntN(2) == 0) }
-
-func (m *mixed) responses() { m.openAI("responses", "/v1/responses", "input", false) }
-
-func (m *mixed) openAI(door, path, field string, stream bool) {
-	text, n, want := m.begin()
-	body := map[string]any{"model": "chat", field: conversation(text), "stream": stream, "max_tokens": n}
-	if door == "responses" {
-		delete(body, "max_tokens")
-		body["max_output_tokens"] = n
-	}
-	a := m.s.Do(http.MethodPost, path, body)
-	m.ended(door, text, pieces(string(a.Body), text), want, a)
 }
 
 func (m *mixed) leave() {
 	text, _, _ := m.begin()
 	ctx, cancel := context.WithTimeout(m.t.Context(), rand.N(100*time.Millisecond))
 	defer cancel()
-	m.s.DoContext(ctx, http.MethodPost, "/models/chat/predictions", m.input(text, 5000))
+	m.s.DoContext(ctx, http.MethodPost, "/models/chat/predictions", prediction(text, 5000))
 }
 
 func (m *mixed) cancel() {
 	text, _, _ := m.begin()
-	m.s.Do(http.MethodPut, "/models/chat/predictions/"+text, m.input(text, 5000), "Prefer", "respond-async")
+	path := "/models/chat/predictions/" + strings.TrimRight(text, "x")
+	m.s.Do(http.MethodPut, path, prediction(text, 5000), "Prefer", "respond-async")
 	time.Sleep(rand.N(100 * time.Millisecond))
-	m.s.Do(http.MethodPost, "/models/chat/predictions/"+text+"/cancel", nil)
+	m.s.Do(http.MethodPost, path+"/cancel", nil)
 }
 
 func (m *mixed) kill() {
 	var health harness.Health
-	a := m.s.Do(http.MethodGet, "/models/"+[]string{"chat", "chat@2"}[rand.IntN(2)]+"/health-check", nil)
+	a := m.s.Do(http.MethodGet, "/models/"+mixedModels[rand.IntN(len(mixedModels))]+"/health-check", nil)
 	if a.Err != nil || json.Unmarshal(a.Body, &health) != nil || len(health.Workers) == 0 || health.Workers[0].PID == 0 {
 		return
 	}
@@ -235,14 +216,14 @@ func (m *mixed) fault(what string) {
 
 // everyDoorServes when the faults are over, and no prediction is left.
 func (m *mixed) everyDoorServes() {
-	for _, door := range []func(){m.whole, m.stream, m.chat, m.messages, m.responses} {
+	for _, door := range m.doors() {
 		assert.Eventually(m.t, "a door serves again", func() bool {
 			before := len(m.good)
 			door()
 			return len(m.good) > before
 		})
 	}
-	for _, version := range []string{"chat", "chat@2"} {
+	for _, version := range mixedModels {
 		assert.Eventually(m.t, version+" is idle", func() bool {
 			var health harness.Health
 			a := m.s.Do(http.MethodGet, "/models/"+version+"/health-check", nil)
@@ -268,7 +249,7 @@ func (m *mixed) ledgerHas(ledger string) {
 		ran[strings.TrimSpace(line)] = true
 	}
 	for _, text := range m.good {
-		assert.True(m.t, ran[text], "%s was answered and is not in the ledger", text)
+		assert.True(m.t, ran[text], "%.10s was answered and is not in the ledger", text)
 	}
 	m.t.Logf("%d answers that are right, %d predictions in the ledger", len(m.good), len(ran))
 }
