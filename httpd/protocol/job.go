@@ -30,6 +30,13 @@ type Job struct {
 	Release func() // nil means there is nothing to free
 }
 
+// Free frees a job that is not answered with.
+func (j *Job) Free() {
+	if j.Release != nil {
+		j.Release()
+	}
+}
+
 // Jobs are the predictions that clients look up by their ids. With a job queue, they are those of all servers.
 type Jobs interface {
 	// CreateJob creates a prediction of m and starts it. With the header Prefer: wait, or wait=SECONDS, it returns after

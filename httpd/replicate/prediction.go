@@ -2,11 +2,13 @@ package replicate
 
 import (
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/protocol"
+	"pinion/runtime/logtext"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -51,12 +53,13 @@ func (h *handlers) createOfModel(x *protocol.Exchange) {
 	if m == nil {
 		return
 	}
+	m, other := h.ofID(m, x.Param("version"))
 	body, members, err := readBody(x)
 	if err != nil {
 		refuse(x.RequestCtx, err)
 		return
 	}
-	h.create(x, m, body, members, x.Param("version"))
+	h.create(x, m, body, members, other)
 }
 
 // create creates a prediction. other is the version that the request asks for, if the model has another one.
@@ -64,6 +67,12 @@ func (h *handlers) create(x *protocol.Exchange, m *protocol.Model, body protocol
 	if _, ok := m.LoadOpenAPI(); !ok {
 		body.Release()
 		refuse(x.RequestCtx, protocol.ErrorOf(notReady(m)))
+		return
+	}
+	id, _ := textOf(members.id)
+	if err := h.checkID(x, m, id); err != nil {
+		body.Release()
+		refuse(x.RequestCtx, err)
 		return
 	}
 	call := protocol.JobCall{Members: func(id string) []byte { return h.membersOf(x, m, id) }}
@@ -98,27 +107,73 @@ func (h *handlers) get(x *protocol.Exchange) {
 	h.answer(x, m, job)
 }
 
-// lookUp finds a prediction of any model.
-func (h *handlers) lookUp(x *protocol.Exchange, id string) (*protocol.Model, protocol.Job, *protocol.Error) {
-	for _, m := range h.models.List() {
-		job, ok, err := x.Jobs().FindJob(m, id)
-		if ok || err != nil {
-			return m, job, err
+// lookUp finds a prediction of any model. Several models may have one of that id, because clients choose ids: that of
+// this API counts, and else none does, so that no client gets another's.
+func (h *handlers) lookUp(x *protocol.Exchange, id string) (m *protocol.Model, job protocol.Job, err *protocol.Error) {
+	twice := false
+	for _, other := range h.models.List() {
+		found, ok, failed := x.Jobs().FindJob(other, id)
+		switch {
+		case failed != nil:
+			err = failed
+		case !ok:
+		case m == nil:
+			m, job = other, found
+		case found.Bare == job.Bare:
+			twice = true
+			found.Free()
+		case found.Bare:
+			found.Free()
+		default:
+			job.Free()
+			m, job, twice = other, found, false
 		}
 	}
+	switch {
+	case twice:
+		job.Free()
+		return nil, protocol.Job{}, protocol.Errorf(protocol.Conflict, "several models have a prediction %q: "+
+			"GET /models/NAME/predictions/ID of the one that you mean", logtext.Clip(id))
+	case m != nil:
+		return m, job, nil
+	case err != nil:
+		return nil, protocol.Job{}, err
+	}
 	return nil, protocol.Job{}, notFound("prediction", id)
+}
+
+// modelWith returns the model that has a prediction.
+func (h *handlers) modelWith(x *protocol.Exchange, id string) (*protocol.Model, *protocol.Error) {
+	m, job, err := h.lookUp(x, id)
+	job.Free()
+	return m, err
+}
+
+// checkID refuses the id of another model's prediction for one of m: no request for that id could tell them apart.
+func (h *handlers) checkID(x *protocol.Exchange, m *protocol.Model, id string) *protocol.Error {
+	if id == "" {
+		return nil
+	}
+	other, err := h.modelWith(x, id)
+	if err != nil && err.Kind == protocol.Unknown || err == nil && strings.TrimSuffix(m.Name, "@"+m.Version) == other.Name {
+		return nil
+	}
+	if err == nil {
+		err = protocol.Errorf(protocol.Conflict, "another model has a prediction %q: use another id", logtext.Clip(id))
+	}
+	return err
 }
 
 // cancel cancels a prediction, and answers with it. One that has ended stays as it is.
 func (h *handlers) cancel(x *protocol.Exchange) {
 	id := x.Param("id")
-	for _, m := range h.models.List() {
-		if canceled, err := x.Jobs().CancelJob(m, id); err != nil {
-			refuse(x.RequestCtx, err)
-			return
-		} else if canceled {
-			break
-		}
+	m, err := h.modelWith(x, id)
+	if err == nil {
+		_, err = x.Jobs().CancelJob(m, id)
+	}
+	if err != nil {
+		refuse(x.RequestCtx, err)
+		return
 	}
 	h.get(x)
 }
@@ -162,7 +217,7 @@ func signed(jobs protocol.Jobs, path string) string {
 }
 
 // members are the members of a request's body that this package reads.
-type members struct{ version, model, input []byte }
+type members struct{ version, model, input, id []byte }
 
 // readBody reads the body of a request, an object.
 func readBody(x *protocol.Exchange) (body protocol.Body, m members, err *protocol.Error) {
@@ -189,6 +244,8 @@ func readBody(x *protocol.Exchange) (body protocol.Body, m members, err *protoco
 			m.model = value
 		case rawjson.KeyIs(key, "input"):
 			m.input = value
+		case rawjson.KeyIs(key, "id"):
+			m.id = value
 		}
 	}
 	return body, m, nil

@@ -27,7 +27,7 @@ type handlers struct {
 // New returns the protocol for these models.
 func New(models protocol.Models, o Options) protocol.Protocol {
 	h := &handlers{o: o, models: models}
-	h.versions.known = map[*protocol.Model]version{}
+	h.versions.known = map[string]version{}
 	h.uploads.files = map[string]*upload{}
 	get, post := fasthttp.MethodGet, fasthttp.MethodPost
 	const model, deployment = "/v1/models/{owner}/{name}", "/v1/deployments/{owner}/{name}"

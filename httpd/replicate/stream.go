@@ -12,16 +12,17 @@ import (
 // stream answers with the events of a prediction, from its first one on.
 func (h *handlers) stream(x *protocol.Exchange) {
 	id := x.Param("id")
-	for _, m := range h.models.List() {
-		found, err := x.Jobs().FollowJob(x.RequestCtx, m, id, &eventWriter{})
-		if err != nil {
-			refuse(x.RequestCtx, err)
-		}
-		if found || err != nil {
-			return
-		}
+	m, err := h.modelWith(x, id)
+	found := false
+	if err == nil {
+		found, err = x.Jobs().FollowJob(x.RequestCtx, m, id, &eventWriter{})
 	}
-	refuse(x.RequestCtx, notFound("prediction", id))
+	if err == nil && !found {
+		err = notFound("prediction", id)
+	}
+	if err != nil {
+		refuse(x.RequestCtx, err)
+	}
 }
 
 // eventWriter writes a stream in Replicate's events. Each has an id: their client for Python skips those without one.

@@ -15,11 +15,11 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// versions are the ids of the models' versions. An id is a SHA-256 of the model's name and document: servers with the
-// same model agree on it, and it changes with the model's signature.
+// versions are the ids of the models' versions. An id is a SHA-256 of the name, with the version where there are
+// several, and the document: servers with the same model agree on it, and it changes with the model's signature.
 type versions struct {
 	mu    sync.Mutex
-	known map[*protocol.Model]version
+	known map[string]version // by name
 }
 
 // version is a model's version, made from the document that the model had then.
@@ -37,17 +37,17 @@ func (v *versions) of(m *protocol.Model) (version, bool) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if known, ok := v.known[m]; ok && len(known.document) == len(document) && &known.document[0] == &document[0] {
+	if known, ok := v.known[m.Name]; ok && len(known.document) == len(document) && &known.document[0] == &document[0] {
 		return known, true
 	}
 	sum := sha256.New()
 	sum.Write([]byte(m.Name + "\n"))
 	sum.Write(document)
 	made := version{id: hex.EncodeToString(sum.Sum(nil)), document: document, created: time.Now()}
-	if known, ok := v.known[m]; ok && known.id == made.id {
+	if known, ok := v.known[m.Name]; ok && known.id == made.id {
 		made.created = known.created
 	}
-	v.known[m] = made
+	v.known[m.Name] = made
 	return made, true
 }
 
@@ -70,16 +70,17 @@ func (h *handlers) named(owner, name string) (*protocol.Model, *protocol.Error) 
 func (h *handlers) ofVersion(text string) (m *protocol.Model, other string, err *protocol.Error) {
 	ref, id, hasID := strings.Cut(text, ":")
 	if owner, name, ok := strings.Cut(ref, "/"); ok {
-		m, err = h.named(owner, name)
-		if err == nil && hasID && id != h.versions.idOf(m) {
-			other = id
+		if m, err = h.named(owner, name); err == nil && hasID {
+			m, other = h.ofID(m, id)
 		}
 		return m, other, err
 	}
 	list := h.models.List()
 	for _, m := range list {
-		if h.versions.idOf(m) == text || m.Name == text {
-			return m, "", nil
+		for _, v := range versionsOf(m) {
+			if h.versions.idOf(v) == text || v.Name == text {
+				return v, "", nil
+			}
 		}
 	}
 	if len(list) == 1 && isVersionID(text) {
@@ -87,6 +88,25 @@ func (h *handlers) ofVersion(text string) (m *protocol.Model, other string, err 
 	}
 	return nil, "", protocol.Errorf(protocol.BadInput, "unknown version %q: this server has %s",
 		logtext.Clip(text), h.versionList(list))
+}
+
+// versionsOf returns a model, and its versions if it has several.
+func versionsOf(m *protocol.Model) []*protocol.Model {
+	list := []*protocol.Model{m}
+	if m.Versions != nil {
+		list = append(list, m.Versions()...)
+	}
+	return list
+}
+
+// ofID returns the version of a model that has an id. If none has it, the model answers, and other is the id.
+func (h *handlers) ofID(m *protocol.Model, id string) (of *protocol.Model, other string) {
+	for _, v := range versionsOf(m) {
+		if id != "" && h.versions.idOf(v) == id {
+			return v, ""
+		}
+	}
+	return m, id
 }
 
 // isVersionID reports whether a text has the form of Replicate's ids.
@@ -162,15 +182,20 @@ func (h *handlers) appendVersion(dst []byte, v version) []byte {
 	return append(dst, '}')
 }
 
-// listVersions answers with the only version of a model.
+// listVersions answers with the versions of a model.
 func (h *handlers) listVersions(x *protocol.Exchange) {
 	m := h.find(x)
 	if m == nil {
 		return
 	}
 	dst := []byte(`{"next":null,"previous":null,"results":[`)
-	if v, ok := h.versions.of(m); ok {
-		dst = h.appendVersion(dst, v)
+	for _, of := range versionsOf(m) {
+		if v, ok := h.versions.of(of); ok {
+			if dst[len(dst)-1] == '}' {
+				dst = append(dst, ',')
+			}
+			dst = h.appendVersion(dst, v)
+		}
 	}
 	x.Send(contentJSON, nil, append(dst, "]}"...))
 }
@@ -181,12 +206,13 @@ func (h *handlers) version(x *protocol.Exchange) {
 	if m == nil {
 		return
 	}
+	m, other := h.ofID(m, x.Param("version"))
 	v, ok := h.versions.of(m)
 	if !ok {
 		refuse(x.RequestCtx, protocol.ErrorOf(notReady(m)))
 		return
 	}
-	h.warnVersion(x, m, x.Param("version"))
+	h.warnVersion(x, m, other)
 	x.Send(contentJSON, nil, h.appendVersion(nil, v))
 }
 
