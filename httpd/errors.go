@@ -14,11 +14,10 @@ import (
 	"github.com/bytedance/sonic"
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/protocol"
 	"pinion/httpd/transport"
-	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
-	"pinion/runtime/request"
 )
 
 const (
@@ -100,52 +99,11 @@ func (s *Server) withHelp(text, page string) string {
 
 // refuse answers with the reason why a request did not become a prediction.
 func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
-	if s.refuseRequest(ctx, err) {
-		return
-	}
 	var (
-		full     *predict.QueueFullError
-		notReady *predict.NotReadyError
-		room     *request.RoomError
-		status   int
-	)
-	switch {
-	case errors.Is(err, predict.ErrBusy):
-		status = fasthttp.StatusConflict
-	case errors.As(err, &full):
-		status = fasthttp.StatusTooManyRequests
-		retryAfter(ctx, full.RetryAfter)
-	case errors.Is(err, predict.ErrQueueTimeout):
-		status = fasthttp.StatusRequestTimeout
-	case errors.As(err, &notReady):
-		status = fasthttp.StatusServiceUnavailable
-		if notReady.RetryAfter > 0 {
-			retryAfter(ctx, notReady.RetryAfter)
-		}
-	case errors.As(err, &room), errors.Is(err, memory.ErrFull):
-		status = fasthttp.StatusServiceUnavailable
-		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
-		s.leaveUnread(ctx)
-	case s.refuseQueued(ctx, err):
-		return
-	default:
-		s.log.Error("cannot take a prediction", slog.Any("error", err))
-		s.detail(ctx, fasthttp.StatusInternalServerError, "Internal Server Error")
-		return
-	}
-	ctx.Response.Header.Set(headerRetry, elsewhere)
-	s.encode(ctx, status, refusalBody{err.Error(), predict.Failed.String()})
-}
-
-// refuseRequest answers with an error that every other server would give too; false means err is not such an error.
-func (s *Server) refuseRequest(ctx *fasthttp.RequestCtx, err error) bool {
-	var (
-		syntax  *rawjson.SyntaxError
-		invalid *predict.ValidationError
 		media   *mediaError
 		broken  *bodyError
-		body    *request.Error
-		limit   *predict.FileLimitError
+		invalid *predict.ValidationError
+		doubt   *predict.InDoubtError
 	)
 	switch {
 	case errors.As(err, &media):
@@ -153,30 +111,46 @@ func (s *Server) refuseRequest(ctx *fasthttp.RequestCtx, err error) bool {
 			ctx.Response.Header.Set(fasthttp.HeaderAcceptEncoding, readableCodings)
 		}
 		s.detail(ctx, fasthttp.StatusUnsupportedMediaType, media.reason)
+		return
 	case errors.As(err, &broken), errors.Is(err, fasthttp.ErrBodyTooLarge):
 		s.answerMalformed(ctx, err)
 		s.leave(ctx)
-	case errors.As(err, &limit):
-		s.detail(ctx, fasthttp.StatusRequestEntityTooLarge, limit.Reason)
-	case errors.As(err, &syntax), errors.Is(err, request.ErrEmpty), errors.As(err, &body):
-		s.detail(ctx, fasthttp.StatusBadRequest, err.Error())
-	case errors.As(err, &invalid):
-		warn(ctx, invalid.Warnings)
-		s.encode(ctx, fasthttp.StatusUnprocessableEntity, detailBody{invalid.Problems})
-	// no headerRetry: this server runs it
-	case errors.Is(err, predict.ErrInFlight), errors.Is(err, predict.ErrEnded), errors.Is(err, predict.ErrOtherInput):
-		s.encode(ctx, fasthttp.StatusConflict, refusalBody{err.Error(), predict.Failed.String()})
-	case errors.Is(err, predict.ErrNoTraining):
-		s.notFound(ctx)
-	case errors.Is(err, predict.ErrNotStreaming), errors.Is(err, predict.ErrTrainingStream):
-		s.encode(ctx, fasthttp.StatusNotAcceptable, errorBody{s.withHelp(err.Error(), "reference/http")})
-	case errors.Is(err, predict.ErrTooManySubscribers): // no headerRetry: no other server has its events
-		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
-		s.encode(ctx, fasthttp.StatusTooManyRequests, refusalBody{err.Error(), predict.Failed.String()})
-	default:
-		return false
+		return
 	}
-	return true
+	refusal := predict.RefusalOf(err)
+	status := protocol.NativeStatus(refusal.Kind)
+	if refusal.RetryAfter > 0 {
+		retryAfter(ctx, refusal.RetryAfter)
+	}
+	if refusal.Elsewhere {
+		ctx.Response.Header.Set(headerRetry, elsewhere)
+	}
+	switch refusal.Kind {
+	case predict.RefusedInternal:
+		s.log.Error("cannot take a prediction", slog.Any("error", err))
+		s.detail(ctx, status, "Internal Server Error")
+	case predict.RefusedBody, predict.RefusedSize:
+		s.detail(ctx, status, err.Error())
+	case predict.RefusedValues:
+		if errors.As(err, &invalid) {
+			warn(ctx, invalid.Warnings)
+			s.encode(ctx, status, detailBody{invalid.Problems})
+		}
+	case predict.RefusedTraining:
+		s.notFound(ctx)
+	case predict.RefusedStream:
+		s.encode(ctx, status, errorBody{s.withHelp(err.Error(), "reference/http")})
+	case predict.RefusedInDoubt:
+		if errors.As(err, &doubt) {
+			body := append(rawjson.AppendQuoted([]byte(`{"id":`), doubt.ID), `,"error":`...)
+			answerJSON(ctx, status, append(rawjson.AppendQuoted(body, doubt.Error()), '}'))
+		}
+	default:
+		if refusal.Kind == predict.RefusedMemory || refusal.Kind == predict.RefusedBudget {
+			s.leaveUnread(ctx)
+		}
+		s.encode(ctx, status, refusalBody{err.Error(), predict.Failed.String()})
+	}
 }
 
 // retryAfter says when the client may ask again.

@@ -93,6 +93,9 @@ type Options struct {
 	// none.
 	OnGeneration func(metrics.Generation)
 
+	// TenantHeader is the header that names a request's tenant; "" means all are of one.
+	TenantHeader string
+
 	// Tracer traces predictions, trainings and cancels; nil means nothing is traced.
 	Tracer *trace.Tracer
 

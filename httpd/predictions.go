@@ -9,7 +9,6 @@ import (
 	"pinion/httpd/transport"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
-	"pinion/runtime/trace"
 )
 
 // collection is the routes under /predictions or /trainings. The two differ in their kind and their messages.
@@ -37,7 +36,7 @@ func (k collection) create(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	p, err := k.admit(ctx, &req, how, &taken)
-	if how.orObject && errors.Is(err, predict.ErrNotStreaming) {
+	if how.orObject && predict.RefusalOf(err).Kind == predict.RefusedStream {
 		how = k.withoutStream(ctx, &req, how.raw)
 		if k.queues(how) {
 			k.enqueue(ctx, req, how)
@@ -106,8 +105,9 @@ func (k collection) put(ctx *fasthttp.RequestCtx) {
 			return
 		}
 		p, err := k.admit(ctx, &req, how, &taken)
+		refused := predict.RefusalOf(err).Kind
 		switch {
-		case how.orObject && errors.Is(err, predict.ErrNotStreaming):
+		case how.orObject && refused == predict.RefusedStream:
 			how = k.withoutStream(ctx, &req, how.raw)
 			if k.replay(ctx, &req, how) {
 				return
@@ -119,7 +119,7 @@ func (k collection) put(ctx *fasthttp.RequestCtx) {
 		case err == nil:
 			k.respond(ctx, p, how)
 			return
-		case errors.Is(err, predict.ErrNotStreaming), errors.Is(err, predict.ErrNoTraining):
+		case refused == predict.RefusedStream, refused == predict.RefusedTraining:
 			k.refuse(ctx, err)
 			return
 		case k.join(ctx, id, how): // in flight: the error of this request does not matter
@@ -138,27 +138,19 @@ func (k collection) admit(ctx *fasthttp.RequestCtx, req *predict.Request, how an
 ) (*predict.Prediction, error) {
 	if k.queue == nil || !k.queueing.All {
 		p, err := k.svc().Create(*req)
-		if err == nil || k.queue == nil || !k.queueing.Overflow || !noPlace(err) {
+		if err == nil || k.queue == nil || !k.queueing.Overflow ||
+			predict.RefusalOf(err).Reason() != predict.ReasonCapacity {
 			*taken = err == nil
 			return p, err
 		}
 	}
-	s, err := k.submission(ctx, *req, how)
-	if err != nil {
-		return nil, err
-	}
+	s := k.submission(ctx, *req, how)
 	if s.Request.Deadline.IsZero() && !how.bounded { // else it goes on after the client's wait
 		if wait := k.queueing.Wait(); wait > 0 {
 			s.Request.Deadline = time.Now().Add(wait)
 		}
 	}
 	return k.queue().Submit(s, how.bounded)
-}
-
-// noPlace reports whether a refusal is only because no place is free.
-func noPlace(err error) bool {
-	var full *predict.QueueFullError
-	return errors.Is(err, predict.ErrBusy) || errors.As(err, &full)
 }
 
 // discard removes the files of a request that became no prediction, and frees its memory.
@@ -246,11 +238,11 @@ func (k collection) read(ctx *fasthttp.RequestCtx, req *predict.Request) (answer
 	if err != nil {
 		return answerMode{}, err
 	}
-	if transport.HasSeen(ctx, transport.SeenDeadline) {
-		if req.Deadline, err = readDeadline(h, time.Now); err != nil {
-			return answerMode{}, err
-		}
+	meta, err := k.meta(ctx)
+	if err != nil {
+		return answerMode{}, err
 	}
+	meta.For(req)
 	if k.kind == predict.KindTraining && how.orObject {
 		raw := how.raw
 		how = readPrefer(h)
@@ -260,13 +252,6 @@ func (k collection) read(ctx *fasthttp.RequestCtx, req *predict.Request) (answer
 	req.WantFile = transport.HasSeen(ctx, transport.SeenAccept) && rendered(h, true) == asFile
 	if k.kind == predict.KindTraining && how.mode == predict.Stream {
 		return how, predict.ErrTrainingStream
-	}
-	traced := k.opt.Tracer != nil
-	if traced {
-		req.Trace, _ = ctx.UserValue(traceKey{}).(*trace.Trace)
-	}
-	if transport.HasSeen(ctx, transport.SeenPropagated) {
-		req.Propagation = trace.ReadPropagation(traced, h.PeekAll)
 	}
 	return how, nil
 }

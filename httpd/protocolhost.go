@@ -30,11 +30,14 @@ func (p *protocols) Charge(ctx *fasthttp.RequestCtx, bytes int64) *protocol.Erro
 // OnGeneration implements protocol.Host.
 func (p *protocols) OnGeneration() func(metrics.Generation) { return p.opt.OnGeneration }
 
-// Trace implements protocol.Host.
-func (p *protocols) Trace(ctx *fasthttp.RequestCtx) (*trace.Trace, bool) {
+// Sampled implements protocol.Host.
+func (p *protocols) Sampled(ctx *fasthttp.RequestCtx) bool {
 	t, _ := ctx.UserValue(traceKey{}).(*trace.Trace)
-	return t, p.opt.Tracer != nil
+	return t != nil && t.Sampled
 }
+
+// Meta implements protocol.Host.
+func (p *protocols) Meta(ctx *fasthttp.RequestCtx) (request.Meta, error) { return p.meta(ctx) }
 
 // ReadBody implements protocol.Host.
 func (p *protocols) ReadBody(ctx *fasthttp.RequestCtx) (protocol.Body, *protocol.Error) {

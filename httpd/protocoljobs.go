@@ -7,11 +7,9 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/protocol"
-	"pinion/httpd/transport"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 	"pinion/runtime/request"
-	"pinion/runtime/trace"
 )
 
 // maxJobWait is how long Prefer: wait lets a client of another protocol wait.
@@ -96,8 +94,10 @@ func (k collection) jobRequest(ctx *fasthttp.RequestCtx, c *protocol.JobCall, ho
 	if c.Body.Owned {
 		req.Body = c.Body.Data
 	}
-	if err == nil && transport.HasSeen(ctx, transport.SeenDeadline) {
-		req.Deadline, err = readDeadline(&ctx.Request.Header, time.Now)
+	if err == nil {
+		var meta request.Meta
+		meta, err = k.meta(ctx)
+		meta.For(&req)
 	}
 	if err != nil || k.queues(how) {
 		return req, err
@@ -109,10 +109,6 @@ func (k collection) jobRequest(ctx *fasthttp.RequestCtx, c *protocol.JobCall, ho
 		req.ID = predict.NewID(time.Now())
 	}
 	req.Mode, req.Members = predict.Async, c.Members(req.ID)
-	req.Trace, _ = ctx.UserValue(traceKey{}).(*trace.Trace)
-	if transport.HasSeen(ctx, transport.SeenPropagated) {
-		req.Propagation = trace.ReadPropagation(k.opt.Tracer != nil, ctx.Request.Header.PeekAll)
-	}
 	return req, nil
 }
 
@@ -121,11 +117,7 @@ func (k collection) acceptJob(ctx *fasthttp.RequestCtx, req predict.Request,
 	how answerMode,
 ) (protocol.Job, *protocol.Error) {
 	req.Mode = how.modeOf()
-	s, err := k.submission(ctx, req, how)
-	if err != nil {
-		return protocol.Job{}, protocol.ErrorOf(err)
-	}
-	a, err := k.queue().Accept(s)
+	a, err := k.queue().Accept(k.submission(ctx, req, how))
 	if err != nil {
 		return protocol.Job{}, protocol.ErrorOf(err)
 	}

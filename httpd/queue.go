@@ -1,7 +1,6 @@
 package httpd
 
 import (
-	"errors"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -36,8 +35,6 @@ type JobQueue interface {
 
 // QueueOptions say which requests go to a queue.
 type QueueOptions struct {
-	// TenantHeader is the header that names a request's tenant; "" means all are of one.
-	TenantHeader string
 	// Overflow means that a request for which no slot is free waits in the queue, for Wait() at most; 0 means forever.
 	// A request with Prefer: wait=N is accepted, and Wait does not end it.
 	Overflow bool
@@ -80,7 +77,7 @@ func (k collection) joinQueued(ctx *fasthttp.RequestCtx, req *predict.Request, h
 func (a *api) queues(how answerMode) bool { return a.queue != nil && how.mode == predict.Async }
 
 // submission returns a request for the queue.
-func (k collection) submission(ctx *fasthttp.RequestCtx, req predict.Request, how answerMode) (request.Submission, error) {
+func (k collection) submission(ctx *fasthttp.RequestCtx, req predict.Request, how answerMode) request.Submission {
 	s := request.Submission{Request: req, ContentType: string(ctx.Request.Header.ContentType())}
 	switch {
 	case how.raw != nil:
@@ -93,21 +90,11 @@ func (k collection) submission(ctx *fasthttp.RequestCtx, req predict.Request, ho
 	if req.Trace != nil { // the server that runs it goes on with the trace
 		s.Request.TraceParent, s.Request.TraceState = req.Trace.Passed(req.Trace.Request())
 	}
-	if k.queueing.TenantHeader != "" {
-		s.Tenant = string(ctx.Request.Header.Peek(k.queueing.TenantHeader))
-	}
-	var err error
-	s.Class, err = readPriority(&ctx.Request.Header)
-	return s, err
+	return s
 }
 
 func (k collection) enqueue(ctx *fasthttp.RequestCtx, req predict.Request, how answerMode) {
-	s, err := k.submission(ctx, req, how)
-	if err != nil {
-		k.refuse(ctx, err)
-		return
-	}
-	a, err := k.queue().Accept(s)
+	a, err := k.queue().Accept(k.submission(ctx, req, how))
 	if err != nil {
 		k.refuse(ctx, err)
 		return
@@ -135,16 +122,6 @@ func sendObject(ctx *fasthttp.RequestCtx, object []byte, release func()) {
 		return
 	}
 	ctx.Response.SetBodyStream(&sliceBody{parts: [3][]byte{object}, release: release}, len(object))
-}
-
-func readPriority(h *fasthttp.RequestHeader) (string, error) {
-	switch class := string(h.Peek("Pinion-Priority")); class {
-	case "", "hi", "std", "lo":
-		return class, nil
-	default:
-		return "", &request.Error{Reason: "invalid Pinion-Priority " + request.Show([]byte(class)) +
-			": must be hi, std or lo"}
-	}
 }
 
 // local returns the prediction that this server can answer for: the queue knows better how its own ones ended.
@@ -199,23 +176,4 @@ func (k collection) cancelAny(id string) (bool, error) {
 		return k.svc().Cancel(k.kind, id), nil
 	}
 	return k.queue().Cancel(k.kind, id)
-}
-
-// refuseQueued answers with an error of the queue; false means err is not one.
-func (s *Server) refuseQueued(ctx *fasthttp.RequestCtx, err error) bool {
-	var away *predict.UnavailableError
-	var doubt *predict.InDoubtError
-	switch {
-	case errors.As(err, &doubt): // no headerRetry: it may run
-		body := append(rawjson.AppendQuoted([]byte(`{"id":`), doubt.ID), `,"error":`...)
-		body = append(rawjson.AppendQuoted(body, doubt.Error()), '}')
-		answerJSON(ctx, fasthttp.StatusServiceUnavailable, body)
-	case errors.As(err, &away):
-		ctx.Response.Header.Set(headerRetry, elsewhere)
-		s.encode(ctx, fasthttp.StatusServiceUnavailable, refusalBody{err.Error(), predict.Failed.String()})
-	default:
-		return false
-	}
-	ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
-	return true
 }

@@ -7,11 +7,24 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/transport"
+	"pinion/runtime/request"
 	"pinion/runtime/trace"
 )
 
 // traceKey is the key of a request's trace in its context.
 type traceKey struct{}
+
+// meta reads what a request says in its headers about how it is to be carried out, whatever its protocol.
+func (s *Server) meta(ctx *fasthttp.RequestCtx) (m request.Meta, err error) {
+	traced := s.opt.Tracer != nil
+	if transport.HasSeen(ctx, transport.SeenMeta) || s.opt.TenantHeader != "" {
+		m, err = request.ReadMeta(s.opt.TenantHeader, traced, ctx.Request.Header.PeekAll)
+	}
+	if traced {
+		m.Trace, _ = ctx.UserValue(traceKey{}).(*trace.Trace)
+	}
+	return m, err
+}
 
 // traced wraps the handler of a route that is traced.
 func (s *Server) traced(path string, h fasthttp.RequestHandler) fasthttp.RequestHandler {

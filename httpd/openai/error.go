@@ -16,7 +16,8 @@ type Error struct {
 	Code    string // "" means null
 	Details string // JSON for clients that act on it; "" means none
 
-	retryAfter int // seconds; 0 means not known
+	retryAfter int  // seconds; 0 means not known
+	final      bool // the client's own retry is not wanted
 }
 
 // The types of errors.

@@ -33,6 +33,10 @@ func ErrorOf(err *protocol.Error) *Error {
 		e.Type, e.Code = TypeInvalid, CodeInvalidAPIKey
 	case protocol.TooLarge, protocol.BadMethod, protocol.Forbidden:
 		e.Type = TypeInvalid
+	case protocol.Conflict:
+		e.Type, e.final = TypeInvalid, true
+	case protocol.InDoubt:
+		e.final = true
 	}
 	return e
 }
@@ -49,10 +53,10 @@ func Refuse(ctx *fasthttp.RequestCtx, err *Error) {
 // Answer answers with an error, of which body is the JSON.
 func (e *Error) Answer(ctx *fasthttp.RequestCtx, body []byte) {
 	h := &ctx.Response.Header
-	switch {
-	case e.retryAfter > 0:
+	if e.retryAfter > 0 {
 		h.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(e.retryAfter))
-	case e.Status == fasthttp.StatusInternalServerError:
+	}
+	if e.final || e.Status == fasthttp.StatusInternalServerError {
 		h.Set(headerRetry, "false")
 	}
 	ctx.SetStatusCode(e.Status)

@@ -8,9 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"pinion/runtime/memory"
 	"pinion/runtime/predict"
-	"pinion/runtime/rawjson"
 )
 
 // Kind is what is wrong with a request. Each protocol has a status for each kind.
@@ -28,6 +26,7 @@ const (
 	Unauthorized             // there is no token, or a wrong one
 	Forbidden                // a page of another origin has sent it
 	Conflict                 // it exists already
+	InDoubt                  // it may have been accepted: a repetition could run it twice
 	NoMemory                 // the models' memory has no room for it
 	Internal                 // a bug of the server; the log has it
 	kinds
@@ -42,7 +41,7 @@ func (k Kind) Status() int {
 		return fasthttp.StatusNotFound
 	case NoPlace:
 		return fasthttp.StatusTooManyRequests
-	case Waited, NotReady:
+	case Waited, NotReady, InDoubt:
 		return fasthttp.StatusServiceUnavailable
 	case TooLarge:
 		return fasthttp.StatusRequestEntityTooLarge
@@ -89,22 +88,46 @@ func Errorf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...), Row: -1}
 }
 
-// ErrorOf turns a refusal of package predict, or an error of reading JSON, into an Error.
+// refusals is how clients see each refusal: the status of the native API, and the kind of all other protocols.
+var refusals = [predict.RefusalKinds]struct {
+	native int
+	kind   Kind
+}{
+	predict.RefusedInternal:    {fasthttp.StatusInternalServerError, Internal},
+	predict.RefusedBody:        {fasthttp.StatusBadRequest, BadInput},
+	predict.RefusedValues:      {fasthttp.StatusUnprocessableEntity, BadInput},
+	predict.RefusedSize:        {fasthttp.StatusRequestEntityTooLarge, TooLarge},
+	predict.RefusedTraining:    {fasthttp.StatusNotFound, BadInput},
+	predict.RefusedStream:      {fasthttp.StatusNotAcceptable, BadInput},
+	predict.RefusedID:          {fasthttp.StatusConflict, Conflict},
+	predict.RefusedBusy:        {fasthttp.StatusConflict, NoPlace},
+	predict.RefusedFull:        {fasthttp.StatusTooManyRequests, NoPlace},
+	predict.RefusedLate:        {fasthttp.StatusRequestTimeout, Waited},
+	predict.RefusedUnavailable: {fasthttp.StatusServiceUnavailable, NotReady},
+	predict.RefusedMemory:      {fasthttp.StatusServiceUnavailable, Waited},
+	predict.RefusedBudget:      {fasthttp.StatusServiceUnavailable, TooLarge},
+	predict.RefusedFollower:    {fasthttp.StatusTooManyRequests, NoPlace},
+	predict.RefusedQueue:       {fasthttp.StatusServiceUnavailable, NotReady},
+	predict.RefusedInDoubt:     {fasthttp.StatusServiceUnavailable, InDoubt},
+}
+
+// NativeStatus returns the HTTP status of a refusal in the native API.
+func NativeStatus(k predict.RefusalKind) int { return refusals[k].native }
+
+// ErrorOf turns a refusal into an Error.
 func ErrorOf(err error) *Error {
-	var (
-		known    *Error
-		invalid  *predict.ValidationError
-		full     *predict.QueueFullError
-		notReady *predict.NotReadyError
-		limit    *predict.FileLimitError
-		syntax   *rawjson.SyntaxError
-	)
-	e := &Error{Message: err.Error(), Row: -1}
-	switch {
-	case errors.As(err, &known):
+	var known *Error
+	var invalid *predict.ValidationError
+	if errors.As(err, &known) {
 		return known
-	case errors.As(err, &invalid):
-		e.Kind, e.Warnings = BadInput, invalid.Warnings
+	}
+	refusal := predict.RefusalOf(err)
+	e := &Error{Kind: refusals[refusal.Kind].kind, Message: err.Error(), RetryAfter: refusal.RetryAfter, Row: -1}
+	if e.Kind == TooLarge {
+		e.RetryAfter = 0 // every server has the limits of this one
+	}
+	if errors.As(err, &invalid) {
+		e.Warnings = invalid.Warnings
 		e.Problems = make([]predict.Problem, len(invalid.Problems))
 		texts := make([]string, len(invalid.Problems))
 		for i, p := range invalid.Problems {
@@ -113,27 +136,6 @@ func ErrorOf(err error) *Error {
 			texts[i] = "input " + strings.Join(p.Loc, ".") + ": " + p.Msg
 		}
 		e.Message = strings.Join(texts, "; ")
-	case errors.As(err, &syntax):
-		e.Kind = BadInput
-	case errors.As(err, &full):
-		e.Kind, e.RetryAfter = NoPlace, full.RetryAfter
-	case errors.Is(err, predict.ErrBusy):
-		e.Kind, e.RetryAfter = NoPlace, time.Second
-	case errors.Is(err, predict.ErrQueueTimeout):
-		e.Kind, e.RetryAfter = Waited, time.Second
-	case errors.As(err, &limit), errors.Is(err, memory.ErrTooLarge):
-		e.Kind = TooLarge
-	case errors.Is(err, memory.ErrFull):
-		e.Kind, e.RetryAfter = Waited, time.Second
-	case errors.As(err, &notReady):
-		e.Kind, e.RetryAfter = NotReady, max(time.Second, notReady.RetryAfter)
-	case errors.Is(err, predict.ErrTooManySubscribers):
-		e.Kind, e.RetryAfter = NoPlace, time.Second
-	case errors.Is(err, predict.ErrNoTraining), errors.Is(err, predict.ErrInFlight),
-		errors.Is(err, predict.ErrNotStreaming):
-		e.Kind = BadInput
-	default:
-		e.Kind = Internal
 	}
 	return e
 }

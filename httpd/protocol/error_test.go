@@ -25,7 +25,7 @@ func TestError_Of(t *testing.T) {
 		{memory.ErrFull, Waited, time.Second},
 		{memory.ErrTooLarge, TooLarge, 0},
 		{&predict.NotReadyError{Reason: "setup"}, NotReady, time.Second},
-		{predict.ErrInFlight, BadInput, 0},
+		{predict.ErrInFlight, Conflict, 0},
 		{rawjson.Check([]byte("{")), BadInput, 0},
 		{errors.New("a bug"), Internal, 0},
 	} {

@@ -11,11 +11,10 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"pinion/httpd/transport"
 	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
-	"pinion/runtime/trace"
+	"pinion/runtime/request"
 )
 
 // HeaderWarning is the header of an answer that tells its client what was ignored.
@@ -93,9 +92,10 @@ type Host interface {
 	SendFile(ctx *fasthttp.RequestCtx, file *predict.OutputFile, release func())
 	// Charge charges bytes to the memory budget, and waits until they are free.
 	Charge(ctx *fasthttp.RequestCtx, bytes int64) *Error
-	// Trace returns the trace of a request, or nil. traced means that the server traces, so its context replaces the
-	// client's.
-	Trace(ctx *fasthttp.RequestCtx) (t *trace.Trace, traced bool)
+	// Sampled reports whether spans of the request are sent.
+	Sampled(ctx *fasthttp.RequestCtx) bool
+	// Meta returns what the request's headers say about how it is to be carried out.
+	Meta(ctx *fasthttp.RequestCtx) (request.Meta, error)
 	// MayControl reports whether the client may load and unload models.
 	MayControl(ctx *fasthttp.RequestCtx) bool
 	// OnGeneration returns what Exchange.OnGeneration does.
@@ -197,20 +197,17 @@ func (x *Exchange) Follow(r *Run) (stop func(), err *Error) {
 }
 
 // Sampled reports whether spans of the request are sent.
-func (x *Exchange) Sampled() bool {
-	t, _ := x.host.Trace(x.RequestCtx)
-	return t != nil && t.Sampled
-}
+func (x *Exchange) Sampled() bool { return x.host.Sampled(x.RequestCtx) }
 
 // Begin is Model.Begin with what the request's headers say. The caller calls Wait, Follow or Stream next.
 func (x *Exchange) Begin(m *Model, c Call) (*Run, *Error) {
-	var traced bool
-	c.Trace, traced = x.host.Trace(x.RequestCtx)
-	if transport.HasSeen(x.RequestCtx, transport.SeenPropagated) {
-		id := c.RequestID
-		c.Propagation = trace.ReadPropagation(traced, x.Request.Header.PeekAll)
-		c.RequestID = cmp.Or(id, c.RequestID)
+	id := c.RequestID
+	var bad error
+	if c.Meta, bad = x.host.Meta(x.RequestCtx); bad != nil {
+		new(Run).drop(&c)
+		return nil, ErrorOf(bad)
 	}
+	c.RequestID = cmp.Or(id, c.RequestID)
 	if n := c.copied() + RowsCost(len(c.Inputs)); n > 0 {
 		if err := x.Charge(&c.Body, n); err != nil {
 			new(Run).drop(&c)

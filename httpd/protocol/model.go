@@ -7,7 +7,6 @@ import (
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
-	"pinion/runtime/trace"
 )
 
 // FirstVersion is the version of a model that has one.
@@ -115,11 +114,9 @@ type Call struct {
 	// WantTensors means that arrays of the output are in Answer.Tensors, with placeholders in Answer.Output. Streams do
 	// not have them.
 	WantTensors bool
-	// Propagation is what the request propagates from its headers; Exchange.Predict and Exchange.Begin read it. They
-	// keep a RequestID that is set.
-	trace.Propagation
-	// Trace records the request; nil means it is not traced. Exchange.Begin sets it.
-	Trace *trace.Trace
+	// Meta is what the request's headers say; Exchange.Predict and Exchange.Begin read it. They keep a RequestID that is
+	// set.
+	request.Meta
 	// Context is a JSON object of strings that the model gets as its context, or nil.
 	Context []byte
 	// Span adds to the span of each prediction; nil means nothing.
@@ -220,10 +217,10 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 		return nil, err
 	}
 	req := predict.Request{
-		Propagation: c.Propagation, WantFile: c.WantFile, WantTensors: c.WantTensors, Form: c.Form,
-		UnknownKeys: c.UnknownKeys,
-		Trace:       c.Trace, Span: c.Span, Context: c.Context,
+		WantFile: c.WantFile, WantTensors: c.WantTensors, Form: c.Form, UnknownKeys: c.UnknownKeys, Span: c.Span,
+		Context: c.Context,
 	}
+	c.Meta.For(&req)
 	if c.Stream {
 		req.Mode, req.AnyStream = predict.Stream, true
 	}

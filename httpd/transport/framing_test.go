@@ -183,15 +183,15 @@ func BenchmarkFraming(b *testing.B) {
 func TestFraming_SeenHeaders(t *testing.T) {
 	for i := range new(trace.Propagation).Values() {
 		name := trace.HeaderOf(i).Name
-		got := seenBit([]byte(name)) & SeenPropagated
-		assert.False(t, got == 0 && name != trace.StateHeader, "%s is handed on: got no SeenPropagated, want it", name)
+		got := seenBit([]byte(name)) & SeenMeta
+		assert.False(t, got == 0 && name != trace.StateHeader, "%s is handed on: got no SeenMeta, want it", name)
 	}
 	for name, want := range map[string]SeenHeaders{
 		"Origin": SeenOrigin, "Sec-Fetch-Site": SeenOrigin, "Referer": SeenOrigin,
-		"X-Request-Id":    SeenRequestID | SeenPropagated,
+		"X-Request-Id":    SeenRequestID | SeenMeta,
 		"Accept":          SeenAccept,
-		"Accept-Encoding": SeenAcceptEncoding, "Prefer": SeenPrefer, "Pinion-Deadline": SeenDeadline,
-		"Traceparent":     SeenTraceParent | SeenPropagated,
+		"Accept-Encoding": SeenAcceptEncoding, "Prefer": SeenPrefer, "Pinion-Deadline": SeenMeta, "Pinion-Priority": SeenMeta,
+		"Traceparent":     SeenTraceParent | SeenMeta,
 		"Accept-Language": 0, "Pragma": 0, "Tracestate": 0, "X-Request": 0, "Host": 0,
 	} {
 		for _, written := range []string{name, strings.ToLower(name), strings.ToUpper(name)} {

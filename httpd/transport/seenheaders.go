@@ -11,9 +11,8 @@ const (
 	SeenAccept
 	SeenAcceptEncoding
 	SeenPrefer
-	SeenDeadline
 	SeenTraceParent
-	SeenPropagated // one that trace.ReadPropagation reads, beside tracestate, which belongs to a traceparent
+	SeenMeta // one that request.ReadMeta reads, beside tracestate, which belongs to a traceparent, and the tenant's
 )
 
 // seenHeader is a header whose presence is recorded.
@@ -26,11 +25,11 @@ type seenHeader struct {
 var seenHeaders = [32][]seenHeader{
 	'A' & 31: {{fasthttp.HeaderAccept, SeenAccept}, {fasthttp.HeaderAcceptEncoding, SeenAcceptEncoding}},
 	'O' & 31: {{fasthttp.HeaderOrigin, SeenOrigin}},
-	'P' & 31: {{"Prefer", SeenPrefer}, {"Pinion-Deadline", SeenDeadline}},
+	'P' & 31: {{"Prefer", SeenPrefer}, {"Pinion-Deadline", SeenMeta}, {"Pinion-Priority", SeenMeta}},
 	'R' & 31: {{fasthttp.HeaderReferer, SeenOrigin}},
 	'S' & 31: {{"Sec-Fetch-Site", SeenOrigin}},
-	'T' & 31: {{"Traceparent", SeenTraceParent | SeenPropagated}},
-	'X' & 31: {{"X-Request-Id", SeenRequestID | SeenPropagated}},
+	'T' & 31: {{"Traceparent", SeenTraceParent | SeenMeta}},
+	'X' & 31: {{"X-Request-Id", SeenRequestID | SeenMeta}},
 }
 
 // seenBit returns the bit of a header's name, which is not empty, or 0 if its presence is not recorded.

@@ -45,7 +45,7 @@ func (m *Member) accept(s request.Submission, to replyTo) (request.Accepted, err
 		req.ID = predict.NewID(now)
 	}
 	a := request.Accepted{ID: req.ID}
-	class, err := store.ParseClass(s.Class)
+	class, err := store.ParseClass(s.Request.Class)
 	if err != nil {
 		return a, err
 	}
@@ -95,7 +95,7 @@ func (m *Member) accept(s request.Submission, to replyTo) (request.Accepted, err
 func (m *Member) job(s *request.Submission, class store.Class, to replyTo) store.Job {
 	req := &s.Request
 	j := store.Job{
-		ID: req.ID, Kind: storeKinds[req.Kind], Class: class, Tenant: s.Tenant, Body: s.Body, ContentType: s.ContentType,
+		ID: req.ID, Kind: storeKinds[req.Kind], Class: class, Tenant: req.Tenant, Body: s.Body, ContentType: s.ContentType,
 		Deadline: req.Deadline, Attempts: m.o.Attempts, Propagation: req.Propagation,
 		Reply: to.reply, Waiter: to.waiter, NotifyStartAfter: to.startAfter, Digest: req.Digest, Version: req.Version,
 		Schema: m.schemas.of(req.Version).Revision,

@@ -76,7 +76,7 @@ func TestMember_RefusesWhatItHas(t *testing.T) {
 	assert.NoError(t, err)
 	assert.EqualNow(t, "statusOf(a.Object)", statusOf(a.Object), "succeeded")
 	a.Release()
-	s.Class = "urgent"
+	s.Request.Class = "urgent"
 	_, err = m.Accept(s)
 	assert.True(t, err != nil, "got no error for an unknown class, want one")
 }

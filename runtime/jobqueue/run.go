@@ -97,11 +97,10 @@ func (m *Member) create(c *store.Claim, slot Slot) (*predict.Prediction, error) 
 
 // refused returns what becomes of a job that this server did not begin.
 func (m *Member) refused(c *store.Claim, err error) (store.Status, []byte) {
-	if _, ok := errors.AsType[*predict.ValidationError](err); ok {
+	switch predict.RefusalOf(err).Kind {
+	case predict.RefusedValues:
 		return store.Failed, m.RenderEnded(&c.Job, &c.State, store.Failed, err.Error())
-	}
-	var notReady *predict.NotReadyError
-	if errors.Is(err, predict.ErrInFlight) || errors.As(err, &notReady) {
+	case predict.RefusedID, predict.RefusedUnavailable:
 		c.RedeliverAfter = busyDelay // for another server, or for this one once the prediction that has the id has ended
 		return store.Starting, m.released(c)
 	}

@@ -9,15 +9,19 @@ import (
 // Reasons why a prediction was not accepted. Nothing of it remains.
 var (
 	// ErrInFlight means that a prediction of that id is in flight.
-	ErrInFlight = errors.New("a prediction with this ID is already in flight")
+	ErrInFlight = Refused(RefusedID, "a prediction with this ID is already in flight")
 	// ErrEnded means that a prediction of that id has ended, and the job queue keeps its result.
-	ErrEnded = errors.New("a prediction with this ID has ended, and the job queue keeps its result: GET it, or use another ID")
+	ErrEnded = Refused(RefusedID,
+		"a prediction with this ID has ended, and the job queue keeps its result: GET it, or use another ID")
 	// ErrOtherInput means that the id is of a prediction with another input, whose result is kept.
-	ErrOtherInput = errors.New("the job queue has a prediction with this ID and another input: use another ID")
+	ErrOtherInput = Refused(RefusedID,
+		"the job queue has a prediction with this ID and another input: use another ID")
 	// ErrBusy means that every slot is in use and the queue is off.
-	ErrBusy = errors.New("At capacity - all prediction slots busy")
+	ErrBusy error = &refusedError{"At capacity - all prediction slots busy", Refusal{RefusedBusy, time.Second, true}}
 	// ErrQueueTimeout means that the deadline passed before a slot was free. The model never received the prediction.
-	ErrQueueTimeout = errors.New("Timed out in the queue before a prediction slot was free")
+	ErrQueueTimeout error = &refusedError{
+		"Timed out in the queue before a prediction slot was free", Refusal{RefusedLate, time.Second, true},
+	}
 )
 
 // ErrNotStreaming means that the request asks for a stream, and the model returns no iterator. See NotStreamingError.
@@ -42,15 +46,17 @@ func (e *NotStreamingError) Error() string {
 func (e *NotStreamingError) Is(target error) bool { return target == ErrNotStreaming }
 
 // ErrTrainingStream means that the request asks for a stream of a training.
-var ErrTrainingStream = errors.New("Training endpoints do not support streaming responses. " +
+var ErrTrainingStream = Refused(RefusedStream, "Training endpoints do not support streaming responses. "+
 	"Ask without Accept: text/event-stream; GET /trainings/{id} has the state and the logs of a training that runs.")
 
-var ErrNoTraining = errors.New("this model has no training interface")
+var ErrNoTraining = Refused(RefusedTraining, "this model has no training interface")
 
 // Reasons why a prediction cannot be followed.
 var (
 	// ErrTooManySubscribers means that it has MaxSubscribers already.
-	ErrTooManySubscribers = errors.New("too many subscribers follow this prediction")
+	ErrTooManySubscribers error = &refusedError{
+		"too many subscribers follow this prediction", Refusal{Kind: RefusedFollower, RetryAfter: time.Second},
+	}
 	// ErrNotObserved means that its request did not ask for events, so none are recorded.
 	ErrNotObserved = errors.New("the events of this prediction are not recorded")
 	// ErrStopped means that the caller stopped the subscription.

@@ -115,6 +115,9 @@ type Request struct {
 	Span *SpanAttrs
 	// Deadline is the time by which the prediction must begin; zero means the server's default.
 	Deadline time.Time
+	// Class is how urgent a job of the queue is: hi, std or lo; "" means the middle one.
+	Class  string
+	Tenant string // whose job it is; "" means that of all
 	// Group is the request of another protocol whose rows are separate predictions, or nil.
 	Group *Group
 	// Attempt is the number of this run of a queued job, from 1; 0 means the request did not come through the queue. A run

@@ -2,7 +2,6 @@ package request
 
 import (
 	"bytes"
-	"errors"
 	"net/url"
 	"strconv"
 	"strings"
@@ -17,7 +16,8 @@ import (
 const eventNames = `["start","output","logs","completed"]`
 
 // ErrEmpty means that a request with a JSON content type has an empty body.
-var ErrEmpty = errors.New("invalid JSON at byte 0: the body is empty; send {}, or leave the Content-Type away")
+var ErrEmpty = predict.Refused(predict.RefusedBody,
+	"invalid JSON at byte 0: the body is empty; send {}, or leave the Content-Type away")
 
 // envelope is the raw value of each known key of a request's body; nil if the key is absent or null.
 type envelope struct {

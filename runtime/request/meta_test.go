@@ -1,11 +1,9 @@
-package httpd
+package request
 
 import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"pinion/tests/assert"
 )
@@ -21,15 +19,11 @@ func TestDeadline_ReadDeadline(t *testing.T) {
 		"2026-11-21T10:31:00+01:00": now.Add(time.Minute),
 		"2020-01-01T00:00:00.5Z":    time.Date(2020, 1, 1, 0, 0, 0, 5e8, time.UTC),
 	} {
-		var h fasthttp.RequestHeader
-		h.Set(headerDeadline, text)
-		got, err := readDeadline(&h, func() time.Time { return now })
+		got, err := readDeadline(text, func() time.Time { return now })
 		assert.True(t, err == nil && got.Equal(want), "%q: got %s, %v; want %s", text, got, err, want)
 	}
 	for _, text := range []string{"soon", "-1", "NaN", "Inf", "1e300", "2026-11-21", "5 s"} {
-		var h fasthttp.RequestHeader
-		h.Set(headerDeadline, text)
-		got, err := readDeadline(&h, func() time.Time { return now })
+		got, err := readDeadline(text, func() time.Time { return now })
 		assert.True(t, err != nil, "%q is taken for %s: got no error, want an error", text, got)
 	}
 }
@@ -37,9 +31,7 @@ func TestDeadline_ReadDeadline(t *testing.T) {
 // TestDeadline_IsWait: it ends by the monotonic clock, in every form.
 func TestDeadline_IsWait(t *testing.T) {
 	for _, text := range []string{"2.5", "2020-01-01T00:00:00Z", "2026-11-21T09:31:00Z", "9999-12-31T23:59:59Z"} {
-		var h fasthttp.RequestHeader
-		h.Set(headerDeadline, text)
-		got, err := readDeadline(&h, time.Now)
+		got, err := readDeadline(text, time.Now)
 		if err != nil || !strings.Contains(got.String(), " m=") { // what only a text for debugging shows
 			t.Errorf(`%q: got %s, %v, which is a mere time of day, want it to contain " m="`, text, got, err)
 		}

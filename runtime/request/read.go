@@ -19,6 +19,9 @@ type Error struct{ Reason string }
 
 func (e *Error) Error() string { return e.Reason }
 
+// Refusal says that the body is at fault.
+func (e *Error) Refusal() predict.Refusal { return predict.Refusal{Kind: predict.RefusedBody} }
+
 // Reader reads bodies of create requests.
 type Reader struct {
 	Memory   *memory.Budget     // nil means no limit

@@ -6,6 +6,7 @@ import (
 
 	"pinion/ipc/bufpool"
 	"pinion/runtime/memory"
+	"pinion/runtime/predict"
 )
 
 // RoomError means that the memory budget has no room for a request. Its cause is memory.ErrFull or memory.ErrTooLarge.
@@ -20,6 +21,9 @@ func (e *RoomError) Error() string {
 
 // Unwrap returns the cause.
 func (e *RoomError) Unwrap() error { return e.Cause }
+
+// Refusal says what the cause means for a client.
+func (e *RoomError) Refusal() predict.Refusal { return predict.RefusalOf(e.Cause) }
 
 // Sender is a connection that sends a body. Hold says by how many bytes the charge for what it sends has changed, and
 // how many are still to come; negative means unknown.

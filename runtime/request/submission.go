@@ -8,8 +8,6 @@ type Submission struct {
 	// Body is the request's body as it came, inflated, of that type.
 	Body        []byte
 	ContentType string
-	Class       string // of Pinion-Priority: hi, std or lo; "" means the middle one
-	Tenant      string
 }
 
 // Accepted is the result of a submission.

@@ -3,7 +3,6 @@ package service
 import (
 	"bytes"
 	"context"
-	"errors"
 
 	"pinion/runtime/health"
 	"pinion/runtime/predict"
@@ -27,9 +26,8 @@ func (s *Service) runExample(ctx context.Context, input []byte) *health.ExampleR
 		err = p.Run()
 		stop()
 	}
-	var full *predict.QueueFullError
 	switch {
-	case errors.Is(err, predict.ErrBusy), errors.As(err, &full):
+	case predict.RefusalOf(err).Reason() == predict.ReasonCapacity:
 		return &health.ExampleRun{Status: health.StatusBusy}
 	case err != nil:
 		return &health.ExampleRun{Status: predict.Failed.String(), Error: err.Error()}

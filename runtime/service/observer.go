@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"pinion/ipc"
-	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/slot"
 	"pinion/runtime/trace"
@@ -72,32 +71,9 @@ func (s *Service) refused(req *predict.Request, err error) {
 	if s.o.Observer == nil {
 		return
 	}
-	if reason := refusal(err); reason != "" {
+	if reason := predict.RefusalOf(err).Reason(); reason != "" {
 		s.o.Observer.Refused(req.Kind, req.Mode, reason)
 	}
-}
-
-// refusal returns why Create refused a prediction; "" means the request itself was wrong.
-func refusal(err error) string {
-	var invalid *predict.ValidationError
-	var full *predict.QueueFullError
-	switch {
-	case errors.As(err, &invalid):
-		return predict.ReasonValidation
-	case errors.Is(err, predict.ErrBusy), errors.As(err, &full):
-		return predict.ReasonCapacity
-	case errors.Is(err, memory.ErrFull):
-		return predict.ReasonMemory
-	default:
-		return unavailable(err)
-	}
-}
-
-func unavailable(err error) string {
-	if _, ok := errors.AsType[*predict.NotReadyError](err); ok {
-		return predict.ReasonUnavailable
-	}
-	return ""
 }
 
 // failure returns why the call with this result failed.
@@ -107,7 +83,7 @@ func failure(r *slot.Result) string {
 		return predict.ReasonModel
 	case r.Err == nil, errors.Is(r.Err, slot.ErrWorkerExit): // an invalid answer is not the model's fault
 		return predict.ReasonCrash
-	case unavailable(r.Err) != "":
+	case predict.RefusalOf(r.Err).Kind == predict.RefusedUnavailable:
 		return predict.ReasonUnavailable
 	default: // *slot.TimeoutError, predict.ErrQueueTimeout
 		return predict.ReasonTimeout

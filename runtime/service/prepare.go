@@ -59,7 +59,8 @@ func (x *execution) warnUnknownKeys(id string, input *schema.Schema, req *predic
 	x.service.o.Logger.Warn("unknown keys beside input are ignored", attrs...)
 	warnings := input.UnknownKeys(req.UnknownKeys)
 	x.prepared.Warnings = append(x.prepared.Warnings, warnings...)
-	if invalid, ok := errors.AsType[*predict.ValidationError](err); ok {
+	var invalid *predict.ValidationError
+	if errors.As(err, &invalid) {
 		invalid.Warnings = append(invalid.Warnings, warnings...)
 	}
 	return err

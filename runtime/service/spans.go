@@ -2,7 +2,6 @@ package service
 
 import (
 	"bytes"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -107,14 +106,15 @@ func (s *spans) refused(err error) {
 	if s == nil {
 		return
 	}
-	if errors.Is(err, predict.ErrInFlight) { // another request has the prediction
+	refusal := predict.RefusalOf(err)
+	if refusal.Kind == predict.RefusedID { // another request has the prediction
 		s.trace.Ended(s.model, s.id, &s.prediction)
 		return
 	}
 	kind := map[string]string{
 		predict.ReasonValidation: "validation_error", predict.ReasonCapacity: "at_capacity",
 		predict.ReasonMemory: "at_capacity", predict.ReasonUnavailable: "not_ready",
-	}[refusal(err)]
+	}[refusal.Reason()]
 	if kind == "" {
 		kind = "validation_error" // a request that the model cannot carry out
 	}

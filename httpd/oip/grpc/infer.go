@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "pinion/httpd/oip/grpc/inferencepb"
-	"pinion/runtime/trace"
+	requests "pinion/runtime/request"
 
 	"pinion/httpd/oip"
 	"pinion/httpd/protocol"
@@ -54,10 +54,18 @@ func (s *Server) begin(ctx context.Context, msg *pb.ModelInferRequest, body prot
 	}
 	c.Body, c.Stream, in.shape = body, stream && signature.Iterator, shape
 	c.WantTensors = c.WantTensors && !c.Stream
-	c.Trace = traceOf(ctx)
-	c.Propagation = trace.ReadPropagation(s.opt.Tracer != nil, func(name string) []string {
+	var bad error
+	c.Meta, bad = requests.ReadMeta(s.opt.TenantHeader, s.opt.Tracer != nil, func(name string) []string {
 		return metadata.ValueFromIncomingContext(ctx, name)
 	})
+	if bad != nil {
+		if c.Attachments != nil {
+			c.Attachments.Close()
+		}
+		c.Body.Release()
+		return nil, protocol.ErrorOf(bad)
+	}
+	c.Trace = traceOf(ctx)
 	in.run, err = m.Begin(c)
 	return in, err
 }

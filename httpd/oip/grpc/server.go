@@ -50,6 +50,8 @@ type Options struct {
 	// OnCall receives each answered call: its method ("ModelInfer"; "" means unknown), its code ("OK"), and how long it
 	// took.
 	OnCall func(method, code string, took time.Duration)
+	// TenantHeader is the metadata that names a call's tenant; "" means all are of one.
+	TenantHeader string
 	// Tracer traces calls that make predictions; nil means they are not traced.
 	Tracer *trace.Tracer
 }

@@ -23,6 +23,8 @@ var codeOf = map[protocol.Kind]codes.Code{
 	protocol.Internal: codes.Internal,
 
 	protocol.Forbidden: codes.PermissionDenied,
+	protocol.Conflict:  codes.AlreadyExists,
+	protocol.InDoubt:   codes.Unavailable,
 }
 
 // failure returns the status of an error. A call that ended early by itself has the code of that.

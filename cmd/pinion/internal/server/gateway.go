@@ -111,7 +111,7 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 	}
 	g.routing.Lock() // versions may become known already
 	g.http = httpd.New(httpd.Always(gatewayRoot{newRequestChecker(g.files, g.log), g}), httpd.Options{
-		MaxBody: s.MaxBody, Logger: g.log, CogVersion: version.Cog, AllowedHosts: s.Exposure.AllowedHosts,
+		TenantHeader: s.Jobs.TenantHeader, MaxBody: s.MaxBody, Logger: g.log, CogVersion: version.Cog, AllowedHosts: s.Exposure.AllowedHosts,
 		Metrics: httpd.MetricsHandler(g.allMetrics()), OnRequest: g.metrics.Request,
 		Connections: g.connections, Tokens: auth.Tokens(), Public: []string{"/docs", "/dashboard"}, Memory: g.budget,
 		Spool: g.files.SpoolToDisk, ReplayPuts: s.Jobs.ReplayPuts,
@@ -130,7 +130,7 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 	}
 	if g.grpc, err = openGRPC(&s.Protocols, &s.Exposure, auth, grpc.Options{
 		Models: protocol.Several(g.knownModels), Logger: g.log, MaxMessage: s.MaxBody, Memory: g.budget,
-		Connections: g.connections, OnCall: g.metrics.Call,
+		Connections: g.connections, OnCall: g.metrics.Call, TenantHeader: s.Jobs.TenantHeader,
 	}); err != nil {
 		return err
 	}

@@ -112,7 +112,7 @@ func (g *gateway) knownModels() (known []*protocol.Model) {
 
 func (g *gateway) queueing() httpd.QueueOptions {
 	return httpd.QueueOptions{
-		TenantHeader: g.s.Jobs.TenantHeader, All: true, Wait: func() time.Duration { return g.s.QueueTimeout },
+		All: true, Wait: func() time.Duration { return g.s.QueueTimeout },
 	}
 }
 

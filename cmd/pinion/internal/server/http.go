@@ -33,7 +33,7 @@ func (f *Server) makeHTTP() error {
 	}
 	queue, queueing := f.rootQueue()
 	f.endpoints.http = httpd.New(f.root(), httpd.Options{
-		Queue: queue, Queueing: queueing,
+		Queue: queue, Queueing: queueing, TenantHeader: s.Jobs.TenantHeader,
 		Protocols: f.protocols().List(f.endpoints.models), Models: f.httpModels(false),
 		MaxBody: s.MaxBody, Logger: f.log, CogVersion: version.Cog, ModelName: f.title(),
 		CORSOrigins: s.Exposure.CORSOrigins, AllowedHosts: s.Exposure.AllowedHosts,

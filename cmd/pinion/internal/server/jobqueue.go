@@ -115,7 +115,7 @@ func (m *servedModel) httpQueue(exact bool) (func() httpd.JobQueue, httpd.QueueO
 // queueing says which requests go to the queue of a model.
 func (f *Server) queueing(of func() *servedModel) httpd.QueueOptions {
 	return httpd.QueueOptions{
-		TenantHeader: f.s.Jobs.TenantHeader, Overflow: f.s.Jobs.Overflow,
+		Overflow: f.s.Jobs.Overflow,
 		Wait: func() time.Duration {
 			if m := of(); m != nil {
 				return m.of.Settings.QueueTimeout

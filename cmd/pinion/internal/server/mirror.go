@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"slices"
 	"sync"
@@ -166,7 +165,7 @@ func (s *shadow) run() {
 
 // compareRefusal counts an input that the mirror refuses and the other version does not.
 func (s *shadow) compareRefusal(err error) {
-	if _, ok := errors.AsType[*predict.ValidationError](err); ok {
+	if predict.RefusalOf(err).Kind == predict.RefusedValues {
 		s.to.mirrored.different.Add(1)
 		s.to.Log.Warn("the mirror refused a request that was served", "error", err)
 		return
