@@ -155,7 +155,8 @@ func (h *handlers) checkID(x *protocol.Exchange, m *protocol.Model, id string) *
 		return nil
 	}
 	other, err := h.modelWith(x, id)
-	if err != nil && err.Kind == protocol.Unknown || err == nil && strings.TrimSuffix(m.Name, "@"+m.Version) == other.Name {
+	if err != nil && err.Kind == protocol.Unknown ||
+		err == nil && strings.TrimSuffix(m.Name, "@"+m.Version) == other.Name {
 		return nil
 	}
 	if err == nil {

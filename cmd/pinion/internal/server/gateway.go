@@ -111,7 +111,8 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 	}
 	g.routing.Lock() // versions may become known already
 	g.http = httpd.New(httpd.Always(gatewayRoot{newRequestChecker(g.files, g.log), g}), httpd.Options{
-		TenantHeader: s.Jobs.TenantHeader, MaxBody: s.MaxBody, Logger: g.log, CogVersion: version.Cog, AllowedHosts: s.Exposure.AllowedHosts,
+		TenantHeader: s.Jobs.TenantHeader,
+		MaxBody:      s.MaxBody, Logger: g.log, CogVersion: version.Cog, AllowedHosts: s.Exposure.AllowedHosts,
 		Metrics: httpd.MetricsHandler(g.allMetrics()), OnRequest: g.metrics.Request,
 		Connections: g.connections, Tokens: auth.Tokens(), Public: []string{"/docs", "/dashboard"}, Memory: g.budget,
 		Spool: g.files.SpoolToDisk, ReplayPuts: s.Jobs.ReplayPuts,

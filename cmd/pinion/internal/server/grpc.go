@@ -20,7 +20,8 @@ type grpcServer struct {
 func (f *Server) openGRPC() (err error) {
 	f.endpoints.grpc, err = openGRPC(&f.s.Protocols, &f.s.Exposure, f.auth, grpc.Options{
 		Models: f.endpoints.models, Logger: f.log, MaxMessage: f.s.MaxBody, Memory: f.budget,
-		Connections: f.connections, OnCall: f.metrics.Call, TenantHeader: f.s.Jobs.TenantHeader, Tracer: f.telemetry.Tracer(),
+		Connections: f.connections, OnCall: f.metrics.Call, Tracer: f.telemetry.Tracer(),
+		TenantHeader: f.s.Jobs.TenantHeader,
 	})
 	return err
 }
