@@ -87,11 +87,11 @@ def agents(client: anthropic.Anthropic) -> None:
         assert last.content[0].text == "it rains in Rome", last
     tools = [TOOL, {"type": "web_search_20250305", "name": "web_search"}, {"type": "bash_20250124", "name": "bash"}]
     assert client.messages.create(**BASE, messages=says("?"), tools=tools).content[0].name == "weather"
-    for name in BetaParams.__annotations__:
+    for name in BetaParams.__annotations__.keys() - {"betas", "model"}:  # betas is a header
         try:
             client.post("/v1/messages", body={**BASE, "messages": says("a"), name: "x"}, cast_to=object)
         except anthropic.BadRequestError as error:
-            assert "Unknown parameter" not in error.body["error"]["message"] or name == "betas", error.body
+            assert "Unknown parameter" not in error.body["error"]["message"], error.body
 
 
 def errors(client: anthropic.Anthropic, address: str) -> None:

@@ -323,7 +323,7 @@ def painter(client: openai.OpenAI) -> None:
 
 def parameters(client: openai.OpenAI, path: str, params: type, **base: object) -> None:
     """Send each parameter that the client knows: the server may refuse its value, but must know it."""
-    for name in params.__annotations__:
+    for name in params.__annotations__.keys() - {"model"}:
         try:
             client.post(path, body={**MODEL, **base, name: "x"}, cast_to=object)
         except openai.BadRequestError as error:
