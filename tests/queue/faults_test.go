@@ -129,6 +129,29 @@ func TestFaults_ServerIsLostWhileItPostsWebhook(t *testing.T) {
 	assert.Equal(t, `harness.TimesRun(t, b, "p1")`, harness.TimesRun(t, b, "p1"), 1)
 }
 
+// TestFaults_MemberIsFrozenThatPullsWebhooks: what it pulled before it could give a sign is posted by another one, also
+// after --ack-wait.
+func TestFaults_MemberIsFrozenThatPullsWebhooks(t *testing.T) {
+	t.Parallel()
+	nats, a := startMember(t)
+	gateway := harness.StartGateway(t, nats.URL)
+	hooks := harness.NewHookReceiver(t)
+	harness.SendSignal(t, gateway.Cmd.Process.Pid, syscall.SIGSTOP)
+	defer harness.SendSignal(t, gateway.Cmd.Process.Pid, syscall.SIGCONT)
+	const jobs = 4 // members that wait get webhooks in turn
+	for i := range jobs {
+		a.Create(map[string]any{
+			"id": fmt.Sprint("p", i), "input": harness.Input{}, "webhook": hooks.URL,
+			"webhook_events_filter": []string{"completed"},
+		}, "Prefer", "respond-async")
+	}
+	for i := range jobs {
+		id := fmt.Sprint("p", i)
+		assert.TrueNow(t, assert.Within(time.Minute, 5*time.Millisecond, func() bool { return len(hooks.Of(id)) > 0 }),
+			"no webhook of %s came within a minute, want one after --ack-wait", id)
+	}
+}
+
 // TestFaults_JobThatKillsItsServers ends as failed, and is kept for an operator.
 func TestFaults_JobThatKillsItsServers(t *testing.T) {
 	t.Parallel()

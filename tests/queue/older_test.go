@@ -95,8 +95,13 @@ func TestServers_OldAndNewSideBySide(t *testing.T) {
 			if direction == "the older one runs" {
 				m.accepts, m.run = m.run, m.accepts
 			}
-			m.start(m.accepts)
-			m.start(m.run)
+			// An upgrade begins with a queue that the older one made.
+			first, second := m.accepts, m.run
+			if first.name == "present" {
+				first, second = second, first
+			}
+			m.start(first)
+			m.start(second)
 			for _, scene := range []func(){
 				m.succeeds, m.isCanceled, m.isCanceledWhileItWaits, m.direct, m.throughAGateway,
 				m.drains, m.isLost,

@@ -135,7 +135,7 @@ func TestAdmin_AppliedLimitsAreThoseOfNextMember(t *testing.T) {
 	changes, err := a.Apply(t.Context(),
 		Limits{Capacity: &capacity, Bytes: &bytes, TenantCapacity: &tenant, Lanes: &lanes, AckWait: &wait})
 	assert.NoError(t, err)
-	assert.EqualNow(t, "len(changes)", len(changes), 3+6)
+	assert.EqualNow(t, "len(changes)", len(changes), 3+7) // three limits, six lanes, the webhooks
 	next := r.o
 	next.Capacity, next.Bytes, next.TenantCapacity, next.Lanes, next.AckWait = capacity, bytes, tenant, lanes, wait
 	r.member(next)

@@ -51,8 +51,15 @@ func (a *Admin) Apply(ctx context.Context, l Limits) ([]Change, error) {
 	if o.Lanes = lanes; l.Lanes != nil {
 		o.Lanes = *l.Lanes
 	}
-	for _, want := range o.consumers() {
-		if err := a.applyConsumer(ctx, want, &l, &changes); err != nil {
+	first, err := a.q.jobs.Consumer(ctx, consumer(High, 0))
+	if err != nil {
+		return changes, fmt.Errorf("look at the consumer %s: %w", consumer(High, 0), err)
+	}
+	if o.AckWait = first.CachedInfo().Config.AckWait; l.AckWait != nil {
+		o.AckWait = *l.AckWait
+	}
+	for _, want := range o.allConsumers() {
+		if err := a.applyConsumer(ctx, want, &changes); err != nil {
 			return changes, err
 		}
 	}
@@ -154,31 +161,22 @@ func (a *Admin) applyStream(ctx context.Context, name string, l *Limits, changes
 	return nil
 }
 
-// applyConsumer changes a lane's consumer, or makes it.
-func (a *Admin) applyConsumer(ctx context.Context, want jetstream.ConsumerConfig, l *Limits, changes *[]Change) error {
-	what := "the consumer " + want.Durable
-	if have, err := a.q.jobs.Consumer(ctx, want.Durable); err == nil {
+// applyConsumer makes a consumer, or changes its AckWait.
+func (a *Admin) applyConsumer(ctx context.Context, want ownConsumer, changes *[]Change) error {
+	config := want.config
+	change := Change{"the consumer " + config.Durable, "lane", "", "made"}
+	if have, err := a.q.js.Consumer(ctx, want.stream, config.Durable); err == nil {
 		next := have.CachedInfo().Config
-		if l.AckWait == nil || next.AckWait == *l.AckWait {
+		if next.AckWait == config.AckWait {
 			return nil
 		}
-		*changes = append(*changes, Change{what, "ack_wait", next.AckWait.String(), l.AckWait.String()})
-		next.AckWait = *l.AckWait
-		want = next
-	} else {
-		first, err := a.q.jobs.Consumer(ctx, consumer(High, 0))
-		if err != nil {
-			return fmt.Errorf("look at the consumer %s: %w", consumer(High, 0), err)
-		}
-		want.AckWait = first.CachedInfo().Config.AckWait
-		if l.AckWait != nil {
-			want.AckWait = *l.AckWait
-		}
-		*changes = append(*changes, Change{what, "lane", "", "made"})
+		change.Field, change.Before, change.After = "ack_wait", next.AckWait.String(), config.AckWait.String()
+		next.AckWait = config.AckWait
+		config = next
 	}
-	if _, err := a.q.jobs.CreateOrUpdateConsumer(ctx, want); err != nil {
-		*changes = (*changes)[:len(*changes)-1]
-		return fmt.Errorf("change %s: %w", what, err)
+	if _, err := a.q.js.CreateOrUpdateConsumer(ctx, want.stream, config); err != nil {
+		return fmt.Errorf("change %s: %w", change.What, err)
 	}
+	*changes = append(*changes, change)
 	return nil
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// hookWait is the AckWait of the webhooks' consumer. All members want the same, also older ones, which post a webhook
-// for that long; see keep.
+// hookWait is how long the result of a webhook may take to be read.
 const hookWait = 2 * time.Minute
 
 // maxHooks is how many webhooks a member posts at once.
@@ -84,17 +83,13 @@ func (q *Queue) post(ctx context.Context, m jetstream.Msg, send func(context.Con
 }
 
 // keepAlive keeps the message of a webhook that is being posted until stop is called: if this member is lost, another
-// one gets the message after AckWait, as with jobs. An in-progress acknowledgement would reset its timeout to hookWait;
-// a negative one with a delay sets it to less.
+// one gets the message after AckWait, as with jobs.
 func (q *Queue) keepAlive(m jetstream.Msg) (stop func()) {
-	wait := min(q.o.AckWait, hookWait)
-	keepalive := fmt.Appendf(nil, `-NAK {"delay":%d}`, wait.Nanoseconds())
-	_ = q.nc.Publish(m.Reply(), keepalive) // else the message is kept for hookWait
 	ctx, cancel := context.WithCancel(context.Background())
 	var beats sync.WaitGroup
 	beats.Go(func() {
-		for pause(ctx, wait/3) == nil {
-			_ = q.nc.Publish(m.Reply(), keepalive)
+		for pause(ctx, q.o.AckWait/3) == nil {
+			_ = m.InProgress()
 		}
 	})
 	return func() {

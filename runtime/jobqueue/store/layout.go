@@ -141,6 +141,10 @@ func (o Options) jobsConsumer(name, subjects string) jetstream.ConsumerConfig {
 // sender is the consumer of the webhooks' stream.
 const sender = "send"
 
+// olderHookWait is the AckWait of sender in a queue that an older server made. It stays until an operator applies
+// limits: the older ones that are still there join with no other.
+const olderHookWait = 2 * time.Minute
+
 // ownConsumer is a consumer and its stream.
 type ownConsumer struct {
 	stream string
@@ -149,10 +153,7 @@ type ownConsumer struct {
 
 func (o Options) allConsumers() []ownConsumer {
 	n := names{o.Model}
-	consumers := []ownConsumer{{n.hooks(), jetstream.ConsumerConfig{
-		Durable: sender, AckPolicy: jetstream.AckExplicitPolicy, AckWait: hookWait,
-		MaxDeliver: -1, MaxAckPending: 1_000_000, MaxWaiting: 65_536,
-	}}}
+	consumers := []ownConsumer{{n.hooks(), o.jobsConsumer(sender, "")}}
 	for _, c := range o.consumers() {
 		consumers = append(consumers, ownConsumer{n.jobs(), c})
 	}
@@ -274,7 +275,11 @@ func compare(ctx context.Context, js jetstream.JetStream, o Options) (have layou
 		if err != nil {
 			return have, fmt.Errorf("look at the consumer %s: %w", want.Durable, err)
 		}
-		if err := sameConsumer(consumer.CachedInfo().Config, want); err != nil {
+		config := consumer.CachedInfo().Config
+		if want.Durable == sender && config.AckWait == olderHookWait {
+			want.AckWait = olderHookWait
+		}
+		if err := sameConsumer(config, want); err != nil {
 			return have, err
 		}
 	}
