@@ -26,6 +26,9 @@ func (o *Renderer) RenderEnded(j *store.Job, s *store.State, end store.Status, r
 	rec := readObject(j.ID, s.Prediction)
 	rec.Status, rec.Error, rec.Completed = predictStatuses[end], reason, time.Now()
 	rec.Version = s.ModelVersion
+	if s.Server == "" { // the server of its last run was lost, and when that ended is not known
+		rec.Started = time.Time{}
+	}
 	return o.encode(&rec)
 }
 

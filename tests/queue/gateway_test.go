@@ -150,6 +150,25 @@ func TestGateway_WithoutServersOrNATS(t *testing.T) {
 	assert.True(t, err == nil, "it: got %v, want no error", err)
 }
 
+// TestGateway_ServerOfSynchronousJobIsLost: once another server gets the job its client's time in the queue has passed.
+// That is no failure of the model, and the time until then is not that of a run.
+func TestGateway_ServerOfSynchronousJobIsLost(t *testing.T) {
+	t.Parallel()
+	nats, a := startMember(t)
+	g := harness.StartGateway(t, nats.URL, "--queue-timeout", "10s")
+	answer := make(chan harness.Answer, 1)
+	go func() {
+		answer <- g.Do(http.MethodPut, "/predictions/p1", map[string]any{"input": harness.Input{"do": "sleep"}})
+	}()
+	harness.WaitStatus(t, a, "p1", "processing")
+	b := harness.StartMember(t, nats.URL, harness.Options{Dir: a.Dir})
+	a.Kill()
+	harness.WantCode(t, "the client's answer", harness.Receive(t, answer), http.StatusRequestTimeout)
+	state := harness.StateOf(b, "p1")
+	assert.True(t, state.Status == "failed" && strings.Contains(string(state.Body), `"metrics":{"predict_time":0}`),
+		"the job: %s, want it failed, with a predict_time of 0", state)
+}
+
 // TestGateway_IsLost: the jobs whose clients waited there are canceled, those that wait as well as those that run.
 // Accepted ones go on.
 func TestGateway_IsLost(t *testing.T) {

@@ -66,8 +66,9 @@ const (
 // budget.
 const noMemoryDelay = time.Second
 
-// waiterCheckAge is the age up to which a job starts without a check of its waiter: the heartbeats check it later.
-const waiterCheckAge = time.Second
+// waiterCheckAge is the age up to which a job starts without a check of its waiter: a server that waited for it got it
+// sooner. The heartbeats check it later.
+const waiterCheckAge = 50 * time.Millisecond
 
 // ownerTimeout is how long the owner of a job may take to answer.
 const ownerTimeout = 2 * time.Second
@@ -258,7 +259,7 @@ func (d *delivery) giveUp(ctx context.Context, now stored, next State, status St
 			return settled // it is delivered again
 		}
 	}
-	next.Status, next.Claim = status, rand.Text()
+	next.Status, next.Claim, next.Server = status, rand.Text(), ""
 	next.Prediction = d.renderer.RenderEnded(&d.job, &next, status, reason)
 	_, _, err := q.swap(ctx, id, now, &next, func(s *State) bool { return s.Claim == next.Claim })
 	switch {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"pinion/tests/assert"
 )
@@ -79,4 +80,17 @@ func TestJob_ThatKillsServersIsDeadLetter(t *testing.T) {
 	}
 	r.eventually("its dead letter is left",
 		func() bool { return r.messages(r.names.dead()) == 1 && r.messages(r.names.jobs()) == 0 })
+}
+
+// TestLost_JobOfLostWaiterNeverRuns: a server that comes a moment after its member was killed finds it canceled.
+func TestLost_JobOfLostWaiterNeverRuns(t *testing.T) {
+	r := newRig(t, nil)
+	r.accept("p1", func(j *Job) { j.Waiter = "pinion.alive.m.killed" })
+	accepted := time.Now()
+	r.eventually("it has waited", func() bool { return time.Since(accepted) > waiterCheckAge })
+	run := newRunner(1, succeed)
+	r.serve(r.other("b"), run)
+	r.eventually("it has ended", func() bool { return r.state("p1").Status.Ended() })
+	assert.Equal(t, "status", r.state("p1").Status, Canceled)
+	assert.Equal(t, "runs", run.count("p1"), 0)
 }

@@ -192,7 +192,7 @@ type State struct {
 	Status  Status `json:"status"`
 	Attempt int    `json:"attempt"`          // runs that have begun
 	Lost    int    `json:"lost"`             // of these, runs whose server was lost
-	Server  string `json:"server,omitempty"` // its owner
+	Server  string `json:"server,omitempty"` // its owner; "" of an end that no server's run has brought
 	Claim   string `json:"claim,omitempty"`  // the random token of the owner's claim
 	Seq     uint64 `json:"seq,omitempty"`    // of the message that was claimed
 	Cancel  bool   `json:"cancel,omitempty"` // a client canceled it while it ran

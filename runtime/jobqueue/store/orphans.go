@@ -38,7 +38,7 @@ func (q *Queue) reap(ctx context.Context, id string, now stored, renderer Render
 		return now
 	}
 	next := now.State
-	next.Status, next.Claim = Failed, rand.Text()
+	next.Status, next.Claim, next.Server = Failed, rand.Text(), ""
 	next.Prediction = renderer.RenderEnded(&Job{ID: id}, &next, Failed, reason)
 	revision, _, err := q.swap(ctx, id, now, &next, func(s *State) bool { return s.Claim == next.Claim })
 	if err != nil {
