@@ -14,7 +14,7 @@ import (
 // closed measures clients that wait for their jobs at a gateway, each with its next job after its answer, and what CPU
 // time a job takes in each process.
 func (b *bench) closed() error {
-	gateway, err := b.gateway("m", "--jobs-capacity", strconv.Itoa(queueCapacity))
+	gateway, err := b.gateway(natsURL, "m", "--jobs-capacity", strconv.Itoa(queueCapacity))
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -14,7 +15,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// envNATS makes this program the NATS server of a measurement: its value is the folder.
+// envNATS makes this program the NATS server of a measurement: its value is a natsServer in JSON.
 const envNATS = "BENCH_JOBS_NATS"
 
 // natsPort is where NATS listens. It is fixed, because a port that NATS chose would have to be found out.
@@ -23,8 +24,8 @@ const natsPort = 42219
 var natsURL = fmt.Sprintf("nats://127.0.0.1:%d", natsPort)
 
 func main() {
-	if dir := os.Getenv(envNATS); dir != "" {
-		serveNATS(dir)
+	if text := os.Getenv(envNATS); text != "" {
+		serveNATS(text)
 		return
 	}
 	if text := os.Getenv(envBare); text != "" {
@@ -41,19 +42,39 @@ func main() {
 	flag.IntVar(&b.places, "places", 16, "places of each server")
 	flag.DurationVar(&b.round, "round", 3*time.Second, "how long a round lasts")
 	flag.IntVar(&b.rounds, "rounds", 5, "rounds of each")
+	servers := flag.Int("servers", 1, "servers of NATS: with several, only their rates are measured, beside those of one")
 	flag.Parse()
-	if err := b.run(*only); err != nil {
+	if err := b.run(*only, *servers); err != nil {
 		fmt.Fprintln(os.Stderr, "jobs:", err)
 		os.Exit(1)
 	}
 }
 
+// natsServer is a server of NATS.
+type natsServer struct {
+	Name, Dir string
+	Port      int
+	Cluster   int   // port; 0 means it stands alone
+	Routes    []int // the ports of the cluster's servers
+}
+
 // serveNATS runs NATS until its parent ends it.
-func serveNATS(dir string) {
-	s, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: natsPort, JetStream: true, StoreDir: dir,
-		NoSigs: true,
-	})
+func serveNATS(text string) {
+	var n natsServer
+	err := json.Unmarshal([]byte(text), &n)
+	o := &server.Options{
+		ServerName: n.Name, Host: "127.0.0.1", Port: n.Port, JetStream: true, StoreDir: n.Dir, NoSigs: true,
+	}
+	if n.Cluster != 0 {
+		o.Cluster = server.ClusterOpts{Name: "bench", Host: "127.0.0.1", Port: n.Cluster}
+		for _, port := range n.Routes {
+			o.Routes = append(o.Routes, server.RoutesFromStr(fmt.Sprintf("nats://127.0.0.1:%d", port))...)
+		}
+	}
+	var s *server.Server
+	if err == nil {
+		s, err = server.NewServer(o)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -81,7 +102,7 @@ type bench struct {
 const queueCapacity = 1_000_000
 
 // run measures all, or only what has that name.
-func (b *bench) run(only string) (err error) {
+func (b *bench) run(only string, servers int) (err error) {
 	if b.dir, err = os.MkdirTemp("", "bench-jobs-"); err != nil {
 		return err
 	}
@@ -91,6 +112,9 @@ func (b *bench) run(only string) (err error) {
 	}
 	if err := os.WriteFile(filepath.Join(b.dir, "run.py"), []byte(model), 0o644); err != nil {
 		return err
+	}
+	if servers > 1 {
+		return b.beside(servers)
 	}
 	if only == "" || only == "waiting" {
 		if err := b.waiting(); err != nil || only != "" {

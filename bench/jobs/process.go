@@ -24,21 +24,30 @@ func (p *process) end() {
 	_ = p.cmd.Wait()
 }
 
-// startNATS starts NATS with a folder of that name and waits until it listens.
+// startNATS starts NATS with a folder of that name.
 func (b *bench) startNATS(name string) (*process, error) {
+	return (&natsServer{Dir: filepath.Join(b.dir, name), Port: natsPort}).start()
+}
+
+// start starts the server and waits until it listens.
+func (n *natsServer) start() (*process, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
+	text, err := json.Marshal(n)
+	if err != nil {
+		return nil, err
+	}
 	cmd := exec.Command(program)
-	cmd.Env = append(os.Environ(), envNATS+"="+filepath.Join(b.dir, name))
+	cmd.Env = append(os.Environ(), envNATS+"="+string(text))
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
 	for range 200 {
-		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", natsPort))
+		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", n.Port))
 		if err == nil {
 			return &process{cmd: cmd}, c.Close()
 		}
@@ -60,9 +69,9 @@ func (b *bench) serve(args ...string) (*process, error) {
 }
 
 // gateway starts a gateway of a model.
-func (b *bench) gateway(model string, args ...string) (*process, error) {
+func (b *bench) gateway(nats, model string, args ...string) (*process, error) {
 	return b.start("listening", append([]string{
-		"gateway", "--port", "0", "--log-format", "json", "--nats", natsURL, "--model", model,
+		"gateway", "--port", "0", "--log-format", "json", "--nats", nats, "--model", model,
 	}, args...)...)
 }
 

@@ -21,7 +21,7 @@ func (b *bench) waiting() error {
 		return err
 	}
 	defer nats.end()
-	gateway, err := b.gateway("none", "--jobs-capacity", fmt.Sprint(b.jobs+1)) // of a model that no server has
+	gateway, err := b.gateway(natsURL, "none", "--jobs-capacity", fmt.Sprint(b.jobs+1)) // of a model that no server has
 	if err != nil {
 		return err
 	}
