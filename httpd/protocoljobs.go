@@ -205,7 +205,11 @@ func (p *protocols) FollowJob(ctx *fasthttp.RequestCtx, m *protocol.Model, id st
 	found, _, ok := k.local(id)
 	var r *run
 	if !ok && k.queue != nil {
-		if found = k.queue().Attach(k.kind, id); found == nil {
+		var err error
+		if found, err = k.queue().Attach(k.kind, id, true); err != nil {
+			return true, protocol.ErrorOf(err)
+		}
+		if found == nil {
 			found = k.queue().AttachDirect(k.kind, id)
 		}
 		if ok = found != nil; ok {

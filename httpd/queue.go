@@ -24,8 +24,8 @@ type JobQueue interface {
 	// If outlives, the prediction goes on when this server is lost.
 	Submit(s request.Submission, outlives bool) (*predict.Prediction, error)
 	// Attach returns a prediction that represents an accepted one, for a client that only reads, or nil if none is
-	// known.
-	Attach(kind predict.Kind, id string) *predict.Prediction
+	// known. It waits for a queue that does not answer only where the answer is needed.
+	Attach(kind predict.Kind, id string, needed bool) (*predict.Prediction, error)
 	// AttachDirect does the same for a prediction that another server runs without the queue.
 	AttachDirect(kind predict.Kind, id string) *predict.Prediction
 	// Cancel cancels an accepted prediction, or one of this or another server without the queue; false means none is
@@ -54,7 +54,7 @@ func (k collection) joinQueued(ctx *fasthttp.RequestCtx, req *predict.Request, h
 	if k.queue == nil || k.svc().Find(k.kind, id) != nil {
 		return false
 	}
-	p := k.queue().Attach(k.kind, id)
+	p, _ := k.queue().Attach(k.kind, id, k.queueing.All) // without an answer a server runs it here
 	if p == nil && how.mode == predict.Stream {
 		p = k.queue().AttachDirect(k.kind, id)
 	}

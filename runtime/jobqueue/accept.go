@@ -25,7 +25,7 @@ type replyTo struct {
 // state writes it again.
 const maxShownInput = 64 << 10
 
-// natsTimeout is how long a request waits for NATS without progress.
+// natsTimeout is how long this member waits for NATS without progress, where no client does.
 const natsTimeout = 4 * time.Second
 
 // retryAfterFull is when a client whose job finds the queue full may try again.
@@ -61,11 +61,7 @@ func (m *Member) accept(s request.Submission, to replyTo) (request.Accepted, err
 			return a, predict.ErrInFlight
 		}
 	}
-	q, err := m.open()
-	if err != nil {
-		return a, err
-	}
-	if err := m.checkVersion(q, req.Version); err != nil {
+	if err := m.checkVersion(req.Version); err != nil {
 		return a, err
 	}
 	if len(s.Body) > store.MaxObject {
@@ -73,9 +69,12 @@ func (m *Member) accept(s request.Submission, to replyTo) (request.Accepted, err
 			Reason: fmt.Sprintf("The body is larger than %d bytes, which is the most that the job queue takes: give its files as URLs", store.MaxObject),
 		}
 	}
-	ctx, cancel := store.WithIdleTimeout(natsTimeout, len(s.Body))
-	defer cancel()
-	_, err = q.Accept(ctx, m.job(&s, class, to), m.encode(&rec), req.Idempotent)
+	ask, err := m.ask(len(s.Body), req.Deadline)
+	if err != nil {
+		return a, err
+	}
+	_, err = ask.q.Accept(ask, m.job(&s, class, to), m.encode(&rec), req.Idempotent)
+	ask.done(err)
 	if used, ok := errors.AsType[*store.InUseError](err); ok && req.Idempotent {
 		switch {
 		case predictKind(used.State.Kind) != req.Kind:

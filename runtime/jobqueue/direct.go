@@ -92,7 +92,7 @@ func (m *Member) direct(l store.Lookup) *predict.Prediction {
 // AttachDirect returns a prediction that represents one that runs at another server and is not a job, for a client that
 // only reads, or nil if none runs.
 func (m *Member) AttachDirect(kind predict.Kind, id string) *predict.Prediction {
-	q, err := m.open()
+	q, err := m.reached()
 	if err != nil {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"pinion/runtime/jobqueue/store"
 	"pinion/runtime/predict"
@@ -14,23 +15,23 @@ import (
 // release after its last use.
 func (m *Member) Find(kind predict.Kind, id string, calls bool) (object []byte, release func(), err error) {
 	nothing := func() {}
-	q, err := m.open()
+	ask, err := m.ask(store.MaxObject, time.Time{})
 	if err != nil {
 		return nil, nothing, err
 	}
-	ctx, cancel := store.WithIdleTimeout(natsTimeout, store.MaxObject)
-	defer cancel()
-	s, err := q.Find(ctx, id, m)
+	q := ask.q
+	s, err := q.Find(ask, id, m)
+	defer ask.done(err)
 	if err != nil && s.Status.Ended() { // its result is an object that cannot be read now
 		return nil, nothing, m.refusal(id, err)
 	}
 	switch {
 	case errors.Is(err, store.ErrUnknown), err == nil && predictKind(s.Kind) != kind:
 		s.Release()
-		r, err := q.LookupDirect(ctx, store.Lookup{Kind: storeKinds[kind], ID: id}, lookupTimeout)
+		r, err := q.LookupDirect(ask, store.Lookup{Kind: storeKinds[kind], ID: id}, lookupTimeout)
 		return r.Object, r.Release, m.refusal(id, err)
 	case calls && s.Status == store.Processing && len(s.Prediction) > len("{}"):
-		return m.withCalls(ctx, q, store.Lookup{Kind: storeKinds[kind], ID: id}, s.Prediction), s.Release, nil
+		return m.withCalls(ask, q, store.Lookup{Kind: storeKinds[kind], ID: id}, s.Prediction), s.Release, nil
 	case s.Prediction != nil: // a newer member's state too: its object is for clients
 		return s.Prediction, s.Release, nil
 	}
@@ -51,16 +52,15 @@ func (m *Member) withCalls(ctx context.Context, q *store.Queue, l store.Lookup, 
 // Cancel cancels a job, or a direct prediction, on whichever server it is; false means none is known, or it has ended
 // otherwise.
 func (m *Member) Cancel(kind predict.Kind, id string) (bool, error) {
-	q, err := m.open()
+	ask, err := m.ask(0, time.Time{})
 	if err != nil {
 		return false, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), natsTimeout)
-	defer cancel()
-	canceled, err := q.Cancel(ctx, id, storeKinds[kind], m)
+	canceled, err := ask.q.Cancel(ask, id, storeKinds[kind], m)
+	defer ask.done(err)
 	if errors.Is(err, store.ErrUnknown) {
 		return m.o.Local != nil && m.o.Local.Cancel(kind, id) ||
-			q.CancelDirect(ctx, store.Lookup{Kind: storeKinds[kind], ID: id}, lookupTimeout), nil
+			ask.q.CancelDirect(ask, store.Lookup{Kind: storeKinds[kind], ID: id}, lookupTimeout), nil
 	}
 	return canceled, m.refusal(id, err)
 }

@@ -23,10 +23,12 @@ func (m *Member) Submit(s request.Submission, outlivesMember bool) (*predict.Pre
 	if s.Request.ID == "" {
 		s.Request.ID = predict.NewID(time.Now())
 	}
-	q, err := m.open()
+	ask, err := m.ask(0, s.Request.Deadline) // the queue tells where its notices go
 	if err != nil {
 		return nil, err
 	}
+	ask.end()
+	q := ask.q
 	f := &follower{m: m, q: q, id: s.Request.ID, notices: make(chan store.Notice, 1)}
 	f.reply = q.ReplySubject(f.id)
 	m.waiters.add(f) // before it is accepted, or its first notice is missed
@@ -54,24 +56,35 @@ func (m *Member) Submit(s request.Submission, outlivesMember bool) (*predict.Pre
 }
 
 // Attach returns a prediction that represents a job that is known, for a client that only reads, or nil if none is
-// known.
-func (m *Member) Attach(kind predict.Kind, id string) *predict.Prediction {
-	q, err := m.open()
+// known. The client waits for NATS only if it needs the answer.
+func (m *Member) Attach(kind predict.Kind, id string, needed bool) (*predict.Prediction, error) {
+	if _, err := m.reached(); err != nil && !needed {
+		return nil, err
+	}
+	ask, err := m.ask(store.MaxObject, time.Time{})
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	ctx, cancel := store.WithIdleTimeout(natsTimeout, store.MaxObject)
-	defer cancel()
-	s, err := q.Find(ctx, id, m)
+	ctx := ask.Context
+	if !needed {
+		short, cancel := context.WithTimeout(ask, natsTimeout)
+		defer cancel()
+		ctx = short
+	}
+	s, err := ask.q.Find(ctx, id, m)
+	defer ask.done(err)
 	defer s.Release()
-	if err != nil || predictKind(s.Kind) != kind {
-		return nil
+	switch {
+	case err != nil && !errors.Is(err, store.ErrUnknown):
+		return nil, m.refusal(id, err)
+	case err != nil || predictKind(s.Kind) != kind:
+		return nil, nil
 	}
-	f := &follower{m: m, q: q, id: id, notices: make(chan store.Notice, 1), readOnly: true}
+	f := &follower{m: m, q: ask.q, id: id, notices: make(chan store.Notice, 1), readOnly: true}
 	return f.prediction(predict.Request{
 		ID: id, Kind: kind, Mode: predict.Async, Created: readObject(id, s.Prediction).Created,
 		Digest: string(s.Digest),
-	})
+	}), nil
 }
 
 // waiters are the followers that wait for a notice, by subject.

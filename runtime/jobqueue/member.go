@@ -8,11 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"pinion/runtime/health"
 	"pinion/runtime/jobqueue/store"
-	"pinion/runtime/predict"
 	"pinion/runtime/webhook"
 )
 
@@ -20,10 +17,12 @@ import (
 type Member struct {
 	Renderer
 
-	o       Options
-	nc      *nats.Conn
-	queue   atomic.Pointer[store.Queue] // nil means not joined yet
-	problem atomic.Pointer[string]      // why nothing is accepted; nil means something is
+	o      Options
+	conn   *store.Conn
+	tried  chan struct{}               // closed when the first attempt to join has ended
+	denial error                       // what came of it
+	queue  atomic.Pointer[store.Queue] // nil means not joined yet
+	outage atomic.Pointer[outage]      // nil means NATS answers, as far as this member knows
 
 	waiters    waiters
 	schemas    knownSchemas
@@ -42,49 +41,65 @@ type Member struct {
 	returned time.Time // for JobsWait: since when jobs that were given back run nowhere; zero means there are none
 }
 
-// Join makes a member. It is an error if NATS refuses this member, or has the model's queue with other settings; a NATS
-// that cannot be reached is not.
-func Join(o Options) (*Member, error) {
+// Join makes a member, which joins in the background.
+func Join(o Options) *Member {
 	if o.Memory != nil {
 		o.Queue.Memory = o.Memory
 	}
-	m := &Member{o: o}
+	m := &Member{o: o, tried: make(chan struct{})}
 	m.pulling, m.drain = context.WithCancel(context.Background())
 	m.sending, m.stop = context.WithCancel(context.Background())
-	m.setProblem("not connected yet")
+	m.setProblem("it waits for NATS, which has not answered yet")
 	connected := make(chan struct{}, 1)
-	nc, err := o.Connect(func(lost error) { m.onConnection(lost, connected) })
-	if err != nil {
-		return nil, err
-	}
-	m.nc = nc
-	var refused atomic.Pointer[error]
-	nc.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-		if errors.Is(err, nats.ErrPermissionViolation) {
-			refused.Store(&err)
-		}
-		o.Logger.Warn("NATS reports an error", "error", err)
-	})
-	if nc.IsConnected() {
-		err := m.join()
-		if denied := refused.Load(); err != nil && denied != nil {
-			closeQuietly(nc)
-			return nil, fmt.Errorf("NATS denies this user the job queue of the model %s: %w", o.Queue.Model, *denied)
-		}
-		switch {
-		case store.Temporary(err):
-			m.joinFailed(err)
-		case err != nil:
-			closeQuietly(nc)
-			return nil, err
-		}
-	}
+	m.conn = o.Connect(func(lost error) { m.onConnection(lost, connected) })
 	m.background.Go(func() {
-		if m.queue.Load() != nil || m.joinLater(connected) {
+		m.denial = m.joinFirst()
+		close(m.tried)
+		if m.denial == nil && (m.queue.Load() != nil || m.joinLater(connected)) {
 			m.serve(connected)
 		}
 	})
-	return m, nil
+	return m
+}
+
+// Joined waits for the end of the first attempt to join. It is an error if NATS refuses this member, or has the model's
+// queue with other settings; a NATS that does not answer is not.
+func (m *Member) Joined(ctx context.Context) error {
+	select {
+	case <-m.tried:
+		return m.denial
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// joinFirst is the first attempt to join; its error is that of Joined.
+func (m *Member) joinFirst() error {
+	if err := m.conn.Tried(m.sending); err != nil {
+		if m.sending.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	var denied atomic.Pointer[error]
+	m.conn.OnError(func(err error) {
+		if store.IsDenied(err) {
+			denied.Store(&err)
+		}
+		m.o.Logger.Warn("NATS reports an error", "error", err)
+	})
+	if !m.conn.IsConnected() {
+		return nil
+	}
+	err := m.join()
+	if denied := denied.Load(); err != nil && denied != nil {
+		return fmt.Errorf("NATS denies this user the job queue of the model %s: %w", m.o.Queue.Model, *denied)
+	}
+	if store.Temporary(err) {
+		m.joinFailed(err)
+		return nil
+	}
+	return err
 }
 
 // onConnection notes that the connection was made or lost.
@@ -95,7 +110,7 @@ func (m *Member) onConnection(lost error, connected chan<- struct{}) {
 		return
 	}
 	if m.queue.Load() != nil {
-		m.problem.Store(nil)
+		m.setAnswers()
 		m.o.Logger.Info("the job queue can be reached again", "model", m.o.Queue.Model)
 		m.publishStatus()
 	}
@@ -105,15 +120,13 @@ func (m *Member) onConnection(lost error, connected chan<- struct{}) {
 	}
 }
 
-func (m *Member) setProblem(why string) { m.problem.Store(&why) }
-
 // joinTimeout bounds one attempt to join. A store that is being opened may take longer: then another one follows.
 const joinTimeout = 10 * time.Second
 
 func (m *Member) join() error {
 	ctx, cancel := context.WithTimeout(context.Background(), joinTimeout)
 	defer cancel()
-	q, err := store.Open(ctx, m.nc, m.o.Queue)
+	q, err := m.conn.Open(ctx, m.o.Queue)
 	if err != nil {
 		return err
 	}
@@ -121,7 +134,7 @@ func (m *Member) join() error {
 		return fmt.Errorf("join the job queue: %w", err)
 	}
 	m.queue.Store(q)
-	m.problem.Store(nil)
+	m.setAnswers()
 	return nil
 }
 
@@ -134,7 +147,7 @@ func (m *Member) joinLater(connected <-chan struct{}) bool {
 		case <-m.sending.Done():
 			return false
 		}
-		if !m.nc.IsConnected() {
+		if !m.conn.IsConnected() {
 			continue
 		}
 		err := m.join()
@@ -232,14 +245,6 @@ func (m *Member) post(ctx context.Context, p store.Posting) time.Duration {
 	}, p.Tries)
 }
 
-// open returns the queue, or why it cannot be asked.
-func (m *Member) open() (*store.Queue, error) {
-	if why := m.problem.Load(); why != nil {
-		return nil, &predict.UnavailableError{Reason: "The job queue takes no requests now: " + *why}
-	}
-	return m.queue.Load(), nil
-}
-
 // Drain stops taking jobs. What runs goes on.
 func (m *Member) Drain() {
 	m.drain()
@@ -260,13 +265,6 @@ func (m *Member) Release(of func(store.Slot) bool) {
 // errEndsNotStored means that Close did not wait any longer.
 var errEndsNotStored = errors.New("the ends of jobs could not be stored; other servers will run them again")
 
-// flush waits until NATS has what this member published, for a second at most.
-func (m *Member) flush() {
-	if m.nc.IsConnected() {
-		_ = m.nc.FlushTimeout(time.Second)
-	}
-}
-
 // Close leaves the queue once the ends of all jobs are stored, or when ctx ends.
 func (m *Member) Close(ctx context.Context) error {
 	m.drain()
@@ -284,19 +282,13 @@ func (m *Member) Close(ctx context.Context) error {
 	var err error
 	select {
 	case <-left:
-		m.flush() // webhooks that were given back, which would wait for AckWait
+		m.conn.Flush() // webhooks that were given back, which would wait for AckWait
 	case <-ctx.Done():
 		err = errEndsNotStored
 	}
 	m.stop()
-	closeQuietly(m.nc)
+	m.conn.Close()
 	return err
-}
-
-// closeQuietly closes a connection, which is then not reported as lost.
-func closeQuietly(nc *nats.Conn) {
-	nc.SetDisconnectErrHandler(nil)
-	nc.Close()
 }
 
 // returnedAfter is for how long jobs must have been delivered and run nowhere before they count as given back: servers
@@ -307,7 +299,7 @@ const returnedAfter = 10 * time.Second
 // is called every second or so, by one goroutine.
 func (m *Member) JobsWait(ctx context.Context) (waits bool, named func(version string) bool) {
 	named = func(string) bool { return false }
-	q, err := m.open()
+	q, err := m.reached()
 	if err != nil {
 		return false, named
 	}
@@ -328,7 +320,7 @@ func (m *Member) JobsWait(ctx context.Context) (waits bool, named func(version s
 
 // Overview returns the state of the queue, and the live servers of the model.
 func (m *Member) Overview() (store.Summary, []store.NamedStatus, error) {
-	q, err := m.open()
+	q, err := m.reached()
 	if err != nil {
 		return store.Summary{}, nil, err
 	}
@@ -346,8 +338,8 @@ func (m *Member) Health() *health.Fleet {
 	if m == nil {
 		return nil
 	}
-	h := &health.Fleet{Connected: m.nc.IsConnected()}
-	q, err := m.open()
+	h := &health.Fleet{Connected: m.conn.IsConnected()}
+	q, err := m.reached()
 	if err == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 		defer cancel()
@@ -374,7 +366,7 @@ func (m *Member) Running() int {
 
 // Stats returns counts of what happened to jobs here.
 func (m *Member) Stats() store.Stats {
-	q, err := m.open()
+	q, err := m.reached()
 	if err != nil {
 		return store.Stats{}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"pinion/runtime/jobqueue/store"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
 	"pinion/tests/assert"
@@ -172,13 +173,17 @@ func TestMember_NATSThatIsNotThere(t *testing.T) {
 	ln.Close()
 	r := &rig{t: t}
 	m := r.join("gateway", func(o *Options) {
-		o.Connect = func(changed func(error)) (*nats.Conn, error) {
-			return nats.Connect("nats://"+address, nats.RetryOnFailedConnect(true), nats.ReconnectWait(50*time.Millisecond),
-				nats.ConnectHandler(func(*nats.Conn) { changed(nil) }))
+		o.Connect = func(changed func(error)) *store.Conn {
+			return store.Dial(func() (*nats.Conn, error) {
+				return nats.Connect("nats://"+address, nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
+					nats.ReconnectWait(50*time.Millisecond), nats.ConnectHandler(func(*nats.Conn) { changed(nil) }))
+			})
 		}
 	})
 	var away *predict.UnavailableError
-	_, err = m.Accept(submission("one", `{}`))
+	s := submission("one", `{}`)
+	s.Request.Deadline = time.Now() // NATS is not waited for
+	_, err = m.Accept(s)
 	assert.TrueNow(t, errors.As(err, &away), "got %v without NATS, want a *predict.UnavailableError", err)
 	r.start(address)
 	assert.Eventually(t, "it has joined", func() bool { return m.Health().Error == "" })

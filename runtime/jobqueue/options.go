@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"pinion/runtime/jobqueue/store"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
@@ -17,8 +15,9 @@ import (
 
 // Options of a member.
 type Options struct {
-	// Connect connects to NATS. changed is called with nil when the connection is made, else with why it was lost.
-	Connect func(changed func(lost error)) (*nats.Conn, error)
+	// Connect connects to NATS in the background. changed is called with nil when the connection is made, else with why
+	// it was lost.
+	Connect func(changed func(lost error)) *store.Conn
 	Queue   store.Options
 	// Attempts is how many runs of a prediction may lose their server.
 	Attempts int

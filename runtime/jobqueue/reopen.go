@@ -23,7 +23,7 @@ func (m *Member) watchReconnects(connected <-chan struct{}) {
 		case <-m.sending.Done():
 			return
 		}
-		for m.nc.IsConnected() {
+		for m.conn.IsConnected() {
 			err := m.reopen()
 			if err == nil || m.sending.Err() != nil {
 				break

@@ -73,8 +73,10 @@ func (r *rig) join(name string, set func(*Options)) *Member {
 	webhooks := webhook.New(webhook.Options{Logger: slog.New(slog.DiscardHandler)})
 	r.t.Cleanup(webhooks.Close)
 	o := Options{
-		Connect: func(changed func(error)) (*nats.Conn, error) {
-			return nats.Connect(r.url, nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { changed(err) }))
+		Connect: func(changed func(error)) *store.Conn {
+			return store.Dial(func() (*nats.Conn, error) {
+				return nats.Connect(r.url, nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { changed(err) }))
+			})
 		},
 		Queue:    store.Options{Model: "m", Server: name, Bytes: 64 << 20},
 		Attempts: 2, MaxBody: 1 << 20, Memory: memory.New(64 << 20),
@@ -83,8 +85,8 @@ func (r *rig) join(name string, set func(*Options)) *Member {
 	if set != nil {
 		set(&o)
 	}
-	m, err := Join(o)
-	assert.NoError(r.t, err)
+	m := Join(o)
+	assert.NoError(r.t, m.Joined(r.t.Context()))
 	r.t.Cleanup(func() {
 		if !slices.Contains(r.left, m) {
 			r.leave(m)

@@ -175,7 +175,7 @@ func (m *Member) check(req *predict.Request) (input []byte, warnings []string, e
 			*req = attempt
 			return input, warnings, nil
 		}
-		if _, unavailable := m.open(); unavailable != nil {
+		if _, unavailable := m.reached(); unavailable != nil {
 			return nil, nil, err
 		}
 		before := m.schemas.of(req.Version).Revision

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"pinion/runtime/jobqueue/store"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
 )
@@ -32,8 +31,9 @@ func (v Version) Submit(s request.Submission, outlivesMember bool) (*predict.Pre
 }
 
 // checkVersion refuses a request of a gateway for a version that no server has, if there are servers.
-func (m *Member) checkVersion(q *store.Queue, version string) error {
-	if version == "" || m.o.Local != nil {
+func (m *Member) checkVersion(version string) error {
+	q := m.queue.Load()
+	if version == "" || m.o.Local != nil || q == nil {
 		return nil
 	}
 	var have []string

@@ -79,7 +79,7 @@ func (q *Queue) accept(ctx context.Context, j Job, prediction json.RawMessage, a
 	attachState(m.Header, revision, text)
 	m.Data = q.o.Keys.seal(sealBody, m.Data)
 	if err := q.storeBody(ctx, m, j.token); err != nil {
-		if revision != 0 && q.purge(context.WithoutCancel(ctx), j.ID, revision) != nil {
+		if revision != 0 && q.purge(ctx, j.ID, revision) != nil {
 			return s, ErrInDoubt
 		}
 		return s, refusal(err)
@@ -92,14 +92,9 @@ func (q *Queue) accept(ctx context.Context, j Job, prediction json.RawMessage, a
 func (q *Queue) publish(ctx context.Context, id string, revision uint64, m *nats.Msg) error {
 	_, err := q.insert(ctx, m)
 	switch {
-	case err == nil:
-		return nil
-	case code(err) == 0 && !noStream(err): // no answer: a purge could hit a job that is stored
-		return ErrInDoubt
-	case revision == 0:
-		return refusal(err)
-	}
-	if err := q.purge(ctx, id, revision); err != nil {
+	case err == nil || errors.Is(err, ErrInDoubt): // a purge could hit a job that is stored
+		return err
+	case revision != 0 && q.purge(ctx, id, revision) != nil:
 		return ErrInDoubt
 	}
 	return refusal(err)
@@ -108,10 +103,12 @@ func (q *Queue) publish(ctx context.Context, id string, revision uint64, m *nats
 // refusal returns the error of a message that JetStream refused.
 func refusal(err error) error {
 	switch {
+	case errors.Is(err, ErrUnavailable):
+		return err
 	case code(err) == codeFull:
 		return ErrFull
 	case noStream(err):
-		return fmt.Errorf("%w: NATS has no stream for them, or the stream has no leader now", ErrUnavailable)
+		return fmt.Errorf("%w: %w", ErrUnavailable, errNoStream)
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }

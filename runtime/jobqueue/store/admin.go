@@ -36,6 +36,11 @@ func (e *NoQueueError) Error() string {
 
 // OpenAdmin opens the queue of a model for an operator. ttl is how long the end of a job is known that the operator
 // cancels; 0 means the default. keys are those of the queue's members.
+func (c *Conn) OpenAdmin(ctx context.Context, model string, ttl time.Duration, keys *Keys) (*Admin, error) {
+	return OpenAdmin(ctx, c.nc, model, ttl, keys)
+}
+
+// OpenAdmin is Conn.OpenAdmin with the client's connection.
 func OpenAdmin(ctx context.Context, nc *nats.Conn, model string, ttl time.Duration, keys *Keys) (*Admin, error) {
 	if err := checkServer(nc.ConnectedServerVersion()); err != nil {
 		return nil, err

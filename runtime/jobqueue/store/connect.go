@@ -30,6 +30,9 @@ type Connection struct {
 	OnChange func(lost error)
 }
 
+// Dial connects to NATS in the background.
+func (c *Connection) Dial() *Conn { return Dial(c.Connect) }
+
 // schemes are those of a NATS URL.
 var schemes = []string{"nats", "tls", "ws", "wss"}
 

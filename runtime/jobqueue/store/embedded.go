@@ -184,6 +184,11 @@ func (e *Embedded) Connect(o ...nats.Option) (*nats.Conn, error) {
 	return nc, nil
 }
 
+// Dial does the same for a member, in the background.
+func (e *Embedded) Dial(name string, changed func(lost error)) *Conn {
+	return Dial(func() (*nats.Conn, error) { return e.Connect(Always(name, changed)...) })
+}
+
 // Close ends the server. Its files stay.
 func (e *Embedded) Close() {
 	e.close.Do(func() { close(e.closing) })

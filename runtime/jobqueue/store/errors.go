@@ -22,6 +22,8 @@ var (
 	// ErrLost means that another server has the job. The caller must neither end the job nor acknowledge its message.
 	ErrLost = errors.New("another server has the job")
 
+	// errNoStream is what a client is told.
+	errNoStream = errors.New("NATS has no stream for them, or the stream has no leader now")
 	// errConflict means that the state is not what it was.
 	errConflict = errors.New("the state has changed")
 	// errNewer means that a newer server wrote the state.
@@ -70,7 +72,7 @@ func Temporary(err error) bool {
 	return slices.ContainsFunc([]error{
 		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrConnectionClosed, nats.ErrDisconnected,
 		nats.ErrConnectionReconnecting, nats.ErrReconnectBufExceeded, jetstream.ErrNoStreamResponse,
-		jetstream.ErrJetStreamNotEnabled,
+		jetstream.ErrJetStreamNotEnabled, errNoStream,
 	}, func(target error) bool { return errors.Is(err, target) })
 }
 

@@ -45,24 +45,30 @@ func (q *Queue) isLarge(data []byte) bool {
 
 // put stores an object.
 func (q *Queue) put(ctx context.Context, bucket, key string, data []byte) error {
-	store, err := q.js.ObjectStore(ctx, bucket)
-	if err == nil {
-		_, err = store.Put(ctx, jetstream.ObjectMeta{Name: key}, &upload{ctx: ctx, nc: q.nc, data: data, window: 2})
+	for {
+		store, err := q.js.ObjectStore(ctx, bucket)
+		if err == nil {
+			_, err = store.Put(ctx, jetstream.ObjectMeta{Name: key}, &upload{ctx: ctx, nc: q.nc, data: data, window: 2})
+		}
+		switch {
+		case err == nil:
+			return nil
+		case !Temporary(err) || pause(ctx, attemptPause) != nil:
+			return fmt.Errorf("store an object: %w", err)
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("store an object: %w", err)
-	}
-	return nil
 }
 
 // get reads an object. The error is jetstream.ErrObjectNotFound where it is gone. charge, if set, is called with its
 // size before it takes memory.
 func (q *Queue) get(ctx context.Context, bucket, key string, charge func(size int64) error) ([]byte, error) {
-	store, err := q.js.ObjectStore(ctx, bucket)
+	store, err := persist(ctx, func(ctx context.Context) (jetstream.ObjectStore, error) {
+		return q.js.ObjectStore(ctx, bucket)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read an object: %w", err)
 	}
-	info, err := store.GetInfo(ctx, key)
+	info, err := persist(ctx, func(ctx context.Context) (*jetstream.ObjectInfo, error) { return store.GetInfo(ctx, key) })
 	if err != nil {
 		return nil, fmt.Errorf("read an object: %w", err)
 	}

@@ -3,9 +3,9 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -14,29 +14,74 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// publishTimeout bounds a message to a stream where the context has no deadline.
-const publishTimeout = 5 * time.Second
+const (
+	// attemptWait is after how long without an answer NATS is asked again: a server of it that was lost does not answer,
+	// and another one soon would. On a slow link the first answer may still come.
+	attemptWait = 2 * time.Second
+	// attemptPause is the pause after an answer that NATS cannot serve the question now.
+	attemptPause = 100 * time.Millisecond
+	// unboundedWait is for how long NATS is asked where the context has no end.
+	unboundedWait = 5 * time.Second
+)
 
-// insert stores a message in the stream of its subject, and returns its sequence there. It does what PublishMsg of
-// package jetstream does, which decodes the answer by reflection.
-func (q *Queue) insert(ctx context.Context, m *nats.Msg) (uint64, error) {
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, publishTimeout)
-		defer cancel()
+// persist asks NATS until it answers or ctx ends: while its servers choose a leader, none does. ask may be called
+// several times at once, and is to store nothing twice.
+func persist[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
+	end := context.CancelFunc(nil)
+	if _, ok := ctx.Deadline(); ok {
+		ctx, end = context.WithCancel(ctx)
+	} else {
+		ctx, end = context.WithTimeout(ctx, unboundedWait)
 	}
-	answer, err := q.nc.RequestMsgWithContext(ctx, m)
-	switch {
-	case errors.Is(err, nats.ErrNoResponders): // perhaps the stream chooses its leader: PublishMsg tries again
-		ack, err := q.js.PublishMsg(ctx, m)
-		if err != nil {
-			return 0, err
+	defer end()
+	type answer struct {
+		value T
+		err   error
+	}
+	again := make(chan answer, 1)
+	repeat := time.AfterFunc(attemptWait, func() {
+		value, err := persist(ctx, ask)
+		again <- answer{value, err}
+		end()
+	})
+	for {
+		value, err := ask(ctx)
+		switch answered := err == nil || ctx.Err() == nil && !Temporary(err); {
+		case answered:
+			repeat.Stop()
+			return value, err
+		case !repeat.Stop():
+			other := <-again
+			return other.value, other.err
+		case pause(ctx, attemptPause) != nil:
+			return value, err
 		}
-		return ack.Sequence, nil
-	case err != nil:
-		return 0, err
+		repeat.Reset(attemptWait)
 	}
-	return readAck(answer.Data)
+}
+
+// insert stores a message in the stream of its subject, and returns its sequence there. It may be stored before
+// already: by its id, or the revision that it expects, NATS knows it. The error is ErrInDoubt if NATS did not answer,
+// JetStream's if it refused, and else ErrUnavailable.
+func (q *Queue) insert(ctx context.Context, m *nats.Msg) (uint64, error) {
+	var inDoubt atomic.Bool
+	seq, err := persist(ctx, func(ctx context.Context) (seq uint64, err error) {
+		answer, err := q.nc.RequestMsgWithContext(ctx, m)
+		if err == nil {
+			seq, err = readAck(answer.Data)
+		}
+		if err != nil && code(err) == 0 && !noStream(err) {
+			inDoubt.Store(true)
+		}
+		return seq, err
+	})
+	switch {
+	case err == nil || code(err) != 0 && !Temporary(err):
+		return seq, err
+	case inDoubt.Load():
+		return 0, fmt.Errorf("%w: %w", ErrInDoubt, err)
+	}
+	return 0, refusal(err)
 }
 
 // readAck reads JetStream's answer to a message: its sequence, or the *jetstream.APIError of the refusal.

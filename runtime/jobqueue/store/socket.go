@@ -58,6 +58,12 @@ func ConnectSocket(dir string, o ...nats.Option) (*nats.Conn, error) {
 	return nc, nil
 }
 
+// DialSocket connects a command to the embedded server of another process.
+func DialSocket(ctx context.Context, dir, name string) (*Conn, error) {
+	c := Dial(func() (*nats.Conn, error) { return ConnectSocket(dir, nats.Name(name)) })
+	return c, c.Tried(ctx)
+}
+
 // socketDialer is the folder of an embedded server.
 type socketDialer string
 

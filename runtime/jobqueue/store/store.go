@@ -33,7 +33,10 @@ type Queue struct {
 // oldestServer is the oldest NATS that has all that is used here.
 const oldestServer = "2.14"
 
-// Open joins the queue of a model, and makes its streams if none are there.
+// Open joins the queue of a model, and makes its streams if none are there. The connection is made.
+func (c *Conn) Open(ctx context.Context, o Options) (*Queue, error) { return Open(ctx, c.nc, o) }
+
+// Open is Conn.Open with the client's connection.
 func Open(ctx context.Context, nc *nats.Conn, o Options) (*Queue, error) {
 	o = o.withDefaults()
 	if err := CheckModel(o.Model); err != nil {
@@ -110,7 +113,9 @@ const (
 
 // read returns the state of a job, or a revision alone where the id is free.
 func (q *Queue) read(ctx context.Context, id string) (stored, error) {
-	m, err := q.states.GetLastMsgForSubject(ctx, q.names.stateKey(id))
+	m, err := persist(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+		return q.states.GetLastMsgForSubject(ctx, q.names.stateKey(id))
+	})
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 		return stored{}, nil
@@ -189,10 +194,6 @@ func (q *Queue) swap(ctx context.Context, id string, before stored, next *State,
 	return revision, text, err
 }
 
-// maxNoStream is how often a state that no stream accepts is written again, half a second apart: a stream may be
-// choosing its leader.
-const maxNoStream = 4
-
 // write is swap with a state as it is stored.
 func (q *Queue) write(ctx context.Context, id string, before uint64, text []byte, ended bool,
 	mine func(*State) bool,
@@ -203,37 +204,28 @@ func (q *Queue) write(ctx context.Context, id string, before uint64, text []byte
 	if ended { // a state without an end must not expire
 		expireAfter(m, q.o.ResultTTL)
 	}
-	inDoubt, noStreams := false, 0
-	for {
-		revision, err := q.insert(ctx, m)
+	revision, err := q.insert(ctx, m)
+	switch {
+	case conflict(err): // an earlier attempt may have been the one that another write met
+		now, err := q.read(ctx, id)
 		switch {
-		case err == nil:
-			return revision, nil
-		case conflict(err):
-			now, err := q.read(ctx, id)
-			if err == nil && now.Status != "" && now.revision > before && mine(&now.State) {
-				return now.revision, nil
-			}
-			if err == nil || isForeign(err) {
-				return 0, errConflict
-			}
-		case code(err) != 0:
-			return 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
-		}
-		if inDoubt = inDoubt || !noStream(err); !inDoubt {
-			if noStreams++; noStreams == maxNoStream {
-				return 0, refusal(err)
-			}
-		}
-		// No answer: the swap may be done, or on its way. It can be repeated: only one of them finds the revision.
-		if pause(ctx, 100*time.Millisecond) != nil {
+		case err != nil && !isForeign(err):
 			return 0, ErrInDoubt
+		case err == nil && now.Status != "" && now.revision > before && mine(&now.State):
+			return now.revision, nil
 		}
+		return 0, errConflict
+	case code(err) != 0:
+		return 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
+	return revision, err
 }
 
-// purge removes the state of a job that was not accepted, unless it has changed. Its marker expires.
+// purge removes the state of a job that was not accepted, unless it has changed. Its marker expires. It tries also when
+// ctx has ended.
 func (q *Queue) purge(ctx context.Context, id string, revision uint64) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptWait)
+	defer cancel()
 	m := nats.NewMsg(q.names.stateKey(id))
 	m.Header.Set(headerOperation, operationPurge)
 	m.Header.Set(nats.MsgRollup, nats.MsgRollupSubject)

@@ -43,8 +43,8 @@ func allQueues(ctx context.Context, nc *nats.Conn) (context.Context, jetstream.J
 }
 
 // Summaries returns the summaries of all models that have a queue, by name.
-func Summaries(ctx context.Context, nc *nats.Conn) ([]Summary, error) {
-	ctx, js, err := allQueues(ctx, nc)
+func (c *Conn) Summaries(ctx context.Context) ([]Summary, error) {
+	ctx, js, err := allQueues(ctx, c.nc)
 	if err != nil {
 		return nil, err
 	}
@@ -67,9 +67,9 @@ func Summaries(ctx context.Context, nc *nats.Conn) ([]Summary, error) {
 	return summaries, nil
 }
 
-// Models returns the names of the models that have a queue, sorted.
-func Models(ctx context.Context, nc *nats.Conn) ([]string, error) {
-	ctx, js, err := allQueues(ctx, nc)
+// Models returns the names of the models that have a queue, sorted. The connection is made.
+func (c *Conn) Models(ctx context.Context) ([]string, error) {
+	ctx, js, err := allQueues(ctx, c.nc)
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,12 @@ type idleTimeout struct {
 // WithIdleTimeout returns a context that ends when nothing has moved for idle, and for as long as a message with so
 // many bytes takes on a slow link. A large object is moved in parts, and each restarts the timeout.
 func WithIdleTimeout(idle time.Duration, size int) (context.Context, context.CancelFunc) {
-	return withIdleTimeout(idle+time.Duration(min(size, objectFrom))*time.Second/minRate, nil)
+	return withIdleTimeout(idle+OnSlowLink(size), nil)
+}
+
+// OnSlowLink returns how long a message with so many bytes takes on a slow link; a larger one is moved in parts.
+func OnSlowLink(size int) time.Duration {
+	return time.Duration(min(size, objectFrom)) * time.Second / minRate
 }
 
 func withIdleTimeout(idle time.Duration, onProgress func()) (context.Context, context.CancelFunc) {

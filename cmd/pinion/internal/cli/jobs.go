@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -104,12 +103,12 @@ func (c *jobsCommand) run(f func(ctx context.Context, cmd *cobra.Command, args [
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), jobsTimeout)
 		defer cancel()
-		nc, err := c.connect()
+		conn, err := c.connect(ctx)
 		if err != nil {
 			return process.Failed(err)
 		}
-		defer nc.Close()
-		a, err := store.OpenAdmin(ctx, nc, c.model, 0, c.nats.Keys)
+		defer conn.Close()
+		a, err := conn.OpenAdmin(ctx, c.model, 0, c.nats.Keys)
 		if err != nil {
 			return process.Failed(withNearest(err))
 		}
@@ -126,29 +125,33 @@ func withNearest(err error) error {
 }
 
 // connect connects, and does not try again.
-func (c *jobsCommand) connect() (*nats.Conn, error) {
+func (c *jobsCommand) connect(ctx context.Context) (*store.Conn, error) {
 	if dir, ok := c.nats.Embeds(); ok {
 		dir, err := config.EmbedFolder(dir, store.QueueName(c.model))
 		if err != nil {
 			return nil, err
 		}
-		return store.ConnectSocket(dir, nats.Name("pinion jobs"))
+		return store.DialSocket(ctx, dir, "pinion jobs")
 	}
 	var lost atomic.Pointer[error] // the client of NATS calls from a goroutine
 	queue := ""
 	if c.model != "" {
 		queue = store.QueueName(c.model)
 	}
-	nc, err := c.nats.Connect(queue, "pinion jobs", func(err error) {
+	conn := c.nats.Dial(queue, "pinion jobs", func(err error) {
 		if err != nil {
 			lost.Store(&err)
 		}
 	})
-	if err == nil && !nc.IsConnected() {
-		nc.Close()
-		return nil, fmt.Errorf("NATS cannot be reached: %w", *lost.Load())
+	err := conn.Tried(ctx)
+	if err == nil && !conn.IsConnected() {
+		err = fmt.Errorf("NATS cannot be reached: %w", *lost.Load())
 	}
-	return nc, err
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
 }
 
 // print prints a value as JSON, or by table.

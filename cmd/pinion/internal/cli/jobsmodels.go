@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
 	"pinion/cmd/pinion/internal/config"
@@ -40,8 +39,8 @@ func (c *jobsCommand) listModels(cmd *cobra.Command) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), jobsTimeout)
 	defer cancel()
 	view := modelsView{Models: []queueView{}}
-	err := c.everyNATS(func(nc *nats.Conn) error {
-		summaries, err := store.Summaries(ctx, nc)
+	err := c.everyNATS(ctx, func(conn *store.Conn) error {
+		summaries, err := conn.Summaries(ctx)
 		for i := range summaries {
 			q := &summaries[i]
 			view.Models = append(view.Models, queueView{
@@ -58,14 +57,14 @@ func (c *jobsCommand) listModels(cmd *cobra.Command) error {
 }
 
 // everyNATS calls f with each NATS that has queues: with --nats embed each served model has its own.
-func (c *jobsCommand) everyNATS(f func(*nats.Conn) error) error {
+func (c *jobsCommand) everyNATS(ctx context.Context, f func(*store.Conn) error) error {
 	if dir, embeds := c.nats.Embeds(); !embeds || dir != "" {
-		nc, err := c.connect()
+		conn, err := c.connect(ctx)
 		if err != nil {
 			return err
 		}
-		defer nc.Close()
-		return f(nc)
+		defer conn.Close()
+		return f(conn)
 	}
 	folders, err := config.EmbedFolder("", "")
 	if err != nil {
@@ -77,12 +76,12 @@ func (c *jobsCommand) everyNATS(f func(*nats.Conn) error) error {
 	}
 	var none error = &store.NotServedError{Dir: filepath.Join(folders, "MODEL"), Cause: os.ErrNotExist}
 	for _, folder := range entries {
-		nc, err := store.ConnectSocket(filepath.Join(folders, folder.Name()), nats.Name("pinion jobs"))
+		conn, err := store.DialSocket(ctx, filepath.Join(folders, folder.Name()), "pinion jobs")
 		if err != nil { // no server runs with it
 			continue
 		}
-		err = f(nc)
-		nc.Close()
+		err = f(conn)
+		conn.Close()
 		if err != nil {
 			return err
 		}

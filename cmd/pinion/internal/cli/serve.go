@@ -61,8 +61,5 @@ func serve(s *config.Server, models []config.Named, read server.Reader) error {
 	if err != nil {
 		return process.Failed(err)
 	}
-	if code := f.Run(); code != process.ExitOK {
-		return process.ExitWith(code)
-	}
-	return nil
+	return f.Run()
 }

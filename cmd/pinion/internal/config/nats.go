@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/process"
@@ -134,13 +132,12 @@ func natsMemory(servers int) []string {
 	return []string{"GOMEMLIMIT=" + strconv.FormatInt(limit/natsShare/int64(servers), 10)}
 }
 
-// Connect connects a member of a queue.
-func (s *NATS) Connect(model, member string, changed func(error)) (*nats.Conn, error) {
-	c := store.Connection{
+// Dial connects a member of a queue, in the background.
+func (s *NATS) Dial(model, member string, changed func(error)) *store.Conn {
+	return (&store.Connection{
 		URLs: s.urls, Credentials: s.creds, CA: s.ca, Cert: s.cert, Key: s.key, Model: model,
 		Name: member, OnChange: changed,
-	}
-	return c.Connect()
+	}).Dial()
 }
 
 // EmbedFolder returns the folder of --nats embed for a queue. Each has its own, so that its jobs stay its own beside

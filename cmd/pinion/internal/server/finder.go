@@ -6,69 +6,81 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"pinion/runtime/jobqueue/store"
 )
 
 // finder finds the models that have a queue.
 type finder struct {
-	nc   *nats.Conn
+	conn *store.Conn
 	stop chan struct{}
 }
 
 // findEvery is how often a gateway looks for new models.
 const findEvery = 5 * time.Second
 
-// joinAll joins the queues of the models that --models names, or that have one.
+// joinAll joins the queues of the models that --models names, or that have one. A NATS that does not answer for
+// joinWait is not waited for; if it refuses this gateway later, that ends the gateway.
 func (g *gateway) joinAll() error {
+	ctx, cancel := context.WithTimeout(context.Background(), joinWait)
+	defer cancel()
 	names := g.s.Models
 	if len(names) == 0 {
-		nc, err := g.s.Jobs.NATS.Connect("", g.s.Jobs.Options("", 0).Server, func(lost error) {
+		conn := g.s.Jobs.NATS.Dial("", g.s.Jobs.Options("", 0).Server, func(lost error) {
 			if lost != nil {
 				g.log.Warn("NATS cannot be reached", "error", lost)
 			}
 		})
-		if err != nil {
+		g.finder = &finder{conn, make(chan struct{})}
+		if err := g.await(ctx, conn.Tried); err != nil {
 			return err
 		}
-		g.finder = &finder{nc, make(chan struct{})}
-		if nc.IsConnected() {
-			if names, err = g.finder.names(); err != nil {
+		if conn.IsConnected() {
+			var err error
+			if names, err = g.finder.names(ctx); err != nil && !store.Temporary(err) {
 				return err
 			}
 		}
 	}
-	return g.joinModels(names)
-}
-
-// joinModels joins the queues of further models.
-func (g *gateway) joinModels(names []string) error {
-	joined := slices.Clone(g.all())
-	defer func() { g.models.Store(&joined) }()
+	var joined []*gatewayModel
 	for _, name := range names {
-		m, err := g.join(name)
-		if err != nil {
+		joined = append(joined, g.join(name))
+	}
+	g.models.Store(&joined)
+	for _, m := range joined {
+		if err := g.await(ctx, m.joined); err != nil {
 			return err
-		}
-		joined = append(joined, m)
-		if g.finder != nil {
-			slices.SortFunc(joined, func(a, b *gatewayModel) int { return strings.Compare(a.name, b.name) })
 		}
 	}
 	return nil
 }
 
+// await waits for what NATS says first. After ctx it does so in the background, and an error ends the gateway.
+func (g *gateway) await(ctx context.Context, said func(context.Context) error) error {
+	err := said(ctx)
+	if ctx.Err() == nil {
+		return err
+	}
+	go func() {
+		if err := said(context.Background()); err != nil {
+			select {
+			case g.refused <- err:
+			default: // another one was first
+			}
+		}
+	}()
+	return nil
+}
+
 // names returns the names of the models that have a queue.
-func (f *finder) names() ([]string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), findEvery)
+func (f *finder) names(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, findEvery)
 	defer cancel()
-	return store.Models(ctx, f.nc)
+	return f.conn.Models(ctx)
 }
 
 // ready says why no model can be found; nil means one can.
 func (f *finder) ready() error {
-	if f != nil && !f.nc.IsConnected() {
+	if f != nil && !f.conn.IsConnected() {
 		return errNoNATS
 	}
 	return nil
@@ -77,7 +89,7 @@ func (f *finder) ready() error {
 func (f *finder) close() {
 	if f != nil {
 		close(f.stop)
-		f.nc.Close()
+		f.conn.Close()
 	}
 }
 
@@ -92,7 +104,10 @@ func (g *gateway) find() {
 		case <-g.finder.stop:
 			return
 		}
-		names, err := g.finder.names()
+		if !g.finder.conn.IsConnected() {
+			continue
+		}
+		names, err := g.finder.names(context.Background())
 		if err != nil {
 			g.log.Debug("the job queues cannot be listed; will try again", "error", err)
 			continue
@@ -101,25 +116,30 @@ func (g *gateway) find() {
 			if slices.ContainsFunc(g.all(), func(m *gatewayModel) bool { return m.name == name }) {
 				continue
 			}
-			if err := g.joinModels([]string{name}); err != nil {
+			m := g.join(name)
+			if err := m.joined(context.Background()); err != nil {
 				if !failed[name] {
 					g.log.Warn("a model's job queue cannot be joined; will try again", "model", name, "error", err)
 				}
 				failed[name] = true
+				g.leave(m)
 				continue
 			}
 			delete(failed, name)
+			joined := append(slices.Clone(g.all()), m)
+			slices.SortFunc(joined, func(a, b *gatewayModel) int { return strings.Compare(a.name, b.name) })
+			g.models.Store(&joined)
 			g.log.Info("joined the job queue", "model", name)
 			g.showModels()
 		}
 	}
 }
 
-// leaveAll leaves the queues.
-func (g *gateway) leaveAll() {
+// leave leaves the queues of these models.
+func (g *gateway) leave(models ...*gatewayModel) {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveWait)
 	defer cancel()
-	for _, m := range g.all() {
+	for _, m := range models {
 		if err := m.member.Close(ctx); err != nil {
 			g.log.Warn("left the job queue too early", "model", m.name, "error", err)
 		}

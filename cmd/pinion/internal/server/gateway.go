@@ -41,6 +41,7 @@ type gateway struct {
 	grpc     *grpcServer // nil means off
 	ln       net.Listener
 	signals  signals
+	refused  chan error // why NATS refuses the gateway, which ends it
 
 	connections *connlimit.Limit
 }
@@ -65,7 +66,7 @@ func RunGateway(s *config.Gateway) error {
 	for _, w := range s.Warnings {
 		log.Warn(w)
 	}
-	g := &gateway{s: s, log: log, signals: process.WatchInterrupts(false)}
+	g := &gateway{s: s, log: log, signals: process.WatchInterrupts(false), refused: make(chan error, 1)}
 	defer g.clean()
 	err := g.open(sink)
 	if err == nil {
@@ -161,6 +162,8 @@ func (g *gateway) run() error {
 			return process.ExitWith(process.ExitInterrupted)
 		}
 		return nil
+	case err := <-g.refused:
+		return err
 	case err := <-served:
 		g.log.Error("the gateway's socket failed", "error", err)
 		return process.ExitWith(process.ExitFailure)
@@ -176,7 +179,7 @@ func (g *gateway) Shutdown(ctx context.Context) error {
 
 func (g *gateway) clean() {
 	g.finder.close()
-	g.leaveAll()
+	g.leave(g.all()...)
 	if g.webhooks != nil {
 		g.webhooks.Close()
 	}

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/valyala/fasthttp"
 
 	"pinion/cmd/internal/version"
@@ -18,6 +17,7 @@ import (
 	"pinion/httpd/web"
 	"pinion/runtime/health"
 	"pinion/runtime/jobqueue"
+	"pinion/runtime/jobqueue/store"
 	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
@@ -40,8 +40,8 @@ var (
 	_ protocol.Service = (*gatewayModel)(nil)
 )
 
-// join joins the queue of a model.
-func (g *gateway) join(name string) (*gatewayModel, error) {
+// join joins the queue of a model, in the background.
+func (g *gateway) join(name string) *gatewayModel {
 	m := &gatewayModel{requestChecker: newRequestChecker(g.files, g.log), g: g, name: name, metrics: g.metrics}
 	log := g.log
 	if !g.s.Alone() {
@@ -55,18 +55,22 @@ func (g *gateway) join(name string) (*gatewayModel, error) {
 	m.known.Versions = m.knownVersions
 	s := g.s
 	queue := s.Jobs.Options(name, s.ResultTTL)
-	var err error
-	m.member, err = jobqueue.Join(jobqueue.Options{
-		Connect: func(changed func(error)) (*nats.Conn, error) {
-			return s.Jobs.NATS.Connect(queue.Model, queue.Server, changed)
+	m.member = jobqueue.Join(jobqueue.Options{
+		Connect: func(changed func(error)) *store.Conn {
+			return s.Jobs.NATS.Dial(queue.Model, queue.Server, changed)
 		},
 		Queue: queue, Attempts: s.Jobs.Attempts, MaxBody: s.MaxBody, Checker: m, Memory: g.budget,
 		Webhooks: g.webhooks.Account(), Logger: log,
 	})
-	if err != nil {
-		return nil, fmt.Errorf("model %s: %w", name, err)
+	return m
+}
+
+// joined returns why the queue could not be joined, once that is known.
+func (m *gatewayModel) joined(ctx context.Context) error {
+	if err := m.member.Joined(ctx); err != nil {
+		return fmt.Errorf("model %s: %w", m.name, err)
 	}
-	return m, nil
+	return nil
 }
 
 // Create makes a job of a request of another protocol, and returns a prediction that stands for it. A native request

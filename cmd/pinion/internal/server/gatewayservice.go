@@ -153,7 +153,9 @@ func (q noQueue) Submit(request.Submission, bool) (*predict.Prediction, error) {
 	return nil, q.refusal()
 }
 
-func (q noQueue) Attach(predict.Kind, string) *predict.Prediction { return nil }
+func (q noQueue) Attach(predict.Kind, string, bool) (*predict.Prediction, error) {
+	return nil, nil
+}
 
 func (q noQueue) AttachDirect(predict.Kind, string) *predict.Prediction { return nil }
 

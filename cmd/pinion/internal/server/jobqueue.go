@@ -1,12 +1,11 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/nats-io/nats.go"
 
 	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/process"
@@ -16,6 +15,9 @@ import (
 	"pinion/runtime/metrics"
 )
 
+// joinWait is how long a start waits for NATS before it goes on without the job queues.
+const joinWait = time.Second
+
 // joinQueues joins the job queue of each model, if there is to be one.
 func (f *Server) joinQueues() error {
 	for _, m := range f.all() {
@@ -23,7 +25,58 @@ func (f *Server) joinQueues() error {
 			return err
 		}
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), joinWait)
+	defer cancel()
+	for _, m := range f.all() {
+		// One that is refused later ends the server, as it would have ended the start.
+		if err := m.awaitQueue(ctx, f.stop.refuse); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// joinLate joins the job queue of a model that is added while the server runs.
+func (m *servedModel) joinLate() error {
+	if err := m.joinQueue(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), joinWait)
+	defer cancel()
+	return m.awaitQueue(ctx, func(err error) { m.Log.Error("the model's job queue cannot be joined", "error", err) })
+}
+
+// awaitQueue waits for the end of the first attempt to join the queue. After ctx it does so in the background, and
+// refused is called with the error.
+func (m *servedModel) awaitQueue(ctx context.Context, refused func(error)) error {
+	if m.queue == nil {
+		return nil
+	}
+	err := m.queue.joined(ctx)
+	if err == nil && ctx.Err() != nil {
+		go func() {
+			if err := m.queue.joined(context.Background()); err != nil {
+				refused(err)
+			}
+		}()
+	}
+	return err
+}
+
+// joined returns why the queue could not be joined.
+func (q *modelQueue) joined(ctx context.Context) error {
+	err := q.member.Joined(ctx)
+	if err == nil {
+		return nil
+	}
+	_, misused := errors.AsType[*store.MismatchError](err)
+	if q.server.several {
+		err = fmt.Errorf("model %s: %w", q.title, err)
+	}
+	if misused {
+		return process.Misused(err)
+	}
+	return err
 }
 
 // queueTitle is the name by which the job queue knows the model, whichever version it is.
@@ -63,9 +116,6 @@ func (m *servedModel) joinQueue() error {
 		if f.several {
 			err = fmt.Errorf("model %s: %w", m.Name, err)
 		}
-		if _, ok := errors.AsType[*store.MismatchError](err); ok {
-			return process.Misused(err)
-		}
 		return err
 	}
 	m.queue = q
@@ -76,27 +126,21 @@ func (m *servedModel) joinQueue() error {
 func (q *modelQueue) join(m *servedModel) (err error) {
 	f, s := q.server, &q.server.s.Jobs
 	o := s.Options(q.title, q.ttl)
-	var leave func()
-	if o.Embedded, leave, err = f.embedded.open(f, o.Model); err != nil {
+	if o.Embedded, q.leaveNATS, err = f.embedded.open(f, o.Model); err != nil {
 		return err
 	}
 	o.OnWait = q.metrics.JobWait
-	q.member, err = jobqueue.Join(jobqueue.Options{
-		Connect: func(changed func(error)) (*nats.Conn, error) {
+	q.member = jobqueue.Join(jobqueue.Options{
+		Connect: func(changed func(error)) *store.Conn {
 			if o.Embedded != nil {
-				return o.Embedded.Connect(store.Always(o.Server, changed)...)
+				return o.Embedded.Dial(o.Server, changed)
 			}
-			return s.NATS.Connect(o.Model, o.Server, changed)
+			return s.NATS.Dial(o.Model, o.Server, changed)
 		},
 		Queue: o, Attempts: s.Attempts, MaxBody: f.s.MaxBody, Local: q, Memory: f.budget,
 		Webhooks: m.Webhooks, Logger: q.log(m), Tracer: f.telemetry.Tracer(),
 		Schema: q.schema, Version: version.Pinion, Slots: q.slots, Versions: q.versions,
 	})
-	if err != nil {
-		leave()
-		return err
-	}
-	q.leaveNATS = leave
 	return nil
 }
 

@@ -7,10 +7,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/nats-io/nats.go"
-
 	"pinion/cmd/pinion/internal/config"
 	"pinion/runtime/jobqueue"
+	"pinion/runtime/jobqueue/store"
 	"pinion/tests/assert"
 )
 
@@ -22,13 +21,12 @@ func loadedByJobs(t *testing.T, models int) (*modelQueue, []*servedModel) {
 	closed.Close()
 	f := &Server{log: slog.New(slog.DiscardHandler), several: true}
 	q := newModelQueue(f, "m", 0)
-	q.member, err = jobqueue.Join(jobqueue.Options{
-		Connect: func(func(error)) (*nats.Conn, error) {
-			return nats.Connect(closed.Addr().String(), nats.RetryOnFailedConnect(true))
+	q.member = jobqueue.Join(jobqueue.Options{
+		Connect: func(changed func(error)) *store.Conn {
+			return (&store.Connection{URLs: []string{"nats://" + closed.Addr().String()}, OnChange: changed}).Dial()
 		},
 		Local: q, Logger: f.log,
 	})
-	assert.NoError(t, err)
 	t.Cleanup(func() { _ = q.member.Close(context.Background()) })
 	for range models {
 		settings := &config.Model{}

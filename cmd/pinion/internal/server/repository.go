@@ -87,7 +87,7 @@ func (f *Server) reserve(name, folder string) (*servedModel, *protocol.Error) {
 	if err := m.host(true); err != nil {
 		return nil, protocol.Errorf(protocol.BadInput, "%v", err)
 	}
-	if err := m.joinQueue(); err != nil {
+	if err := m.joinLate(); err != nil {
 		m.close()
 		return nil, protocol.Errorf(protocol.Failed, "%v", err)
 	}

@@ -157,7 +157,7 @@ func (f *Server) newModel(of config.Named) (*servedModel, error) {
 	if err := m.host(true); err != nil {
 		return nil, err
 	}
-	if err := m.joinQueue(); err != nil {
+	if err := m.joinLate(); err != nil {
 		m.close()
 		return nil, err
 	}

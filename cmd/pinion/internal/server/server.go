@@ -166,15 +166,15 @@ func (f *Server) discard() {
 	_ = f.dir.Remove() // the next server removes what is left
 }
 
-// Run serves until the server stops; it returns the exit code.
-func (f *Server) Run() int {
+// Run serves until the server stops. The error has the command's exit code.
+func (f *Server) Run() error {
 	for _, m := range f.all() {
 		m.begin()
 	}
 	served := f.endpoints.serve()
 	f.heap.Store(newHeap()) // it begins with a collection, which disturbs nothing while a worker starts
 	f.watchReload()
-	code := process.ExitOK
+	code, refused := process.ExitOK, error(nil)
 	select {
 	case sig := <-f.stop.signals:
 		f.log.Info("shutting down", "signal", sig.String(), "grace", f.s.Grace.String())
@@ -190,6 +190,8 @@ func (f *Server) Run() int {
 		f.log.Error("the server's socket failed", "error", err)
 		f.stopWorkers(true, nil)
 		code = process.ExitFailure
+	case refused = <-f.stop.refused:
+		f.stopWorkers(true, nil)
 	case m := <-f.stop.broken:
 		why := m.Failure()
 		f.sentry.Report("setup failed", why.What)
@@ -198,7 +200,13 @@ func (f *Server) Run() int {
 		code = process.ExitFailure
 	}
 	f.clean()
-	return code
+	switch {
+	case refused != nil:
+		return process.Failed(refused)
+	case code != process.ExitOK:
+		return process.ExitWith(code)
+	}
+	return nil
 }
 
 // giveBack gives free memory back after that long. The collector does not run for every large body, and without it the

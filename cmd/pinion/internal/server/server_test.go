@@ -69,7 +69,8 @@ func serve(t *testing.T, models []config.Named, reread func() (*config.Models, e
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		site.exit <- f.Run()
+		code, _ := process.ExitCode(f.Run())
+		site.exit <- code
 	}()
 	t.Cleanup(func() {
 		f.stop.ask()

@@ -19,6 +19,7 @@ type stop struct {
 	signals signals           // watched from the start: the run folder is to be removed whenever one comes
 	asked   chan struct{}     // a token: a client asked for a shutdown
 	broken  chan *servedModel // a model whose first setup has failed, which is to end the server
+	refused chan error        // why NATS refused the server, which is to end it
 	begun   atomic.Bool
 }
 
@@ -36,7 +37,7 @@ const (
 func newStop(onlySIGINT bool) *stop {
 	return &stop{
 		signals: process.WatchInterrupts(onlySIGINT), asked: make(chan struct{}, 1),
-		broken: make(chan *servedModel, 1),
+		broken: make(chan *servedModel, 1), refused: make(chan error, 1),
 	}
 }
 
@@ -52,6 +53,14 @@ func (s *stop) ask() {
 func (s *stop) fail(m *servedModel) {
 	select {
 	case s.broken <- m:
+	default: // another one was first
+	}
+}
+
+// refuse ends the server because NATS refuses it. It does not block.
+func (s *stop) refuse(err error) {
+	select {
+	case s.refused <- err:
 	default: // another one was first
 	}
 }

@@ -1,0 +1,88 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// flushWait bounds Flush.
+const flushWait = time.Second
+
+// Conn is a connection to NATS. It is being made in the background, and is made again whenever it is lost.
+type Conn struct {
+	tried chan struct{} // closed when the first attempt has ended
+	nc    *nats.Conn    // what it made, or
+	err   error         // why NATS refused it
+}
+
+// Dial returns what connect makes.
+func Dial(connect func() (*nats.Conn, error)) *Conn {
+	c := &Conn{tried: make(chan struct{})}
+	go func() {
+		defer close(c.tried)
+		c.nc, c.err = connect()
+	}()
+	return c
+}
+
+// Tried waits for the end of the first attempt, and returns why NATS refused it; nil also where NATS does not answer.
+func (c *Conn) Tried(ctx context.Context) error {
+	select {
+	case <-c.tried:
+		return c.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// made returns the client's connection; nil means it is not made yet.
+func (c *Conn) made() *nats.Conn {
+	select {
+	case <-c.tried:
+		return c.nc
+	default:
+		return nil
+	}
+}
+
+// IsConnected reports whether NATS can be asked.
+func (c *Conn) IsConnected() bool { nc := c.made(); return nc != nil && nc.IsConnected() }
+
+// OnError has f called with what NATS reports beside the end of the connection.
+func (c *Conn) OnError(f func(error)) {
+	if nc := c.made(); nc != nil {
+		nc.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { f(err) })
+	}
+}
+
+// IsDenied reports whether NATS reported that this user may not do something.
+func IsDenied(err error) bool { return errors.Is(err, nats.ErrPermissionViolation) }
+
+// Flush waits until NATS has what was published, for a second at most.
+func (c *Conn) Flush() {
+	if c.IsConnected() {
+		_ = c.nc.FlushTimeout(flushWait)
+	}
+}
+
+// Close closes the connection, which is then not reported as lost. It does not wait for the first attempt.
+func (c *Conn) Close() {
+	if c == nil {
+		return
+	}
+	quietly := func() {
+		<-c.tried
+		if c.nc != nil {
+			c.nc.SetDisconnectErrHandler(nil)
+			c.nc.Close()
+		}
+	}
+	if c.made() == nil {
+		go quietly()
+		return
+	}
+	quietly()
+}
