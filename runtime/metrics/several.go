@@ -39,14 +39,21 @@ func (s Several) Write(accept string) (contentType string, body []byte) {
 	return write(accept, append(s.Gather(), s.Server.generationsOnPage()...))
 }
 
-// join returns each family once, with the samples of all sets.
+// join returns each family once, with the samples of all sets. What the server's own set has of models is dropped once
+// they are gone: models come and go without end.
 func (s Several) join(gather func(*Set) []Family) []Family {
+	models := s.Models()
+	s.Server.generations.keep(func(key generationKey) bool {
+		return slices.ContainsFunc(models, func(m NamedSet) bool {
+			return key.model == m.Name || key.model == m.Name+"@"+m.Version // a client may ask for a version
+		})
+	})
 	families := gather(s.Server)
 	at := make(map[string]int, len(families))
 	for i := range families {
 		at[families[i].Name] = i
 	}
-	for _, m := range s.Models() {
+	for _, m := range models {
 		for _, f := range gather(m.Set) {
 			samples := f.Samples
 			i, there := at[f.Name]

@@ -49,3 +49,28 @@ func TestSeveral_FamiliesStandOnce(t *testing.T) {
 	assert.Equal(t, fmt.Sprintf("a family is there twice: %q", names),
 		len(slices.Compact(slices.Clone(names))), len(names))
 }
+
+// TestSeveral_MetricsLeaveWithTheirModel: also those that the server's own set has, so that they do not grow with each
+// model that comes and goes, nor take the places of the next one's.
+func TestSeveral_MetricsLeaveWithTheirModel(t *testing.T) {
+	var models []NamedSet
+	several := Several{Server: New(Options{Scope: ScopeServer}), Models: func() []NamedSet { return models }}
+	for i := range maxGenerations + 1 {
+		name := fmt.Sprint("m", i)
+		models = []NamedSet{{Name: name, Version: "2", Set: New(Options{Scope: ScopeModel})}}
+		several.Server.Generation(Generation{Operation: "chat", Model: name, Took: time.Second})
+		several.Server.Generation(Generation{Operation: "chat", Model: name + "@2", Took: time.Second})
+		var of []string
+		for _, f := range several.GatherConventional() {
+			if f.Name == "gen_ai.server.request.duration" {
+				for _, sample := range f.Samples {
+					of = append(of, sample.Labels[2].Value)
+				}
+			}
+		}
+		assert.EqualSlices(t, "models of the generations", of, []string{name, name + "@2"})
+	}
+	_, page := several.Write("")
+	assert.Equal(t, "series of generations on the page",
+		strings.Count(string(page), "gen_ai_server_request_duration_seconds_count{"), 2)
+}

@@ -45,3 +45,12 @@ func (t *table[K, V]) add(key K, most int, fresh func(K) *V) *V {
 	t.entries.Store(&m)
 	return v
 }
+
+// keep drops the entries of all other keys.
+func (t *table[K, V]) keep(which func(K) bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m := maps.Clone(t.snapshot())
+	maps.DeleteFunc(m, func(key K, _ *V) bool { return !which(key) })
+	t.entries.Store(&m)
+}

@@ -190,3 +190,27 @@ func TestMultiModel_Off(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "echo.py:text"})
 	harness.WantCode(t, "POST /models", s.Do(http.MethodPost, "/models", loads("m", "/tmp")), http.StatusMethodNotAllowed)
 }
+
+// TestMultiModel_MetricsLeaveWithModel: when a model is unloaded for good, no series names it any more.
+func TestMultiModel_MetricsLeaveWithModel(t *testing.T) {
+	t.Parallel()
+	s, dir := startMultiModel(t)
+	harness.WriteFile(t, filepath.Join(dir, "one", "run.py"), `
+import cog
+
+class Runner(cog.BaseRunner):
+    @cog.openai("chat")
+    def run(self, messages: list[dict]) -> str:
+        return "a"
+`)
+	harness.WriteFile(t, filepath.Join(dir, "one", "cog.yaml"), "run: run.py:Runner\n")
+	harness.WantCode(t, "load", s.Do(http.MethodPost, "/models", loads("passing", filepath.Join(dir, "one"))), http.StatusOK)
+	chat := s.Do(http.MethodPost, "/v1/chat/completions", `{"model":"passing","messages":[{"role":"user","content":"a"}]}`)
+	harness.WantCode(t, "chat", chat, http.StatusOK)
+	for _, series := range []string{`gen_ai_request_model="passing"`, `model="passing"`} {
+		assert.Contains(t, "/metrics", string(s.Do(http.MethodGet, "/metrics", nil).Body), series)
+	}
+	harness.WantCode(t, "unload", s.Do(http.MethodDelete, "/models/passing", nil), http.StatusOK)
+	page := string(s.Do(http.MethodGet, "/metrics", nil).Body)
+	assert.True(t, !strings.Contains(page, "passing"), "the page of a server without the model: %s, want no series of it", page)
+}
