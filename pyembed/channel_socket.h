@@ -34,6 +34,7 @@ struct px_channel {
   PyObject *raises;  // its type, borrowed; NULL: the usual one
   PyObject *raised;  // that exception, once it was raised, or NULL
   uint64_t raised_at;  // when, by px_now
+  uint64_t due_at;  // when main was to raise it, likewise
 
   struct px_json_room *room;  // for arrays of the answer to current, or NULL; GIL held
 

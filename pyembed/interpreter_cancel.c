@@ -5,9 +5,11 @@
 #include "interpreter_cancel.h"
 
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "interpreter_interrupt.h"
-#include "interpreter_jump.h"
+#include "interpreter_postpone.h"
 #include "interpreter_stack.h"
 #include "interpreter_swallowed.h"
 #include "channel_worker.h"
@@ -22,6 +24,7 @@ static struct {
   bool diverted;  // it does
   PyObject *frame;  // what the handler interrupts, while it runs; borrowed
   bool looking;  // the handler runs Python code, which it does not interrupt
+  bool postponed;  // ask_again is to run the handler
   int looks;  // how often the handler looks at once whether the exception was dropped
   uint64_t at;  // when the exception was raised
   bool printed;  // Python has printed an exception that was dropped
@@ -44,6 +47,10 @@ static uint64_t take(struct px_channel *ch, PyObject *frame) {
   bool again = word == ch->cancel_taken;
   if (again && (cancel.ch != ch || !(px_w.raised ? was_dropped(frame) : cancel.diverted))) return 0;
   if (px_in_import(frame)) return 0;
+  if (!cancel.postponed && px_postpone(frame, false)) {
+    cancel.postponed = true;
+    return 0;
+  }
   if (!again) px_cancel_forget();
   cancel.ch = ch;
   ch->cancel_taken = word;
@@ -94,7 +101,6 @@ static PyObject *interrupt(PX_SELF, PyObject *args) {
     type = diverted && diverted != Py_None ? diverted : px_w.cancel_type;
   }
   Py_CLEAR(px_w.raised);
-  px_catch_at_jump(cancel.frame);
   PyObject *text = PyUnicode_FromString("the prediction was canceled");
   px_w.raised = text ? PyObject_CallFunctionObjArgs(type, text, NULL) : NULL;
   Py_XDECREF(text);
@@ -125,13 +131,11 @@ static PyObject *renew_cancel(PX_SELF, PX_NO_ARGS) {
   Py_RETURN_NONE;
 }
 
-// on_cancel(signum, frame): the handler of the cancel signal. It runs on the main thread, between two bytecodes or
-// after an interrupted system call, so what it finds running is what it interrupts. It is C: Python code in it would be
+// handle is what the handler of the cancel signal does. It runs on the main thread, between two bytecodes or after an
+// interrupted system call, so what it finds running is what it interrupts. It is C: Python code in it would be
 // interrupted by the signals that interrupt sends.
-static PyObject *on_cancel(PyObject *self, PyObject *args) {
-  int number;
-  PyObject *frame, *result = NULL;
-  if (!PyArg_ParseTuple(args, "iO", &number, &frame)) return NULL;
+static PyObject *handle(PyObject *self, PyObject *frame) {
+  PyObject *result = NULL;
   if (atomic_load(&px_w.is_child) || cancel.looking) Py_RETURN_NONE;
   px_stack_finish(cancel.handler);
   cancel.looking = true;
@@ -149,6 +153,32 @@ static PyObject *on_cancel(PyObject *self, PyObject *args) {
   }
   cancel.frame = NULL;
   Py_XDECREF(list);
+  return result;
+}
+
+// on_cancel(signum, frame): the handler of the cancel signal.
+static PyObject *on_cancel(PyObject *self, PyObject *args) {
+  int number;
+  PyObject *frame;
+  if (!PyArg_ParseTuple(args, "iO", &number, &frame)) return NULL;
+  return handle(self, frame);
+}
+
+// ask_again(code, offset): the next instruction of code in which a cancel was postponed; see px_postpone. It may be that
+// of a thread that is not to be interrupted.
+static PyObject *ask_again(PyObject *self, PyObject *args __attribute__((unused))) {
+  if (px_own_slot) {
+    if (!px_interrupt_pending()) Py_RETURN_NONE;
+    px_interrupt_raise();  // main calls px_postpone_end
+    return NULL;
+  }
+  if (!cancel.postponed || syscall(SYS_gettid) != getpid()) Py_RETURN_NONE;
+  px_postpone_end();
+  PyObject *current = PySys_GetObject("_getframe");  // borrowed
+  PyObject *frame = current ? PyObject_CallFunctionObjArgs(current, NULL) : NULL;
+  PyObject *result = frame ? handle(self, frame) : NULL;
+  cancel.postponed = false;
+  Py_XDECREF(frame);
   return result;
 }
 
@@ -198,6 +228,7 @@ PyMethodDef px_cancel_methods[] = {
     {"interrupt", interrupt, METH_VARARGS, NULL},
     {"renew_cancel", renew_cancel, METH_NOARGS, NULL},
     {"on_cancel", on_cancel, METH_VARARGS, NULL},
+    {"ask_again", ask_again, METH_VARARGS, NULL},
     {"is_signal_free", is_signal_free, METH_NOARGS, NULL},
     {"set_cancel_type", set_cancel_type, METH_O, NULL},
     {"unraisable", unraisable, METH_O, NULL},

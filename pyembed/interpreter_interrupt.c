@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "process_crash.h"
-#include "interpreter_jump.h"
+#include "interpreter_postpone.h"
 #include "interpreter_swallowed.h"
 
 // PX_WAKE ends a system call. Real-time signals are for applications, and libraries that use one take it from the other
@@ -18,6 +18,11 @@
 // A signal may come just before the system call that it should end, so it is sent again, at growing intervals.
 #define PX_FIRST_WAKE 2  // ms
 #define PX_LAST_WAKE 64
+
+// Python raises the exception of PyThreadState_SetAsyncExc where it looks for it next, which may be a jump that is
+// outside of its try block. So that is done only once the thread has run none of the code that px_postpone watches for
+// this time, in ns.
+#define PX_POSTPONE 15000000
 
 static struct {
   int fd;  // an eventfd
@@ -112,11 +117,11 @@ int px_interrupt_check(void) {
   return -1;
 }
 
-// raise_soon makes Python raise an exception in a slot's thread. Its type lives as long as the process. interrupt_mu is
-// locked.
-static void raise_soon(struct px_channel *ch, PyObject *type) {
+// raise_soon makes Python raise an exception in a slot's thread, unless ask_again does. Its type lives as long as the
+// process. interrupt_mu is locked.
+static void raise_soon(struct px_channel *ch, PyObject *type, bool postponed) {
   ch->raises = type;
-  PyThreadState_SetAsyncExc((unsigned long)ch->thread, type);
+  if (!postponed) PyThreadState_SetAsyncExc((unsigned long)ch->thread, type);
   atomic_store(&ch->interrupted, true);
 }
 
@@ -125,7 +130,7 @@ bool px_interrupt_again(PyObject *dropped) {
   if (!ch || !dropped || !PyType_IsSubtype(Py_TYPE(dropped), (PyTypeObject *)interrupts.type)) return false;
   pthread_mutex_lock(&ch->interrupt_mu);
   bool again = ch->inside != 0;
-  if (again) raise_soon(ch, (PyObject *)Py_TYPE(dropped));
+  if (again) raise_soon(ch, (PyObject *)Py_TYPE(dropped), false);
   pthread_mutex_unlock(&ch->interrupt_mu);
   return again;
 }
@@ -187,17 +192,24 @@ static bool interrupt(struct px_channel *ch) {
   atomic_store(&ch->page->noticed, id);
   pthread_mutex_lock(&ch->interrupt_mu);
   bool inside = ch->inside == id, due = inside && ch->cancel_taken != word;
-  bool look = due || (inside && ch->raised);
+  bool waits = inside && !due && atomic_load(&ch->interrupted);  // for its thread
+  bool look = due || waits || (inside && ch->raised);
+  if (due) ch->due_at = px_now();
+  bool early = px_now() - ch->due_at < PX_POSTPONE;
   pthread_mutex_unlock(&ch->interrupt_mu);
   PyObject *frame = look ? frame_of(ch->thread) : NULL;
-  bool importing = frame && px_in_import(frame), again = look && !due && !importing && was_swallowed(ch, id, frame);
+  bool importing = frame && px_in_import(frame);
+  bool again = look && !due && !waits && !importing && was_swallowed(ch, id, frame);
   PyObject *type = frame && !importing && (due || again) ? divert(frame, id) : NULL;
+  bool postponed = (due || waits || again) && !importing && px_postpone(frame, early);
   Py_XDECREF(frame);
   if (importing && due) return true;
   pthread_mutex_lock(&ch->interrupt_mu);
   if (ch->inside == id && (ch->cancel_taken != word || again)) {
     ch->cancel_taken = word;
-    raise_soon(ch, type ? type : interrupts.type);
+    raise_soon(ch, type ? type : interrupts.type, postponed);
+  } else if (ch->inside == id && waits && !postponed && atomic_load(&ch->interrupted)) {
+    raise_soon(ch, ch->raises ? ch->raises : interrupts.type, false);
   }
   bool pending = ch->inside == id && atomic_load(&ch->interrupted);
   if (pending) pthread_kill(ch->thread, PX_WAKE);
@@ -238,19 +250,17 @@ static PyObject *run(PX_SELF, PyObject *args) {
     soon |= interrupt(px_w.slots[i]);
     over &= is_over(px_w.slots[i]);
   }
+  if (!soon) px_postpone_end();
   *timeout = !soon ? -1 : *timeout < 0 ? PX_FIRST_WAKE : *timeout < PX_LAST_WAKE ? *timeout * 2 : PX_LAST_WAKE;
   return PyBool_FromLong(over);
 }
 
-// raised(exception, frame): the exception exists, and from now on the thread's waits take as long as they want. It may
-// be cleaning up. Python raises it in the frame.
-static PyObject *note_raised(PX_SELF, PyObject *args) {
-  PyObject *exception, *frame;
-  if (!PyArg_ParseTuple(args, "OO", &exception, &frame)) return NULL;
+// raised(exception): the exception exists, and from now on the thread's waits take as long as they want. It may be
+// cleaning up.
+static PyObject *note_raised(PX_SELF, PyObject *exception) {
   if (!px_own_slot) Py_RETURN_NONE;
   set_raised(px_own_slot, Py_NewRef(exception));
   atomic_store(&px_own_slot->interrupted, false);
-  px_catch_at_jump(frame);
   Py_RETURN_NONE;
 }
 
@@ -268,7 +278,7 @@ static PyObject *set_type(PX_SELF, PyObject *type) {
 
 PyMethodDef px_interrupt_methods[] = {
     {"interrupts", run, METH_VARARGS, NULL},
-    {"raised", note_raised, METH_VARARGS, NULL},
+    {"raised", note_raised, METH_O, NULL},
     {"running", running, METH_NOARGS, NULL},
     {"set_interrupt_type", set_type, METH_O, NULL},
     {NULL, NULL, 0, NULL},

@@ -9,7 +9,6 @@
 #include "process_crash.h"
 #include "interpreter_exit.h"
 #include "interpreter_interrupt.h"
-#include "interpreter_jump.h"
 #include "codec_json.h"
 #include "interpreter_logs.h"
 #include "channel_marks.h"
@@ -187,8 +186,8 @@ PyObject *px_module_init(void) {
   if (status == 0) status = px_w.yielded ? PyObject_SetAttrString(module, "YIELDED", px_w.yielded) : -1;
   PyMethodDef *more[] = {px_task_methods,   px_preload_methods,   px_request_methods, px_pipes_methods,
                          px_call_methods,   px_thread_methods,    px_batch_methods,   px_substitute_methods,
-                         px_cancel_methods, px_interrupt_methods, px_jump_methods,    px_wait_methods,
-                         px_crash_methods,  px_stack_methods,     px_waiter_methods};
+                         px_cancel_methods, px_interrupt_methods, px_wait_methods,    px_crash_methods,
+                         px_stack_methods,  px_waiter_methods};
   for (size_t i = 0; status == 0 && i < sizeof more / sizeof *more; i++)
     status = PyModule_AddFunctions(module, more[i]);
   if (status == 0) status = px_logs_load();

@@ -1,4 +1,4 @@
-"""Loops whose jumps back to their begin CPython leaves out of the `try` block around them."""
+"""Loops whose jumps back to their begin CPython takes as outside of the `try` block around them."""
 
 from contextlib import closing
 from types import FunctionType
@@ -29,6 +29,15 @@ def compute(n: int) -> None:
         print("clean")
 
 
+def first(n: int) -> None:
+    print("begun")
+    try:
+        while True:
+            n -= 1
+    finally:
+        print("clean")
+
+
 def call(n: int) -> None:
     try:
         print("begun")
@@ -53,11 +62,5 @@ def nest(n: int) -> None:
 
 
 def run(how: str) -> None:
-    """Run a new copy of a function, whose code stays the key that it was."""
-    code = globals()[how].__code__.replace()
-    keys = {code}
-    try:
-        FunctionType(code, globals())(10**30)
-    finally:
-        if code not in keys:
-            print("lost")
+    """Run a new copy of a function, which no other prediction has run."""
+    FunctionType(globals()[how].__code__.replace(), globals())(10**30)

@@ -39,8 +39,11 @@ func cancelTurns(t *testing.T, python harness.Python) {
 		})
 		for how, want := range map[string]string{
 			"count": "begun\nclean\n", "compute": "begun\nclean\n", "call": "begun\nclean\n",
-			"nest": "begun\ncaught\nclosed\nclean\n",
+			"nest": "begun\ncaught\nclosed\nclean\n", "first": "begun\nclean\n",
 		} {
+			if how == "first" && python.Minor == 11 {
+				continue // Known limits of ARCHITECTURE.md
+			}
 			for i := range 20 {
 				a := harness.CancelRunning(t, s, fmt.Sprint(how, i), harness.Input{"how": how})
 				assert.True(t, a.Status == "canceled" && a.Logs == want,

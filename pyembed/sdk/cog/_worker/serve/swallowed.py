@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import sys
 from gc import get_referents
-from opcode import opmap
 from time import monotonic_ns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from types import CodeType, FrameType
     from typing import Any
 
@@ -26,10 +25,6 @@ LONG = 2_000_000_000
 
 # Flags of code: of generators, coroutines and async generators.
 _GENERATORS = 0x20 | 0x80 | 0x200
-# The code of a handler begins with it, from Python 3.11 on.
-_PUSH = opmap.get("PUSH_EXC_INFO")
-# What every generator ends with, since Python 3.12.
-_INTRINSIC = opmap.get("CALL_INTRINSIC_1")
 
 
 def is_swallowed(
@@ -187,70 +182,56 @@ def _lines(code: CodeType, begin: int, end: int) -> Iterator[int]:
     )
 
 
-if _PUSH is not None:
+def _handlers(code: CodeType) -> Iterator[tuple[int, int]]:
+    """Yield begin and end of the code of each handler."""
+    import dis
 
-    def table(code: CodeType) -> Iterator[tuple[int, int, int, int]]:
-        """Yield begin, end and handler of each block, and its depth of the stack, doubled.
-
-        The last bit says whether the handler notes the instruction.
-
-        The format of the table is that of CPython's `InternalDocs/exception_handling.md`.
-        """
-        data = iter(code.co_exceptiontable)  # type: ignore[attr-defined,unused-ignore]
-
-        def number(first: int) -> int:
-            value = first & 63
-            while first & 64:
-                first = next(data)
-                value = value << 6 | first & 63
-            return value
-
-        for first in data:
-            begin = number(first) * 2
-            end = begin + number(next(data)) * 2
-            handler = number(next(data)) * 2
-            yield begin, end, handler, number(next(data))
-
-    def _handlers(code: CodeType) -> Iterable[tuple[int, int]]:
-        text = code.co_code
-        return (
-            (begin, end)
-            for begin, end, handler, depth in table(code)
-            if depth & 1 and text[handler] not in (_PUSH, _INTRINSIC)
-        )
-
-    def _is_tried(code: CodeType, at: int) -> bool:
-        """Return whether a handler of the function catches what an instruction raises."""
-        entries = list(table(code))
-        while (after := next((h for b, e, h, _ in entries if b <= at < e), None)) is not None:
-            if code.co_code[after] == _PUSH:
-                return True
-            at = after  # Python's own code, which raises it again
-        return False
-
-else:
-    _SETUPS = [opmap[n] for n in ("SETUP_FINALLY", "SETUP_WITH", "SETUP_ASYNC_WITH") if n in opmap]
-    _ENDS = [opmap[n] for n in ("RERAISE", "POP_EXCEPT") if n in opmap]
-
-    def table(code: CodeType) -> Iterator[tuple[int, int, int, int]]:
-        """Yield nothing: there is no such table."""
-        return iter(())
-
-    def _blocks(code: CodeType) -> Iterator[tuple[int, int]]:
-        """Yield begin and handler of each block that has one."""
-        text, argument = code.co_code, 0
-        for at in range(0, len(text), 2):
-            argument = argument << 8 | text[at + 1]
-            if text[at] in _SETUPS:
-                yield at + 2, at + 2 + argument * 2
-            if text[at] != opmap["EXTENDED_ARG"]:
-                argument = 0
-
-    def _handlers(code: CodeType) -> Iterable[tuple[int, int]]:
-        text = code.co_code
+    entries: Any = getattr(dis.Bytecode(code), "exception_entries", None)
+    if entries is None:  # before Python 3.11
+        last = [i.offset for i in dis.get_instructions(code) if i.opname in _ENDS]
         for _, handler in _blocks(code):
-            ends = (at for at in range(handler, len(text), 2) if text[at] in _ENDS)
-            yield handler, next(ends, len(text))
+            yield handler, next((at for at in last if at >= handler), len(code.co_code))
+        return
+    # A handler is in a block of its own, with more on the stack than the block that it handles.
+    # A name, as in `except OSError as error`, is dropped by one more inside of that.
+    ends = {
+        e.target for e in entries if any(_holds(e, o.target) and e.depth > o.depth for o in entries)
+    }
+    for entry in entries:
+        named = any(
+            _holds(e, entry.target) and e.target in ends and e.depth <= entry.depth for e in entries
+        )
+        if entry.lasti and (entry.target in ends or named):
+            yield entry.start, entry.end
 
-    def _is_tried(code: CodeType, at: int) -> bool:
+
+def _is_tried(code: CodeType, at: int) -> bool:
+    """Return whether a handler of the function catches what an instruction raises."""
+    import dis
+
+    entries: Any = getattr(dis.Bytecode(code), "exception_entries", None)
+    if entries is None:
         return any(begin <= at < handler for begin, handler in _blocks(code))
+    while (block := next((e for e in entries if _holds(e, at)), None)) is not None:
+        if any(_holds(e, block.target) and e.depth > block.depth for e in entries):
+            return True
+        at = block.target  # Python's own code, which raises it again
+    return False
+
+
+def _holds(entry: Any, at: int) -> bool:
+    return bool(entry.start <= at < entry.end)
+
+
+# Before Python 3.11.
+_SETUPS = ("SETUP_FINALLY", "SETUP_WITH", "SETUP_ASYNC_WITH")
+_ENDS = ("RERAISE", "POP_EXCEPT")
+
+
+def _blocks(code: CodeType) -> Iterator[tuple[int, int]]:
+    """Yield begin and handler of each block that has one."""
+    import dis
+
+    for each in dis.get_instructions(code):
+        if each.opname in _SETUPS:
+            yield each.offset + 2, each.argval

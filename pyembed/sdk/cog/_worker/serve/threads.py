@@ -1,8 +1,8 @@
 """Serving several predictions of a synchronous function at once: each slot has a thread.
 
-`serving_loop.c` runs the loop of each. A thread stays for the life of the worker, because much belongs
-to a thread: CUDA streams, connections of sqlite3, modes of torch. The main thread waits: signal
-handlers of the model run there.
+`serving_loop.c` runs the loop of each. A thread stays for the life of the worker, because much
+belongs to a thread: CUDA streams, connections of sqlite3, modes of torch. The main thread waits:
+signal handlers of the model run there.
 """
 
 from __future__ import annotations

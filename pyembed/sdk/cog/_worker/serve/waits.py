@@ -39,7 +39,7 @@ class Canceled(CancelationException):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*(args or ("the prediction was canceled",)))
-        _px.raised(self, sys._getframe().f_back)
+        _px.raised(self)
 
 
 for _name in ("__name__", "__qualname__", "__module__", "__doc__"):
