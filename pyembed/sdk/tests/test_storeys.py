@@ -1,6 +1,7 @@
 """The modules of `cog._worker` import each other in one direction."""
 
 import ast
+import re
 from pathlib import Path
 
 import cog._worker
@@ -77,3 +78,18 @@ def test_finds_circles_through_functions_and_relative_imports():
     checked = "if TYPE_CHECKING:\n    from .. import high\n", False
     found = imports_of({"p": package, "p.a.high": higher, "p.a": package, "p.a.b": package, "p.a.b.low": checked})
     assert circle(found) == []
+
+
+def test_index_has_the_duty_of_each_module():
+    index = (ROOT / "README.md").read_text()
+    folders = dict(re.findall(r"^## `(\S+)`\n(.*?)(?=^## |\Z)", index, re.M | re.S))
+    rows = {}
+    for folder, text in folders.items():
+        place = ROOT if folder == "_worker" else ROOT / folder
+        rows.update({place / name: duty for name, duty in re.findall(r"^\| `(\S+)` \| (.*) \|$", text, re.M)})
+    duties = {}
+    for file in ROOT.rglob("*.py"):
+        if file.name != "__init__.py":
+            first = ast.get_docstring(ast.parse(file.read_text())).split("\n\n")[0]
+            duties[file] = " ".join(first.split())
+    assert rows == duties
