@@ -127,12 +127,12 @@ func (s *spans) refused(err error) {
 }
 
 // ended ends the spans of a prediction. waited is its time in the queue.
-func (s *spans) ended(r *predict.Result, waited time.Duration, reason string, now time.Time) {
+func (s *spans) ended(p *predict.Prediction, r *predict.Result, waited time.Duration, reason string, now time.Time) {
 	if s == nil {
 		return
 	}
 	if s.trace.Sampled {
-		s.send(r, waited, reason, now)
+		s.send(p, r, waited, reason, now)
 	}
 	s.trace.Ended(s.model, s.id, &s.prediction)
 }
@@ -148,7 +148,7 @@ func (s *spans) waited(g *trace.Group, until time.Time) {
 	}
 }
 
-func (s *spans) send(r *predict.Result, waited time.Duration, reason string, now time.Time) {
+func (s *spans) send(p *predict.Prediction, r *predict.Result, waited time.Duration, reason string, now time.Time) {
 	kind := ""
 	switch {
 	case r.Status == predict.Canceled:
@@ -169,7 +169,7 @@ func (s *spans) send(r *predict.Result, waited time.Duration, reason string, now
 	}
 	attrs, raised := s.identify(g), trace.Exception{Type: kind, Message: r.Error}
 	if reason == predict.ReasonModel && r.Status == predict.Failed {
-		raised = exceptionOf(r.Error, r.Logs)
+		raised = exceptionOf(r.Error, slices.Concat(p.Record().Logs, r.Logs)) // the first were sent while it ran
 	}
 	if r.Elapsed > 0 {
 		if attrs = append(attrs, s.traced.Place...); s.traced.BatchSize > 0 {

@@ -58,8 +58,12 @@ func TestTelemetry_PredictionIsTraced(t *testing.T) {
 		answer := s.Do(http.MethodPost, "/predictions", map[string]any{
 			"input": map[string]any{}, "context": map[string]string{"trace.user": "ann", "other": "x"},
 		}, "traceparent", "00-"+trace+"-"+parent+"-01")
-		s.Do(http.MethodPost, "/predictions", map[string]any{"input": map[string]any{"fail": true}}, "traceparent",
-			"malformed")
+		failing := map[string]any{"input": map[string]any{"fail": true}}
+		s.Do(http.MethodPost, "/predictions", failing, "traceparent", "malformed")
+		s.Do(http.MethodPut, "/predictions/live", failing, "Prefer", "respond-async") // its logs are sent while it runs
+		assert.Eventually(t, "the prediction without a waiting client ends", func() bool {
+			return s.Do(http.MethodGet, "/predictions/live", nil).Status == "failed"
+		})
 		s.Stop()
 		byName := map[string]*harness.Span{}
 		raised := 0
@@ -76,7 +80,7 @@ func TestTelemetry_PredictionIsTraced(t *testing.T) {
 					span.Attrs())
 			}
 		}
-		assert.Equal(t, "spans of the failed prediction with an exception", raised, 2)
+		assert.Equal(t, "spans of the failed predictions with an exception", raised, 4)
 		below := parent
 		for _, name := range []string{
 			"POST /predictions", "cog.prediction", "cog.prediction.execute",
