@@ -24,7 +24,7 @@ func (a *api) health(ctx *fasthttp.RequestCtx) {
 	h := a.svc().Health(bound)
 	if run := a.runExample(ctx); run != nil {
 		if h.Example = run; !run.Healthy() {
-			h.Status = "UNHEALTHY"
+			h.Status = health.Unhealthy
 		}
 	}
 	if !a.authorized(&ctx.Request.Header) {

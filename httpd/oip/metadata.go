@@ -173,7 +173,7 @@ func (h *handlers) index(x *protocol.Exchange) {
 	list := []indexEntry{}
 	for _, m := range h.models.List() {
 		for _, version := range m.All() {
-			if state := version.State(); !asked.Ready || state.Name == "READY" {
+			if state := version.State(); !asked.Ready || state.Name == protocol.StateReady {
 				list = append(list, indexEntry{m.Name, version.Version, state.Name, state.Reason})
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"pinion/runtime/health"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
@@ -38,9 +39,17 @@ type Service interface {
 
 // State is the state of a model, and why it is not ready.
 type State struct {
-	Name   string // READY, LOADING, UNLOADING or UNAVAILABLE
+	Name   string // one of those below
 	Reason string // why it is not ready
 }
+
+// The names of a model's states.
+const (
+	StateReady       = string(health.Ready)
+	StateLoading     = "LOADING"
+	StateUnloading   = "UNLOADING"
+	StateUnavailable = "UNAVAILABLE"
+)
 
 // Models are the models of a server.
 type Models interface {

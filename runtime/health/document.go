@@ -7,11 +7,22 @@ import (
 	"pinion/runtime/memory"
 )
 
+// Status says what a server, or one of its models, can do.
+type Status string
+
+const (
+	Starting  Status = "STARTING"
+	Ready     Status = "READY"
+	Busy      Status = "BUSY"         // ready, and all slots have predictions
+	Failed    Status = "SETUP_FAILED" // its setup has
+	Defunct   Status = "DEFUNCT"      // the workers have died, and none is started any more
+	Unhealthy Status = "UNHEALTHY"
+	Unloaded  Status = "UNLOADED" // one of several models without processes, or a server without a model
+)
+
 // Document is the health of a server, or of one of its models, at one moment.
 type Document struct {
-	// Status is STARTING, READY, BUSY, SETUP_FAILED, DEFUNCT, UNHEALTHY; or UNLOADED for one of several models that has
-	// no processes, and for a server that has no model.
-	Status string `json:"status"`
+	Status Status `json:"status"`
 	// Setup is the latest setup of the first worker.
 	Setup   *Setup            `json:"setup,omitempty"`
 	Version map[string]string `json:"version"`
@@ -30,7 +41,7 @@ type Document struct {
 	// Fleet is nil if there is no job queue.
 	Fleet *Fleet `json:"fleet,omitempty"`
 	// Models are the statuses of the server's models by name; nil if it has one, or the health is that of a model.
-	Models map[string]string `json:"models,omitempty"`
+	Models map[string]Status `json:"models,omitempty"`
 }
 
 // Setup describes the model's setup.

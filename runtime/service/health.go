@@ -43,7 +43,7 @@ func (s *Service) Glance() health.Document {
 // addModelError adds what the model's check found, or "".
 func addModelError(h *health.Document, problem string) {
 	if h.ModelError = problem; problem != "" {
-		h.Status = "UNHEALTHY"
+		h.Status = health.Unhealthy
 	}
 }
 
@@ -135,20 +135,20 @@ func (v view) setupFailed() bool {
 	return false
 }
 
-func (v view) status(load slot.Load) string {
+func (v view) status(load slot.Load) health.Status {
 	switch {
 	case v.ready > 0 && load.Slots > 0 && load.InFlight >= load.Capacity:
-		return "BUSY"
+		return health.Busy
 	case v.ready > 0:
-		return "READY"
+		return health.Ready
 	case v.unloaded:
-		return "UNLOADED"
+		return health.Unloaded
 	case len(v.workers) == 0 || v.defunct < len(v.workers):
-		return "STARTING"
+		return health.Starting
 	case v.setupFailed():
-		return "SETUP_FAILED"
+		return health.Failed
 	default:
-		return "DEFUNCT"
+		return health.Defunct
 	}
 }
 
@@ -208,6 +208,6 @@ func (v view) notReady() *predict.NotReadyError {
 }
 
 // Status returns the status of Health, without a run of the model's health check.
-func (s *Service) Status() string { return s.view().status(s.o.Pool.Load()) }
+func (s *Service) Status() health.Status { return s.view().status(s.o.Pool.Load()) }
 
 func (s *Service) Draining() bool { return s.draining.Load() }

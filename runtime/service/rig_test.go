@@ -11,6 +11,7 @@ import (
 
 	"pinion/ipc"
 	"pinion/runtime/files"
+	"pinion/runtime/health"
 	"pinion/runtime/predict"
 	"pinion/runtime/slot"
 	"pinion/runtime/supervise"
@@ -79,9 +80,9 @@ func (h *house) supervise(ref string, restart supervise.Restart) {
 }
 
 // until waits for a status of the server, looking whenever a worker's changed.
-func (h *house) until(status string) {
+func (h *house) until(status health.Status) {
 	h.t.Helper()
-	assert.Eventually(h.t, status, func() bool { return h.Health().Status == status })
+	assert.Eventually(h.t, string(status), func() bool { return h.Health().Status == status })
 }
 
 // create creates a prediction.

@@ -279,7 +279,7 @@ func (s *Service) Idle() <-chan struct{} { return s.registry.Idle() }
 // Defunct says why the server is defunct and does not recover by itself; nil means it is not, or may. A failed setup is
 // another state: its logs can still be read.
 func (s *Service) Defunct() error {
-	if v := s.view(); v.status(slot.Load{}) == "DEFUNCT" && v.hopeless == len(v.workers) {
+	if v := s.view(); v.status(slot.Load{}) == health.Defunct && v.hopeless == len(v.workers) {
 		return &predict.NotReadyError{Reason: v.reason()}
 	}
 	return nil

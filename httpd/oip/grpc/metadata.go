@@ -9,6 +9,7 @@ import (
 	pb "pinion/httpd/oip/grpc/inferencepb"
 
 	"pinion/httpd/oip"
+	"pinion/httpd/protocol"
 )
 
 // service is the inference service.
@@ -68,7 +69,7 @@ func (s *service) RepositoryIndex(_ context.Context,
 	out := new(pb.RepositoryIndexResponse)
 	for _, m := range s.opt.Models.List() {
 		for _, version := range m.All() {
-			if state := version.State(); !req.GetReady() || state.Name == "READY" {
+			if state := version.State(); !req.GetReady() || state.Name == protocol.StateReady {
 				out.Models = append(out.Models, &pb.RepositoryIndexResponse_ModelIndex{
 					Name: m.Name, Version: version.Version, State: state.Name, Reason: state.Reason,
 				})

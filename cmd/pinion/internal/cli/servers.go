@@ -98,7 +98,7 @@ func askServers(ctx context.Context, servers []process.ServerInfo) []serverRow {
 func serverStatus(ctx context.Context, address string) string {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	return oneshot.Status(ctx, address, os.Getenv("PINION_AUTH_TOKEN"))
+	return string(oneshot.Status(ctx, address, os.Getenv("PINION_AUTH_TOKEN")))
 }
 
 func newStop() *cobra.Command {

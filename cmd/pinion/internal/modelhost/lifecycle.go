@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pinion/cmd/pinion/internal/config"
+	"pinion/runtime/health"
 	"pinion/runtime/supervise"
 )
 
@@ -144,13 +145,13 @@ func (l *Lifecycle) observe() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch l.m.Service.Status() {
-	case "READY", "BUSY":
+	case health.Ready, health.Busy:
 		if l.move(Ready, "") && l.m.host.limit.Load() > 0 {
 			go l.m.host.shrink(l.m)
 		}
-	case "SETUP_FAILED":
+	case health.Failed:
 		l.move(Failed, l.m.Failure().What)
-	case "DEFUNCT":
+	case health.Defunct:
 		l.move(Defunct, l.m.Failure().What)
 	}
 }

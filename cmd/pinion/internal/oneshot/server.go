@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"pinion/cmd/pinion/internal/process"
+	"pinion/runtime/health"
 )
 
 // Server is a server that this command started.
@@ -135,9 +136,9 @@ func (s *Server) ready(listening <-chan string, stop <-chan struct{}) error {
 			continue
 		}
 		switch Status(context.Background(), s.Address, "") {
-		case "READY", "BUSY":
+		case health.Ready, health.Busy:
 			return nil
-		case "SETUP_FAILED", "DEFUNCT":
+		case health.Failed, health.Defunct:
 			return s.broken("the model cannot be set up")
 		}
 	}
@@ -145,7 +146,7 @@ func (s *Server) ready(listening <-chan string, stop <-chan struct{}) error {
 
 // Status asks a server on this machine for the status in its health document; "" means it does not say. The address of
 // a Unix domain socket begins with "unix:".
-func Status(ctx context.Context, address, token string) string {
+func Status(ctx context.Context, address, token string) health.Status {
 	transport := &http.Transport{DisableKeepAlives: true}
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		address = "http://localhost"
@@ -163,9 +164,9 @@ func Status(ctx context.Context, address, token string) string {
 		return ""
 	}
 	defer answer.Body.Close()
-	var health struct{ Status string }
-	_ = json.NewDecoder(io.LimitReader(answer.Body, 1<<20)).Decode(&health) // another answer leaves it empty
-	return health.Status
+	var document struct{ Status health.Status }
+	_ = json.NewDecoder(io.LimitReader(answer.Body, 1<<20)).Decode(&document) // another answer leaves it empty
+	return document.Status
 }
 
 // Stop ends the server, and waits until it is gone.

@@ -83,13 +83,13 @@ func (b backend) State() protocol.State {
 	err := b.Service.Ready()
 	switch {
 	case err == nil:
-		return protocol.State{Name: "READY"}
+		return protocol.State{Name: protocol.StateReady}
 	case b.Service.Draining():
-		return protocol.State{Name: "UNLOADING", Reason: err.Error()}
-	case b.Service.Status() == "STARTING":
-		return protocol.State{Name: "LOADING", Reason: err.Error()}
+		return protocol.State{Name: protocol.StateUnloading, Reason: err.Error()}
+	case b.Service.Status() == health.Starting:
+		return protocol.State{Name: protocol.StateLoading, Reason: err.Error()}
 	default:
-		return protocol.State{Name: "UNAVAILABLE", Reason: err.Error()}
+		return protocol.State{Name: protocol.StateUnavailable, Reason: err.Error()}
 	}
 }
 

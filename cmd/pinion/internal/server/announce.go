@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pinion/cmd/pinion/internal/model"
+	"pinion/runtime/health"
 )
 
 // announce tells those who wait for it what became of the first setup: a user at a terminal, of the default model;
@@ -36,7 +37,7 @@ func (m *servedModel) announce() {
 			f.readyFile.Do(f.writeReadyFile)
 		}
 		if m.Pool.Load().Slots == 0 {
-			if failFast && m.Service.Health().Status == "SETUP_FAILED" {
+			if failFast && m.Service.Health().Status == health.Failed {
 				f.stop.fail(m)
 				return
 			}

@@ -131,7 +131,7 @@ func (b anyVersion) Defunct() (err error) {
 // Health returns the health of the version with the largest share, and the status of each version.
 func (b anyVersion) Health(ctx context.Context) health.Document {
 	h := b.primary().Health(ctx)
-	h.Models = map[string]string{}
+	h.Models = map[string]health.Status{}
 	for _, version := range b.v.route.Load().versions {
 		h.Models[config.WithVersion(version.Name)] = version.Service.Glance().Status
 	}

@@ -116,7 +116,7 @@ const shownSetupLogs = 8 << 10
 func (m *servedModel) viewState() dashboard.State {
 	h, budget, load := m.Service.Glance(), m.server.budget.Stats(), m.Pool.Load()
 	out := dashboard.State{
-		Status: h.Status, ModelError: h.ModelError, Stopping: m.server.stop.begun.Load(),
+		Status: string(h.Status), ModelError: h.ModelError, Stopping: m.server.stop.begun.Load(),
 		Setup: setupState(h.Setup),
 		Slots: load.Slots, Capacity: m.Pool.Queue(), Workers: make([]dashboard.Worker, 0, len(h.Workers)),
 		Python: h.Version["python"],

@@ -128,12 +128,12 @@ func (m *gatewayModel) Ready() error {
 // State says whether requests are taken: they wait for a server.
 func (m *gatewayModel) State() protocol.State {
 	if err := m.Ready(); err != nil {
-		return protocol.State{Name: "UNAVAILABLE", Reason: err.Error()}
+		return protocol.State{Name: protocol.StateUnavailable, Reason: err.Error()}
 	}
 	if _, ok := m.OpenAPI(); !ok {
-		return protocol.State{Name: "LOADING", Reason: "no server has published the model's schema yet"}
+		return protocol.State{Name: protocol.StateLoading, Reason: "no server has published the model's schema yet"}
 	}
-	return protocol.State{Name: "READY"}
+	return protocol.State{Name: protocol.StateReady}
 }
 
 // Load and Unload are for the servers.
@@ -144,7 +144,7 @@ func (m *gatewayModel) Unload() error { return protocol.ErrNoControl }
 func (m *gatewayModel) Health(context.Context) health.Document {
 	h, fleet := m.g.health(), m.member.Health()
 	if fleet.Error != "" {
-		h.Status = "STARTING"
+		h.Status = health.Starting
 	}
 	h.Fleet = fleet
 	return h

@@ -42,10 +42,10 @@ func (r gatewayRoot) Health(ctx context.Context) health.Document {
 	if m := r.g.only(); m != nil {
 		out = m.Health(ctx)
 	} else if r.Ready() != nil {
-		out.Status = "STARTING"
+		out.Status = health.Starting
 	}
 	if !r.g.s.Alone() {
-		out.Models = map[string]string{}
+		out.Models = map[string]health.Status{}
 		for _, m := range r.g.all() {
 			out.Models[m.name] = m.Health(ctx).Status
 		}
@@ -57,7 +57,7 @@ func (r gatewayRoot) Health(ctx context.Context) health.Document {
 func (g *gateway) health() health.Document {
 	connections := g.connections.Stats()
 	return health.Document{
-		Status:      "READY",
+		Status:      health.Ready,
 		Version:     map[string]string{"pinion": version.Pinion, "cog": version.Cog, "coglet": version.Cog},
 		Connections: &connections,
 	}

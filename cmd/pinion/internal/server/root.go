@@ -81,7 +81,7 @@ func (noModel) Ready() error { return httpd.ErrNoModel }
 // Health returns the health of the server alone.
 func (n noModel) Health(context.Context) health.Document {
 	h := health.Document{
-		Status:  "UNLOADED",
+		Status:  health.Unloaded,
 		Version: map[string]string{"pinion": version.Pinion, "cog": version.Cog, "coglet": version.Cog},
 	}
 	n.server.addHealth(&h)
@@ -91,7 +91,7 @@ func (n noModel) Health(context.Context) health.Document {
 // Health returns the default model's, with the status of each model.
 func (b rootBackend) Health(ctx context.Context) health.Document {
 	h := b.Service.Health(ctx)
-	h.Models = map[string]string{}
+	h.Models = map[string]health.Status{}
 	for _, m := range b.server.all() {
 		h.Models[m.pathName()] = m.Service.Glance().Status
 	}

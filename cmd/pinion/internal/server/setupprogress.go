@@ -29,7 +29,7 @@ func eraseDraft(log *slog.Logger, w io.Writer) {
 // drawSetup draws for how long the setup has run and what was written last, until the next record of the log.
 func (m *servedModel) drawSetup() {
 	h := m.Service.Glance()
-	if h.Status != "STARTING" || h.Setup == nil || h.Setup.Status != health.SetupStarting {
+	if h.Status != health.Starting || h.Setup == nil || h.Setup.Status != health.SetupStarting {
 		return
 	}
 	m.Log.Log(context.Background(), logtext.LevelDraft, logtext.LastLine(h.Setup.Logs))
