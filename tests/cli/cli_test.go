@@ -87,15 +87,32 @@ func TestInit_Templates(t *testing.T) {
 		`--template "txt": must be one of text, image, chat, sklearn, batch`)
 }
 
-// TestInit_Links: nothing is written where a link leads out of the folder.
-func TestInit_Links(t *testing.T) {
+// TestCLI_FollowsNoLinks: where a link of the folder leads out of it, nothing is written there, and no other file either.
+func TestCLI_FollowsNoLinks(t *testing.T) {
 	t.Parallel()
-	dir, outside := t.TempDir(), t.TempDir()
-	assert.NoError(t, os.Symlink(outside, filepath.Join(dir, ".vscode")))
-	out, err := exec.Command(harness.Binary(t), "init", dir).CombinedOutput()
-	assert.True(t, err != nil && strings.Contains(string(out), ".vscode"), "got %v %s, want an error that names .vscode", err, out)
-	entries, err := os.ReadDir(outside)
-	assert.True(t, err == nil && len(entries) == 0, "the link's folder has %v, %v, want nothing", entries, err)
+	const model = "def run(x: int = 1) -> Path:\n    Path('made.txt').write_text('x')\n    return Path('made.txt')\n"
+	for _, c := range []struct{ link, args string }{
+		{".vscode", "init"},
+		{"Dockerfile", "dockerfile -o Dockerfile"},
+		{"Dockerfile.dockerignore", "dockerfile -o Dockerfile"},
+		{"output.txt", "predict"},
+	} {
+		dir, outside := t.TempDir(), t.TempDir()
+		target := outside
+		if c.args != "init" {
+			target = filepath.Join(outside, "file")
+			dir = harness.NewFolder(t, "cog.yaml", "run: run.py:run\n", "run.py", "from cog import Path\n"+model)
+		}
+		assert.NoError(t, os.Symlink(target, filepath.Join(dir, c.link)))
+		said := harness.CLI{Dir: dir}.Bad(t, 1, strings.Fields(c.args)...)
+		assert.Contains(t, c.args, said, c.link, "path escapes from parent")
+		entries, err := os.ReadDir(outside)
+		assert.True(t, err == nil && len(entries) == 0, "%s: the link's folder has %v, %v, want nothing", c.link, entries, err)
+		for _, name := range []string{"Dockerfile", "test_run.py", "README.md"} {
+			info, err := os.Lstat(filepath.Join(dir, name))
+			assert.True(t, err != nil || name == c.link, "%s: it wrote %v before, want nothing", c.link, info)
+		}
+	}
 }
 
 // TestInit_NoPython writes the files, and says what is missing.

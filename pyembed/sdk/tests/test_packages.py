@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 import sys
 from importlib import metadata
 
@@ -56,6 +58,48 @@ def test_versions_need_the_package_packaging():
     assert packages.missing("not a requirement !!") == ""
 
 
+def test_many_requirements_are_bounded_work(tmp_path, monkeypatch, capsys):
+    imported, checked = [], []
+    import_module, missing = importlib.import_module, packages.missing
+    monkeypatch.setattr(importlib, "import_module", lambda n: imported.append(n) or import_module(n))
+    monkeypatch.setattr(packages, "missing", lambda text: checked.append(text) or missing(text))
+    (tmp_path / "requirements.txt").write_text("pytest\n" * 30_000)
+    request = {"root": str(tmp_path), "requirements": "requirements.txt", "packages": []}
+    monkeypatch.setattr(sys, "argv", ["", json.dumps(request)])
+    packages.main()
+    (problem,) = json.loads(capsys.readouterr().out)
+    assert (problem["file"], problem["line"]) == ("requirements.txt", 10_001), problem
+    assert problem["what"] == "only the first 10000 requirements are checked, which end here", problem
+    assert len(checked) == 10_000
+    assert len(imported) <= 3, imported[:10]
+
+
+def test_continued_lines_are_copied_once(monkeypatch):
+    copied = []
+
+    class Line(str):
+        __slots__ = ()
+
+        def __radd__(self, before):
+            copied.append(len(before))
+            return Line(str(before) + str(self))
+
+        def __getitem__(self, key):
+            copied.append(len(self))
+            return Line(super().__getitem__(key))
+
+    class Text(str):
+        __slots__ = ()
+
+        def splitlines(self, keepends=False):
+            return [Line(line) for line in super().splitlines(keepends)]
+
+    monkeypatch.setattr(packages, "_text", lambda _: Text("a\\\n" * 2000 + "b\nc"))
+    got = list(packages.read_requirements("/model/requirements.txt", "/model"))
+    assert got == [("requirements.txt", 1, "a" * 2000 + "b"), ("requirements.txt", 2002, "c")]
+    assert sum(copied) < 100_000
+
+
 def test_lines_of_a_requirements_file(tmp_path):
     (tmp_path / "requirements.txt").write_text(
         "\ufeff# a comment\n"
@@ -88,7 +132,7 @@ def test_lines_of_a_requirements_file(tmp_path):
     [(True, f"{sys.executable} -m pip install"), (False, f"uv pip install --python {sys.executable}")],
 )
 def test_the_remedy_is_a_command(monkeypatch, pip, command):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: pip or None)
+    monkeypatch.setattr(packages, "_has_pip", lambda: pip)
     (problem,) = packages._problems("no-such-package>=2", {"line": 3}, "/model")
     assert problem["line"] == 3
     assert problem["fix"] == f"install it, as with `{command} 'no-such-package>=2'`"

@@ -110,6 +110,11 @@ func (s starter) write(dir string, to io.Writer) error {
 		return fmt.Errorf("write starting project: %w", err)
 	}
 	defer folder.Close()
+	for _, file := range files { // before any is written
+		if err := folder.MkdirAll(filepath.Dir(file.name), 0o755); err != nil {
+			return fmt.Errorf("write starting project: %w", err)
+		}
+	}
 	for _, file := range files {
 		name := filepath.Join(dir, file.name)
 		switch err := writeNew(folder, file.name, file.text); {
@@ -155,9 +160,6 @@ func (s starter) needsPackages() bool {
 
 // writeNew writes a file that is not there. A link of the folder to elsewhere is not followed.
 func writeNew(folder *os.Root, name string, text []byte) error {
-	if err := folder.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return err
-	}
 	f, err := folder.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err

@@ -155,21 +155,23 @@ var comment = pattern(`(^|\s)#.*`)
 
 // requirementsOf returns the lines of a file in pip's format, without comments; continued lines are one.
 func requirementsOf(text string) (list []model.Text) {
-	var joined string
+	var joined strings.Builder
 	first := 0
 	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimRight(line, "\r")
-		if joined == "" {
+		if joined.Len() == 0 {
 			first = i + 1
 		}
-		if rest, more := strings.CutSuffix(line, `\`); more {
-			joined += rest + " "
+		rest, more := strings.CutSuffix(line, `\`)
+		joined.WriteString(rest)
+		if more {
+			joined.WriteByte(' ')
 			continue
 		}
-		if joined = strings.TrimSpace(comment().ReplaceAllString(joined+line, "")); joined != "" {
-			list = append(list, model.Text{Value: joined, Line: first})
+		if value := strings.TrimSpace(comment().ReplaceAllString(joined.String(), "")); value != "" {
+			list = append(list, model.Text{Value: value, Line: first})
 		}
-		joined = ""
+		joined.Reset()
 	}
 	return list
 }
@@ -188,11 +190,14 @@ func Requirements(dir string, b *model.Build) (lines []Requirement) {
 	seen := map[string]bool{}
 	var read func(file string)
 	read = func(file string) {
-		data, err := usertext.ReadFile(filepath.Join(dir, file), usertext.MaxLock)
-		if err != nil || seen[file] {
+		if seen[file] {
 			return
 		}
 		seen[file] = true
+		data, err := usertext.ReadFile(filepath.Join(dir, file), usertext.MaxLock)
+		if err != nil {
+			return
+		}
 		for _, line := range requirementsOf(string(data)) {
 			lines = append(lines, Requirement{line, file})
 			if m := includeOption().FindStringSubmatch(line.Value); m != nil && strings.HasPrefix(line.Value, "-r") {

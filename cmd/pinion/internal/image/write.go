@@ -3,13 +3,14 @@ package image
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
 
 	"pinion/cmd/pinion/internal/model"
+	"pinion/cmd/pinion/internal/usertext"
 )
 
 // uvImage has uv, which installs Python and packages; the model's image does not keep it.
@@ -50,11 +51,11 @@ func (p *Plan) Text() string {
 
 // WriteFiles writes the Dockerfile and its ignore file, which docker finds by its name.
 func (p *Plan) WriteFiles(file string) error {
-	if err := os.WriteFile(file, []byte(p.Text()), 0o644); err != nil {
+	err := usertext.WriteFiles(filepath.Dir(file), map[string][]byte{
+		filepath.Base(file): []byte(p.Text()), filepath.Base(file) + ".dockerignore": []byte(p.Ignore()),
+	})
+	if err != nil {
 		return fmt.Errorf("write Dockerfile: %w", err)
-	}
-	if err := os.WriteFile(file+".dockerignore", []byte(p.Ignore()), 0o644); err != nil {
-		return fmt.Errorf("write .dockerignore: %w", err)
 	}
 	return nil
 }

@@ -50,6 +50,27 @@ func ReadFile(name string, limit int) ([]byte, error) {
 	return data, err
 }
 
+// WriteFiles writes files of a folder, none of them where a link leads one out of it: other people may have made the
+// folder.
+func WriteFiles(dir string, files map[string][]byte) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for name := range files {
+		if _, err := root.Stat(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	for name, data := range files {
+		if err := root.WriteFile(name, data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // IsUTF8 reports whether a file that can be read is UTF-8 as it lies there, for other programs.
 func IsUTF8(name string) bool {
 	file, err := open(name)

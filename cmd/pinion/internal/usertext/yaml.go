@@ -2,11 +2,13 @@ package usertext
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
@@ -72,27 +74,67 @@ func countParts(data []byte) (n int) {
 	return n
 }
 
-// syntaxError returns the parser's error. One that is found only at the end of the file is where the construct begins.
+// syntaxError returns the parser's error with the line where the mistake is likely made. The parser gives up later: at
+// the first line that cannot continue a quote, a bracket or a key. The text then names both lines.
 func syntaxError(err error, data []byte) *SyntaxError {
 	lines := bytes.Count(bytes.TrimRight(data, "\n"), []byte("\n")) + 1
 	var at *yaml.LoadError
 	if !errors.As(err, &at) {
 		return &SyntaxError{What: err.Error()}
 	}
-	line, what := at.Mark.Line, at.Message
+	line, what := min(at.Mark.Line, lines), at.Message
 	if at.ContextMsg != "" {
 		what = at.ContextMsg + ": " + what
 	}
-	if isIndentedByTab(data, line) {
-		what = "a tab indents the line, and YAML takes only spaces"
-	}
-	if !utf8.Valid(data) {
+	opened, root := before(data, at.Mark.Line)
+	switch isScanned := strings.HasPrefix(at.ContextMsg, "while scanning "); {
+	case !utf8.Valid(data):
 		line, what = firstNonText(data), "the file is not UTF-8 text from here on"
+	case isIndentedByTab(data, at.Mark.Line):
+		what = "a tab indents the line, and YAML takes only spaces"
+	case opened > 0 && opened < line && (!isScanned || isUnfinished(at)):
+		if at.Mark.Line <= lines {
+			what += fmt.Sprintf("; noticed in line %d", line)
+		}
+		line = opened
+	default:
+		if begin := cmp.Or(at.ContextMark.Line, root); begin > 0 && begin < line && !isScanned {
+			what += fmt.Sprintf("; what it is part of begins in line %d", begin)
+		}
 	}
-	if at.ContextMark.Line > 0 && line > lines {
-		line = at.ContextMark.Line
+	return &SyntaxError{Line: line, What: what}
+}
+
+// isUnfinished tells whether a quote has no end, or a key no colon.
+func isUnfinished(at *yaml.LoadError) bool {
+	return at.ContextMsg == "while scanning a simple key" ||
+		at.ContextMsg == "while scanning a quoted scalar" && strings.HasPrefix(at.Message, "found unexpected ")
+}
+
+// before reads what is before a line, counted from 1. It returns the line of the quote, bracket or key that is not
+// finished there, else the line where the document's root begins; zero means there is none.
+func before(data []byte, line int) (opened, root int) {
+	rest := data
+	for range line - 1 {
+		_, rest, _ = bytes.Cut(rest, []byte("\n"))
 	}
-	return &SyntaxError{Line: min(line, lines), What: what}
+	file := yaml.NewDecoder(bytes.NewReader(data[:len(data)-len(rest)]))
+	for range maxParts {
+		var document yaml.Node
+		err := file.Decode(&document)
+		if at, ok := errors.AsType[*yaml.LoadError](err); ok &&
+			(isUnfinished(at) || strings.HasPrefix(at.ContextMsg, "while parsing a flow ")) {
+			return at.ContextMark.Line, 0
+		}
+		if err != nil {
+			break
+		}
+		if root = document.Content[0].Line; document.Content[0].Kind == yaml.ScalarNode && root > 0 && root < line &&
+			document.Content[0].Value != "" {
+			opened = root // a key without its colon
+		}
+	}
+	return opened, root
 }
 
 // firstNonText returns the line, counted from 1, that is not UTF-8.

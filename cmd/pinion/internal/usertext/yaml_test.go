@@ -1,6 +1,7 @@
 package usertext
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -57,6 +58,43 @@ func TestParse_HostileFilesAreBounded(t *testing.T) {
 			took := after.TotalAlloc - before.TotalAlloc
 			assert.True(t, took <= most, "it took %d MiB, want less than %d", took>>20, most>>20)
 		})
+	}
+}
+
+// TestParse_MistakesHaveTheirLine: the parser gives up later than where a quote, a bracket or a key is not finished.
+func TestParse_MistakesHaveTheirLine(t *testing.T) {
+	for _, c := range []struct {
+		text    string
+		line    int
+		noticed string
+	}{
+		{"a: 1\nb: \"x\nc: 2\nd: 3\n", 2, "end of stream"},
+		{"a: 1\nb: 'x\nc: 'y'\nd: 3\n", 2, "noticed in line 3"},
+		{"a: 1\nb: \"x\nc: 1\nd: \"y\"\ne: 2\n", 2, "noticed in line 4"},
+		{"a:\n  - \"x\n  - \"y\"\nb: 1\n", 2, "noticed in line 3"},
+		{"a: x\n---\nb: \"\n", 3, "end of stream"},
+		{"a: 1\nb: [x, y\nc: 2\nd: 3\n", 2, "noticed in line 3"},
+		{"a: 1\nb: {x: 1,\nc: 2\nd: 3\n", 2, "noticed in line 4"},
+		{"a:\n  - [1, 2\n  - 3\nb: 1\n", 2, "noticed in line 4"},
+		{"a: [1, 2\n", 1, "expected ',' or ']'"},
+		{"{a: 1\n", 1, "expected ',' or '}'"},
+		{"a: [\n  1,\n  \"\\q\"\n]\n", 3, "unknown escape"},
+		{"a: 1\nb 2\nc: 3\n", 2, "noticed in line 3"},
+		{"a: 1\nbuild\n  gpu: true\nrun: x\n", 2, "noticed in line 3"},
+		{"a:\n  b: 1\n  c 2\n  d: 3\ne: 1\n", 3, "noticed in line 4"},
+		{"a 1\nb: 2\n", 1, "noticed in line 2"},
+		{"a: 1\n  b: 2\nc: 3\n", 2, "begins in line 1"},
+		{"a:\n    b: 1\n  c: 1\nd: 1\n", 3, "begins in line 1"},
+		{" a: 1\nb: 2\n", 2, "begins in line 1"},
+		{"a:\n  b: 1\n  - x\n", 3, "begins in line 2"},
+		{"a: 1\nb:\n\tc: 2\n", 3, "a tab indents the line"},
+		{"a: b: c\nd: 1\n", 1, "mapping values"},
+		{"a: 1\nb: \"x\" y\n", 2, "begins in line 1"},
+	} {
+		_, err := ParseYAML([]byte(c.text))
+		var fault *SyntaxError
+		assert.True(t, errors.As(err, &fault) && fault.Line == c.line && strings.Contains(fault.What, c.noticed),
+			"%q: got %v, want line %d and %q", c.text, err, c.line, c.noticed)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/files"
 	"pinion/runtime/rawjson"
 )
@@ -124,11 +125,16 @@ func (o *Outputs) writeFile(item []byte, i int) error {
 	if i >= 0 {
 		stem += "." + strconv.Itoa(i)
 	}
-	return o.save(stem+ext, data)
+	name := stem + ext // which the user has not named
+	return o.saved(name, usertext.WriteFiles(filepath.Dir(name), map[string][]byte{filepath.Base(name): data}))
 }
 
 func (o *Outputs) save(name string, data []byte) error {
-	if err := os.WriteFile(name, data, 0o644); err != nil {
+	return o.saved(name, os.WriteFile(name, data, 0o644))
+}
+
+func (o *Outputs) saved(name string, err error) error {
+	if err != nil {
 		return fmt.Errorf("write output: %w", err)
 	}
 	fmt.Fprintln(o.Stderr, "Written output to: "+name)

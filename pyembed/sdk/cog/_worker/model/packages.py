@@ -11,6 +11,7 @@ import json
 import os
 import re
 import sys
+from functools import cache
 from importlib import metadata
 
 TYPE_CHECKING = False
@@ -31,8 +32,13 @@ def main() -> None:
         problems += _problems(text, {"line": line}, request["root"])
     if request["requirements"]:
         file = os.path.join(request["root"], request["requirements"])
-        for name, line, text in read_requirements(file, request["root"]):
-            problems += _problems(text, {"file": name, "line": line}, request["root"])
+        for number, (name, line, text) in enumerate(read_requirements(file, request["root"])):
+            place = {"file": name, "line": line}
+            if number == _MOST_REQUIREMENTS:
+                what = f"only the first {number} requirements are checked, which end here"
+                problems.append({**place, "what": what, "fix": "remove those that are not needed"})
+                break
+            problems += _problems(text, place, request["root"])
     json.dump(problems, sys.stdout)
 
 
@@ -50,7 +56,6 @@ def install_command(root: str, *arguments: str) -> str:
     makes an environment in the model's folder, which the server then takes by itself.
     """
     import shlex
-    from importlib.util import find_spec
 
     wanted = " ".join(shlex.quote(a.strip()) for a in arguments)
     enter = ""  # for what is relative to the folder, unless the shell is there
@@ -61,9 +66,16 @@ def install_command(root: str, *arguments: str) -> str:
         return f"{enter}{python} -m venv .venv && .venv/bin/python -m pip install {wanted}"
     if arguments[0] != "-r":
         enter = ""
-    if find_spec("pip"):
+    if _has_pip():
         return f"{enter}{python} -m pip install {wanted}"
     return f"{enter}uv pip install --python {python} {wanted}"
+
+
+@cache
+def _has_pip() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("pip") is not None
 
 
 def _in_environment() -> bool:
@@ -136,6 +148,7 @@ def _plain(name: str) -> str:
 
 _LARGEST = 16 << 20  # characters of a file of requirements
 _MOST_FILES = 100  # that include each other
+_MOST_REQUIREMENTS = 10_000  # that are checked
 
 
 def read_requirements(
@@ -154,11 +167,11 @@ def read_requirements(
     shown = os.path.relpath(file, root)
     number = 0
     while number < len(lines):
-        first, text = number + 1, lines[number]
-        while text.endswith("\\") and number + 1 < len(lines):
+        first = number
+        while lines[number].endswith("\\") and number + 1 < len(lines):
             number += 1
-            text = text[:-1] + lines[number]
         number += 1
+        text = "".join([*(line[:-1] for line in lines[first : number - 1]), lines[number - 1]])
         text = re.sub(r"(^|\s)#.*", "", text).strip()
         included = re.match(r"(?:-r|--requirement)[\s=]*(\S+)", text)
         if included:
@@ -168,7 +181,7 @@ def read_requirements(
             continue
         text = re.split(r"\s--", text)[0].strip()  # for example hashes
         if text and not text.startswith("-") and "${" not in text and _names_package(text):
-            yield shown, first, text
+            yield shown, first + 1, text
 
 
 def _names_package(text: str) -> bool:
@@ -221,6 +234,7 @@ def _parsed(text: str) -> tuple[str, Callable[[str], bool], bool]:
     return match[1], allows, True
 
 
+@cache
 def _packaging() -> Any:
     import importlib
 
