@@ -259,7 +259,7 @@ func TestFigures_VersionsThatDocumentsName(t *testing.T) {
 	t.Parallel()
 	performance, bench := readPage(t, "../docs/explanation/performance.md").text,
 		readPage(t, "../docs/reference/benchmarks.md").text
-	architecture, modules := readPage(t, "../ARCHITECTURE.md").text, readPage(t, "../go.mod").text
+	decisions, modules := readPage(t, "../docs/explanation/decisions.md").text, readPage(t, "../go.mod").text
 	match := func(text, expression string) string {
 		t.Helper()
 		m := regexp.MustCompile(expression).FindStringSubmatch(text)
@@ -278,7 +278,7 @@ func TestFigures_VersionsThatDocumentsName(t *testing.T) {
 		"uvicorn": {match(performance, `on uvicorn (\d[\d.]*\d)`), match(bench, `, uvicorn (\d[\d.]*\d)`)},
 		"Python":  {match(performance, `\(Python (3\.\d+), `), match(bench, `Python (3\.\d+\.\d+)`)},
 		"fasthttp": {
-			match(architecture, `\| valyala/fasthttp (\d[\d.]*\d) \|`),
+			match(decisions, `\| valyala/fasthttp (\d[\d.]*\d) \|`),
 			match(modules, `github.com/valyala/fasthttp v(\S+)`),
 		},
 		"the page": {match(bench, `fasthttp (\d[\d.]*\d), sonic`), match(modules, `github.com/valyala/fasthttp v(\S+)`)},
