@@ -63,7 +63,7 @@ func generate(root string) (map[string]string, error) {
 	}
 	return map[string]string{
 		"ipc/kindnames.go":                      string(names),
-		"pyembed/channel_kind.h":                     cHeader(kinds, flags),
+		"pyembed/channel_kind.h":                cHeader(kinds, flags),
 		"pyembed/sdk/cog/_worker/serve/wire.py": pythonModule(kinds, flags),
 	}, nil
 }
