@@ -22,7 +22,7 @@ func (e *InUseError) Error() string {
 // request was left in doubt, and the caller releases the state of an *InUseError. Errors: *InUseError, ErrFull,
 // ErrUnavailable (nothing is stored), ErrInDoubt.
 func (q *Queue) Accept(ctx context.Context, j Job, prediction json.RawMessage, again bool) (State, error) {
-	if e := q.o.Embedded; e != nil {
+	if e := q.o.Host; e != nil {
 		if err := e.Room(); err != nil {
 			return State{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
@@ -36,8 +36,8 @@ func (q *Queue) Accept(ctx context.Context, j Job, prediction json.RawMessage, a
 
 // onNoAnswer is called when NATS did not answer.
 func (q *Queue) onNoAnswer() {
-	if q.o.Embedded != nil {
-		q.o.Embedded.Revive()
+	if q.o.Host != nil {
+		q.o.Host.Revive()
 	}
 }
 

@@ -3,8 +3,6 @@ package store
 import (
 	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -172,28 +170,4 @@ func TestAdmin_AttendWantsQueue(t *testing.T) {
 	_, err = OpenAdmin(t.Context(), r.nc, "m", 0, nil)
 	assert.True(t, errors.As(err, &missing) && missing.Stream == "the stream PINION_DEAD_m",
 		`without its dead letters: %v, want an error of type *MismatchError and Stream "the stream PINION_DEAD_m"`, err)
-}
-
-// TestAdmin_SocketOfEmbeddedServer: it works in a folder whose path is longer than a socket's may be, and after a
-// process that was killed.
-func TestAdmin_SocketOfEmbeddedServer(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 40))
-	if _, err := ConnectSocket(dir); err == nil ||
-		!strings.Contains(err.Error(), "no server runs with the job queue's folder "+dir) {
-		t.Errorf("without a server: %v, want an error and err with %q", err,
-			"no server runs with the job queue's folder "+dir)
-	}
-	assert.NoError(t, os.Mkdir(dir, 0o700))
-	if err := os.WriteFile(filepath.Join(dir, socketName), nil, 0o600); err != nil { // what a killed process left
-		t.Fatal(err)
-	}
-	embedded(t, EmbedOptions{Dir: dir})
-	nc, err := ConnectSocket(dir)
-	assert.NoError(t, err)
-	defer nc.Close()
-	a, err := OpenAdmin(t.Context(), nc, "m", 0, nil)
-	assert.NoError(t, err)
-	n, err := a.Count(t.Context())
-	assert.True(t, err == nil && n.Capacity == 100_000, "counts are %+v, %v, want Capacity 100_000", n, err)
 }

@@ -86,3 +86,22 @@ func (c *Conn) Close() {
 	}
 	quietly()
 }
+
+// reconnectPause is the pause before a host's server is connected to again: it is started again at once.
+const reconnectPause = 100 * time.Millisecond
+
+// DialHost connects a member to the server of a folder, in the background.
+func DialHost(at nats.CustomDialer, name string, changed func(lost error)) *Conn {
+	return Dial(func() (*nats.Conn, error) {
+		return nats.Connect("nats://embedded", append(Always(name, changed), nats.SetCustomDialer(at),
+			nats.ReconnectWait(reconnectPause), nats.ReconnectJitter(0, 0))...)
+	})
+}
+
+// DialOnce connects a command to the server of a folder that another process runs.
+func DialOnce(ctx context.Context, at nats.CustomDialer, name string) (*Conn, error) {
+	c := Dial(func() (*nats.Conn, error) {
+		return nats.Connect("nats://embedded", nats.Name(name), nats.SetCustomDialer(at))
+	})
+	return c, c.Tried(ctx)
+}

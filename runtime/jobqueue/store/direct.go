@@ -114,7 +114,7 @@ const maxResponders = 64
 // requestDirect asks all servers about a direct prediction; nil means all that are known said that they do not have it,
 // or none answered in time.
 func (q *Queue) requestDirect(ctx context.Context, verb string, lookup Lookup, wait time.Duration) *nats.Msg {
-	if q.o.Embedded != nil {
+	if q.o.Host != nil {
 		return nil // this is the only server
 	}
 	// A member that has just connected does not know all servers yet.

@@ -36,7 +36,7 @@ func TestDirect_AllServersAnswerThatItIsAbsent(t *testing.T) {
 	r := newRig(t, nil)
 	member := func(name string) *Queue {
 		o := r.o
-		o.Server, o.Embedded = name, nil // as a member elsewhere: an embedded one has no others
+		o.Server, o.Host = name, nil // as a member elsewhere: an embedded one has no others
 		q := r.member(o)
 		q.connected = time.Now().Add(-graceAfterConnect)
 		return q

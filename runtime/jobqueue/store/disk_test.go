@@ -5,16 +5,32 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"golang.org/x/sys/unix"
 
+	"pinion/runtime/natshost"
+	"pinion/runtime/natsserver"
 	"pinion/tests/assert"
 )
+
+// envNATS makes the test's program the process of a NATS server.
+const envNATS = "PINION_TEST_NATS"
+
+const testVersion = "1.2.3"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(envNATS) != "" {
+		os.Exit(natsserver.Main(os.Args[1:], testVersion))
+	}
+	os.Exit(m.Run())
+}
 
 // TestDisk_FullDisk: new jobs are refused, those that were accepted end, and nothing has to be started again by hand:
 // not even where other programs have taken the last byte.
@@ -25,8 +41,19 @@ func TestDisk_FullDisk(t *testing.T) {
 		t.Skip("needs to be root, to mount a small disk:", err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
-	e, q := embedded(t, EmbedOptions{Dir: filepath.Join(dir, "queue"), Sync: time.Minute})
-	q.o.Embedded = e
+	program, err := os.Executable()
+	assert.NoError(t, err)
+	host, err := natshost.Start(natshost.Options{
+		Dir: filepath.Join(dir, "queue"), Sync: time.Minute, Program: program, Version: testVersion,
+		Env: []string{envNATS + "=1"}, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	})
+	assert.NoError(t, err)
+	t.Cleanup(host.Close)
+	nc, err := nats.Connect("nats://embedded", nats.SetCustomDialer(host.Dialer()), nats.MaxReconnects(-1))
+	assert.NoError(t, err)
+	t.Cleanup(nc.Close)
+	q, err := Open(t.Context(), nc, Options{Model: "m", Server: "a", Bytes: 16 << 20, AckWait: time.Second, Host: host})
+	assert.NoError(t, err)
 	accept := func(id string) error {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
@@ -38,7 +65,7 @@ func TestDisk_FullDisk(t *testing.T) {
 		assert.NoError(t, accept(fmt.Sprint("p", i)))
 	}
 	free := fill(t, dir, 4<<20)
-	err := accept("refused")
+	err = accept("refused")
 	assert.True(t, errors.Is(err, ErrUnavailable) && strings.Contains(err.Error(), "the disk of its folder is full"),
 		`a disk with little room: %v, want error ErrUnavailable and err with "the disk of its folder is full"`, err)
 	r := &rig{t: t, Queue: q}
@@ -90,7 +117,8 @@ func fill(t *testing.T, dir string, left int64) (free func()) {
 	assert.NoError(t, err)
 	for size := 1 << 20; size >= 1<<10; size /= 2 {
 		for {
-			if d, err := diskOf(dir); err != nil || d.free-int64(size) < left {
+			var disk unix.Statfs_t
+			if err := unix.Statfs(dir, &disk); err != nil || int64(disk.Bavail)*disk.Bsize-int64(size) < left {
 				break
 			}
 			if _, err := f.Write(make([]byte, size)); err != nil {

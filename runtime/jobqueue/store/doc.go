@@ -26,9 +26,7 @@
 //	hooks.go     has the webhooks of ended jobs posted
 //	connect.go   the connection to NATS
 //	pull.go      gets jobs from the consumers of all classes and lanes
-//	embedded.go  a NATS server of this process: its folder, its restarts
-//	natsprocess.go  the process of that server
-//	socket.go    its socket, for this process and for commands of the same host
+//	conn.go      that connection as members and commands have it
 //	admin.go     what an operator sees, cancels and removes
 //	summary.go   how the queues of all models stand
 //	retry.go     a dead letter becomes a new job

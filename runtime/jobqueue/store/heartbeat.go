@@ -149,7 +149,7 @@ const graceAfterConnect = 10 * time.Second
 
 // reconnectGrace returns how long this server must wait before it may take over a job of another server.
 func (q *Queue) reconnectGrace() time.Duration {
-	if q.o.Embedded != nil {
+	if q.o.Host != nil {
 		return 0
 	}
 	q.mu.Lock()

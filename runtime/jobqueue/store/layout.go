@@ -33,8 +33,8 @@ type Options struct {
 	Lanes int
 	// AckWait is how long a server without a heartbeat keeps a job. Default: 30 s.
 	AckWait time.Duration
-	// Embedded is the NATS server that this process runs for its own jobs alone; nil means NATS runs elsewhere.
-	Embedded *Embedded
+	// Host is the NATS server that this process runs for its own jobs alone; nil means NATS runs elsewhere.
+	Host Host
 	// ResultTTL is how long the state of an ended job is known. Default: 10 min.
 	ResultTTL time.Duration
 
@@ -50,12 +50,22 @@ type Options struct {
 	orphanAge time.Duration
 }
 
+// Host is a NATS server that a process runs for its own jobs; *natshost.Host is one.
+type Host interface {
+	// Bytes returns how much the bodies of a queue's jobs may take.
+	Bytes(most int64) int64
+	// Room says why no more jobs are accepted; nil means there is room on the disk.
+	Room() error
+	// Revive makes NATS check its store. It is called when NATS did not answer.
+	Revive()
+}
+
 func (o Options) withDefaults() Options {
 	o.Replicas = cmp.Or(o.Replicas, 1)
 	o.Capacity = cmp.Or(o.Capacity, 100_000)
 	o.Bytes = cmp.Or(o.Bytes, 1<<30)
-	if o.Embedded != nil {
-		o.Bytes = o.Embedded.Bytes(o.Bytes)
+	if o.Host != nil {
+		o.Bytes = o.Host.Bytes(o.Bytes)
 	}
 	o.Lanes = cmp.Or(o.Lanes, 1)
 	o.AckWait = cmp.Or(o.AckWait, 30*time.Second)
@@ -252,7 +262,7 @@ func compare(ctx context.Context, js jetstream.JetStream, o Options) (have layou
 		have.gap = have.gap || len(have.missing) > 0
 		have.used = have.used || info.State.LastSeq > 0
 		have.consumers = have.consumers || info.State.Consumers > 0
-		if o.Embedded != nil && want.MaxBytes > 0 { // by what was free when it was made
+		if o.Host != nil && want.MaxBytes > 0 { // by what was free when it was made
 			want.MaxBytes = info.Config.MaxBytes
 		}
 		if err := sameStream(info.Config, want); err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 func TestLayout_MembersWithOtherSettingsAreRefused(t *testing.T) {
-	r := newRig(t, func(o *Options) { o.Embedded = nil }) // whose bytes depend on its disk
+	r := newRig(t, func(o *Options) { o.Host = nil }) // whose bytes depend on its disk
 	for field, change := range map[string]func(*Options){
 		"max_msgs":                func(o *Options) { o.Capacity = 7 },
 		"max_bytes":               func(o *Options) { o.Bytes = 1 << 20 },

@@ -72,7 +72,7 @@ func TestLost_DeadlineThatPassedEndsAtGET(t *testing.T) {
 
 // TestLost_ServerThatHasJustConnectedTakesNoJobFromItsHolder: both may have been cut off together.
 func TestLost_ServerThatHasJustConnectedTakesNoJobFromItsHolder(t *testing.T) {
-	r := newRig(t, func(o *Options) { o.Embedded = nil })
+	r := newRig(t, func(o *Options) { o.Host = nil })
 	r.accept("p1")
 	r.claims(r.Queue)
 	b := r.other("b")

@@ -40,7 +40,7 @@ func startRig(t *testing.T, change func(*Options)) *rig {
 	// NATS runs in this process, which has not started it as a child.
 	o := Options{
 		Model: "m", Server: "a", AckWait: time.Second, Bytes: 64 << 20,
-		Embedded: &Embedded{o: EmbedOptions{Dir: server.dir}},
+		Host: ownHost{},
 	}
 	if change != nil {
 		change(&o)
@@ -49,6 +49,13 @@ func startRig(t *testing.T, change func(*Options)) *rig {
 	r.Queue = r.member(o)
 	return r
 }
+
+// ownHost is a host whose disk has room.
+type ownHost struct{}
+
+func (ownHost) Bytes(most int64) int64 { return most }
+func (ownHost) Room() error            { return nil }
+func (ownHost) Revive()                {}
 
 // reopened is a NATS server in this process that a test may start again.
 type reopened struct {

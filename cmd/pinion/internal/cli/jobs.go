@@ -20,6 +20,7 @@ import (
 	"pinion/runtime/jobqueue"
 	"pinion/runtime/jobqueue/store"
 	"pinion/runtime/logtext"
+	"pinion/runtime/natshost"
 	"pinion/runtime/nearest"
 	"pinion/runtime/predict"
 )
@@ -131,7 +132,11 @@ func (c *jobsCommand) connect(ctx context.Context) (*store.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		return store.DialSocket(ctx, dir, "pinion jobs")
+		conn, err := store.DialOnce(ctx, natshost.Dialer{Dir: dir}, "pinion jobs")
+		if err != nil {
+			return nil, &natshost.NotServedError{Dir: dir, Cause: err}
+		}
+		return conn, nil
 	}
 	var lost atomic.Pointer[error] // the client of NATS calls from a goroutine
 	queue := ""

@@ -14,6 +14,7 @@ import (
 	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/process"
 	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/natshost"
 )
 
 // modelsView is what 'pinion jobs list' prints without a model.
@@ -74,9 +75,9 @@ func (c *jobsCommand) everyNATS(ctx context.Context, f func(*store.Conn) error) 
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	var none error = &store.NotServedError{Dir: filepath.Join(folders, "MODEL"), Cause: os.ErrNotExist}
+	var none error = &natshost.NotServedError{Dir: filepath.Join(folders, "MODEL"), Cause: os.ErrNotExist}
 	for _, folder := range entries {
-		conn, err := store.DialSocket(ctx, filepath.Join(folders, folder.Name()), "pinion jobs")
+		conn, err := store.DialOnce(ctx, natshost.Dialer{Dir: filepath.Join(folders, folder.Name())}, "pinion jobs")
 		if err != nil { // no server runs with it
 			continue
 		}

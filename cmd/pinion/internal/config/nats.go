@@ -14,6 +14,7 @@ import (
 	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/natshost"
 	"pinion/runtime/supervise"
 )
 
@@ -102,9 +103,9 @@ func (s *NATS) Check() error {
 
 // Embed starts NATS on a folder of this host. Its process is registered with children. sync is how often it writes
 // through to the disk. beside is how many queues there will be on this host.
-func (s *NATS) Embed(dir string, sync time.Duration, beside int, children store.Children,
+func (s *NATS) Embed(dir string, sync time.Duration, beside int, children natshost.Children,
 	log *slog.Logger,
-) (*store.Embedded, error) {
+) (*natshost.Host, error) {
 	program, err := process.Companion(process.NATS)
 	if err != nil {
 		return nil, process.Misused(fmt.Errorf("--nats %s: %w; without it, give the URL of a NATS server", s.urls[0], err))
@@ -113,7 +114,7 @@ func (s *NATS) Embed(dir string, sync time.Duration, beside int, children store.
 	if own, _ := s.Embeds(); own != "" {
 		servers = 1
 	}
-	return store.Embed(store.EmbedOptions{
+	return natshost.Start(natshost.Options{
 		Dir: dir, Sync: sync, Queues: beside, Program: program, Version: version.Build(), Env: natsMemory(servers),
 		Children: children, Logger: log,
 	})

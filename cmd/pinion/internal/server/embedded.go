@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"pinion/cmd/pinion/internal/config"
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/natshost"
 )
 
 // embeddedQueues are the NATS servers of --nats embed, by their folders. Queues of the same folder share one.
@@ -14,12 +14,12 @@ type embeddedQueues struct {
 }
 
 type embeddedQueue struct {
-	*store.Embedded
+	*natshost.Host
 	users int
 }
 
 // open returns the NATS server of a queue, or nil if NATS is elsewhere. leave follows when the queue is left.
-func (q *embeddedQueues) open(f *Server, queue string) (e *store.Embedded, leave func(), err error) {
+func (q *embeddedQueues) open(f *Server, queue string) (e *natshost.Host, leave func(), err error) {
 	dir, embeds := f.s.Jobs.NATS.Embeds()
 	if !embeds {
 		return nil, func() {}, nil
@@ -38,11 +38,11 @@ func (q *embeddedQueues) open(f *Server, queue string) (e *store.Embedded, leave
 		if q.by == nil {
 			q.by = map[string]*embeddedQueue{}
 		}
-		opened = &embeddedQueue{Embedded: started}
+		opened = &embeddedQueue{Host: started}
 		q.by[dir] = opened
 	}
 	opened.users++
-	return opened.Embedded, func() { q.leave(dir, opened) }, nil
+	return opened.Host, func() { q.leave(dir, opened) }, nil
 }
 
 // leave ends a NATS server when no queue uses it any more.

@@ -126,14 +126,18 @@ func (m *servedModel) joinQueue() error {
 func (q *modelQueue) join(m *servedModel) (err error) {
 	f, s := q.server, &q.server.s.Jobs
 	o := s.Options(q.title, q.ttl)
-	if o.Embedded, q.leaveNATS, err = f.embedded.open(f, o.Model); err != nil {
+	host, leave, err := f.embedded.open(f, o.Model)
+	if err != nil {
 		return err
+	}
+	if q.leaveNATS = leave; host != nil {
+		o.Host = host
 	}
 	o.OnWait = q.metrics.JobWait
 	q.member = jobqueue.Join(jobqueue.Options{
 		Connect: func(changed func(error)) *store.Conn {
-			if o.Embedded != nil {
-				return o.Embedded.Dial(o.Server, changed)
+			if host != nil {
+				return store.DialHost(host.Dialer(), o.Server, changed)
 			}
 			return s.NATS.Dial(o.Model, o.Server, changed)
 		},

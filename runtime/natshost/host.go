@@ -1,4 +1,4 @@
-package store
+package natshost
 
 import (
 	"errors"
@@ -10,12 +10,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"golang.org/x/sys/unix"
 )
 
-// EmbedOptions are those of a NATS server that this process starts.
-type EmbedOptions struct {
+// Options are those of a NATS server that this process starts.
+type Options struct {
 	Dir string // made with mode 0700 if it is missing
 	// Sync is how often the files are written through to the disk; 0 means with each message.
 	Sync time.Duration
@@ -30,10 +29,10 @@ type EmbedOptions struct {
 	Logger   *slog.Logger
 }
 
-// Embedded is a NATS server with JetStream on a folder, without a port, which this process starts, watches and ends. It
+// Host is a NATS server with JetStream on a folder, without a port, which this process starts, watches and ends. It
 // is the queue of one host: an accepted job survives the end of both processes.
-type Embedded struct {
-	o       EmbedOptions
+type Host struct {
+	o       Options
 	program *os.File // an upgrade may replace the file meanwhile
 	lock    *os.File
 	socket  *os.File // listens; it outlives the server, so clients wait while that is started again
@@ -54,62 +53,62 @@ func (e *FolderInUseError) Error() string {
 	return fmt.Sprintf("the job queue's folder %s is in use by another server: stop it, or name another folder", e.Dir)
 }
 
-// Embed starts a NATS server, and starts it again if it ends before Close.
-func Embed(o EmbedOptions) (_ *Embedded, err error) {
-	e := &Embedded{o: o, closing: make(chan struct{}), watched: make(chan struct{})}
+// Start starts a NATS server, and starts it again if it ends before Close.
+func Start(o Options) (_ *Host, err error) {
+	h := &Host{o: o, closing: make(chan struct{}), watched: make(chan struct{})}
 	defer func() {
 		if err != nil {
-			e.closeFiles()
+			h.closeFiles()
 		}
 	}()
-	if e.program, err = openProgram(o.Program); err != nil {
+	if h.program, err = openProgram(o.Program); err != nil {
 		return nil, fmt.Errorf("start the job queue: %w", err)
 	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the job queue's folder: %w", err)
 	}
-	if e.lock, err = lockFolder(o.Dir); err != nil {
+	if h.lock, err = lockFolder(o.Dir); err != nil {
 		return nil, err
 	}
-	if e.socket, err = listen(o.Dir); err != nil {
+	if h.socket, err = listen(o.Dir); err != nil {
 		return nil, err
 	}
-	if e.server, err = e.start(); err != nil {
+	if h.server, err = h.startProcess(); err != nil {
 		return nil, err
 	}
-	go e.watch(e.server, time.Now())
-	return e, nil
+	go h.watch(h.server, time.Now())
+	return h, nil
 }
 
 // restartInterval is the least time between two starts, or two checks, of the NATS server.
 const restartInterval = 10 * time.Second
 
 // watch starts the server again when it has ended: at once, or later if it was started a moment ago.
-func (e *Embedded) watch(p *natsProcess, started time.Time) {
-	defer close(e.watched)
+func (h *Host) watch(p *natsProcess, started time.Time) {
+	defer close(h.watched)
 	for {
 		select {
-		case <-e.closing:
+		case <-h.closing:
 			p.close()
 			return
 		case <-p.ended:
 		}
-		e.o.Logger.Error("the job queue's NATS server has ended: starting it again", "cause", p.cause)
+		h.o.Logger.Error("the job queue's NATS server has ended: starting it again", "cause", p.cause)
 		for p = nil; p == nil; {
 			select {
-			case <-e.closing:
+			case <-h.closing:
 				return
 			case <-time.After(time.Until(started.Add(restartInterval))):
 			}
 			started = time.Now()
 			var err error
-			if p, err = e.start(); err != nil {
-				e.o.Logger.Error("the job queue's NATS server does not start: trying again", "error", err)
+			if p, err = h.startProcess(); err != nil {
+				h.o.Logger.Error("the job queue's NATS server does not start: trying again", "error", err)
 			}
 		}
-		e.mu.Lock()
-		e.server = p
-		e.mu.Unlock()
+		h.mu.Lock()
+		h.server = p
+		h.mu.Unlock()
 	}
 }
 
@@ -145,17 +144,17 @@ func (d disk) reserve() int64 { return min(256<<20, d.total/8) }
 
 // Bytes returns how much the bodies of a queue's jobs may take: a third of the free disk at most, for all queues
 // together.
-func (e *Embedded) Bytes(most int64) int64 {
-	d, err := diskOf(e.o.Dir)
+func (h *Host) Bytes(most int64) int64 {
+	d, err := diskOf(h.o.Dir)
 	if err != nil {
 		return most
 	}
-	return max(1<<20, min(most, d.free/3/int64(max(1, e.o.Queues))))
+	return max(1<<20, min(most, d.free/3/int64(max(1, h.o.Queues))))
 }
 
 // Room says why no more jobs are accepted; nil means there is room on the disk.
-func (e *Embedded) Room() error {
-	d, err := diskOf(e.o.Dir)
+func (h *Host) Room() error {
+	d, err := diskOf(h.o.Dir)
 	if err == nil && d.free < d.reserve() {
 		err = fmt.Errorf("the disk of its folder is full: %d MiB are free, and %d are kept for jobs that were accepted",
 			d.free>>20, d.reserve()>>20)
@@ -165,40 +164,29 @@ func (e *Embedded) Room() error {
 
 // Revive makes NATS check its store: a server that met a full disk stops answering, even when there is room again, and
 // must be restarted. It is called when NATS did not answer, which alone is no reason to restart it: it may be slow.
-func (e *Embedded) Revive() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.server == nil || time.Since(e.checked) < restartInterval || e.Room() != nil {
+func (h *Host) Revive() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.server == nil || time.Since(h.checked) < restartInterval || h.Room() != nil {
 		return
 	}
-	e.checked = time.Now()
-	e.server.check()
+	h.checked = time.Now()
+	h.server.check()
 }
 
-// Connect returns a connection to the server, which is made again when the server was started again.
-func (e *Embedded) Connect(o ...nats.Option) (*nats.Conn, error) {
-	nc, err := ConnectSocket(e.o.Dir, append(o, nats.ReconnectWait(100*time.Millisecond), nats.ReconnectJitter(0, 0))...)
-	if err != nil {
-		return nil, fmt.Errorf("connect to the job queue: %w", err)
-	}
-	return nc, nil
-}
-
-// Dial does the same for a member, in the background.
-func (e *Embedded) Dial(name string, changed func(lost error)) *Conn {
-	return Dial(func() (*nats.Conn, error) { return e.Connect(Always(name, changed)...) })
-}
+// Dialer connects to the server.
+func (h *Host) Dialer() Dialer { return Dialer{h.o.Dir} }
 
 // Close ends the server. Its files stay.
-func (e *Embedded) Close() {
-	e.close.Do(func() { close(e.closing) })
-	<-e.watched
-	_ = os.Remove(filepath.Join(e.o.Dir, socketName)) // else the next server removes it
-	e.closeFiles()
+func (h *Host) Close() {
+	h.close.Do(func() { close(h.closing) })
+	<-h.watched
+	_ = os.Remove(filepath.Join(h.o.Dir, socketName)) // else the next server removes it
+	h.closeFiles()
 }
 
-func (e *Embedded) closeFiles() {
-	for _, f := range []*os.File{e.program, e.socket, e.lock} {
+func (h *Host) closeFiles() {
+	for _, f := range []*os.File{h.program, h.socket, h.lock} {
 		if f != nil {
 			_ = f.Close()
 		}

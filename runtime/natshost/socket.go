@@ -1,4 +1,4 @@
-package store
+package natshost
 
 import (
 	"context"
@@ -8,8 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-
-	"github.com/nats-io/nats.go"
+	"time"
 )
 
 // socketName is the socket of an embedded server, in its folder. The folder's mode lets only its user in.
@@ -37,42 +36,18 @@ func listen(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// NotServedError means that no server runs with a folder.
-type NotServedError struct {
-	Dir   string
-	Cause error
-}
+// connectWait bounds an attempt to connect.
+const connectWait = 5 * time.Second
 
-func (e *NotServedError) Error() string {
-	return fmt.Sprintf("no server runs with the job queue's folder %s: start it first (%v)", e.Dir, e.Cause)
-}
-
-func (e *NotServedError) Unwrap() error { return e.Cause }
-
-// ConnectSocket connects to the embedded server of another process.
-func ConnectSocket(dir string, o ...nats.Option) (*nats.Conn, error) {
-	nc, err := nats.Connect("nats://embedded", append(o, nats.SetCustomDialer(socketDialer(dir)))...)
-	if err != nil {
-		return nil, &NotServedError{dir, err}
-	}
-	return nc, nil
-}
-
-// DialSocket connects a command to the embedded server of another process.
-func DialSocket(ctx context.Context, dir, name string) (*Conn, error) {
-	c := Dial(func() (*nats.Conn, error) { return ConnectSocket(dir, nats.Name(name)) })
-	return c, c.Tried(ctx)
-}
-
-// socketDialer is the folder of an embedded server.
-type socketDialer string
+// Dialer connects to the server of a folder, in this or another process. It is a nats.CustomDialer.
+type Dialer struct{ Dir string }
 
 // SkipTLSHandshake implements nats.CustomDialer's extension: there is no TLS.
-func (socketDialer) SkipTLSHandshake() bool { return true }
+func (Dialer) SkipTLSHandshake() bool { return true }
 
-// Dial implements nats.CustomDialer.
-func (d socketDialer) Dial(_, _ string) (c net.Conn, err error) {
-	err = shortPath(filepath.Join(string(d), socketName), func(short string) (err error) {
+// Dial connects, whatever the address is.
+func (d Dialer) Dial(_, _ string) (c net.Conn, err error) {
+	err = shortPath(filepath.Join(d.Dir, socketName), func(short string) (err error) {
 		c, err = (&net.Dialer{Timeout: connectWait}).DialContext(context.Background(), "unix", short)
 		return err
 	})
@@ -94,3 +69,15 @@ func shortPath(path string, f func(string) error) error {
 	defer dir.Close()
 	return f("/proc/self/fd/" + strconv.Itoa(int(dir.Fd())) + "/" + filepath.Base(path))
 }
+
+// NotServedError means that no server runs with a folder.
+type NotServedError struct {
+	Dir   string
+	Cause error
+}
+
+func (e *NotServedError) Error() string {
+	return fmt.Sprintf("no server runs with the job queue's folder %s: start it first (%v)", e.Dir, e.Cause)
+}
+
+func (e *NotServedError) Unwrap() error { return e.Cause }

@@ -1,4 +1,4 @@
-package store
+package natshost
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"pinion/runtime/jobqueue/store"
 	"pinion/runtime/natsserver"
 	"pinion/tests/assert"
 )
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 }
 
 // embedOptions adds to o what a test's server has.
-func embedOptions(t *testing.T, o EmbedOptions) EmbedOptions {
+func embedOptions(t *testing.T, o Options) Options {
 	t.Helper()
 	program, err := os.Executable()
 	assert.NoError(t, err)
@@ -42,35 +43,54 @@ func embedOptions(t *testing.T, o EmbedOptions) EmbedOptions {
 	return o
 }
 
-// embedded starts a server and joins its queue.
-func embedded(t *testing.T, o EmbedOptions) (*Embedded, *Queue) {
-	t.Helper()
-	s, err := Embed(embedOptions(t, o))
-	assert.NoError(t, err)
-	t.Cleanup(s.Close)
-	nc, err := s.Connect(nats.MaxReconnects(-1))
-	assert.NoError(t, err)
-	t.Cleanup(nc.Close)
-	q, err := Open(t.Context(), nc, Options{Model: "m", Server: "a", Bytes: 16 << 20, AckWait: time.Second})
-	assert.NoError(t, err)
-	return s, q
+// queue is a member of the queue of a model.
+type queue struct {
+	*store.Queue
+	t  *testing.T
+	nc *nats.Conn
 }
 
-func (e *Embedded) pid() int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.server.cmd.Process.Pid
+// embedded starts a server and joins its queue.
+func embedded(t *testing.T, o Options) (*Host, *queue) {
+	t.Helper()
+	s, err := Start(embedOptions(t, o))
+	assert.NoError(t, err)
+	t.Cleanup(s.Close)
+	return s, join(t, s)
+}
+
+// join joins the queue of a server.
+func join(t *testing.T, h *Host) *queue {
+	t.Helper()
+	nc, err := nats.Connect("nats://embedded", nats.SetCustomDialer(Dialer{h.o.Dir}), nats.MaxReconnects(-1),
+		nats.ReconnectWait(100*time.Millisecond))
+	assert.NoError(t, err)
+	t.Cleanup(nc.Close)
+	q, err := store.Open(t.Context(), nc,
+		store.Options{Model: "m", Server: "a", Bytes: 16 << 20, AckWait: time.Second, Host: h})
+	assert.NoError(t, err)
+	return &queue{q, t, nc}
+}
+
+func (q *queue) accept(id string) {
+	q.t.Helper()
+	_, err := q.Accept(q.t.Context(), store.Job{ID: id, Kind: store.Prediction, Class: store.Normal, Attempts: 3},
+		json.RawMessage(`{"id":"`+id+`"}`), false)
+	assert.NoError(q.t, err)
+}
+
+func (h *Host) pid() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.server.cmd.Process.Pid
 }
 
 func TestEmbedded_AcceptedJobsSurviveRestart(t *testing.T) {
 	t.Parallel()
-	o := EmbedOptions{Dir: filepath.Join(t.TempDir(), "queue")}
+	o := Options{Dir: filepath.Join(t.TempDir(), "queue")}
 	first, q := embedded(t, o)
-	job := Job{ID: "p1", Kind: Prediction, Class: Normal, Attempts: 3}
-	if _, err := q.Accept(t.Context(), job, json.RawMessage(`{"id":"p1"}`), false); err != nil {
-		t.Fatal(err)
-	}
-	_, err := Embed(embedOptions(t, o))
+	q.accept("p1")
+	_, err := Start(embedOptions(t, o))
 	var used *FolderInUseError
 	assert.True(t, errors.As(err, &used), "a second server on the folder: got %v, want a FolderInUseError", err)
 	first.Close()
@@ -82,11 +102,11 @@ func TestEmbedded_AcceptedJobsSurviveRestart(t *testing.T) {
 }
 
 // waits fails unless a job is the only one, and waits.
-func waits(t *testing.T, q *Queue, id string) {
+func waits(t *testing.T, q *queue, id string) {
 	t.Helper()
-	s, err := q.Find(context.Background(), id, renderer{})
+	s, err := q.Find(context.Background(), id, nil)
 	assert.NoError(t, err)
-	assert.Equal(t, "after a restart: s.Status", s.Status, Starting)
+	assert.Equal(t, "after a restart: s.Status", s.Status, store.Starting)
 	n, err := q.Waiting(t.Context())
 	assert.True(t, n == 1 && err == nil, "got %d waiting jobs, %v; want 1", n, err)
 }
@@ -95,13 +115,15 @@ func waits(t *testing.T, q *Queue, id string) {
 // connection.
 func TestEmbedded_ServerIsStartedAgain(t *testing.T) {
 	t.Parallel()
-	s, q := embedded(t, EmbedOptions{Dir: t.TempDir()})
-	r := &rig{t: t, Queue: q}
-	r.accept("p1")
+	s, q := embedded(t, Options{Dir: t.TempDir()})
+	q.accept("p1")
 	before := s.pid()
 	assert.NoError(t, syscall.Kill(before, syscall.SIGKILL))
-	r.eventually("another process serves", func() bool { return s.pid() != before && q.nc.IsConnected() })
-	r.eventually("the job is known", func() bool { return r.known("p1") })
+	assert.Eventually(t, "another process serves", func() bool { return s.pid() != before && q.nc.IsConnected() })
+	assert.Eventually(t, "the job is known", func() bool {
+		_, err := q.Find(context.Background(), "p1", nil)
+		return err == nil
+	})
 	waits(t, q, "p1")
 }
 
@@ -109,23 +131,22 @@ func TestEmbedded_ServerIsStartedAgain(t *testing.T) {
 // would lose messages in transit.
 func TestEmbedded_SlowServerIsNotStartedAgain(t *testing.T) {
 	t.Parallel()
-	s, q := embedded(t, EmbedOptions{Dir: t.TempDir()})
-	q.o.Embedded = s
+	s, q := embedded(t, Options{Dir: t.TempDir()})
 	before := s.pid()
-	q.onNoAnswer()
-	(&rig{t: t, Queue: q}).accept("p1") // its line was read by now, or it is not slow
+	s.Revive()
+	q.accept("p1") // its line was read by now, or it is not slow
 	assert.Equal(t, "the process, with whose store nothing is wrong", s.pid(), before)
 }
 
 // TestEmbedded_SignalsOfTerminalReachNoServer: it serves until its parent has drained.
 func TestEmbedded_SignalsOfTerminalReachNoServer(t *testing.T) {
 	t.Parallel()
-	s, q := embedded(t, EmbedOptions{Dir: t.TempDir()})
+	s, q := embedded(t, Options{Dir: t.TempDir()})
 	before := s.pid()
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		assert.NoError(t, syscall.Kill(before, sig))
 	}
-	(&rig{t: t, Queue: q}).accept("p1")
+	q.accept("p1")
 	assert.Equal(t, "process", s.pid(), before)
 	s.Close()
 	assert.ErrorIs(t, "Close: for the server's process", syscall.Kill(before, 0), syscall.ESRCH)
@@ -137,33 +158,53 @@ func TestEmbedded_StartIsRefused(t *testing.T) {
 	broken := filepath.Join(dir, "broken")
 	assert.NoError(t, os.WriteFile(broken, []byte("no program"), 0o700))
 	for name, c := range map[string]struct {
-		change func(*EmbedOptions)
+		change func(*Options)
 		want   string
 	}{
 		"another version": {
-			func(o *EmbedOptions) { o.Version = "1.2.4" },
+			func(o *Options) { o.Version = "1.2.4" },
 			"pinion-nats is version 1.2.3 and pinion is version 1.2.4: install both from one release",
 		},
 		"no program": {
-			func(o *EmbedOptions) { o.Program = filepath.Join(dir, "none") },
+			func(o *Options) { o.Program = filepath.Join(dir, "none") },
 			"start the job queue: open " + filepath.Join(dir, "none"),
 		},
-		"a broken one":  {func(o *EmbedOptions) { o.Program = broken }, "start the job queue with " + broken + ": "},
-		"one that ends": {func(o *EmbedOptions) { o.Program = "/bin/true" }, "pinion-nats has ended"},
+		"a broken one":  {func(o *Options) { o.Program = broken }, "start the job queue with " + broken + ": "},
+		"one that ends": {func(o *Options) { o.Program = "/bin/true" }, "pinion-nats has ended"},
 		"no folder": {
-			func(o *EmbedOptions) { o.Dir = filepath.Join(broken, "queue") },
+			func(o *Options) { o.Dir = filepath.Join(broken, "queue") },
 			"make the job queue's folder: ",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := embedOptions(t, EmbedOptions{Dir: t.TempDir()})
+			o := embedOptions(t, Options{Dir: t.TempDir()})
 			c.change(&o)
-			s, err := Embed(o)
+			s, err := Start(o)
 			if err == nil {
 				s.Close()
 			}
 			assert.True(t, err != nil && strings.Contains(err.Error(), c.want), "got %v, want %q", err, c.want)
 		})
 	}
+}
+
+// TestSocket_OfAnotherProcess works in a folder whose path is longer than a socket's may be, and after a process that
+// was killed.
+func TestSocket_OfAnotherProcess(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 40))
+	_, err := store.DialOnce(t.Context(), Dialer{dir}, "test")
+	assert.True(t, err != nil, "without a server: got no error, want one")
+	assert.NoError(t, os.Mkdir(dir, 0o700))
+	// what a killed process left
+	assert.NoError(t, os.WriteFile(filepath.Join(dir, socketName), nil, 0o600))
+	embedded(t, Options{Dir: dir})
+	conn, err := store.DialOnce(t.Context(), Dialer{dir}, "test")
+	assert.NoError(t, err)
+	defer conn.Close()
+	a, err := conn.OpenAdmin(t.Context(), "m", 0, nil)
+	assert.NoError(t, err)
+	n, err := a.Count(t.Context())
+	assert.True(t, err == nil && n.Capacity == 100_000, "counts are %+v, %v, want Capacity 100_000", n, err)
 }

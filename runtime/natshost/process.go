@@ -1,4 +1,4 @@
-package store
+package natshost
 
 import (
 	"bufio"
@@ -47,21 +47,21 @@ const natsReady = "ready"
 var errClosing = errors.New("the job queue is being closed")
 
 // start starts a process and waits until it serves.
-func (e *Embedded) start() (*natsProcess, error) {
+func (h *Host) startProcess() (*natsProcess, error) {
 	p := &natsProcess{ended: make(chan struct{})}
 	p.cmd = &exec.Cmd{
-		Path:       "/proc/self/fd/" + strconv.Itoa(int(e.program.Fd())),
-		Args:       []string{"pinion-nats", "-version", e.o.Version, "-dir", e.o.Dir, "-sync", e.o.Sync.String()},
-		Env:        append(os.Environ(), e.o.Env...),
-		Stderr:     &lineLogger{log: e.o.Logger},
-		ExtraFiles: []*os.File{e.socket},
+		Path:       "/proc/self/fd/" + strconv.Itoa(int(h.program.Fd())),
+		Args:       []string{"pinion-nats", "-version", h.o.Version, "-dir", h.o.Dir, "-sync", h.o.Sync.String()},
+		Env:        append(os.Environ(), h.o.Env...),
+		Stderr:     &lineLogger{log: h.o.Logger},
+		ExtraFiles: []*os.File{h.socket},
 		// A terminal's signals stay away from it: it ends after this process has drained.
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 		WaitDelay:   time.Second,
 	}
-	said, err := p.begin(e.o.Children)
+	said, err := p.begin(h.o.Children)
 	if err != nil {
-		return nil, fmt.Errorf("start the job queue with %s: %w", e.o.Program, err)
+		return nil, fmt.Errorf("start the job queue with %s: %w", h.o.Program, err)
 	}
 	select {
 	case line := <-said:
@@ -70,15 +70,15 @@ func (e *Embedded) start() (*natsProcess, error) {
 		}
 		p.close()
 		if line == "" {
-			return nil, fmt.Errorf("start the job queue in %s: pinion-nats has ended: %w", e.o.Dir, p.cause)
+			return nil, fmt.Errorf("start the job queue in %s: pinion-nats has ended: %w", h.o.Dir, p.cause)
 		}
 		return nil, errors.New(line)
-	case <-e.closing:
+	case <-h.closing:
 		p.close()
 		return nil, errClosing
 	case <-time.After(natsStartWait):
 		p.close()
-		return nil, fmt.Errorf("start the job queue in %s: pinion-nats did not answer within %s", e.o.Dir, natsStartWait)
+		return nil, fmt.Errorf("start the job queue in %s: pinion-nats did not answer within %s", h.o.Dir, natsStartWait)
 	}
 }
 
