@@ -67,7 +67,7 @@ const codeFull jetstream.ErrorCode = 10077
 func Temporary(err error) bool {
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		const noPeers = 10005
-		return api.Code == 503 || api.ErrorCode == noPeers
+		return api.Code == 503 && api.ErrorCode != codeFull || api.ErrorCode == noPeers
 	}
 	return slices.ContainsFunc([]error{
 		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrConnectionClosed, nats.ErrDisconnected,

@@ -86,9 +86,11 @@ func TestJobs_TenantHasItsOwnBound(t *testing.T) {
 	r := newRig(t, func(o *Options) { o.TenantCapacity = 1 })
 	tenant := func(name string) func(*Job) { return func(j *Job) { j.Tenant = name } }
 	r.accept("p1", tenant("greedy"))
+	asked := r.seen("pinion.job.m.>")
 	_, err := r.Accept(t.Context(), Job{ID: "p2", Tenant: "greedy", Kind: Prediction, Class: Normal, Attempts: 3},
 		starting("p2"), false)
-	assert.ErrorIs(t, "err", err, ErrFull)
+	assert.ErrorIs(t, "a second job", err, ErrFull)
+	assert.Equal(t, "times that NATS was asked", asked(), 1)
 	r.accept("p3", tenant("small"))
 }
 
