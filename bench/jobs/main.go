@@ -18,8 +18,9 @@ import (
 // envNATS makes this program the NATS server of a measurement: its value is a natsServer in JSON.
 const envNATS = "BENCH_JOBS_NATS"
 
-// natsPort is where NATS listens. It is fixed, because a port that NATS chose would have to be found out.
-const natsPort = 42219
+// natsPort is where NATS listens. It is fixed, because a port that NATS chose would have to be found out, and below those
+// that the kernel gives to connections.
+const natsPort = 29219
 
 var natsURL = fmt.Sprintf("nats://127.0.0.1:%d", natsPort)
 

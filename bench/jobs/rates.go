@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/state"
 )
 
 // system is what accepts and finishes predictions: our servers, or the bare client.
@@ -103,8 +104,8 @@ func (b *bench) bare(nc *nats.Conn) (front *process, end func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := store.Open(context.Background(), nc,
-		store.Options{Model: bareModel, Server: "bench", Capacity: queueCapacity}); err != nil {
+	if _, err := store.Open(context.Background(), state.Connected(nc),
+		state.Options{Model: bareModel, Server: "bench", Capacity: queueCapacity}); err != nil {
 		return nil, nil, err
 	}
 	var servers []*process

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/logtext"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
@@ -45,7 +46,7 @@ func (m *Member) accept(s request.Submission, to replyTo) (request.Accepted, err
 		req.ID = predict.NewID(now)
 	}
 	a := request.Accepted{ID: req.ID}
-	class, err := store.ParseClass(s.Request.Class)
+	class, err := state.ParseClass(s.Request.Class)
 	if err != nil {
 		return a, err
 	}
@@ -64,9 +65,9 @@ func (m *Member) accept(s request.Submission, to replyTo) (request.Accepted, err
 	if err := m.checkVersion(req.Version); err != nil {
 		return a, err
 	}
-	if len(s.Body) > store.MaxObject {
+	if len(s.Body) > state.MaxObject {
 		return a, &predict.FileLimitError{
-			Reason: fmt.Sprintf("The body is larger than %d bytes, which is the most that the job queue takes: give its files as URLs", store.MaxObject),
+			Reason: fmt.Sprintf("The body is larger than %d bytes, which is the most that the job queue takes: give its files as URLs", state.MaxObject),
 		}
 	}
 	ask, err := m.ask(len(s.Body), req.Deadline)
@@ -91,9 +92,9 @@ func (m *Member) accept(s request.Submission, to replyTo) (request.Accepted, err
 }
 
 // job returns the job of a submission.
-func (m *Member) job(s *request.Submission, class store.Class, to replyTo) store.Job {
+func (m *Member) job(s *request.Submission, class state.Class, to replyTo) state.Job {
 	req := &s.Request
-	j := store.Job{
+	j := state.Job{
 		ID: req.ID, Kind: storeKinds[req.Kind], Class: class, Tenant: req.Tenant, Body: s.Body, ContentType: s.ContentType,
 		Deadline: req.Deadline, Attempts: m.o.Attempts, Propagation: req.Propagation,
 		Reply: to.reply, Waiter: to.waiter, NotifyStartAfter: to.startAfter, Digest: req.Digest, Version: req.Version,
@@ -103,7 +104,7 @@ func (m *Member) job(s *request.Submission, class store.Class, to replyTo) store
 		j.Attempts = 1
 	}
 	if req.Webhook != "" && req.WebhookEvents&predict.OnCompleted != 0 {
-		j.Hook = &store.Hook{URL: req.Webhook, Propagation: req.Propagation}
+		j.Hook = &state.Hook{URL: req.Webhook, Propagation: req.Propagation}
 	}
 	return j
 }
@@ -120,9 +121,9 @@ func (m *Member) refusal(id string, err error) error {
 		return predict.ErrInFlight
 	case errors.Is(err, memory.ErrFull), errors.Is(err, memory.ErrTooLarge):
 		return err
-	case errors.Is(err, store.ErrFull):
+	case errors.Is(err, state.ErrFull):
 		return &predict.QueueFullError{RetryAfter: retryAfterFull}
-	case errors.Is(err, store.ErrInDoubt):
+	case errors.Is(err, state.ErrInDoubt):
 		m.o.Logger.Warn("the job queue did not answer: a prediction may have been accepted", "prediction_id",
 			logtext.Clip(id))
 		return &predict.InDoubtError{ID: id}

@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 	"time"
 
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/live"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/predict"
 )
 
@@ -18,7 +19,7 @@ const (
 )
 
 // ShowDirect implements store.Direct, as do the next two methods.
-func (m *Member) ShowDirect(l store.Lookup) json.RawMessage {
+func (m *Member) ShowDirect(l live.Lookup) json.RawMessage {
 	p, rec, ok := m.o.Local.Result(predictKind(l.Kind), l.ID)
 	if !ok {
 		return nil
@@ -40,7 +41,7 @@ func (m *Member) ShowDirect(l store.Lookup) json.RawMessage {
 }
 
 // CancelDirect cancels a prediction that a client of this server waits for.
-func (m *Member) CancelDirect(l store.Lookup) bool {
+func (m *Member) CancelDirect(l live.Lookup) bool {
 	p := m.direct(l)
 	if p != nil {
 		p.Cancel()
@@ -49,14 +50,14 @@ func (m *Member) CancelDirect(l store.Lookup) bool {
 }
 
 // FollowDirect passes on its events. If the prediction has ended since it was looked up, only the end is passed on.
-func (m *Member) FollowDirect(l store.Lookup, had uint64, send func(store.Event) bool) {
+func (m *Member) FollowDirect(l live.Lookup, had uint64, send func(live.Event) bool) {
 	p := m.direct(l)
 	if p == nil {
 		m.sendDirectEnd(l, send)
 		return
 	}
-	forward(p, had, func(e store.Event) bool {
-		if e.Event == store.EventEnd {
+	forward(p, had, func(e live.Event) bool {
+		if e.Event == live.EventEnd {
 			rec := p.Record()
 			e.Data = m.encode(&rec)
 		}
@@ -65,7 +66,7 @@ func (m *Member) FollowDirect(l store.Lookup, had uint64, send func(store.Event)
 }
 
 // sendDirectEnd sends the end of a direct prediction that is retained.
-func (m *Member) sendDirectEnd(l store.Lookup, send func(store.Event) bool) {
+func (m *Member) sendDirectEnd(l live.Lookup, send func(live.Event) bool) {
 	p, rec, ok := m.o.Local.Result(predictKind(l.Kind), l.ID)
 	if !ok {
 		return
@@ -76,12 +77,12 @@ func (m *Member) sendDirectEnd(l store.Lookup, send func(store.Event) bool) {
 	}
 	// Another server may run another prediction of that id: its end must not come from here.
 	if object := m.encode(&rec); l.Created != "" && readObject(l.ID, object).CreatedText == l.Created {
-		send(store.Event{Event: store.EventEnd, Data: object})
+		send(live.Event{Event: live.EventEnd, Data: object})
 	}
 }
 
 // direct returns the direct prediction of a lookup, or nil if it does not run here.
-func (m *Member) direct(l store.Lookup) *predict.Prediction {
+func (m *Member) direct(l live.Lookup) *predict.Prediction {
 	p := m.o.Local.Find(predictKind(l.Kind), l.ID)
 	if p == nil || p.Request.Attempt != 0 {
 		return nil
@@ -96,8 +97,8 @@ func (m *Member) AttachDirect(kind predict.Kind, id string) *predict.Prediction 
 	if err != nil {
 		return nil
 	}
-	lookup := store.Lookup{Kind: storeKinds[kind], ID: id, Brief: true}
-	brief, err := q.LookupDirect(context.Background(), lookup, attachTimeout)
+	lookup := live.Lookup{Kind: storeKinds[kind], ID: id, Brief: true}
+	brief, err := q.Live.LookupDirect(context.Background(), lookup, attachTimeout)
 	if err != nil || brief.Object == nil {
 		return nil
 	}
@@ -114,7 +115,7 @@ const errServerLost = "the server of the prediction no longer answers"
 // runDirect follows a direct prediction until it has ended.
 func (f *follower) runDirect() error {
 	var err error
-	if f.stream, err = f.q.FollowDirect(*f.lookup); err != nil {
+	if f.stream, err = f.q.Live.FollowDirect(*f.lookup); err != nil {
 		return f.m.refusal(f.id, err)
 	}
 	defer f.close()
@@ -128,18 +129,18 @@ func (f *follower) runDirect() error {
 				if f.outOfMemory {
 					return f.endOutOfMemory()
 				}
-				var o struct{ Status store.Status }
+				var o struct{ Status state.Status }
 				_ = json.Unmarshal(f.final, &o) // a result that cannot be read counts as a failure
 				if !o.Status.Ended() {
-					o.Status = store.Failed
+					o.Status = state.Failed
 				}
-				return f.end(&store.State{Status: o.Status, Prediction: f.final})
+				return f.end(&state.State{Status: o.Status, Prediction: f.final})
 			}
 		case <-ticker.C:
 			if time.Since(f.lastEvent) < eventsTimeout {
 				continue
 			}
-			brief, err := f.q.LookupDirect(context.Background(), *f.lookup, lookupTimeout)
+			brief, err := f.q.Live.LookupDirect(context.Background(), *f.lookup, lookupTimeout)
 			brief.Release()
 			if err != nil || brief.Object == nil {
 				f.p.End(predict.Result{Status: predict.Failed, Error: errServerLost}, time.Now())

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"unicode/utf8"
 
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/live"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -14,20 +14,20 @@ const eventBatch = 64
 
 // Follow implements store.Runner: it passes on the events of a job that runs here. If the run has ended, it passes on
 // the end alone, and the receiver reads the state.
-func (m *Member) Follow(id string, had uint64, send func(store.Event) bool) {
+func (m *Member) Follow(id string, had uint64, send func(live.Event) bool) {
 	p := m.o.Local.Find(predict.KindPrediction, id)
 	if p == nil {
 		p = m.o.Local.Find(predict.KindTraining, id)
 	}
 	if p == nil {
-		send(store.Event{Event: store.EventEnd})
+		send(live.Event{Event: live.EventEnd})
 		return
 	}
 	forward(p, had, send)
 }
 
 // forward passes on the events of a prediction after the first had ones.
-func forward(p *predict.Prediction, had uint64, send func(store.Event) bool) {
+func forward(p *predict.Prediction, had uint64, send func(live.Event) bool) {
 	if !p.TryHold() {
 		return
 	}
@@ -54,22 +54,22 @@ func forward(p *predict.Prediction, had uint64, send func(store.Event) bool) {
 }
 
 // toStoreEvent converts an event to the form that members send; false means they do not send it.
-func toStoreEvent(e *predict.Event) (store.Event, bool) {
+func toStoreEvent(e *predict.Event) (live.Event, bool) {
 	switch e.Kind {
 	case predict.EventStart:
-		return store.Event{Event: store.EventStart}, true
+		return live.Event{Event: live.EventStart}, true
 	case predict.EventOutput:
-		return store.Event{Event: store.EventOutput, Index: e.Index, Data: e.Data}, true
+		return live.Event{Event: live.EventOutput, Index: e.Index, Data: e.Data}, true
 	case predict.EventLog:
 		text := append([]byte(`{"source":`), rawjson.AppendQuoted(nil, e.Source)...)
 		text = append(rawjson.AppendQuotedBytes(append(text, `,"data":`...), e.Data), '}')
-		return store.Event{Event: store.EventLog, Data: text}, true
+		return live.Event{Event: live.EventLog, Data: text}, true
 	case predict.EventMetric:
-		return store.Event{Event: store.EventMetric, Data: e.Data}, true
+		return live.Event{Event: live.EventMetric, Data: e.Data}, true
 	case predict.EventEnd:
-		return store.Event{Event: store.EventEnd}, true
+		return live.Event{Event: live.EventEnd}, true
 	}
-	return store.Event{}, false
+	return live.Event{}, false
 }
 
 // readLogEvent reads the data of a log event.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/live"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/predict"
 )
 
@@ -15,7 +17,7 @@ import (
 // release after its last use.
 func (m *Member) Find(kind predict.Kind, id string, calls bool) (object []byte, release func(), err error) {
 	nothing := func() {}
-	ask, err := m.ask(store.MaxObject, time.Time{})
+	ask, err := m.ask(state.MaxObject, time.Time{})
 	if err != nil {
 		return nil, nothing, err
 	}
@@ -26,12 +28,12 @@ func (m *Member) Find(kind predict.Kind, id string, calls bool) (object []byte, 
 		return nil, nothing, m.refusal(id, err)
 	}
 	switch {
-	case errors.Is(err, store.ErrUnknown), err == nil && predictKind(s.Kind) != kind:
+	case errors.Is(err, state.ErrUnknown), err == nil && predictKind(s.Kind) != kind:
 		s.Release()
-		r, err := q.LookupDirect(ask, store.Lookup{Kind: storeKinds[kind], ID: id}, lookupTimeout)
+		r, err := q.Live.LookupDirect(ask, live.Lookup{Kind: storeKinds[kind], ID: id}, lookupTimeout)
 		return r.Object, r.Release, m.refusal(id, err)
-	case calls && s.Status == store.Processing && len(s.Prediction) > len("{}"):
-		return m.withCalls(ask, q, store.Lookup{Kind: storeKinds[kind], ID: id}, s.Prediction), s.Release, nil
+	case calls && s.Status == state.Processing && len(s.Prediction) > len("{}"):
+		return m.withCalls(ask, q, live.Lookup{Kind: storeKinds[kind], ID: id}, s.Prediction), s.Release, nil
 	case s.Prediction != nil: // a newer member's state too: its object is for clients
 		return s.Prediction, s.Release, nil
 	}
@@ -39,9 +41,9 @@ func (m *Member) Find(kind predict.Kind, id string, calls bool) (object []byte, 
 }
 
 // withCalls is the object of a job that runs, with its calls if its server answers in time.
-func (m *Member) withCalls(ctx context.Context, q *store.Queue, l store.Lookup, object []byte) []byte {
+func (m *Member) withCalls(ctx context.Context, q *store.Queue, l live.Lookup, object []byte) []byte {
 	l.Calls = true
-	r, err := q.LookupDirect(ctx, l, attachTimeout)
+	r, err := q.Live.LookupDirect(ctx, l, attachTimeout)
 	defer r.Release()
 	if err != nil || len(r.Object) <= len("{}") {
 		return object
@@ -58,9 +60,9 @@ func (m *Member) Cancel(kind predict.Kind, id string) (bool, error) {
 	}
 	canceled, err := ask.q.Cancel(ask, id, storeKinds[kind], m)
 	defer ask.done(err)
-	if errors.Is(err, store.ErrUnknown) {
+	if errors.Is(err, state.ErrUnknown) {
 		return m.o.Local != nil && m.o.Local.Cancel(kind, id) ||
-			ask.q.CancelDirect(ask, store.Lookup{Kind: storeKinds[kind], ID: id}, lookupTimeout), nil
+			ask.q.Live.CancelDirect(ask, live.Lookup{Kind: storeKinds[kind], ID: id}, lookupTimeout), nil
 	}
 	return canceled, m.refusal(id, err)
 }

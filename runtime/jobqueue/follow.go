@@ -12,6 +12,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/live"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
 )
@@ -29,12 +31,12 @@ func (m *Member) Submit(s request.Submission, outlivesMember bool) (*predict.Pre
 	}
 	ask.end()
 	q := ask.q
-	f := &follower{m: m, q: q, id: s.Request.ID, notices: make(chan store.Notice, 1)}
-	f.reply = q.ReplySubject(f.id)
+	f := &follower{m: m, q: q, id: s.Request.ID, notices: make(chan live.Notice, 1)}
+	f.reply = q.Live.ReplySubject(f.id)
 	m.waiters.add(f) // before it is accepted, or its first notice is missed
 	to := replyTo{reply: f.reply}
 	if !outlivesMember {
-		to.waiter = q.Waiter()
+		to.waiter = q.Live.Waiter()
 	}
 	if s.Request.Mode != predict.Stream {
 		to.startAfter = eventsDelay
@@ -61,7 +63,7 @@ func (m *Member) Attach(kind predict.Kind, id string, needed bool) (*predict.Pre
 	if _, err := m.reached(); err != nil && !needed {
 		return nil, err
 	}
-	ask, err := m.ask(store.MaxObject, time.Time{})
+	ask, err := m.ask(state.MaxObject, time.Time{})
 	if err != nil {
 		return nil, err
 	}
@@ -75,12 +77,12 @@ func (m *Member) Attach(kind predict.Kind, id string, needed bool) (*predict.Pre
 	defer ask.done(err)
 	defer s.Release()
 	switch {
-	case err != nil && !errors.Is(err, store.ErrUnknown):
+	case err != nil && !errors.Is(err, state.ErrUnknown):
 		return nil, m.refusal(id, err)
 	case err != nil || predictKind(s.Kind) != kind:
 		return nil, nil
 	}
-	f := &follower{m: m, q: ask.q, id: id, notices: make(chan store.Notice, 1), readOnly: true}
+	f := &follower{m: m, q: ask.q, id: id, notices: make(chan live.Notice, 1), readOnly: true}
 	return f.prediction(predict.Request{
 		ID: id, Kind: kind, Mode: predict.Async, Created: readObject(id, s.Prediction).Created,
 		Digest: string(s.Digest),
@@ -114,7 +116,7 @@ func (w *waiters) remove(f *follower) {
 }
 
 // notify tells the followers of a subject.
-func (w *waiters) notify(subject string, n store.Notice) {
+func (w *waiters) notify(subject string, n live.Notice) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, f := range w.bySubject[subject] {
@@ -127,15 +129,15 @@ type follower struct {
 	m        *Member
 	q        *store.Queue
 	id       string
-	reply    string            // "" means it gets no notices
-	notices  chan store.Notice // the last one
-	readOnly bool              // Cancel does nothing
+	reply    string           // "" means it gets no notices
+	notices  chan live.Notice // the last one
+	readOnly bool             // Cancel does nothing
 	// lookup is set if the prediction is direct: it is not a job.
-	lookup *store.Lookup
+	lookup *live.Lookup
 
 	// Used by Run alone.
 	p           *predict.Prediction
-	stream      *store.Stream   // nil means it has not asked for the events yet
+	stream      *live.Stream    // nil means it has not asked for the events yet
 	attempt     int             // the run whose events came; 0 means none
 	known       int             // the last run that a state named
 	had         uint64          // how many events of attempt came, or were lost for good; 0 also of an older server
@@ -155,7 +157,7 @@ func (f *follower) prediction(req predict.Request) *predict.Prediction {
 
 // notify hands a notice to Run, in place of one that it has not taken. A notice that the job has begun does not replace
 // its end.
-func (f *follower) notify(n store.Notice) {
+func (f *follower) notify(n live.Notice) {
 	for {
 		select {
 		case f.notices <- n:
@@ -232,7 +234,7 @@ func (f *follower) Run(p *predict.Prediction) error {
 		if f.stream != nil {
 			events = f.stream.C
 		}
-		var notice store.Notice
+		var notice live.Notice
 		select {
 		case msg := <-events:
 			if f.handleEvent(msg) {
@@ -269,7 +271,7 @@ func (f *follower) Run(p *predict.Prediction) error {
 // requestEvents asks for the events of the job that runs, unless some came lately.
 func (f *follower) requestEvents() (err error) {
 	if f.stream == nil {
-		if f.stream, err = f.q.Follow(f.id); err != nil {
+		if f.stream, err = f.q.Live.Follow(f.id); err != nil {
 			return err
 		}
 	}
@@ -308,9 +310,9 @@ func (f *follower) handleEvent(msg *nats.Msg) (last bool) {
 	}
 	p := f.p
 	switch e.Event {
-	case store.EventStart:
+	case live.EventStart:
 		p.Begin(time.Now())
-	case store.EventOutput:
+	case live.EventOutput:
 		switch {
 		case e.Index > f.nextOutput && e.Number == 0: // an older server: all come again
 			f.request()
@@ -320,14 +322,14 @@ func (f *follower) handleEvent(msg *nats.Msg) (last bool) {
 				return true
 			}
 		}
-	case store.EventLog:
+	case live.EventLog:
 		if source, text := readLogEvent(e.Data); text != nil {
 			p.Log(source, text)
 		}
-	case store.EventMetric:
+	case live.EventMetric:
 		f.sawMetric = true
 		p.Metric(e.Data)
-	case store.EventEnd:
+	case live.EventEnd:
 		f.final = e.Data
 		p.OnRelease(e.Result.Release)
 		return true
@@ -337,7 +339,7 @@ func (f *follower) handleEvent(msg *nats.Msg) (last bool) {
 
 // isNext reports whether an event follows the last one. If some were lost on the way, it asks for them, once: they come
 // in place of those that wait here. If the server no longer has them, the state has the outputs at the end.
-func (f *follower) isNext(e *store.Event) bool {
+func (f *follower) isNext(e *live.Event) bool {
 	first := f.asked
 	f.asked = false
 	switch {
@@ -363,20 +365,20 @@ func (f *follower) endOutOfMemory() error {
 }
 
 // checkState takes the state from a notice, or reads it, and ends the prediction if the job has ended.
-func (f *follower) checkState(n store.Notice) (ended, running bool, err error) {
-	ctx, cancel := store.WithIdleTimeout(natsTimeout, store.MaxObject)
+func (f *follower) checkState(n live.Notice) (ended, running bool, err error) {
+	ctx, cancel := state.WithIdleTimeout(natsTimeout, state.MaxObject)
 	defer cancel()
-	s, ok := f.q.Ended(ctx, n)
+	s, ok := f.q.Live.Ended(ctx, n)
 	if !ok {
 		s, err = f.q.Find(ctx, f.id, f.m)
 	}
 	switch {
-	case errors.Is(err, store.ErrUnknown):
+	case errors.Is(err, state.ErrUnknown):
 		f.p.End(predict.Result{Status: predict.Failed, Error: "the prediction is no longer known"}, time.Now())
 		return true, true, nil
 	case err != nil: // NATS is away: the job goes on
 		return false, false, nil
-	case s.Status == store.Processing:
+	case s.Status == state.Processing:
 		f.noteAttempt(s.Attempt)
 		return false, true, nil
 	case !s.Status.Ended():

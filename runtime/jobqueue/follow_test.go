@@ -8,7 +8,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/live"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/predict"
 	"pinion/tests/assert"
 )
@@ -127,8 +128,8 @@ func TestFollower_LooksOftenUntilTheFirstEvent(t *testing.T) {
 }
 
 // events collects what a function sends.
-func events(follow func(send func(store.Event) bool)) (all []store.Event) {
-	follow(func(e store.Event) bool {
+func events(follow func(send func(live.Event) bool)) (all []live.Event) {
+	follow(func(e live.Event) bool {
 		all = append(all, e)
 		return true
 	})
@@ -139,9 +140,9 @@ func events(follow func(send func(store.Event) bool)) (all []store.Event) {
 func TestFollow_RunHasEnded(t *testing.T) {
 	r := newRig(t)
 	m, s := r.serve("server")
-	got := events(func(send func(store.Event) bool) { m.Follow("unknown", 0, send) })
+	got := events(func(send func(live.Event) bool) { m.Follow("unknown", 0, send) })
 	assert.EqualNow(t, "events of a job", len(got), 1)
-	assert.Equal(t, "a job: got[0].Event", got[0].Event, store.EventEnd)
+	assert.Equal(t, "a job: got[0].Event", got[0].Event, live.EventEnd)
 
 	direct := submission("direct", `{"s":"x"}`).Request
 	direct.Mode = predict.Sync
@@ -152,14 +153,14 @@ func TestFollow_RunHasEnded(t *testing.T) {
 	_, rec, ok := s.Result(predict.KindPrediction, "direct")
 	assert.TrueNow(t, ok, "the prediction is not retained, want it")
 	created := readObject("direct", m.encode(&rec)).CreatedText
-	lookup := store.Lookup{Kind: store.Prediction, ID: "direct", Created: created}
-	got = events(func(send func(store.Event) bool) { m.FollowDirect(lookup, 0, send) })
+	lookup := live.Lookup{Kind: state.Prediction, ID: "direct", Created: created}
+	got = events(func(send func(live.Event) bool) { m.FollowDirect(lookup, 0, send) })
 	var object struct{ Status string }
 	assert.True(t, len(got) == 1 && json.Unmarshal(got[0].Data, &object) == nil && object.Status == "succeeded",
 		"a direct prediction: got %+v, want its end with its object", got)
 	for _, other := range []string{"", "2000-01-01T00:00:00Z"} {
 		lookup.Created = other
-		got := events(func(send func(store.Event) bool) { m.FollowDirect(lookup, 0, send) })
+		got := events(func(send func(live.Event) bool) { m.FollowDirect(lookup, 0, send) })
 		assert.True(t, len(got) == 0, "created at %q: got %+v, want nothing, for it is another prediction", other, got)
 	}
 }

@@ -7,16 +7,16 @@ import (
 	"strings"
 	"time"
 
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
 
 // end ends the prediction as the state of its job says.
-func (f *follower) end(s *store.State) error {
+func (f *follower) end(s *state.State) error {
 	o := readFinal(s.Prediction)
 	p := f.p
-	if s.Status == store.Failed && o.Started.IsZero() && strings.Contains(o.Error, store.PastDeadline) {
+	if s.Status == state.Failed && o.Started.IsZero() && strings.Contains(o.Error, state.PastDeadline) {
 		p.End(predict.Result{Status: predict.Failed, Error: predict.ErrQueueTimeout.Error()}, o.Completed)
 		return predict.ErrQueueTimeout
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/live"
 	"pinion/runtime/predict"
 	"pinion/tests/assert"
 )
@@ -64,7 +64,7 @@ func (h *handServer) request() *nats.Msg {
 }
 
 // send sends events of a run to the inbox of a request.
-func (h *handServer) send(m *nats.Msg, events ...store.Event) {
+func (h *handServer) send(m *nats.Msg, events ...live.Event) {
 	h.t.Helper()
 	for _, e := range events {
 		e.Attempt = 1
@@ -76,13 +76,13 @@ func (h *handServer) send(m *nats.Msg, events ...store.Event) {
 	}
 }
 
-func outputEvent(number, index uint64) store.Event {
-	return store.Event{Number: number, Index: index, Event: store.EventOutput, Data: fmt.Appendf(nil, "%d", index)}
+func outputEvent(number, index uint64) live.Event {
+	return live.Event{Number: number, Index: index, Event: live.EventOutput, Data: fmt.Appendf(nil, "%d", index)}
 }
 
-func logEvent(number uint64, text string) store.Event {
-	return store.Event{
-		Number: number, Event: store.EventLog, Data: fmt.Appendf(nil, `{"source":"stdout","data":%q}`, text),
+func logEvent(number uint64, text string) live.Event {
+	return live.Event{
+		Number: number, Event: live.EventLog, Data: fmt.Appendf(nil, `{"source":"stdout","data":%q}`, text),
 	}
 }
 
@@ -99,7 +99,7 @@ func TestFollower_LostEventsAreAskedForOnce(t *testing.T) {
 	h := newRig(t).follow()
 	h.start()
 	first := h.request()
-	h.send(first, store.Event{Number: 1, Event: store.EventStart}, logEvent(2, "a"), outputEvent(3, 0))
+	h.send(first, live.Event{Number: 1, Event: live.EventStart}, logEvent(2, "a"), outputEvent(3, 0))
 	for index := range uint64(20) { // the log that is number 4 is lost
 		h.send(first, outputEvent(5+index, 1+index))
 	}
@@ -119,7 +119,7 @@ func TestFollower_EventsThatAreLostForGood(t *testing.T) {
 	h := newRig(t).follow()
 	h.start()
 	first := h.request()
-	h.send(first, store.Event{Number: 1, Event: store.EventStart}, outputEvent(2, 0), outputEvent(4, 2))
+	h.send(first, live.Event{Number: 1, Event: live.EventStart}, outputEvent(2, 0), outputEvent(4, 2))
 	second := h.request()
 	h.send(second, outputEvent(9, 7), logEvent(10, "a"), outputEvent(11, 8), logEvent(12, "b"))
 	h.wantProgress("[0", "ab")
@@ -133,7 +133,7 @@ func TestFollower_RunThatIsLostBeforeItsFirstEvent(t *testing.T) {
 	h.start()
 	h.request()
 	h.start()
-	h.send(h.request(), store.Event{Number: 1, Event: store.EventStart}, outputEvent(2, 0))
+	h.send(h.request(), live.Event{Number: 1, Event: live.EventStart}, outputEvent(2, 0))
 	h.wantProgress("[0", "")
 }
 
@@ -142,9 +142,9 @@ func TestFollower_OlderServer(t *testing.T) {
 	h := newRig(t).follow()
 	h.start()
 	first := h.request()
-	h.send(first, store.Event{Event: store.EventStart}, outputEvent(0, 0), outputEvent(0, 2), outputEvent(0, 3))
+	h.send(first, live.Event{Event: live.EventStart}, outputEvent(0, 0), outputEvent(0, 2), outputEvent(0, 3))
 	second := h.request()
-	h.send(second, store.Event{Event: store.EventStart}, outputEvent(0, 0), outputEvent(0, 1), outputEvent(0, 2))
+	h.send(second, live.Event{Event: live.EventStart}, outputEvent(0, 0), outputEvent(0, 1), outputEvent(0, 2))
 	h.wantProgress("[0,1,2", "")
 	n, _, err := h.requests.Pending()
 	assert.True(t, n == 0 && err == nil, "got %d requests more, %v, want none", n, err)
@@ -164,7 +164,7 @@ func TestFollow_SendsWhatAFollowerHasNotHad(t *testing.T) {
 		p.Log("stdout", []byte("x"))
 	}
 	var numbers []uint64
-	m.Follow("one", 4, func(e store.Event) bool {
+	m.Follow("one", 4, func(e live.Event) bool {
 		numbers = append(numbers, e.Number)
 		return len(numbers) < 2
 	})

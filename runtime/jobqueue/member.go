@@ -10,6 +10,9 @@ import (
 
 	"pinion/runtime/health"
 	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/consume"
+	"pinion/runtime/jobqueue/store/live"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/webhook"
 )
 
@@ -18,9 +21,10 @@ type Member struct {
 	Renderer
 
 	o      Options
-	conn   *store.Conn
+	conn   *state.Conn
 	tried  chan struct{}               // closed when the first attempt to join has ended
 	denial error                       // what came of it
+	heard  atomic.Int64                // when NATS answered meanwhile
 	queue  atomic.Pointer[store.Queue] // nil means not joined yet
 	outage atomic.Pointer[outage]      // nil means NATS answers, as far as this member knows
 
@@ -33,7 +37,7 @@ type Member struct {
 	background sync.WaitGroup // joins, takes jobs, sends webhooks
 
 	mu     sync.Mutex
-	server *store.Server                 // nil means no job was taken yet
+	server *consume.Server               // nil means no job was taken yet
 	taken  map[string]context.CancelFunc // of the versions whose jobs run here
 	takers []func()                      // of them, those that wait for server
 	taking sync.WaitGroup                // the others; not added to once pulling has ended
@@ -62,16 +66,26 @@ func Join(o Options) *Member {
 	return m
 }
 
-// Joined waits for the end of the first attempt to join. It is an error if NATS refuses this member, or has the model's
-// queue with other settings; a NATS that does not answer is not.
+// Joined waits for the end of the first attempt to join: until ctx ends, and for as long as NATS answers. It is an error
+// if NATS refuses this member, or has the model's queue with other settings; a NATS that does not answer is not.
 func (m *Member) Joined(ctx context.Context) error {
 	select {
 	case <-m.tried:
 		return m.denial
 	case <-ctx.Done():
-		return nil
 	}
+	for time.Since(time.Unix(0, m.heard.Load())) < quietTime {
+		select {
+		case <-m.tried:
+			return m.denial
+		case <-time.After(quietTime / 10):
+		}
+	}
+	return nil
 }
+
+// quietTime is for how long NATS must say nothing to be not waited for.
+const quietTime = time.Second
 
 // joinFirst is the first attempt to join; its error is that of Joined.
 func (m *Member) joinFirst() error {
@@ -83,7 +97,7 @@ func (m *Member) joinFirst() error {
 	}
 	var denied atomic.Pointer[error]
 	m.conn.OnError(func(err error) {
-		if store.IsDenied(err) {
+		if state.IsDenied(err) {
 			denied.Store(&err)
 		}
 		m.o.Logger.Warn("NATS reports an error", "error", err)
@@ -95,7 +109,7 @@ func (m *Member) joinFirst() error {
 	if denied := denied.Load(); err != nil && denied != nil {
 		return fmt.Errorf("NATS denies this user the job queue of the model %s: %w", m.o.Queue.Model, *denied)
 	}
-	if store.Temporary(err) {
+	if state.Temporary(err) {
 		m.joinFailed(err)
 		return nil
 	}
@@ -124,13 +138,13 @@ func (m *Member) onConnection(lost error, connected chan<- struct{}) {
 const joinTimeout = 10 * time.Second
 
 func (m *Member) join() error {
-	ctx, cancel := context.WithTimeout(context.Background(), joinTimeout)
+	ctx, cancel := state.WithProgress(joinTimeout, func() { m.heard.Store(time.Now().UnixNano()) })
 	defer cancel()
-	q, err := m.conn.Open(ctx, m.o.Queue)
+	q, err := store.Open(ctx, m.conn, m.o.Queue)
 	if err != nil {
 		return err
 	}
-	if _, err := q.Answer(m.waiters.notify); err != nil {
+	if _, err := q.Live.Answer(m.waiters.notify); err != nil {
 		return fmt.Errorf("join the job queue: %w", err)
 	}
 	m.queue.Store(q)
@@ -170,7 +184,7 @@ func (m *Member) serve(connected <-chan struct{}) {
 	var loops sync.WaitGroup
 	defer loops.Wait()
 	loops.Go(func() { m.watchReconnects(connected) })
-	loops.Go(func() { m.retryLoop(m.sending, func() error { return q.SendHooks(m.sending, m.post) }) })
+	loops.Go(func() { m.retryLoop(m.sending, func() error { return q.Jobs.SendHooks(m.sending, m.post) }) })
 	loops.Go(func() { m.retryLoop(m.sending, func() error { return q.ReapOrphans(m.sending, m) }) })
 	if m.o.Checker != nil {
 		loops.Go(func() { m.retryLoop(m.sending, func() error { return m.watchSchema(m.sending) }) })
@@ -181,13 +195,13 @@ func (m *Member) serve(connected <-chan struct{}) {
 	if m.o.Schema != nil {
 		loops.Go(func() { m.retryLoop(m.pulling, func() error { return m.publishSchema(m.pulling) }) })
 	}
-	s := q.Serve(m, m.o.Logger)
+	s := q.Jobs.Serve(m, m.o.Logger)
 	m.mu.Lock()
 	m.server = s
 	m.beginTakers()
 	m.mu.Unlock()
 	m.publishStatus() // before it can be asked: see store.Queue.LookupDirect
-	loops.Go(func() { q.PublishStatusUntil(m.sending, func() store.ServerStatus { return m.status(s) }) })
+	loops.Go(func() { q.Live.PublishStatusUntil(m.sending, func() live.ServerStatus { return m.status(s) }) })
 	m.retryLoop(m.pulling, func() error { return s.Run(m.pulling, "") })
 	m.awaitTakers()
 	s.Wait()
@@ -201,13 +215,13 @@ func (m *Member) publishStatus() {
 	s := m.server
 	m.mu.Unlock()
 	if s != nil {
-		m.queue.Load().PublishStatus(m.status(s))
+		m.queue.Load().Live.PublishStatus(m.status(s))
 	}
 }
 
 // status returns what this server publishes about itself.
-func (m *Member) status(s *store.Server) store.ServerStatus {
-	status := store.ServerStatus{Running: s.Running(), Draining: m.pulling.Err() != nil, Version: m.o.Version}
+func (m *Member) status(s *consume.Server) live.ServerStatus {
+	status := live.ServerStatus{Running: s.Running(), Draining: m.pulling.Err() != nil, Version: m.o.Version}
 	if m.o.Slots != nil {
 		status.Slots, status.Free = m.o.Slots()
 	}
@@ -239,7 +253,7 @@ func (m *Member) retryLoop(ctx context.Context, f func() error) {
 }
 
 // post posts the webhook of a job that has ended.
-func (m *Member) post(ctx context.Context, p store.Posting) time.Duration {
+func (m *Member) post(ctx context.Context, p consume.Posting) time.Duration {
 	return m.o.Webhooks.Post(ctx, webhook.Stored{
 		Prediction: p.ID, URL: p.Hook.URL, Body: webhookBody(p.Body), Propagation: p.Hook.Propagation,
 	}, p.Tries)
@@ -253,7 +267,7 @@ func (m *Member) Drain() {
 
 // Release gives jobs that run here back to the queue, for other servers: those in slots for which of returns true, or
 // (nil) all. Their predictions are canceled.
-func (m *Member) Release(of func(store.Slot) bool) {
+func (m *Member) Release(of func(consume.Slot) bool) {
 	m.mu.Lock()
 	s := m.server
 	m.mu.Unlock()
@@ -305,12 +319,12 @@ func (m *Member) JobsWait(ctx context.Context) (waits bool, named func(version s
 	}
 	ctx, cancel := context.WithTimeout(ctx, natsTimeout)
 	defer cancel()
-	pending, byVersion, delivered, err := q.Delivery(ctx)
+	pending, byVersion, delivered, err := q.State.Delivery(ctx)
 	if err != nil {
 		return false, named
 	}
-	named = func(version string) bool { return byVersion[store.VersionToken(version)] > 0 }
-	if _, running := q.Fleet(); delivered <= running {
+	named = func(version string) bool { return byVersion[state.VersionToken(version)] > 0 }
+	if _, running := q.Live.Fleet(); delivered <= running {
 		m.returned = time.Time{}
 	} else if m.returned.IsZero() {
 		m.returned = time.Now()
@@ -319,15 +333,15 @@ func (m *Member) JobsWait(ctx context.Context) (waits bool, named func(version s
 }
 
 // Overview returns the state of the queue, and the live servers of the model.
-func (m *Member) Overview() (store.Summary, []store.NamedStatus, error) {
+func (m *Member) Overview() (state.Summary, []live.NamedStatus, error) {
 	q, err := m.reached()
 	if err != nil {
-		return store.Summary{}, nil, err
+		return state.Summary{}, nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 	defer cancel()
-	s, err := q.Summary(ctx)
-	return s, q.Servers(), err
+	s, err := q.State.Summary(ctx)
+	return s, q.Live.Servers(), err
 }
 
 // healthTimeout bounds how long NATS is asked for the health.
@@ -343,8 +357,8 @@ func (m *Member) Health() *health.Fleet {
 	if err == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 		defer cancel()
-		h.Stored, err = q.Waiting(ctx)
-		h.Servers, h.Running = q.Fleet()
+		h.Stored, err = q.State.Waiting(ctx)
+		h.Servers, h.Running = q.Live.Fleet()
 		h.Running = max(h.Running, m.Running())
 		h.Waiting = h.Stored - min(h.Stored, uint64(h.Running))
 	}
@@ -365,10 +379,10 @@ func (m *Member) Running() int {
 }
 
 // Stats returns counts of what happened to jobs here.
-func (m *Member) Stats() store.Stats {
+func (m *Member) Stats() consume.Stats {
 	q, err := m.reached()
 	if err != nil {
-		return store.Stats{}
+		return consume.Stats{}
 	}
-	return q.Stats()
+	return q.Jobs.Stats()
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
 	"pinion/tests/assert"
@@ -173,8 +173,8 @@ func TestMember_NATSThatIsNotThere(t *testing.T) {
 	ln.Close()
 	r := &rig{t: t}
 	m := r.join("gateway", func(o *Options) {
-		o.Connect = func(changed func(error)) *store.Conn {
-			return store.Dial(func() (*nats.Conn, error) {
+		o.Connect = func(changed func(error)) *state.Conn {
+			return state.Dial(func() (*nats.Conn, error) {
 				return nats.Connect("nats://"+address, nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
 					nats.ReconnectWait(50*time.Millisecond), nats.ConnectHandler(func(*nats.Conn) { changed(nil) }))
 			})

@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/consume"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -31,7 +32,7 @@ func (m *Member) encodeEnded(p *predict.Prediction, rec *predict.Record) json.Ra
 	own := rec.Members
 	rec.Members = p.Calls(time.Now()).AtEnd().AppendTo(own)
 	object := m.encode(rec)
-	if len(object) > store.MaxObject && len(rec.Members) > len(own) {
+	if len(object) > state.MaxObject && len(rec.Members) > len(own) {
 		rec.Members = own
 		object = m.encode(rec)
 	}
@@ -39,32 +40,32 @@ func (m *Member) encodeEnded(p *predict.Prediction, rec *predict.Record) json.Ra
 }
 
 // released returns the object of a job that waits again.
-func (m *Member) released(c *store.Claim) json.RawMessage {
+func (m *Member) released(c *consume.Claim) json.RawMessage {
 	rec := readObject(c.Job.ID, c.State.Prediction)
 	rec.Status, rec.Started, rec.Version = predict.Starting, time.Time{}, c.Job.Version
 	return m.encode(&rec)
 }
 
 // predictStatuses maps the words of the queue for the states of a prediction.
-var predictStatuses = map[store.Status]predict.Status{
-	store.Starting: predict.Starting, store.Processing: predict.Processing,
-	store.Succeeded: predict.Succeeded, store.Failed: predict.Failed, store.Canceled: predict.Canceled,
+var predictStatuses = map[state.Status]predict.Status{
+	state.Starting: predict.Starting, state.Processing: predict.Processing,
+	state.Succeeded: predict.Succeeded, state.Failed: predict.Failed, state.Canceled: predict.Canceled,
 }
 
 // storeStatuses is the reverse for final states.
-var storeStatuses = map[predict.Status]store.Status{
-	predict.Succeeded: store.Succeeded, predict.Failed: store.Failed, predict.Canceled: store.Canceled,
+var storeStatuses = map[predict.Status]state.Status{
+	predict.Succeeded: state.Succeeded, predict.Failed: state.Failed, predict.Canceled: state.Canceled,
 }
 
 // storeKinds maps predictions and trainings to the words of the queue.
-var storeKinds = map[predict.Kind]store.Kind{
-	predict.KindPrediction: store.Prediction,
-	predict.KindTraining:   store.Training,
+var storeKinds = map[predict.Kind]state.Kind{
+	predict.KindPrediction: state.Prediction,
+	predict.KindTraining:   state.Training,
 }
 
 // predictKind is the reverse of storeKinds; a state names only trainings.
-func predictKind(k store.Kind) predict.Kind {
-	if k == store.Training {
+func predictKind(k state.Kind) predict.Kind {
+	if k == state.Training {
 		return predict.KindTraining
 	}
 	return predict.KindPrediction

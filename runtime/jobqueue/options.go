@@ -5,7 +5,8 @@ import (
 	"log/slog"
 	"time"
 
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/consume"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
@@ -17,8 +18,8 @@ import (
 type Options struct {
 	// Connect connects to NATS in the background. changed is called with nil when the connection is made, else with why
 	// it was lost.
-	Connect func(changed func(lost error)) *store.Conn
-	Queue   store.Options
+	Connect func(changed func(lost error)) *state.Conn
+	Queue   state.Options
 	// Attempts is how many runs of a prediction may lose their server.
 	Attempts int
 	// MaxBody is the largest body as JSON, in bytes.
@@ -33,7 +34,7 @@ type Options struct {
 	Local Local
 	// Schema returns what other members may know of a version of the model of Local, or ("") of the model; false means
 	// it is not known yet.
-	Schema func(version string) (store.Schema, bool)
+	Schema func(version string) (state.Schema, bool)
 	// Versions returns the versions of the model that Local has, and how many slots each has; nil means it has none.
 	Versions func() map[string]int
 	// Checker checks requests where there is no Local; nil means they are not checked.
@@ -49,7 +50,7 @@ type Options struct {
 // Checker checks requests by what a server wrote of its model, or of a version of it.
 type Checker interface {
 	// SetSchema takes what the last server wrote. It is called before Check, and again where that has changed.
-	SetSchema(s store.Schema)
+	SetSchema(s state.Schema)
 	// Check checks a request as Local.Check does. It is called only for a version whose schema is set.
 	Check(req *predict.Request, most int) (input []byte, warnings []string, err error)
 }
@@ -76,7 +77,7 @@ type Local interface {
 
 // Slot is a slot of Local's that is reserved for a job.
 type Slot interface {
-	store.Slot
+	consume.Slot
 	// Create makes a prediction for a request with an Attempt, which then owns the slot.
 	Create(req predict.Request) (*predict.Prediction, error)
 	// VisibleInput returns an input as clients see it.

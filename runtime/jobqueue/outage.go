@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/predict"
 )
 
@@ -92,7 +93,7 @@ func (m *Member) ask(size int, deadline time.Time) (*asking, error) {
 		}
 	}
 	a.q = m.queue.Load()
-	a.Context, a.end = store.WithIdleTimeout(max(patience, leastWait+store.OnSlowLink(size)), 0)
+	a.Context, a.end = state.WithIdleTimeout(max(patience, leastWait+state.OnSlowLink(size)), 0)
 	if !deadline.IsZero() {
 		bounded, end := context.WithDeadline(a.Context, deadline)
 		idle := a.end
@@ -124,7 +125,7 @@ func (m *Member) await(o *outage, deadline time.Time) bool {
 // done ends the request, with what came of it.
 func (a *asking) done(err error) {
 	a.end()
-	if store.Temporary(err) {
+	if state.Temporary(err) {
 		a.m.setOutage("", a.begun)
 	} else if o := a.m.outage.Load(); o != nil && o.why == "" {
 		a.m.setAnswers()

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/predict"
 )
 
@@ -15,14 +15,14 @@ type Renderer struct{ encoder predict.Encoder }
 func (o *Renderer) encode(rec *predict.Record) json.RawMessage { return o.encoder.Append(nil, rec) }
 
 // RenderStarted implements store.Renderer.
-func (o *Renderer) RenderStarted(j *store.Job, s *store.State) json.RawMessage {
+func (o *Renderer) RenderStarted(j *state.Job, s *state.State) json.RawMessage {
 	rec := readObject(j.ID, s.Prediction)
 	rec.Status, rec.Started, rec.Version = predict.Processing, time.Now(), s.ModelVersion
 	return o.encode(&rec)
 }
 
 // RenderEnded implements store.Renderer.
-func (o *Renderer) RenderEnded(j *store.Job, s *store.State, end store.Status, reason string) json.RawMessage {
+func (o *Renderer) RenderEnded(j *state.Job, s *state.State, end state.Status, reason string) json.RawMessage {
 	rec := readObject(j.ID, s.Prediction)
 	rec.Status, rec.Error, rec.Completed = predictStatuses[end], reason, time.Now()
 	rec.Version = s.ModelVersion
@@ -33,7 +33,7 @@ func (o *Renderer) RenderEnded(j *store.Job, s *store.State, end store.Status, r
 }
 
 // RenderRetry returns the object of a job that is a retry of one with that state; nil means it is no longer known.
-func (o *Renderer) RenderRetry(id string, old *store.State) json.RawMessage {
+func (o *Renderer) RenderRetry(id string, old *state.State) json.RawMessage {
 	rec := predict.Record{ID: id, Created: time.Now()}
 	if old != nil {
 		rec.Input = readObject(id, old.Prediction).Input

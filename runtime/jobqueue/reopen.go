@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/state"
 )
 
 // NATS may come back without what it stored, if its store is not on a volume. Then the members make the queue again, as
@@ -29,7 +29,7 @@ func (m *Member) watchReconnects(connected <-chan struct{}) {
 				break
 			}
 			m.o.Logger.Warn("cannot open the job queue after a reconnect", "model", m.o.Queue.Model, "error", err)
-			if !store.Temporary(err) {
+			if !state.Temporary(err) {
 				break
 			}
 			select {
@@ -49,14 +49,14 @@ func (m *Member) reopen() error {
 	m.mu.Lock()
 	versions := slices.Collect(maps.Keys(m.taken))
 	m.mu.Unlock()
-	gone, err := q.Remake(ctx, versions)
+	gone, err := q.State.Remake(ctx, versions)
 	if gone {
 		m.o.Logger.Warn("NATS has lost the job queue, with its jobs: an empty one is made", "model", m.o.Queue.Model)
 	}
 	if err != nil || m.o.Schema == nil {
 		return err
 	}
-	s, err := q.ReadSchema(ctx)
+	s, err := q.State.ReadSchema(ctx)
 	if err == nil && s.Revision == "" {
 		m.schemas.forget()
 	}

@@ -15,7 +15,7 @@ import (
 
 	"pinion/ipc"
 	"pinion/runtime/files"
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
@@ -73,12 +73,12 @@ func (r *rig) join(name string, set func(*Options)) *Member {
 	webhooks := webhook.New(webhook.Options{Logger: slog.New(slog.DiscardHandler)})
 	r.t.Cleanup(webhooks.Close)
 	o := Options{
-		Connect: func(changed func(error)) *store.Conn {
-			return store.Dial(func() (*nats.Conn, error) {
+		Connect: func(changed func(error)) *state.Conn {
+			return state.Dial(func() (*nats.Conn, error) {
 				return nats.Connect(r.url, nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { changed(err) }))
 			})
 		},
-		Queue:    store.Options{Model: "m", Server: name, Bytes: 64 << 20},
+		Queue:    state.Options{Model: "m", Server: name, Bytes: 64 << 20},
 		Attempts: 2, MaxBody: 1 << 20, Memory: memory.New(64 << 20),
 		Webhooks: webhooks.Account(), Logger: slog.New(slog.DiscardHandler),
 	}
@@ -103,7 +103,7 @@ func (r *rig) leave(m *Member) {
 	m.Release(nil)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	assert.ErrorIs(r.t, "m.Close", m.Close(ctx), nil)
+	assert.ErrorIs(r.t, "the member leaves", m.Close(ctx), nil)
 }
 
 // serve joins a member that runs jobs on a fake worker.

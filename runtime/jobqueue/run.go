@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/consume"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
 	"pinion/runtime/trace"
@@ -21,7 +22,7 @@ func (m *Member) AwaitCapacity(ctx context.Context, version string) int {
 func (m *Member) MeanDuration(version string) time.Duration { return m.o.Local.MeanDuration(version) }
 
 // AcquireSlot reserves a slot for a job.
-func (m *Member) AcquireSlot(version string) store.Slot {
+func (m *Member) AcquireSlot(version string) consume.Slot {
 	if slot := m.o.Local.AcquireSlot(version); slot != nil {
 		return slot
 	}
@@ -32,7 +33,7 @@ func (m *Member) AcquireSlot(version string) store.Slot {
 const busyDelay = time.Second
 
 // Run runs a job as a prediction of this server.
-func (m *Member) Run(ctx context.Context, c *store.Claim) (store.Status, []byte) {
+func (m *Member) Run(ctx context.Context, c *consume.Claim) (state.Status, []byte) {
 	slot := c.Slot.(Slot) // of AcquireSlot
 	p, err := m.create(c, slot)
 	if err != nil {
@@ -48,25 +49,25 @@ func (m *Member) Run(ctx context.Context, c *store.Claim) (store.Status, []byte)
 	rec := p.Record()
 	if notReady := (*predict.NotReadyError)(nil); errors.As(err, &notReady) { // the model never had it
 		c.RedeliverAfter = busyDelay
-		return store.Starting, m.released(c)
+		return state.Starting, m.released(c)
 	}
-	if rec.Status == predict.Canceled && errors.Is(context.Cause(ctx), store.ErrDraining) {
-		return store.Starting, m.released(c)
+	if rec.Status == predict.Canceled && errors.Is(context.Cause(ctx), consume.ErrDraining) {
+		return state.Starting, m.released(c)
 	}
 	c.Yielded = p.Yielded()
 	rec.Input = slot.VisibleInput(rec.Kind, p.Input())
 	rec.CreatedText = readObject(rec.ID, c.State.Prediction).CreatedText
 	end := m.encodeEnded(p, &rec)
-	if len(end) > store.MaxObject {
-		return store.Failed, m.RenderEnded(&c.Job, &c.State, store.Failed, fmt.Sprintf(
+	if len(end) > state.MaxObject {
+		return state.Failed, m.RenderEnded(&c.Job, &c.State, state.Failed, fmt.Sprintf(
 			"the result has %d bytes, and the job queue takes %d at most: start the server with --upload-url", len(end),
-			store.MaxObject))
+			state.MaxObject))
 	}
 	return storeStatuses[rec.Status], end
 }
 
 // create makes the prediction of a job.
-func (m *Member) create(c *store.Claim, slot Slot) (*predict.Prediction, error) {
+func (m *Member) create(c *consume.Claim, slot Slot) (*predict.Prediction, error) {
 	kind := predictKind(c.Job.Kind)
 	bodies := request.Reader{Memory: m.o.Memory, MaxBody: m.o.MaxBody, NewFiles: m.o.Local.NewAttachments}
 	req, err := bodies.ReadStored(c.Job.ContentType, c.Job.Body, c.Charged)
@@ -96,15 +97,15 @@ func (m *Member) create(c *store.Claim, slot Slot) (*predict.Prediction, error) 
 }
 
 // refused returns what becomes of a job that this server did not begin.
-func (m *Member) refused(c *store.Claim, err error) (store.Status, []byte) {
+func (m *Member) refused(c *consume.Claim, err error) (state.Status, []byte) {
 	switch predict.RefusalOf(err).Kind {
 	case predict.RefusedValues:
-		return store.Failed, m.RenderEnded(&c.Job, &c.State, store.Failed, err.Error())
+		return state.Failed, m.RenderEnded(&c.Job, &c.State, state.Failed, err.Error())
 	case predict.RefusedID, predict.RefusedUnavailable:
 		c.RedeliverAfter = busyDelay // for another server, or for this one once the prediction that has the id has ended
-		return store.Starting, m.released(c)
+		return state.Starting, m.released(c)
 	}
-	return store.Failed, m.RenderEnded(&c.Job, &c.State, store.Failed,
+	return state.Failed, m.RenderEnded(&c.Job, &c.State, state.Failed,
 		fmt.Sprintf("the server could not begin the prediction: %v", err))
 }
 
@@ -112,7 +113,7 @@ func (m *Member) refused(c *store.Claim, err error) (store.Status, []byte) {
 const webhookOrderTimeout = 30 * time.Second
 
 // orderWebhooks makes the webhook of the job's end wait until this server has posted the others.
-func (m *Member) orderWebhooks(p *predict.Prediction, c *store.Claim) {
+func (m *Member) orderWebhooks(p *predict.Prediction, c *consume.Claim) {
 	if p.Request.Webhook == "" || p.Request.WebhookEvents == 0 {
 		return
 	}

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/predict"
 )
 
@@ -25,23 +25,23 @@ const (
 // knownSchemas is what is known of the schemas that servers wrote last: of the model, and of its versions.
 type knownSchemas struct {
 	mu        sync.Mutex
-	byVersion map[string]store.Schema
+	byVersion map[string]state.Schema
 }
 
 // of returns the schema against which requests that name a version, or ("") none, are checked. If it has no Revision,
 // they are not checked.
-func (k *knownSchemas) of(version string) store.Schema {
+func (k *knownSchemas) of(version string) state.Schema {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.byVersion[version]
 }
 
 // set replaces a schema, and reports whether it differs.
-func (k *knownSchemas) set(s store.Schema) bool {
+func (k *knownSchemas) set(s state.Schema) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.byVersion == nil {
-		k.byVersion = map[string]store.Schema{}
+		k.byVersion = map[string]state.Schema{}
 	}
 	before := k.byVersion[s.Model].Revision
 	k.byVersion[s.Model] = s
@@ -93,14 +93,14 @@ func (m *Member) versions() []string {
 	return versions
 }
 
-func sameModel(a, b *store.Schema) bool {
+func sameModel(a, b *state.Schema) bool {
 	return a.Streaming == b.Streaming && a.Train == b.Train && a.Predict == b.Predict && bytes.Equal(a.OpenAPI, b.OpenAPI)
 }
 
-func (m *Member) writeSchema(ctx context.Context, s store.Schema) error {
+func (m *Member) writeSchema(ctx context.Context, s state.Schema) error {
 	ctx, cancel := context.WithTimeout(ctx, natsTimeout)
 	defer cancel()
-	if err := m.queue.Load().WriteSchema(ctx, s); err != nil {
+	if err := m.queue.Load().State.WriteSchema(ctx, s); err != nil {
 		return err
 	}
 	m.schemas.set(s)
@@ -132,7 +132,7 @@ func (m *Member) watchSchema(ctx context.Context) error {
 func (m *Member) refreshSchema(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, natsTimeout)
 	defer cancel()
-	s, err := m.queue.Load().ReadSchema(ctx)
+	s, err := m.queue.Load().State.ReadSchema(ctx)
 	if err == nil {
 		m.learn(s)
 	}
@@ -143,7 +143,7 @@ func (m *Member) refreshSchema(ctx context.Context) error {
 func (m *Member) refreshVersions(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, natsTimeout)
 	defer cancel()
-	schemas, err := m.queue.Load().ReadVersions(ctx)
+	schemas, err := m.queue.Load().State.ReadVersions(ctx)
 	for _, s := range schemas {
 		m.learn(s)
 	}
@@ -151,7 +151,7 @@ func (m *Member) refreshVersions(ctx context.Context) error {
 }
 
 // learn notes a schema that a server wrote.
-func (m *Member) learn(s store.Schema) {
+func (m *Member) learn(s state.Schema) {
 	if s.OpenAPI == nil && s.Model == "" {
 		s.Revision = ""
 	}

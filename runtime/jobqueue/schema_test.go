@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/predict"
 	"pinion/tests/assert"
 )
@@ -17,7 +17,7 @@ type checker struct {
 	schemas map[string]string // by version
 }
 
-func (c *checker) SetSchema(s store.Schema) {
+func (c *checker) SetSchema(s state.Schema) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.schemas[s.Model] = strings.Trim(string(s.OpenAPI), `"`)
@@ -50,10 +50,10 @@ func (p *published) set(word string) {
 	p.word = word
 }
 
-func (p *published) schema(version string) (store.Schema, bool) {
+func (p *published) schema(version string) (state.Schema, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return store.Schema{OpenAPI: []byte(`"` + p.word + version + `"`)}, p.word != ""
+	return state.Schema{OpenAPI: []byte(`"` + p.word + version + `"`)}, p.word != ""
 }
 
 // TestSchema_GatewayChecksByIt: a member without a model checks requests by what a server wrote of the model and of its
@@ -86,8 +86,8 @@ func TestSchema_GatewayChecksByIt(t *testing.T) {
 // TestRenderer_Objects: a command that is no member writes the same objects as a server.
 func TestRenderer_Objects(t *testing.T) {
 	var o Renderer
-	job := &store.Job{ID: "p1"}
-	state := &store.State{
+	job := &state.Job{ID: "p1"}
+	of := &state.State{
 		ModelVersion: "2",
 		Prediction:   []byte(`{"id":"p1","input":{"s":"x"},"created_at":"2026-11-26T10:00:00Z","logs":"old"}`),
 	}
@@ -95,12 +95,12 @@ func TestRenderer_Objects(t *testing.T) {
 		object []byte
 		want   []string
 	}{
-		"started": {o.RenderStarted(job, state), []string{
+		"started": {o.RenderStarted(job, of), []string{
 			`"id":"p1"`, `"input":{"s":"x"}`, `"status":"processing"`, `"created_at":"2026-11-26T10:00:00Z"`, `"version":"2"`,
 		}},
-		"canceled": {o.RenderEnded(job, state, store.Canceled, ""), []string{`"status":"canceled"`, `"completed_at"`}},
-		"failed":   {o.RenderEnded(job, state, store.Failed, "lost"), []string{`"status":"failed"`, `"error":"lost"`}},
-		"retry":    {o.RenderRetry("p2", state), []string{`"id":"p2"`, `"input":{"s":"x"}`, `"status":"starting"`}},
+		"canceled": {o.RenderEnded(job, of, state.Canceled, ""), []string{`"status":"canceled"`, `"completed_at"`}},
+		"failed":   {o.RenderEnded(job, of, state.Failed, "lost"), []string{`"status":"failed"`, `"error":"lost"`}},
+		"retry":    {o.RenderRetry("p2", of), []string{`"id":"p2"`, `"input":{"s":"x"}`, `"status":"starting"`}},
 		"unknown":  {o.RenderRetry("p2", nil), []string{`"id":"p2"`, `"status":"starting"`}},
 	} {
 		for _, want := range c.want {

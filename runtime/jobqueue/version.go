@@ -37,7 +37,7 @@ func (m *Member) checkVersion(version string) error {
 		return nil
 	}
 	var have []string
-	servers := q.Servers()
+	servers := q.Live.Servers()
 	for _, s := range servers {
 		if _, ok := s.Versions[version]; ok && !s.Draining {
 			return nil

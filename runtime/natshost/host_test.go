@@ -15,6 +15,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/admin"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/natsserver"
 	"pinion/tests/assert"
 )
@@ -66,15 +68,15 @@ func join(t *testing.T, h *Host) *queue {
 		nats.ReconnectWait(100*time.Millisecond))
 	assert.NoError(t, err)
 	t.Cleanup(nc.Close)
-	q, err := store.Open(t.Context(), nc,
-		store.Options{Model: "m", Server: "a", Bytes: 16 << 20, AckWait: time.Second, Host: h})
+	q, err := store.Open(t.Context(), state.Connected(nc),
+		state.Options{Model: "m", Server: "a", Bytes: 16 << 20, AckWait: time.Second, Host: h})
 	assert.NoError(t, err)
 	return &queue{q, t, nc}
 }
 
 func (q *queue) accept(id string) {
 	q.t.Helper()
-	_, err := q.Accept(q.t.Context(), store.Job{ID: id, Kind: store.Prediction, Class: store.Normal, Attempts: 3},
+	_, err := q.Accept(q.t.Context(), state.Job{ID: id, Kind: state.Prediction, Class: state.Normal, Attempts: 3},
 		json.RawMessage(`{"id":"`+id+`"}`), false)
 	assert.NoError(q.t, err)
 }
@@ -106,8 +108,8 @@ func waits(t *testing.T, q *queue, id string) {
 	t.Helper()
 	s, err := q.Find(context.Background(), id, nil)
 	assert.NoError(t, err)
-	assert.Equal(t, "after a restart: s.Status", s.Status, store.Starting)
-	n, err := q.Waiting(t.Context())
+	assert.Equal(t, "after a restart: s.Status", s.Status, state.Starting)
+	n, err := q.State.Waiting(t.Context())
 	assert.True(t, n == 1 && err == nil, "got %d waiting jobs, %v; want 1", n, err)
 }
 
@@ -194,16 +196,16 @@ func TestEmbedded_StartIsRefused(t *testing.T) {
 func TestSocket_OfAnotherProcess(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 40))
-	_, err := store.DialOnce(t.Context(), Dialer{dir}, "test")
+	_, err := state.DialOnce(t.Context(), Dialer{dir}, "test")
 	assert.True(t, err != nil, "without a server: got no error, want one")
 	assert.NoError(t, os.Mkdir(dir, 0o700))
 	// what a killed process left
 	assert.NoError(t, os.WriteFile(filepath.Join(dir, socketName), nil, 0o600))
 	embedded(t, Options{Dir: dir})
-	conn, err := store.DialOnce(t.Context(), Dialer{dir}, "test")
+	conn, err := state.DialOnce(t.Context(), Dialer{dir}, "test")
 	assert.NoError(t, err)
 	defer conn.Close()
-	a, err := conn.OpenAdmin(t.Context(), "m", 0, nil)
+	a, err := admin.Open(t.Context(), conn, "m", 0, nil)
 	assert.NoError(t, err)
 	n, err := a.Count(t.Context())
 	assert.True(t, err == nil && n.Capacity == 100_000, "counts are %+v, %v, want Capacity 100_000", n, err)

@@ -124,9 +124,9 @@ func TestFaults_ServerIsLostWhileItPostsWebhook(t *testing.T) {
 	harness.WaitStatus(t, b, "p1", "succeeded")
 	assert.Eventually(t, "it is posted again", func() bool { return len(hooks.Of("p1")) > 0 })
 	got := hooks.Of("p1")[0]
-	assert.Equal(t, "Status", got.Status, "succeeded")
-	assert.Equal(t, `got.Header.Get("Webhook-Id")`, got.Header.Get("Webhook-Id"), "p1")
-	assert.Equal(t, `harness.TimesRun(t, b, "p1")`, harness.TimesRun(t, b, "p1"), 1)
+	assert.Equal(t, "its status", got.Status, "succeeded")
+	assert.Equal(t, "its Webhook-Id", got.Header.Get("Webhook-Id"), "p1")
+	assert.Equal(t, "runs", harness.TimesRun(t, b, "p1"), 1)
 }
 
 // TestFaults_MemberIsFrozenThatPullsWebhooks: what it pulled before it could give a sign is posted by another one, also

@@ -29,8 +29,8 @@ func TestGateway_AcceptsWithoutServer(t *testing.T) {
 		harness.WaitStatus(t, gateway.Server, "early", "succeeded")
 		harness.WaitStatus(t, gateway.Server, "gone", "canceled")
 	}
-	assert.Equal(t, `harness.TimesRun(t, a, "early")`, harness.TimesRun(t, a, "early"), 1)
-	assert.Equal(t, `harness.TimesRun(t, a, "gone")`, harness.TimesRun(t, a, "gone"), 0)
+	assert.Equal(t, "runs of early", harness.TimesRun(t, a, "early"), 1)
+	assert.Equal(t, "runs of gone", harness.TimesRun(t, a, "gone"), 0)
 	harness.WaitStatus(t, b, "early", "succeeded")
 
 	harness.WantAnswer(t, "a synchronous request", g.Create(`{"input":{"token":"sync"}}`), http.StatusOK,
@@ -191,8 +191,8 @@ func TestGateway_IsLost(t *testing.T) {
 	harness.WaitStatus(t, s, "accepted", "processing")
 	open()
 	harness.WaitStatus(t, s, "accepted", "succeeded")
-	assert.Equal(t, `harness.TimesRun(t, s, "runs")`, harness.TimesRun(t, s, "runs"), 1)
-	assert.Equal(t, `harness.TimesRun(t, s, "waits")`, harness.TimesRun(t, s, "waits"), 0)
+	assert.Equal(t, "runs of runs", harness.TimesRun(t, s, "runs"), 1)
+	assert.Equal(t, "runs of waits", harness.TimesRun(t, s, "waits"), 0)
 }
 
 func TestGateway_SettingsOfGatewayThatAreRefused(t *testing.T) {

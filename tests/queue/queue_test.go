@@ -94,9 +94,9 @@ func TestQueue_WebhooksOfQueuedPrediction(t *testing.T) {
 	})
 	posted := hooks.Of("p1")
 	first, last := posted[0], posted[len(posted)-1]
-	assert.Equal(t, "first.Status", first.Status, "processing")
-	assert.Equal(t, `first.Header.Get("Pinion-Attempt")`, first.Header.Get("Pinion-Attempt"), "1")
-	assert.Equal(t, `first.Header.Get("Webhook-Id")`, first.Header.Get("Webhook-Id"), "")
+	assert.Equal(t, "the first status", first.Status, "processing")
+	assert.Equal(t, "its attempt", first.Header.Get("Pinion-Attempt"), "1")
+	assert.Equal(t, "its Webhook-Id", first.Header.Get("Webhook-Id"), "")
 	if last.Header.Get("Webhook-Id") != "p1" || last.Header.Get("X-Request-Id") != "q1" || last.CompletedAt == "" {
 		t.Errorf("the last webhook is %+v with %v, want Webhook-Id p1, X-Request-Id q1 and CompletedAt non-empty",
 			last.Prediction, last.Header)

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
@@ -41,7 +41,7 @@ func modelFolder(t *testing.T, dir, name string) string {
 func TestSeveral_EachModelHasItsQueue(t *testing.T) {
 	t.Parallel()
 	const odd = "meta/llama-3.1:8b"
-	at := harness.StartNATSOf(t, "a", store.QueueName(odd))
+	at := harness.StartNATSOf(t, "a", state.QueueName(odd))
 	dir := t.TempDir()
 	s := startSeveral(t, at.URL, dir, []string{"a", odd}, "--result-ttl", "1m")
 	open := harness.MakeFIFO(t, filepath.Join(dir, "a"), "gate")
@@ -209,7 +209,7 @@ func TestSeveral_FileChanges(t *testing.T) {
 func TestSeveral_NamesOfQueues(t *testing.T) {
 	t.Parallel()
 	const odd = "x.y"
-	queue := store.QueueName(odd)
+	queue := state.QueueName(odd)
 	at := harness.StartNATSOf(t, queue)
 	dir := t.TempDir()
 	s := startSeveral(t, at.URL, dir, []string{odd})

@@ -56,7 +56,7 @@ func TestStore_DamagedStoreIsRefused(t *testing.T) {
 	s.Kill()
 	files, err := filepath.Glob(streamFolder(store, "*"))
 	assert.NoError(t, err)
-	assert.EqualNow(t, "len(files)", len(files), 6)
+	assert.EqualNow(t, "streams", len(files), 6)
 	refused := func(want string) {
 		t.Helper()
 		harness.WantRefused(t, harness.Options{

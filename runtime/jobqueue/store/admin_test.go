@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"encoding/json"
@@ -7,49 +7,53 @@ import (
 	"testing"
 	"time"
 
+	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/admin"
+	"pinion/runtime/jobqueue/store/consume"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/tests/assert"
 )
 
 // admin opens the rig's queue for an operator.
-func (r *rig) admin() *Admin {
+func (r *rig) admin() *admin.Admin {
 	r.t.Helper()
-	a, err := OpenAdmin(r.t.Context(), r.nc, r.o.Model, 0, nil)
+	a, err := admin.Open(r.t.Context(), state.Connected(r.State.NC), r.State.Options.Model, 0, nil)
 	assert.NoError(r.t, err)
 	return a
 }
 
 // dies lets a job lose its only attempt.
-func (r *rig) dies(id string, change ...func(*Job)) {
+func (r *rig) dies(id string, change ...func(*state.Job)) {
 	r.t.Helper()
-	r.accept(id, append(change, func(j *Job) { j.Attempts = 1 })...)
+	r.accept(id, append(change, func(j *state.Job) { j.Attempts = 1 })...)
 	r.claims(r.Queue)
-	r.wantOutcome(r.other("c"), r.delivery(r.Queue), settled)
+	r.wantOutcome(r.other("c"), r.delivery(r.Queue), consume.Settled)
 }
 
 func TestAdmin_SeesWaitingAndRunningJobs(t *testing.T) {
-	r := newRig(t, func(o *Options) { o.AckWait = time.Minute })
-	r.accept("runs", func(j *Job) { j.Tenant = "t1" })
+	r := newRig(t, func(o *state.Options) { o.AckWait = time.Minute })
+	r.accept("runs", func(j *state.Job) { j.Tenant = "t1" })
 	r.claims(r.Queue)
 	r.accept("waits")
-	r.accept("urgent", func(j *Job) { j.Class = High })
+	r.accept("urgent", func(j *state.Job) { j.Class = state.High })
 	a := r.admin()
 	entries, err := a.Jobs(t.Context(), "", "", 0)
-	if err != nil || len(entries) != 3 || entries[0].ID != "runs" || entries[0].State.Status != Processing ||
+	if err != nil || len(entries) != 3 || entries[0].ID != "runs" || entries[0].State.Status != state.Processing ||
 		entries[0].Tenant != "t1" ||
-		entries[2].Class != High || entries[1].Tenant != "" {
+		entries[2].Class != state.High || entries[1].Tenant != "" {
 		t.Fatalf("all jobs are %+v, %v, want three, of which that of tenant t1 and class hi runs", entries, err)
 	}
 	for _, c := range []struct {
-		class  Class
-		status Status
+		class  state.Class
+		status state.Status
 		limit  int
 		want   string
 	}{
 		{"", "", 2, "runs waits"},
-		{High, "", 0, "urgent"},
-		{"", Starting, 0, "waits urgent"},
-		{"", Processing, 0, "runs"},
-		{Low, "", 0, ""},
+		{state.High, "", 0, "urgent"},
+		{"", state.Starting, 0, "waits urgent"},
+		{"", state.Processing, 0, "runs"},
+		{state.Low, "", 0, ""},
 	} {
 		some, err := a.Jobs(t.Context(), c.class, c.status, c.limit)
 		var ids []string
@@ -67,20 +71,20 @@ func TestAdmin_SeesWaitingAndRunningJobs(t *testing.T) {
 	assert.True(t, err == nil && s.Attempt == 1 && e != nil && e.Tenant == "t1" && l == nil,
 		"one job is %+v %+v %+v, %v, want Attempt 1, Tenant t1 and l nil", s, e, l, err)
 	_, _, _, err = a.Job(t.Context(), "unknown")
-	assert.True(t, errors.Is(err, ErrUnknown), "an unknown job: %v, want ErrUnknown", err)
+	assert.True(t, errors.Is(err, state.ErrUnknown), "an unknown job: %v, want ErrUnknown", err)
 }
 
 func TestAdmin_RetryIsNewJob(t *testing.T) {
 	r := newRig(t, nil)
-	r.dies("p1", func(j *Job) { j.Class, j.Tenant, j.Deadline = Normal, "t1", time.Now().Add(time.Hour) })
+	r.dies("p1", func(j *state.Job) { j.Class, j.Tenant, j.Deadline = state.Normal, "t1", time.Now().Add(time.Hour) })
 	a := r.admin()
 	letters, err := a.Letters(t.Context(), 0)
 	if err != nil || len(letters) != 1 || letters[0].ID != "p1" ||
 		!strings.Contains(letters[0].Reason, "gave up after 1 attempt: the server that ran it was lost") {
 		t.Fatalf("dead letters are %+v, %v, want p1, given up after 1 attempt", letters, err)
 	}
-	object := func(old *State) json.RawMessage {
-		assert.True(t, old != nil && old.Status == Failed, "the old state is %+v, want Status failed", old)
+	object := func(old *state.State) json.RawMessage {
+		assert.True(t, old != nil && old.Status == state.Failed, "the old state is %+v, want Status failed", old)
 		return starting("p2")
 	}
 	assert.NoError(t, a.Retry(t.Context(), "p1", "p2", object))
@@ -90,22 +94,22 @@ func TestAdmin_RetryIsNewJob(t *testing.T) {
 		t.Errorf(`the new job is %+v with %+v, want ID p2, Body %q, Deadline zero, Attempts 1 and URL "http://hook.test/p1"`,
 			c.Job, c.State, `{"input":{}}`)
 	}
-	assert.NoError(t, c.End(t.Context(), Succeeded, starting("p2")))
-	r.eventually("its message is gone", func() bool { return r.messages(r.names.jobs()) == 0 })
-	assert.Equal(t, `r.state("p2").Status`, r.state("p2").Status, Succeeded)
-	assert.Equal(t, `r.state("p1").Status`, r.state("p1").Status, Failed)
-	assert.Equal(t, "r.messages(r.names.dead())", r.messages(r.names.dead()), 0)
-	assert.ErrorIs(t, "a second retry", a.Retry(t.Context(), "p1", "p3", object), ErrUnknown)
+	assert.NoError(t, c.End(t.Context(), state.Succeeded, starting("p2")))
+	r.eventually("its message is gone", func() bool { return r.messages(r.State.Names.Jobs()) == 0 })
+	assert.Equal(t, "p2", r.state("p2").Status, state.Succeeded)
+	assert.Equal(t, "p1", r.state("p1").Status, state.Failed)
+	assert.Equal(t, "r.messages(r.names.dead())", r.messages(r.State.Names.Dead()), 0)
+	assert.ErrorIs(t, "a second retry", a.Retry(t.Context(), "p1", "p3", object), state.ErrUnknown)
 }
 
 func TestAdmin_RetryThatFullQueueRefusesKeepsItsLetter(t *testing.T) {
-	r := newRig(t, func(o *Options) { o.Capacity = 1 })
+	r := newRig(t, func(o *state.Options) { o.Capacity = 1 })
 	r.dies("p1")
 	r.accept("fills")
-	err := r.admin().Retry(t.Context(), "p1", "p2", func(*State) json.RawMessage { return starting("p2") })
-	assert.True(t, errors.Is(err, ErrFull), "got %v, want ErrFull", err)
-	if _, err := r.Find(t.Context(), "p2", renderer{}); !errors.Is(err, ErrUnknown) || r.messages(r.names.dead()) != 1 {
-		t.Errorf("the refused job: %v; %d dead letters, want ErrUnknown and 1", err, r.messages(r.names.dead()))
+	err := r.admin().Retry(t.Context(), "p1", "p2", func(*state.State) json.RawMessage { return starting("p2") })
+	assert.True(t, errors.Is(err, state.ErrFull), "got %v, want ErrFull", err)
+	if _, err := r.Find(t.Context(), "p2", renderer{}); !errors.Is(err, state.ErrUnknown) || r.messages(r.State.Names.Dead()) != 1 {
+		t.Errorf("the refused job: %v; %d dead letters, want ErrUnknown and 1", err, r.messages(r.State.Names.Dead()))
 	}
 }
 
@@ -131,43 +135,43 @@ func TestAdmin_AppliedLimitsAreThoseOfNextMember(t *testing.T) {
 	a := r.admin()
 	capacity, bytes, tenant, lanes, wait := int64(50), int64(32<<20), int64(7), 2, 2*time.Second
 	changes, err := a.Apply(t.Context(),
-		Limits{Capacity: &capacity, Bytes: &bytes, TenantCapacity: &tenant, Lanes: &lanes, AckWait: &wait})
+		admin.Limits{Capacity: &capacity, Bytes: &bytes, TenantCapacity: &tenant, Lanes: &lanes, AckWait: &wait})
 	assert.NoError(t, err)
-	assert.EqualNow(t, "len(changes)", len(changes), 3+7) // three limits, six lanes, the webhooks
-	next := r.o
+	assert.EqualNow(t, "changes", len(changes), 3+7) // three limits, six lanes, the webhooks
+	next := r.State.Options
 	next.Capacity, next.Bytes, next.TenantCapacity, next.Lanes, next.AckWait = capacity, bytes, tenant, lanes, wait
 	r.member(next)
-	var other *MismatchError
-	_, err = Open(t.Context(), r.nc, r.o)
+	var other *state.MismatchError
+	_, err = store.Open(t.Context(), state.Connected(r.State.NC), r.State.Options)
 	assert.True(t, errors.As(err, &other) && other.Field == "discard_new_per_subject",
 		"a member with the old settings: %v, want an error of type *MismatchError and Field discard_new_per_subject", err)
-	changes, err = a.Apply(t.Context(), Limits{Capacity: &capacity})
+	changes, err = a.Apply(t.Context(), admin.Limits{Capacity: &capacity})
 	assert.True(t, err == nil && len(changes) == 0, "the same again: %+v, %v, want none", changes, err)
 	r.accept("p2")
 	limit := 1
 	small := int64(1)
-	for field, l := range map[string]Limits{
+	for field, l := range map[string]admin.Limits{
 		"max_msgs": {Capacity: &small}, "max_bytes": {Bytes: &small},
 		"lanes": {Lanes: &limit}, "max_msgs_per_subject": {TenantCapacity: &small},
 	} {
-		var refused *LimitError
+		var refused *admin.LimitError
 		if changes, err := a.Apply(t.Context(), l); !errors.As(err, &refused) || refused.Field != field || len(changes) != 0 {
 			t.Errorf("a %s that is too small: %+v, %v, want an error of type *LimitError, Field %q and len(changes) empty",
 				field, changes, err, field)
 		}
 	}
-	assert.Equal(t, "jobs after the refusals", r.messages(r.names.jobs()), 2)
+	assert.Equal(t, "jobs after the refusals", r.messages(r.State.Names.Jobs()), 2)
 }
 
 func TestAdmin_AttendWantsQueue(t *testing.T) {
 	r := newRig(t, nil)
-	_, err := OpenAdmin(t.Context(), r.nc, "other", 0, nil)
-	var none *NoQueueError
+	_, err := admin.Open(t.Context(), state.Connected(r.State.NC), "other", 0, nil)
+	var none *admin.NoQueueError
 	assert.True(t, errors.As(err, &none) && len(none.Known) == 1 && none.Known[0] == "m",
 		"got %v, want an error of type *NoQueueError, len(Known) 1 and Known[0] m", err)
-	assert.NoError(t, r.js.DeleteStream(t.Context(), r.names.dead()))
-	var missing *MismatchError
-	_, err = OpenAdmin(t.Context(), r.nc, "m", 0, nil)
+	assert.NoError(t, r.State.JS.DeleteStream(t.Context(), r.State.Names.Dead()))
+	var missing *state.MismatchError
+	_, err = admin.Open(t.Context(), state.Connected(r.State.NC), "m", 0, nil)
 	assert.True(t, errors.As(err, &missing) && missing.Stream == "the stream PINION_DEAD_m",
 		`without its dead letters: %v, want an error of type *MismatchError and Stream "the stream PINION_DEAD_m"`, err)
 }

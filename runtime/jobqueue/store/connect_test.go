@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"crypto/tls"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/tests/assert"
 )
 
@@ -36,7 +37,7 @@ func TestConnect_Certificates(t *testing.T) {
 		0o600))
 	_, port, err := net.SplitHostPort(s.Addr().String())
 	assert.NoError(t, err)
-	c := Connection{URLs: []string{"tls://127.0.0.1:" + port}, CA: ca, OnChange: func(error) {}}
+	c := state.Connection{URLs: []string{"tls://127.0.0.1:" + port}, CA: ca, OnChange: func(error) {}}
 	nc, err := c.Connect()
 	assert.NoError(t, err, "with its certificate")
 	nc.Close()

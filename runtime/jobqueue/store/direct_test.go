@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"context"
@@ -9,6 +9,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/live"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/tests/assert"
 )
 
@@ -20,7 +23,7 @@ type direct struct {
 	gate chan struct{} // it answers when that is closed; nil means at once
 }
 
-func (d *direct) ShowDirect(q Lookup) json.RawMessage {
+func (d *direct) ShowDirect(q live.Lookup) json.RawMessage {
 	if d.gate != nil {
 		<-d.gate
 	}
@@ -34,56 +37,56 @@ func (d *direct) ShowDirect(q Lookup) json.RawMessage {
 // not answer may have it.
 func TestDirect_AllServersAnswerThatItIsAbsent(t *testing.T) {
 	r := newRig(t, nil)
-	member := func(name string) *Queue {
-		o := r.o
+	member := func(name string) *store.Queue {
+		o := r.State.Options
 		o.Server, o.Host = name, nil // as a member elsewhere: an embedded one has no others
 		q := r.member(o)
-		q.connected = time.Now().Add(-graceAfterConnect)
+		q.Live.Connected = time.Now().Add(-live.GraceAfterConnect)
 		return q
 	}
 	asker := member("asker")
-	stop, err := asker.Answer(func(string, Notice) {})
+	stop, err := asker.Live.Answer(func(string, live.Notice) {})
 	assert.NoError(t, err)
 	t.Cleanup(stop)
-	known := func(n int) func() bool { return func() bool { return len(asker.members.live(time.Now())) == n } }
+	known := func(n int) func() bool { return func() bool { return len(asker.Live.Members.Live(time.Now())) == n } }
 	ask := func(id string) string {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		got, err := asker.LookupDirect(ctx, Lookup{Kind: Prediction, ID: id}, time.Hour)
+		got, err := asker.Live.LookupDirect(ctx, live.Lookup{Kind: state.Prediction, ID: id}, time.Hour)
 		assert.TrueNow(t, err == nil && ctx.Err() == nil, "ask for %s: got %v, %v, want no error", id, err, ctx.Err())
 		return string(got.Object)
 	}
 	b, c := member("b"), member("c")
 	slow := &direct{newRunner(1, succeed), "p1", make(chan struct{})}
-	for q, run := range map[*Queue]*direct{b: {newRunner(1, succeed), "", nil}, c: slow} {
-		before := q.nc.NumSubscriptions()
+	for q, run := range map[*store.Queue]*direct{b: {newRunner(1, succeed), "", nil}, c: slow} {
+		before := q.State.NC.NumSubscriptions()
 		r.serve(q, run)
-		q.PublishStatus(ServerStatus{})
-		r.eventually("it listens", func() bool { return q.nc.NumSubscriptions() >= before+3 && q.nc.Flush() == nil })
+		q.Live.PublishStatus(live.ServerStatus{})
+		r.eventually("it listens", func() bool { return q.State.NC.NumSubscriptions() >= before+3 && q.State.NC.Flush() == nil })
 	}
 	r.eventually("both are known", known(2))
 	firstAbsent := sync.OnceFunc(func() { close(slow.gate) })
-	inboxes, err := r.nc.Subscribe(nats.InboxPrefix+">", func(m *nats.Msg) {
-		if m.Header.Get(headerAbsent) == token("b") {
+	inboxes, err := r.State.NC.Subscribe(nats.InboxPrefix+">", func(m *nats.Msg) {
+		if m.Header.Get(live.HeaderAbsent) == state.Token("b") {
 			firstAbsent()
 		}
 	})
 	assert.NoError(t, err)
-	assert.NoError(t, r.nc.Flush())
+	assert.NoError(t, r.State.NC.Flush())
 	t.Cleanup(func() { _ = inboxes.Unsubscribe() })
 	assert.Equal(t, "the answer", ask("p1"), string(starting("p1")))
 	assert.Equal(t, "an unknown one", ask("unknown"), "")
-	assert.False(t, asker.CancelDirect(t.Context(), Lookup{Kind: Prediction, ID: "unknown"}, time.Hour),
+	assert.False(t, asker.Live.CancelDirect(t.Context(), live.Lookup{Kind: state.Prediction, ID: "unknown"}, time.Hour),
 		"an unknown one was canceled: CancelDirect = true, want false")
 	gone := member("gone")
-	gone.PublishStatus(ServerStatus{})
+	gone.Live.PublishStatus(live.ServerStatus{})
 	r.eventually("a server is known that does not answer", known(3))
 	ended, cancel := context.WithTimeout(t.Context(), time.Hour)
 	waits := make(chan struct{})
 	go func() {
 		defer close(waits)
-		_, _ = asker.LookupDirect(ended, Lookup{Kind: Prediction, ID: "unknown"}, time.Hour)
+		_, _ = asker.Live.LookupDirect(ended, live.Lookup{Kind: state.Prediction, ID: "unknown"}, time.Hour)
 	}()
 	select {
 	case <-waits:
@@ -92,7 +95,7 @@ func TestDirect_AllServersAnswerThatItIsAbsent(t *testing.T) {
 	}
 	cancel()
 	<-waits
-	gone.PublishStatus(ServerStatus{Gone: true})
+	gone.Live.PublishStatus(live.ServerStatus{Gone: true})
 	r.eventually("it is known to be gone", known(2))
 	ask("unknown")
 }

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"context"
@@ -15,6 +15,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"golang.org/x/sys/unix"
 
+	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/consume"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/natshost"
 	"pinion/runtime/natsserver"
 	"pinion/tests/assert"
@@ -52,13 +55,13 @@ func TestDisk_FullDisk(t *testing.T) {
 	nc, err := nats.Connect("nats://embedded", nats.SetCustomDialer(host.Dialer()), nats.MaxReconnects(-1))
 	assert.NoError(t, err)
 	t.Cleanup(nc.Close)
-	q, err := Open(t.Context(), nc, Options{Model: "m", Server: "a", Bytes: 16 << 20, AckWait: time.Second, Host: host})
+	q, err := store.Open(t.Context(), state.Connected(nc), state.Options{Model: "m", Server: "a", Bytes: 16 << 20, AckWait: time.Second, Host: host})
 	assert.NoError(t, err)
 	accept := func(id string) error {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		body := json.RawMessage(`{"input":"` + strings.Repeat("x", 100<<10) + `"}`)
-		_, err := q.Accept(ctx, Job{ID: id, Kind: Prediction, Class: Normal, Attempts: 3, Body: body}, starting(id), false)
+		_, err := q.Accept(ctx, state.Job{ID: id, Kind: state.Prediction, Class: state.Normal, Attempts: 3, Body: body}, starting(id), false)
 		return err
 	}
 	for i := range 5 {
@@ -66,10 +69,10 @@ func TestDisk_FullDisk(t *testing.T) {
 	}
 	free := fill(t, dir, 4<<20)
 	err = accept("refused")
-	assert.True(t, errors.Is(err, ErrUnavailable) && strings.Contains(err.Error(), "the disk of its folder is full"),
+	assert.True(t, errors.Is(err, state.ErrUnavailable) && strings.Contains(err.Error(), "the disk of its folder is full"),
 		`a disk with little room: %v, want error ErrUnavailable and err with "the disk of its folder is full"`, err)
 	r := &rig{t: t, Queue: q}
-	err = r.claims(q).End(t.Context(), Succeeded, starting("p0"))
+	err = r.claims(q).End(t.Context(), state.Succeeded, starting("p0"))
 	assert.True(t, err == nil, "an accepted job cannot end: got %v, want no error", err)
 	free()
 
@@ -78,17 +81,17 @@ func TestDisk_FullDisk(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	if c != nil {
-		_ = c.End(ctx, Succeeded, starting("p1")) // whether the last page has room for it or not
+		_ = c.End(ctx, state.Succeeded, starting("p1")) // whether the last page has room for it or not
 	}
 	free()
 	r.eventually("jobs are accepted again", func() bool { return accept("later") == nil || r.known("later") })
 	r.eventually("all end", func() bool {
-		q.mu.Lock()
-		q.connected = time.Time{}
-		q.mu.Unlock()
+		q.Live.Mu.Lock()
+		q.Live.Connected = time.Time{}
+		q.Live.Mu.Unlock()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		consumer, err := q.js.Consumer(ctx, q.names.jobs(), consumer(Normal, 0))
+		consumer, err := q.State.JS.Consumer(ctx, q.State.Names.Jobs(), state.Consumer(state.Normal, 0))
 		if err != nil {
 			return false
 		}
@@ -97,15 +100,15 @@ func TestDisk_FullDisk(t *testing.T) {
 			return false
 		}
 		for m := range batch.Messages() {
-			if c, what := q.claim(t.Context(), m, noSlot{}, renderer{}, nil); what == claimed {
-				_ = c.End(t.Context(), Succeeded, starting(c.Job.ID))
+			if c, what := q.Jobs.Claim(t.Context(), m, noSlot{}, renderer{}, nil); what == consume.Claimed {
+				_ = c.End(t.Context(), state.Succeeded, starting(c.Job.ID))
 			}
 		}
-		n, err := q.Waiting(ctx)
+		n, err := q.State.Waiting(ctx)
 		return err == nil && n == 0
 	})
 	for _, id := range []string{"p0", "p1", "p2", "p3", "p4", "later"} {
-		assert.Equal(t, "the status of "+id, r.state(id).Status, Succeeded)
+		assert.Equal(t, "the status of "+id, r.state(id).Status, state.Succeeded)
 	}
 }
 
@@ -131,10 +134,10 @@ func fill(t *testing.T, dir string, left int64) (free func()) {
 }
 
 // claimsAnyhow takes the next job, if that is possible.
-func (r *rig) claimsAnyhow(q *Queue) *Claim {
+func (r *rig) claimsAnyhow(q *store.Queue) *consume.Claim {
 	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Second)
 	defer cancel()
-	c, _ := q.claim(ctx, r.delivery(q), noSlot{}, renderer{}, nil)
+	c, _ := q.Jobs.Claim(ctx, r.delivery(q), noSlot{}, renderer{}, nil)
 	return c
 }
 

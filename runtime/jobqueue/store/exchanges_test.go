@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"pinion/runtime/jobqueue/store/consume"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/tests/assert"
 )
 
@@ -16,11 +18,11 @@ import (
 // seen counts the messages of a subject. Its result is what has been sent by now.
 func (r *rig) seen(subject string) func() int {
 	r.t.Helper()
-	sub, err := r.nc.SubscribeSync(subject)
+	sub, err := r.State.NC.SubscribeSync(subject)
 	assert.NoError(r.t, err)
 	r.t.Cleanup(func() { _ = sub.Unsubscribe() })
 	return func() int {
-		assert.NoError(r.t, r.nc.Flush())
+		assert.NoError(r.t, r.State.NC.Flush())
 		n, _, err := sub.Pending()
 		assert.NoError(r.t, err)
 		return n
@@ -31,13 +33,13 @@ func (r *rig) seen(subject string) func() int {
 // that out.
 func TestExchanges_FirstClaimReadsNoState(t *testing.T) {
 	r := newRig(t, nil)
-	reads := r.seen("$JS.API.STREAM.MSG.GET." + r.names.states())
+	reads := r.seen("$JS.API.STREAM.MSG.GET." + r.State.Names.States())
 	r.accept("p1")
 	c := r.claims(r.Queue)
-	assert.NoError(t, c.End(t.Context(), Succeeded, starting("p1")))
+	assert.NoError(t, c.End(t.Context(), state.Succeeded, starting("p1")))
 	assert.Equal(t, "reads of the state", reads(), 0)
 
-	j := Job{ID: "again", Kind: Prediction, Class: Normal, Attempts: 3}
+	j := state.Job{ID: "again", Kind: state.Prediction, Class: state.Normal, Attempts: 3}
 	r.accept("again")
 	if _, err := r.Accept(t.Context(), j, starting("again"), true); err != nil { // swaps the state
 		t.Fatal(err)
@@ -47,9 +49,11 @@ func TestExchanges_FirstClaimReadsNoState(t *testing.T) {
 		t.Errorf("a state that has moved: %+v, want Attempt 1, Hook non-nil and reads not %d", c.State, before)
 	}
 
-	r.accept("large", func(j *Job) { j.Hook = &Hook{URL: "http://hook.test/" + strings.Repeat("x", maxAttachedState)} })
-	if c := r.claims(r.Queue); len(c.State.Hook.URL) < maxAttachedState {
-		t.Errorf("a state that is not carried: %+v, want at least %d bytes", c.State, maxAttachedState)
+	r.accept("large", func(j *state.Job) {
+		j.Hook = &state.Hook{URL: "http://hook.test/" + strings.Repeat("x", state.MaxAttachedState)}
+	})
+	if c := r.claims(r.Queue); len(c.State.Hook.URL) < state.MaxAttachedState {
+		t.Errorf("a state that is not carried: %+v, want at least %d bytes", c.State, state.MaxAttachedState)
 	}
 }
 
@@ -58,9 +62,9 @@ func TestExchanges_StartOfShortJobIsNotTold(t *testing.T) {
 	r := newRig(t, nil)
 	notices := r.seen("pinion.reply.m.>")
 	for id, after := range map[string]time.Duration{"short": time.Minute, "long": time.Millisecond, "stream": 0} {
-		r.accept(id, func(j *Job) { j.Reply, j.NotifyStartAfter = r.ReplySubject(id), after })
+		r.accept(id, func(j *state.Job) { j.Reply, j.NotifyStartAfter = r.Live.ReplySubject(id), after })
 	}
-	var long *Claim
+	var long *consume.Claim
 	for range 3 {
 		c := r.claims(r.Queue)
 		before := notices()
@@ -74,7 +78,7 @@ func TestExchanges_StartOfShortJobIsNotTold(t *testing.T) {
 			assert.True(t, got == before+1, "got %d notices of a start that is wanted at once, want 1", got-before)
 		}
 		stop()
-		assert.NoError(t, c.End(t.Context(), Succeeded, starting(c.Job.ID)))
+		assert.NoError(t, c.End(t.Context(), state.Succeeded, starting(c.Job.ID)))
 	}
 	got := notices()
 	assert.True(t, long != nil && got == 2+3, "got %d notices, want 2 starts and 3 ends", got)
@@ -85,8 +89,8 @@ func TestExchanges_CanceledJobIsNotRunByWhatItCarries(t *testing.T) {
 	r.accept("p1")
 	m := r.delivery(r.Queue)
 	r.cancels(r.Queue, "p1", "")
-	r.wantOutcome(r.Queue, m, settled)
-	assert.Equal(t, "its status", r.state("p1").Status, Canceled)
+	r.wantOutcome(r.Queue, m, consume.Settled)
+	assert.Equal(t, "its status", r.state("p1").Status, state.Canceled)
 }
 
 // TestExchanges_CancelTakesOneReadAndTwoWrites: the server that runs the job is told the state that the cancel wrote,
@@ -94,55 +98,55 @@ func TestExchanges_CanceledJobIsNotRunByWhatItCarries(t *testing.T) {
 func TestExchanges_CancelTakesOneReadAndTwoWrites(t *testing.T) {
 	r := newRig(t, nil)
 	runs := make(chan struct{})
-	r.serve(r.other("b"), newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
+	r.serve(r.other("b"), newRunner(1, func(ctx context.Context, c *consume.Claim) (state.Status, []byte) {
 		close(runs)
 		<-ctx.Done()
-		return Canceled, renderer{}.RenderEnded(&c.Job, nil, Canceled, "")
+		return state.Canceled, renderer{}.RenderEnded(&c.Job, nil, state.Canceled, "")
 	}))
 	r.accept("p1")
 	<-runs
-	reads, writes := r.seen("$JS.API.STREAM.MSG.GET."+r.names.states()), r.seen(r.names.stateKey("p1"))
-	r.cancels(r.Queue, "p1", Prediction)
-	r.eventually("its message is gone", func() bool { return r.messages(r.names.jobs()) == 0 })
+	reads, writes := r.seen("$JS.API.STREAM.MSG.GET."+r.State.Names.States()), r.seen(r.State.Names.StateKey("p1"))
+	r.cancels(r.Queue, "p1", state.Prediction)
+	r.eventually("its message is gone", func() bool { return r.messages(r.State.Names.Jobs()) == 0 })
 	assert.Equal(t, "reads and writes", [2]int{reads(), writes()}, [2]int{1, 2})
 	s := r.state("p1")
-	assert.True(t, s.Status == Canceled && s.Cancel, "it is %+v, want Status canceled and Cancel true", s)
-	_, err := r.Cancel(t.Context(), "p1", Training, renderer{})
-	assert.True(t, errors.Is(err, ErrUnknown), "as a training: %v, want ErrUnknown", err)
+	assert.True(t, s.Status == state.Canceled && s.Cancel, "it is %+v, want Status canceled and Cancel true", s)
+	_, err := r.Cancel(t.Context(), "p1", state.Training, renderer{})
+	assert.True(t, errors.Is(err, state.ErrUnknown), "as a training: %v, want ErrUnknown", err)
 }
 
 // TestExchanges_UrgentJobThatWasGivenBackComesFirst: a pull got it while no job was wanted.
 func TestExchanges_UrgentJobThatWasGivenBackComesFirst(t *testing.T) {
-	r := newRig(t, func(o *Options) { o.AckWait = 30 * time.Second })
-	p, err := newPuller(t.Context(), r.Queue, "")
+	r := newRig(t, func(o *state.Options) { o.AckWait = 30 * time.Second })
+	p, err := consume.NewPuller(t.Context(), r.Jobs, "")
 	assert.NoError(t, err)
-	defer p.close()
+	defer p.Close()
 	next := func() string {
 		for {
-			list := p.next(t.Context(), 1)
+			list := p.Next(t.Context(), 1)
 			if len(list) == 0 {
 				continue
 			}
 			assert.NoError(t, list[0].DoubleAck(t.Context()))
-			return list[0].Headers().Get(headerID)
+			return list[0].Headers().Get(state.HeaderID)
 		}
 	}
-	waits := func(class Class) int { return r.consumerInfo(consumer(class, 0)).NumWaiting }
-	naks, err := r.nc.SubscribeSync("$JS.EVENT.ADVISORY.CONSUMER.MSG_NAKED.>")
+	waits := func(class state.Class) int { return r.consumerInfo(state.Consumer(class, 0)).NumWaiting }
+	naks, err := r.State.NC.SubscribeSync("$JS.EVENT.ADVISORY.CONSUMER.MSG_NAKED.>")
 	assert.NoError(t, err)
 	for i := range 5 {
 		first := make(chan string)
 		go func() { first <- next() }()
-		r.eventually("it waits at each class", func() bool { return waits(High)+waits(Normal)+waits(Low) == len(Classes) })
+		r.eventually("it waits at each class", func() bool { return waits(state.High)+waits(state.Normal)+waits(state.Low) == len(state.Classes) })
 		r.accept(fmt.Sprint("std", i))
 		<-first
-		r.accept(fmt.Sprint("hi", i), func(j *Job) { j.Class = High })
+		r.accept(fmt.Sprint("hi", i), func(j *state.Job) { j.Class = state.High })
 		r.eventually("a pull got it and gave it back, or none was open any more", func() bool {
 			_, err := naks.NextMsg(time.Millisecond)
-			return err == nil || r.consumerInfo(consumer(High, 0)).NumPending == 1
+			return err == nil || r.consumerInfo(state.Consumer(state.High, 0)).NumPending == 1
 		})
 		r.accept(fmt.Sprint("behind", i))
-		p.turn = 0 // some turns begin with another class
+		p.Turn = 0 // some turns begin with another class
 		assert.EqualNow(t, "came first", next(), fmt.Sprint("hi", i))
 		next()
 	}
@@ -154,13 +158,13 @@ func TestExchanges_IdleServerPullsOnceForJob(t *testing.T) {
 	r := newRig(t, nil)
 	run := newRunner(1, succeed)
 	r.serve(r.other("b"), run)
-	pulls := r.seen("$JS.API.CONSUMER.MSG.NEXT." + r.names.jobs() + ".>")
+	pulls := r.seen("$JS.API.CONSUMER.MSG.NEXT." + r.State.Names.Jobs() + ".>")
 	waits := func() bool {
 		n := 0
-		for _, class := range Classes {
-			n += r.consumerInfo(consumer(class, 0)).NumWaiting
+		for _, class := range state.Classes {
+			n += r.consumerInfo(state.Consumer(class, 0)).NumWaiting
 		}
-		return n == len(Classes)
+		return n == len(state.Classes)
 	}
 	r.eventually("it waits at each class", waits)
 	const jobs = 20

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"encoding/json"
@@ -10,6 +10,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"pinion/runtime/jobqueue/store/consume"
+	"pinion/runtime/jobqueue/store/live"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/tests/assert"
 )
 
@@ -29,13 +32,13 @@ func TestClaim_UnreadableStates(t *testing.T) {
 			r := newRig(t, nil)
 			r.accept("p1")
 			m := r.delivery(r.Queue)
-			job := m.Headers().Get(headerToken)
-			_, err := r.js.Publish(t.Context(), r.names.stateKey("p1"), []byte(strings.ReplaceAll(text, "JOB", job)))
+			job := m.Headers().Get(state.HeaderToken)
+			_, err := r.State.JS.Publish(t.Context(), r.State.Names.StateKey("p1"), []byte(strings.ReplaceAll(text, "JOB", job)))
 			assert.NoError(t, err)
 			_, err = r.Find(t.Context(), "p1", renderer{})
-			assert.True(t, errors.Is(err, ErrUnknown), "got %v of a member that waits, want that the job is not known", err)
-			r.wantOutcome(r.other("c"), m, orphaned)
-			assert.Equal(t, "jobs", r.messages(r.names.jobs()), 0)
+			assert.True(t, errors.Is(err, state.ErrUnknown), "got %v of a member that waits, want that the job is not known", err)
+			r.wantOutcome(r.other("c"), m, consume.Orphaned)
+			assert.Equal(t, "jobs", r.messages(r.State.Names.Jobs()), 0)
 			letters, err := r.admin().Letters(t.Context(), 0)
 			assert.True(t, err == nil && len(letters) == 1, "got the dead letters %v, %v, want one", letters, err)
 		})
@@ -46,30 +49,30 @@ func TestClaim_UnreadableStates(t *testing.T) {
 func TestClaim_HostileMessages(t *testing.T) {
 	r := newRig(t, nil)
 	for i, change := range []func(h nats.Header){
-		func(h nats.Header) { h.Set(headerID, "a\x00b\x1b[2J\x7f") },
-		func(h nats.Header) { h.Set(headerID, strings.Repeat("x", 60<<10)) },
-		func(h nats.Header) { h.Set(headerID, escaped+"%ff%0a%00") },
-		func(h nats.Header) { h.Set(headerAttempts, "99999999999999999999") },
-		func(h nats.Header) { h.Set(headerDeadline, "-9223372036854775808") },
-		func(h nats.Header) { h.Set(headerState, "18446744073709551616 {}") },
-		func(h nats.Header) { h.Set(headerState, "1 {\"v\":1,\"job\":\"t\"}") },
-		func(h nats.Header) { h.Set(headerBody, "obj/../../x") },
-		func(h nats.Header) { h.Set(headerKind, "rm -rf") },
-		func(h nats.Header) { h.Set(headerReply, "pinion.>") },
+		func(h nats.Header) { h.Set(state.HeaderID, "a\x00b\x1b[2J\x7f") },
+		func(h nats.Header) { h.Set(state.HeaderID, strings.Repeat("x", 60<<10)) },
+		func(h nats.Header) { h.Set(state.HeaderID, state.Escaped+"%ff%0a%00") },
+		func(h nats.Header) { h.Set(state.HeaderAttempts, "99999999999999999999") },
+		func(h nats.Header) { h.Set(state.HeaderDeadline, "-9223372036854775808") },
+		func(h nats.Header) { h.Set(state.HeaderState, "18446744073709551616 {}") },
+		func(h nats.Header) { h.Set(state.HeaderState, "1 {\"v\":1,\"job\":\"t\"}") },
+		func(h nats.Header) { h.Set(state.HeaderBody, "obj/../../x") },
+		func(h nats.Header) { h.Set(state.HeaderKind, "rm -rf") },
+		func(h nats.Header) { h.Set(state.HeaderReply, "pinion.>") },
 	} {
-		m := nats.NewMsg("pinion.job.m.std.0." + token(""))
+		m := nats.NewMsg("pinion.job.m.std.0." + state.Token(""))
 		m.Data = []byte("\xff\xfe{")
-		m.Header.Set(headerID, "h"+strconv.Itoa(i))
-		m.Header.Set(headerToken, "t"+strconv.Itoa(i))
-		m.Header.Set(headerAttempts, "3")
-		m.Header.Set(headerKind, string(Prediction))
+		m.Header.Set(state.HeaderID, "h"+strconv.Itoa(i))
+		m.Header.Set(state.HeaderToken, "t"+strconv.Itoa(i))
+		m.Header.Set(state.HeaderAttempts, "3")
+		m.Header.Set(state.HeaderKind, string(state.Prediction))
 		change(m.Header)
-		_, err := r.js.PublishMsg(t.Context(), m)
+		_, err := r.State.JS.PublishMsg(t.Context(), m)
 		assert.NoError(t, err)
-		_, what := r.claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil)
-		assert.True(t, what == orphaned, "got %s for the message %d, want a dead letter", what, i)
+		_, what := r.Jobs.Claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil)
+		assert.True(t, what == consume.Orphaned, "got %s for the message %d, want a dead letter", what, i)
 	}
-	assert.Equal(t, "jobs", r.messages(r.names.jobs()), 0)
+	assert.Equal(t, "jobs", r.messages(r.State.Names.Jobs()), 0)
 }
 
 // TestClaim_RepliesToMembersAlone though a job's message names another subject: what is published there would be
@@ -84,15 +87,15 @@ func TestClaim_RepliesToMembersAlone(t *testing.T) {
 	}
 	assert.NoError(t, err)
 	for _, subject := range []string{
-		"$JS.API.STREAM.PURGE." + r.names.states(), "pinion.reply.other.a.b", "pinion.reply.m.>", "a b", "other",
+		"$JS.API.STREAM.PURGE." + r.State.Names.States(), "pinion.reply.other.a.b", "pinion.reply.m.>", "a b", "other",
 	} {
-		c := &Claim{q: r.Queue, Job: Job{ID: "p1", Reply: subject}}
-		state, _ := json.Marshal(map[string]string{"status": "succeeded"})
-		c.notify(state)
-		assert.False(t, r.abandoned(t.Context(), &Job{Waiter: subject}),
+		c := &consume.Claim{Q: r.Jobs, Job: state.Job{ID: "p1", Reply: subject}}
+		text, _ := json.Marshal(map[string]string{"status": "succeeded"})
+		c.Notify(text)
+		assert.False(t, r.Jobs.Abandoned(t.Context(), &state.Job{Waiter: subject}),
 			"got that the client at %q has left, want that nothing is known", subject)
 	}
-	own := &Claim{q: r.Queue, Job: Job{ID: "p1", Reply: r.ReplySubject("p1")}, begun: make(chan struct{})}
+	own := &consume.Claim{Q: r.Jobs, Job: state.Job{ID: "p1", Reply: r.Live.ReplySubject("p1")}, Begun: make(chan struct{})}
 	own.NotifyStart()
 	for {
 		m, err := asked.NextMsg(20 * time.Second)
@@ -104,20 +107,20 @@ func TestClaim_RepliesToMembersAlone(t *testing.T) {
 			t.Errorf("got a message on %s, want none", m.Subject)
 		}
 	}
-	assert.Equal(t, "the state", r.state("victim").Status, Starting)
+	assert.Equal(t, "the state", r.state("victim").Status, state.Starting)
 }
 
 // TestServer_AnswersInboxesAlone though a request names another subject, for the same reason.
 func TestServer_AnswersInboxesAlone(t *testing.T) {
 	r := newRig(t, nil)
 	r.accept("victim")
-	stop, err := r.Answer(func(string, Notice) {})
+	stop, err := r.Live.Answer(func(string, live.Notice) {})
 	assert.NoError(t, err)
 	defer stop()
 	nc := r.server.connect(t)
-	assert.NoError(t, nc.PublishRequest(r.Waiter(), "$JS.API.STREAM.PURGE."+r.names.states(), nil))
-	if _, err := nc.Request(r.Waiter(), nil, 20*time.Second); err != nil { // answered after the other
+	assert.NoError(t, nc.PublishRequest(r.Live.Waiter(), "$JS.API.STREAM.PURGE."+r.State.Names.States(), nil))
+	if _, err := nc.Request(r.Live.Waiter(), nil, 20*time.Second); err != nil { // answered after the other
 		t.Errorf("got %v for a request of a member, want an answer", err)
 	}
-	assert.Equal(t, "the state", r.state("victim").Status, Starting)
+	assert.Equal(t, "the state", r.state("victim").Status, state.Starting)
 }

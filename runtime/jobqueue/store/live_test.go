@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"bytes"
@@ -11,32 +11,36 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/consume"
+	"pinion/runtime/jobqueue/store/live"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/tests/assert"
 )
 
 // followable runs jobs until they are canceled. Each can be followed once begin is closed.
 func followable(begin <-chan struct{}) *runner {
 	var begun atomic.Bool
-	run := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
+	run := newRunner(1, func(ctx context.Context, c *consume.Claim) (state.Status, []byte) {
 		<-begin
 		begun.Store(true)
 		defer c.NotifyStart()()
 		<-ctx.Done()
-		return Canceled, renderer{}.RenderEnded(&c.Job, nil, Canceled, "")
+		return state.Canceled, renderer{}.RenderEnded(&c.Job, nil, state.Canceled, "")
 	})
-	run.follow = func(_ string, send func(Event) bool) {
+	run.follow = func(_ string, send func(live.Event) bool) {
 		if begun.Load() {
-			send(Event{Event: EventStart})
+			send(live.Event{Event: live.EventStart})
 		}
 	}
 	return run
 }
 
 // attach has a server get a stream's request. NATS must know the stream's inbox before: another connection writes to it.
-func attach(t *testing.T, s *Server, stream *Stream) {
+func attach(t *testing.T, s *consume.Server, stream *live.Stream) {
 	t.Helper()
-	assert.NoError(t, stream.q.nc.Flush())
-	s.onAttach(&nats.Msg{Subject: stream.q.names.about("attach", stream.id), Reply: stream.sub.Subject})
+	assert.NoError(t, stream.Q.State.NC.Flush())
+	s.OnAttach(&nats.Msg{Subject: stream.Q.State.Names.About("attach", stream.ID), Reply: stream.Sub.Subject})
 }
 
 // wantStart reads the first event of a stream.
@@ -58,8 +62,8 @@ func TestStream_JobThatIsClaimedAndHasNotBegun(t *testing.T) {
 	s, _, _ := r.serve(r.Queue, followable(begin))
 	t.Cleanup(func() { s.Release(nil) })
 	r.accept("p1")
-	r.eventually("it is claimed", func() bool { return r.state("p1").Status == Processing })
-	stream, err := r.other("b").Follow("p1")
+	r.eventually("it is claimed", func() bool { return r.state("p1").Status == state.Processing })
+	stream, err := r.other("b").Live.Follow("p1")
 	assert.NoError(t, err)
 	defer stream.Close()
 	attach(t, s, stream)
@@ -103,13 +107,13 @@ func (h heldServer) InProcessConn() (net.Conn, error) {
 }
 
 // serveHeld serves at a member whose first claim is being written when serveHeld returns, until release is called.
-func (r *rig) serveHeld(run Runner) (s *Server, release func()) {
+func (r *rig) serveHeld(run consume.Runner) (s *consume.Server, release func()) {
 	r.t.Helper()
 	h := heldServer{r.server, heldConn{reached: make(chan struct{}), release: make(chan struct{}), once: new(sync.Once)}}
 	nc, err := nats.Connect("", nats.InProcessServer(h))
 	assert.NoError(r.t, err)
 	r.t.Cleanup(nc.Close)
-	q, err := Open(r.t.Context(), nc, r.o)
+	q, err := store.Open(r.t.Context(), state.Connected(nc), r.State.Options)
 	assert.NoError(r.t, err)
 	release = sync.OnceFunc(func() { close(h.conn.release) })
 	s, _, _ = r.serve(q, run)
@@ -135,7 +139,7 @@ func TestServer_ClaimThatIsBeingWritten(t *testing.T) {
 	t.Run("follow", func(t *testing.T) {
 		r := newRig(t, nil)
 		s, release := r.serveHeld(followable(begin))
-		stream, err := r.other("b").Follow("p1")
+		stream, err := r.other("b").Live.Follow("p1")
 		assert.NoError(t, err)
 		defer stream.Close()
 		attach(t, s, stream)
@@ -145,23 +149,23 @@ func TestServer_ClaimThatIsBeingWritten(t *testing.T) {
 	})
 	t.Run("cancel", func(t *testing.T) {
 		// The heartbeat reads flags of cancels, too: it comes after the test.
-		r := newRig(t, func(o *Options) { o.AckWait = time.Hour })
+		r := newRig(t, func(o *state.Options) { o.AckWait = time.Hour })
 		s, release := r.serveHeld(followable(begin))
-		s.onCancel(&nats.Msg{Subject: r.names.about("cancel", "p1")})
+		s.OnCancel(&nats.Msg{Subject: r.State.Names.About("cancel", "p1")})
 		release()
-		r.eventually("it is canceled", func() bool { return r.state("p1").Status == Canceled })
+		r.eventually("it is canceled", func() bool { return r.state("p1").Status == state.Canceled })
 	})
 	t.Run("release", func(t *testing.T) {
 		r := newRig(t, nil)
-		run := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
+		run := newRunner(1, func(ctx context.Context, c *consume.Claim) (state.Status, []byte) {
 			<-ctx.Done()
-			return Canceled, renderer{}.RenderEnded(&c.Job, nil, Canceled, context.Cause(ctx).Error())
+			return state.Canceled, renderer{}.RenderEnded(&c.Job, nil, state.Canceled, context.Cause(ctx).Error())
 		})
 		s, release := r.serveHeld(run)
 		s.Release(nil)
 		release()
 		r.eventually("its run is told that the server drains", func() bool {
-			return bytes.Contains(r.state("p1").Prediction, []byte(ErrDraining.Error()))
+			return bytes.Contains(r.state("p1").Prediction, []byte(consume.ErrDraining.Error()))
 		})
 	})
 }
@@ -169,18 +173,18 @@ func TestServer_ClaimThatIsBeingWritten(t *testing.T) {
 // TestServer_AnotherDeliveryOfAJobThatRuns does not hide it.
 func TestServer_AnotherDeliveryOfAJobThatRuns(t *testing.T) {
 	t.Parallel()
-	s := &Server{running: map[string]*running{}}
-	subject := "pinion.held.m." + token("p1")
-	registered := func() *running {
-		c := &Claim{Job: Job{ID: "p1"}, begun: make(chan struct{})}
-		r := &running{claim: c, cancel: func(error) {}}
-		s.register(r)
+	s := (&consume.Consumer{}).Serve(nil, nil)
+	subject := "pinion.held.m." + state.Token("p1")
+	registered := func() *consume.Running {
+		c := &consume.Claim{Job: state.Job{ID: "p1"}, Begun: make(chan struct{})}
+		r := &consume.Running{Claim: c, Cancel: func(error) {}}
+		s.Register(r)
 		return r
 	}
 	ended, runs := registered(), registered()
-	s.unregister(ended)
-	assert.Equal(t, "once the earlier one", s.find(subject), runs)
-	s.unregister(runs)
-	got := s.find(subject)
+	s.Unregister(ended)
+	assert.Equal(t, "once the earlier one", s.Find(subject), runs)
+	s.Unregister(runs)
+	got := s.Find(subject)
 	assert.True(t, got == nil, "got %p once both have ended, want none", got)
 }

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"encoding/json"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"pinion/runtime/jobqueue/store/live"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/trace"
 	"pinion/tests/assert"
 )
@@ -18,14 +20,14 @@ import (
 // TestMessage_StoredBytes: servers of different versions share what is stored, so its bytes do not change by accident.
 func TestMessage_StoredBytes(t *testing.T) {
 	t.Parallel()
-	j := Job{
-		ID: "p1", Kind: Prediction, Class: High, Tenant: "a b", Body: []byte(`{"input":{}}`), ContentType: "application/json",
+	j := state.Job{
+		ID: "p1", Kind: state.Prediction, Class: state.High, Tenant: "a b", Body: []byte(`{"input":{}}`), ContentType: "application/json",
 		Schema:   "r1",
-		Deadline: time.UnixMilli(1700000000123), Attempts: 3, token: "T",
+		Deadline: time.UnixMilli(1700000000123), Attempts: 3, Token: "T",
 		Propagation: trace.Propagation{RequestID: "r", TraceParent: "00-11-22-01", TraceState: "k=v"},
 		Reply:       "pinion.reply.m.a.p1", Waiter: "pinion.alive.m.a", NotifyStartAfter: 100 * time.Millisecond,
 	}
-	m := j.message(names{"m"}.job(j.Class, 4, j.Tenant))
+	m := j.Message(state.Names{Model: "m"}.Job(j.Class, 4, j.Tenant))
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(m.Header)) {
 		lines = append(lines, name+": "+m.Header.Get(name))
@@ -45,37 +47,37 @@ X-Request-Id: r
 traceparent: 00-11-22-01
 tracestate: k=v`
 	assert.Equal(t, "the message", m.Subject+"\n"+strings.Join(lines, "\n"), want)
-	read, err := readJob(m.Header, m.Data)
+	read, err := state.ReadJob(m.Header, m.Data)
 	j.Class, j.Tenant = "", ""
 	assert.True(t, err == nil && reflect.DeepEqual(read, j), "read %+v, %v, want %+v", read, err, j)
 
-	s := State{
-		Version: 1, Job: "T", Status: Processing, Attempt: 2, Lost: 1, Server: "a", Claim: "C", Seq: 7,
+	s := state.State{
+		Version: 1, Job: "T", Status: state.Processing, Attempt: 2, Lost: 1, Server: "a", Claim: "C", Seq: 7,
 		Cancel: true,
-		Kind:   Training, Deadline: 9,
-		Hook:       &Hook{URL: "u", Propagation: trace.Propagation{RequestID: "q", TraceParent: "p", TraceState: "s"}},
+		Kind:   state.Training, Deadline: 9,
+		Hook:       &state.Hook{URL: "u", Propagation: trace.Propagation{RequestID: "q", TraceParent: "p", TraceState: "s"}},
 		Prediction: json.RawMessage(`{"id":"p1"}`),
 	}
-	const state = `{"v":1,"job":"T","status":"processing","attempt":2,"lost":1,"server":"a","claim":"C","seq":7,"cancel":true,"kind":"training","deadline":9,"hook":{"url":"u","request_id":"q","traceparent":"p","tracestate":"s"},"prediction":{"id":"p1"}}`
-	if got, err := json.Marshal(&s); err != nil || string(got) != state {
-		t.Errorf("got %s, %v, want %s", got, err, state)
+	const encoded = `{"v":1,"job":"T","status":"processing","attempt":2,"lost":1,"server":"a","claim":"C","seq":7,"cancel":true,"kind":"training","deadline":9,"hook":{"url":"u","request_id":"q","traceparent":"p","tracestate":"s"},"prediction":{"id":"p1"}}`
+	if got, err := json.Marshal(&s); err != nil || string(got) != encoded {
+		t.Errorf("got %s, %v, want %s", got, err, encoded)
 	}
 	const schema = `{"v":1,"rev":"-09kjZ4lbG_8G68U","streaming":true,"train":false,"predict":true,"openapi":{"a":1}}`
-	if got, err := json.Marshal(Schema{
+	if got, err := json.Marshal(state.Schema{
 		Streaming: true, Predict: true,
 		OpenAPI: json.RawMessage(`{"a":1}`),
 	}.Revised()); err != nil || string(got) != schema {
 		t.Errorf("got %s, %v, want %s", got, err, schema)
 	}
-	h := nats.Header{headerToken: {"T"}}
-	attachState(h, 7, []byte(state))
-	assert.Equal(t, "bytes of a message", h.Get(headerState), "7 "+state)
-	got, ok := (&Queue{}).attachedState(h)
+	h := nats.Header{state.HeaderToken: {"T"}}
+	state.AttachState(h, 7, []byte(encoded))
+	assert.Equal(t, "bytes of a message", h.Get(state.HeaderState), "7 "+encoded)
+	got, ok := (&state.Store{}).AttachedState(h)
 	text, err := json.Marshal(&got.State)
-	assert.True(t, ok && got.revision == 7 && string(text) == state,
-		"of a message was read %s, %v, revision %d, %v, want ok true, revision 7 and text %q", text, err, got.revision, ok, state)
-	newer := strings.TrimSuffix(state, "}") + `,"alpha":[1, 2],"zeta":"é"}`
-	var back State
+	assert.True(t, ok && got.Revision == 7 && string(text) == encoded,
+		"of a message was read %s, %v, revision %d, %v, want ok true, revision 7 and text %q", text, err, got.Revision, ok, encoded)
+	newer := strings.TrimSuffix(encoded, "}") + `,"alpha":[1, 2],"zeta":"é"}`
+	var back state.State
 	assert.NoError(t, json.Unmarshal([]byte(newer), &back))
 	if got, err := json.Marshal(&back); err != nil || string(got) != strings.Replace(newer, "[1, 2]", "[1,2]", 1) {
 		t.Errorf("unknown members: got %s, %v, want %s", got, err, newer)
@@ -84,40 +86,40 @@ tracestate: k=v`
 
 func TestMessage_BytesBetweenMembers(t *testing.T) {
 	t.Parallel()
-	for want, e := range map[string]Event{
-		`{"attempt":1,"index":0,"event":"start"}`: {Attempt: 1, Event: EventStart},
+	for want, e := range map[string]live.Event{
+		`{"attempt":1,"index":0,"event":"start"}`: {Attempt: 1, Event: live.EventStart},
 		`{"attempt":2,"index":7,"event":"output","data":{"a":"é"}}`: {
-			Attempt: 2, Index: 7, Event: EventOutput,
+			Attempt: 2, Index: 7, Event: live.EventOutput,
 			Data: json.RawMessage(`{"a":"é"}`),
 		},
 	} {
 		got, err := json.Marshal(e)
 		assert.True(t, err == nil && string(got) == want, "got %s, %v, want %s", got, err, want)
 	}
-	for want, q := range map[string]Lookup{
-		`{"kind":"prediction","id":"p1"}`:             {Kind: Prediction, ID: "p1"},
-		`{"kind":"training","id":"a b","brief":true}`: {Kind: Training, ID: "a b", Brief: true},
+	for want, q := range map[string]live.Lookup{
+		`{"kind":"prediction","id":"p1"}`:             {Kind: state.Prediction, ID: "p1"},
+		`{"kind":"training","id":"a b","brief":true}`: {Kind: state.Training, ID: "a b", Brief: true},
 	} {
 		got, err := json.Marshal(q)
 		assert.True(t, err == nil && string(got) == want, "got %s, %v, want %s", got, err, want)
 	}
-	got, err := json.Marshal(reference{"K"})
+	got, err := json.Marshal(state.Reference{Key: "K"})
 	assert.True(t, err == nil && string(got) == `{"obj":"K"}`, "a result that is an object: %s, %v, want %q", got, err, `{"obj":"K"}`)
 }
 
 func TestMessage_MessagesThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	good := func() Job { return Job{ID: "p1", Kind: Training, Attempts: 1, token: "T"} }
+	good := func() state.Job { return state.Job{ID: "p1", Kind: state.Training, Attempts: 1, Token: "T"} }
 	for want, change := range map[string]func(h map[string][]string){
-		"Pinion-Attempts is \"many\"": func(h map[string][]string) { h[headerAttempts] = []string{"many"} },
-		"Pinion-Deadline is \"soon\"": func(h map[string][]string) { h[headerDeadline] = []string{"soon"} },
-		"Pinion-Kind is \"dance\"":    func(h map[string][]string) { h[headerKind] = []string{"dance"} },
-		"is missing":                  func(h map[string][]string) { delete(h, headerID) },
+		"Pinion-Attempts is \"many\"": func(h map[string][]string) { h[state.HeaderAttempts] = []string{"many"} },
+		"Pinion-Deadline is \"soon\"": func(h map[string][]string) { h[state.HeaderDeadline] = []string{"soon"} },
+		"Pinion-Kind is \"dance\"":    func(h map[string][]string) { h[state.HeaderKind] = []string{"dance"} },
+		"is missing":                  func(h map[string][]string) { delete(h, state.HeaderID) },
 	} {
 		j := good()
-		m := j.message("s")
+		m := j.Message("s")
 		change(m.Header)
-		_, err := readJob(m.Header, nil)
+		_, err := state.ReadJob(m.Header, nil)
 		assert.True(t, err != nil && strings.Contains(err.Error(), want), "got %v, want %s", err, want)
 	}
 }
@@ -128,14 +130,14 @@ func TestMessage_Tokens(t *testing.T) {
 		"abc-DEF_09": "abc-DEF_09",
 		"":           "=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU",
 	} {
-		assert.Equal(t, "token("+in, token(in), want)
+		assert.Equal(t, "token("+in, state.Token(in), want)
 	}
 	for _, odd := range []string{"a.b", "a*", ">", "é", strings.Repeat("a", 65), "a b", "=x"} {
-		if got := token(odd); !strings.HasPrefix(got, "=") || len(got) != 44 || strings.ContainsAny(got, ".*> ") {
+		if got := state.Token(odd); !strings.HasPrefix(got, "=") || len(got) != 44 || strings.ContainsAny(got, ".*> ") {
 			t.Errorf("token(%q) = %s, want = and 43 characters that a subject may have", odd, got)
 		}
 	}
-	if _, err := ParseClass("urgent"); err == nil || CheckModel("a.b") == nil || CheckModel("ocr_2") != nil {
+	if _, err := state.ParseClass("urgent"); err == nil || state.CheckModel("a.b") == nil || state.CheckModel("ocr_2") != nil {
 		t.Errorf("ParseClass: %v, want an error and an error", err)
 	}
 }
@@ -144,14 +146,14 @@ func TestMessage_Tokens(t *testing.T) {
 // state.
 func TestMessage_MovesOfState(t *testing.T) {
 	t.Parallel()
-	legal := map[[2]Status]bool{
-		{Starting, Starting}: true, {Starting, Processing}: true, {Starting, Canceled}: true, {Starting, Failed}: true,
-		{Processing, Processing}: true, {Processing, Starting}: true, {Processing, Succeeded}: true,
-		{Processing, Failed}: true, {Processing, Canceled}: true,
+	legal := map[[2]state.Status]bool{
+		{state.Starting, state.Starting}: true, {state.Starting, state.Processing}: true, {state.Starting, state.Canceled}: true, {state.Starting, state.Failed}: true,
+		{state.Processing, state.Processing}: true, {state.Processing, state.Starting}: true, {state.Processing, state.Succeeded}: true,
+		{state.Processing, state.Failed}: true, {state.Processing, state.Canceled}: true,
 	}
-	all := []Status{Starting, Processing, Succeeded, Failed, Canceled, "paused"}
-	assert.AllMoves(t, all, legal, func(from, to Status) (bool, Status) {
-		if statusMoves.Allows(from, to) {
+	all := []state.Status{state.Starting, state.Processing, state.Succeeded, state.Failed, state.Canceled, "paused"}
+	assert.AllMoves(t, all, legal, func(from, to state.Status) (bool, state.Status) {
+		if state.StatusMoves.Allows(from, to) {
 			return true, to
 		}
 		return false, from

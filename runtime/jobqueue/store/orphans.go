@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"pinion/runtime/jobqueue/store/state"
 )
 
 // A state whose message is gone never ends: its admission was cut short and never repeated, or NATS has lost the
@@ -27,68 +29,68 @@ const (
 
 // reap ends a job that waits and whose deadline has passed, or whose message is lost. It returns the state as it
 // is then.
-func (q *Queue) reap(ctx context.Context, id string, now stored, renderer Renderer) stored {
+func (q *Queue) reap(ctx context.Context, id string, now state.Stored, renderer state.Renderer) state.Stored {
 	reason := ""
 	switch {
-	case now.Status == Starting && now.Deadline != 0 && q.now(ctx).UnixMilli() > now.Deadline:
-		reason = PastDeadline
+	case now.Status == state.Starting && now.Deadline != 0 && q.State.Now(ctx).UnixMilli() > now.Deadline:
+		reason = state.PastDeadline
 	case q.isOrphan(ctx, id, now):
 		reason = orphanError
 	default:
 		return now
 	}
 	next := now.State
-	next.Status, next.Claim, next.Server = Failed, rand.Text(), ""
-	next.Prediction = renderer.RenderEnded(&Job{ID: id}, &next, Failed, reason)
-	revision, _, err := q.swap(ctx, id, now, &next, func(s *State) bool { return s.Claim == next.Claim })
+	next.Status, next.Claim, next.Server = state.Failed, rand.Text(), ""
+	next.Prediction = renderer.RenderEnded(&state.Job{ID: id}, &next, state.Failed, reason)
+	revision, _, err := q.State.Swap(ctx, id, now, &next, func(s *state.State) bool { return s.Claim == next.Claim })
 	if err != nil {
 		return now // it has moved, or NATS is unreachable: the next read shows
 	}
-	if q.hook(ctx, id, &next) == nil {
-		q.deleteMessage(ctx, next.Seq) // else the message is dropped when it is delivered, and tries the webhook again
+	if q.State.Hook(ctx, id, &next) == nil {
+		q.State.DeleteMessage(ctx, next.Seq) // else the message is dropped when it is delivered, and tries the webhook again
 	}
-	return stored{State: next, revision: revision, written: q.clock.now()}
+	return state.Stored{State: next, Revision: revision, Written: q.State.Clock.Now()}
 }
 
 // isOrphan reports whether no message can move a state any more.
-func (q *Queue) isOrphan(ctx context.Context, id string, now stored) bool {
-	if q.now(ctx).Sub(now.written) < q.o.orphanAge {
+func (q *Queue) isOrphan(ctx context.Context, id string, now state.Stored) bool {
+	if q.State.Now(ctx).Sub(now.Written) < q.State.Options.OrphanAge {
 		return false
 	}
-	if now.Status == Processing {
-		_, err := q.jobs.GetMsg(ctx, now.Seq)
-		return errors.Is(err, jetstream.ErrMsgNotFound) && q.reconnectGrace() <= 0 && !q.ownerAlive(ctx, id)
+	if now.Status == state.Processing {
+		_, err := q.State.Jobs.GetMsg(ctx, now.Seq)
+		return errors.Is(err, jetstream.ErrMsgNotFound) && q.Live.ReconnectGrace() <= 0 && !q.Live.OwnerAlive(ctx, id)
 	}
-	info, err := q.jobsInfo(ctx)
+	info, err := q.State.JobsInfo(ctx)
 	if err != nil {
 		return false
 	}
-	return info.State.Msgs == 0 || now.written.Add(q.o.orphanAge).Before(info.State.FirstTime)
+	return info.State.Msgs == 0 || now.Written.Add(q.State.Options.OrphanAge).Before(info.State.FirstTime)
 }
 
 // reapLockKey returns the key of the lock of the member that checks all states.
-func (q *Queue) reapLockKey() string { return "$KV.pinion_state_" + q.o.Model + ".look" }
+func (q *Queue) reapLockKey() string { return "$KV.pinion_state_" + q.State.Options.Model + ".look" }
 
 // ReapOrphans ends the jobs whose message is lost, every ten minutes, until ctx ends. Of all members, only one at a
 // time does it.
-func (q *Queue) ReapOrphans(ctx context.Context, renderer Renderer) error {
+func (q *Queue) ReapOrphans(ctx context.Context, renderer state.Renderer) error {
 	for {
-		if err := q.reapOnce(ctx, renderer); err != nil {
+		if err := q.ReapOnce(ctx, renderer); err != nil {
 			return err
 		}
-		if pause(ctx, reapInterval) != nil {
+		if state.Pause(ctx, reapInterval) != nil {
 			return nil
 		}
 	}
 }
 
-// reapOnce checks all states, unless another member has within the last ten minutes.
-func (q *Queue) reapOnce(ctx context.Context, renderer Renderer) error {
+// ReapOnce checks all states, unless another member has within the last ten minutes.
+func (q *Queue) ReapOnce(ctx context.Context, renderer state.Renderer) error {
 	m := nats.NewMsg(q.reapLockKey())
-	m.Data = []byte(q.o.Server)
-	_, err := q.js.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(0), jetstream.WithMsgTTL(reapLockTTL))
+	m.Data = []byte(q.State.Options.Server)
+	_, err := q.State.JS.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(0), jetstream.WithMsgTTL(reapLockTTL))
 	switch {
-	case conflict(err) || ctx.Err() != nil:
+	case state.Conflict(err) || ctx.Err() != nil:
 		return nil
 	case err != nil:
 		return fmt.Errorf("look for lost jobs: %w", err)
@@ -97,9 +99,9 @@ func (q *Queue) reapOnce(ctx context.Context, renderer Renderer) error {
 }
 
 // reapAll checks all states.
-func (q *Queue) reapAll(ctx context.Context, renderer Renderer) error {
-	c, err := q.js.OrderedConsumer(ctx, q.names.states(), jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{"$KV.pinion_state_" + q.o.Model + ".id.>"},
+func (q *Queue) reapAll(ctx context.Context, renderer state.Renderer) error {
+	c, err := q.State.JS.OrderedConsumer(ctx, q.State.Names.States(), jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{"$KV.pinion_state_" + q.State.Options.Model + ".id.>"},
 		DeliverPolicy:  jetstream.DeliverLastPerSubjectPolicy,
 	})
 	if err != nil {
@@ -123,9 +125,9 @@ func (q *Queue) reapAll(ctx context.Context, renderer Renderer) error {
 }
 
 // reapState checks one state. Its object has the id, which the key may not have.
-func (q *Queue) reapState(ctx context.Context, m jetstream.Msg, renderer Renderer) {
-	id, now := q.idOf(m)
-	if id == "" || now.Status.Ended() || q.now(ctx).Sub(now.written) < q.o.orphanAge {
+func (q *Queue) reapState(ctx context.Context, m jetstream.Msg, renderer state.Renderer) {
+	id, now := q.State.IDOf(m)
+	if id == "" || now.Status.Ended() || q.State.Now(ctx).Sub(now.Written) < q.State.Options.OrphanAge {
 		return
 	}
 	_, _ = q.FindState(ctx, id, renderer)

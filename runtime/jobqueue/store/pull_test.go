@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"context"
@@ -6,12 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"pinion/runtime/jobqueue/store/consume"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/tests/assert"
 )
 
 // deliveries returns how often a claimed job was delivered.
-func deliveries(t *testing.T, c *Claim) uint64 {
-	meta, err := c.m.Metadata()
+func deliveries(t *testing.T, c *consume.Claim) uint64 {
+	meta, err := c.M.Metadata()
 	if err != nil {
 		t.Error(err)
 		return 0
@@ -23,7 +25,7 @@ func deliveries(t *testing.T, c *Claim) uint64 {
 func (r *rig) awaitPending(n uint64) {
 	r.t.Helper()
 	r.eventually(fmt.Sprintf("the consumer knows of %d jobs", n),
-		func() bool { return r.consumerInfo(consumer(Normal, 0)).NumPending == n })
+		func() bool { return r.consumerInfo(state.Consumer(state.Normal, 0)).NumPending == n })
 }
 
 // TestPull_WithoutStream: the pull of a consumer that is gone is refused at once, so the next one must wait.
@@ -31,10 +33,10 @@ func TestPull_WithoutStream(t *testing.T) {
 	r := newRig(t, nil)
 	r.serve(r.Queue, newRunner(1, succeed))
 	r.accept("first")
-	r.eventually("it serves", func() bool { return r.state("first").Status == Succeeded })
-	assert.NoError(t, r.js.DeleteStream(t.Context(), r.names.jobs()))
-	begin, before := time.Now(), r.nc.Stats().OutMsgs
-	r.eventually("it pulls on", func() bool { return r.nc.Stats().OutMsgs > before+12 })
+	r.eventually("it serves", func() bool { return r.state("first").Status == state.Succeeded })
+	assert.NoError(t, r.State.JS.DeleteStream(t.Context(), r.State.Names.Jobs()))
+	begin, before := time.Now(), r.State.NC.Stats().OutMsgs
+	r.eventually("it pulls on", func() bool { return r.State.NC.Stats().OutMsgs > before+12 })
 	took := time.Since(begin)
 	assert.True(t, took >= time.Second, "got 12 pulls in %s, want each consumer's a second apart", took)
 }
@@ -44,7 +46,7 @@ func TestPull_WithoutStream(t *testing.T) {
 func TestPull_NothingIsPulledForBusyPlace(t *testing.T) {
 	r := newRig(t, nil)
 	end := make(chan struct{})
-	r.serve(r.Queue, newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
+	r.serve(r.Queue, newRunner(1, func(ctx context.Context, c *consume.Claim) (state.Status, []byte) {
 		assert.Equal(t, c.Job.ID+" deliveries", deliveries(t, c), 1)
 		<-end
 		return succeed(ctx, c)
@@ -52,38 +54,38 @@ func TestPull_NothingIsPulledForBusyPlace(t *testing.T) {
 	for i := range 20 { // none waits when the first of two comes
 		first, second := fmt.Sprintf("p%d", 2*i), fmt.Sprintf("p%d", 2*i+1)
 		r.accept(first)
-		r.eventually(first+" runs", func() bool { return r.state(first).Status == Processing })
+		r.eventually(first+" runs", func() bool { return r.state(first).Status == state.Processing })
 		r.accept(second)
 		end <- struct{}{}
 		end <- struct{}{}
-		r.eventually(second+" succeeds", func() bool { return r.state(second).Status == Succeeded })
+		r.eventually(second+" succeeds", func() bool { return r.state(second).Status == state.Succeeded })
 	}
 }
 
 // TestPull_WaitingJobIsPrefetched of a place, once, and is the next one.
 func TestPull_WaitingJobIsPrefetched(t *testing.T) {
 	r := newRig(t, nil)
-	p, err := newPuller(t.Context(), r.Queue, "")
+	p, err := consume.NewPuller(t.Context(), r.Jobs, "")
 	assert.NoError(t, err)
-	defer p.close()
+	defer p.Close()
 	for i := range 3 {
 		r.accept(fmt.Sprint("p", i))
 	}
 	r.awaitPending(3)
 	for i := range 3 {
-		found := p.next(t.Context(), 1)
-		assert.EqualNow(t, "len(found)", len(found), 1)
-		assert.EqualNow(t, "found[0].Headers().Get(headerID)", found[0].Headers().Get(headerID), fmt.Sprint("p", i))
-		p.prefetch()
-		p.prefetch()
-		assert.Equal(t, "delivered", r.consumerInfo(consumer(Normal, 0)).NumAckPending, min(3, i+2))
+		found := p.Next(t.Context(), 1)
+		assert.EqualNow(t, "jobs", len(found), 1)
+		assert.EqualNow(t, "found[0].Headers().Get(headerID)", found[0].Headers().Get(state.HeaderID), fmt.Sprint("p", i))
+		p.Prefetch()
+		p.Prefetch()
+		assert.Equal(t, "delivered", r.consumerInfo(state.Consumer(state.Normal, 0)).NumAckPending, min(3, i+2))
 	}
 }
 
 // TestPull_PrefetchedJobIsReleased: where no place becomes free it is given back, unclaimed.
 func TestPull_PrefetchedJobIsReleased(t *testing.T) {
-	r := newRig(t, func(o *Options) { o.AckWait = 30 * time.Second })
-	naks, err := r.nc.SubscribeSync("$JS.EVENT.ADVISORY.CONSUMER.MSG_NAKED.>")
+	r := newRig(t, func(o *state.Options) { o.AckWait = 30 * time.Second })
+	naks, err := r.State.NC.SubscribeSync("$JS.EVENT.ADVISORY.CONSUMER.MSG_NAKED.>")
 	assert.NoError(t, err)
 	end := make(chan struct{})
 	defer close(end)
@@ -96,10 +98,10 @@ func TestPull_PrefetchedJobIsReleased(t *testing.T) {
 	_, err = naks.NextMsg(20 * time.Second)
 	assert.NoError(t, err)
 	s := r.state("waits")
-	assert.True(t, s.Status == Starting && s.Attempt == 0, "it was claimed: %+v, want Status starting and Attempt 0", s)
+	assert.True(t, s.Status == state.Starting && s.Attempt == 0, "it was claimed: %+v, want Status starting and Attempt 0", s)
 	r.serve(r.other("b"), newRunner(1, succeed))
-	r.eventually("another server has run it", func() bool { return r.state("waits").Status == Succeeded })
-	if s := r.state("runs"); s.Status != Processing || busy.count("waits") != 0 {
+	r.eventually("another server has run it", func() bool { return r.state("waits").Status == state.Succeeded })
+	if s := r.state("runs"); s.Status != state.Processing || busy.count("waits") != 0 {
 		t.Errorf("the first is %s, and the other one ran %d times here, want processing and 0", s.Status, busy.count("waits"))
 	}
 }

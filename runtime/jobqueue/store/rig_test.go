@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"context"
@@ -14,31 +14,35 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/consume"
+	"pinion/runtime/jobqueue/store/live"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/natsserver"
 	"pinion/tests/assert"
 )
 
 // rig is a NATS server in this process, with one member of a model's queue.
 type rig struct {
-	*Queue
+	*store.Queue
 
 	t      *testing.T
 	server *reopened
 }
 
 // newRig starts one for a test that runs in parallel with others.
-func newRig(t *testing.T, change func(*Options)) *rig {
+func newRig(t *testing.T, change func(*state.Options)) *rig {
 	t.Helper()
 	t.Parallel()
 	return startRig(t, change)
 }
 
 // startRig starts one. AckWait is short, because most tests lose a server.
-func startRig(t *testing.T, change func(*Options)) *rig {
+func startRig(t *testing.T, change func(*state.Options)) *rig {
 	t.Helper()
 	server := startServer(t)
 	// NATS runs in this process, which has not started it as a child.
-	o := Options{
+	o := state.Options{
 		Model: "m", Server: "a", AckWait: time.Second, Bytes: 64 << 20,
 		Host: ownHost{},
 	}
@@ -96,26 +100,26 @@ func (r *reopened) connect(t *testing.T) *nats.Conn {
 }
 
 // member returns another member of the queue.
-func (r *rig) member(o Options) *Queue {
+func (r *rig) member(o state.Options) *store.Queue {
 	r.t.Helper()
-	q, err := Open(r.t.Context(), r.server.connect(r.t), o)
+	q, err := store.Open(r.t.Context(), state.Connected(r.server.connect(r.t)), o)
 	assert.NoError(r.t, err)
 	return q
 }
 
 // other returns another member with another name.
-func (r *rig) other(name string) *Queue {
-	o := r.o
+func (r *rig) other(name string) *store.Queue {
+	o := r.State.Options
 	o.Server = name
 	return r.member(o)
 }
 
 // accept stores a job.
-func (r *rig) accept(id string, change ...func(*Job)) State {
+func (r *rig) accept(id string, change ...func(*state.Job)) state.State {
 	r.t.Helper()
-	j := Job{
-		ID: id, Kind: Prediction, Class: Normal, Body: []byte(`{"input":{}}`), ContentType: "application/json",
-		Attempts: 3, Hook: &Hook{URL: "http://hook.test/" + id},
+	j := state.Job{
+		ID: id, Kind: state.Prediction, Class: state.Normal, Body: []byte(`{"input":{}}`), ContentType: "application/json",
+		Attempts: 3, Hook: &state.Hook{URL: "http://hook.test/" + id},
 	}
 	for _, f := range change {
 		f(&j)
@@ -126,9 +130,9 @@ func (r *rig) accept(id string, change ...func(*Job)) State {
 }
 
 // delivery returns the next message of the class std, for a server that has nothing else.
-func (r *rig) delivery(q *Queue) jetstream.Msg {
+func (r *rig) delivery(q *store.Queue) jetstream.Msg {
 	r.t.Helper()
-	c, err := q.js.Consumer(r.t.Context(), q.names.jobs(), consumer(Normal, 0))
+	c, err := q.State.JS.Consumer(r.t.Context(), q.State.Names.Jobs(), state.Consumer(state.Normal, 0))
 	assert.NoError(r.t, err)
 	m, err := c.Next(jetstream.FetchMaxWait(10 * time.Second))
 	assert.NoError(r.t, err, "no job came")
@@ -136,22 +140,22 @@ func (r *rig) delivery(q *Queue) jetstream.Msg {
 }
 
 // claims takes the next job for a member.
-func (r *rig) claims(q *Queue) *Claim {
+func (r *rig) claims(q *store.Queue) *consume.Claim {
 	r.t.Helper()
-	c, what := q.claim(r.t.Context(), r.delivery(q), noSlot{}, renderer{}, nil)
-	assert.EqualNow(r.t, "state of the claim", what, claimed)
+	c, what := q.Jobs.Claim(r.t.Context(), r.delivery(q), noSlot{}, renderer{}, nil)
+	assert.EqualNow(r.t, "state of the claim", what, consume.Claimed)
 	return c
 }
 
 // wantOutcome has a member decide about a message.
-func (r *rig) wantOutcome(q *Queue, m jetstream.Msg, want outcome) {
+func (r *rig) wantOutcome(q *store.Queue, m jetstream.Msg, want consume.Outcome) {
 	r.t.Helper()
-	_, what := q.claim(r.t.Context(), m, noSlot{}, renderer{}, nil)
+	_, what := q.Jobs.Claim(r.t.Context(), m, noSlot{}, renderer{}, nil)
 	assert.EqualNow(r.t, "outcome of the claim", what, want)
 }
 
 // cancels has a member cancel a job that it knows.
-func (r *rig) cancels(q *Queue, id string, kind Kind) {
+func (r *rig) cancels(q *store.Queue, id string, kind state.Kind) {
 	r.t.Helper()
 	canceled, err := q.Cancel(r.t.Context(), id, kind, renderer{})
 	assert.NoError(r.t, err)
@@ -159,7 +163,7 @@ func (r *rig) cancels(q *Queue, id string, kind Kind) {
 }
 
 // state returns the state of a job.
-func (r *rig) state(id string) State {
+func (r *rig) state(id string) state.State {
 	r.t.Helper()
 	s, err := r.Find(r.t.Context(), id, renderer{})
 	assert.TrueNow(r.t, err == nil, "find %s: got %v, want no error", id, err)
@@ -169,7 +173,7 @@ func (r *rig) state(id string) State {
 // messages returns how many messages a stream has.
 func (r *rig) messages(stream string) uint64 {
 	r.t.Helper()
-	s, err := r.js.Stream(r.t.Context(), stream)
+	s, err := r.State.JS.Stream(r.t.Context(), stream)
 	assert.NoError(r.t, err)
 	info, err := s.Info(r.t.Context())
 	assert.NoError(r.t, err)
@@ -190,11 +194,11 @@ func starting(id string) json.RawMessage {
 // renderer writes objects with an id, a status and an error.
 type renderer struct{}
 
-func (renderer) RenderStarted(j *Job, _ *State) json.RawMessage {
+func (renderer) RenderStarted(j *state.Job, _ *state.State) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"id":%q,"status":"processing"}`, j.ID))
 }
 
-func (renderer) RenderEnded(j *Job, _ *State, s Status, reason string) json.RawMessage {
+func (renderer) RenderEnded(j *state.Job, _ *state.State, s state.Status, reason string) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(`{"id":%q,"status":%q,"error":%q}`, j.ID, s, reason))
 }
 
@@ -204,14 +208,14 @@ type runner struct {
 
 	places chan struct{}
 	time   time.Duration // of a run
-	run    func(ctx context.Context, c *Claim) (Status, []byte)
-	follow func(id string, send func(Event) bool) // nil means there are no events
+	run    func(ctx context.Context, c *consume.Claim) (state.Status, []byte)
+	follow func(id string, send func(live.Event) bool) // nil means there are no events
 
 	mu   sync.Mutex
 	runs map[string]int // by id
 }
 
-func newRunner(places int, run func(ctx context.Context, c *Claim) (Status, []byte)) *runner {
+func newRunner(places int, run func(ctx context.Context, c *consume.Claim) (state.Status, []byte)) *runner {
 	return &runner{places: make(chan struct{}, places), run: run, runs: map[string]int{}}
 }
 
@@ -225,7 +229,7 @@ func (r *runner) AwaitCapacity(ctx context.Context, _ string) int {
 	}
 }
 
-func (r *runner) AcquireSlot(version string) Slot {
+func (r *runner) AcquireSlot(version string) consume.Slot {
 	select {
 	case r.places <- struct{}{}:
 		return runnerSlot{r, version}
@@ -251,17 +255,17 @@ type runnerSlot struct {
 func (s runnerSlot) Version() string { return s.version }
 func (s runnerSlot) Release()        { <-s.r.places }
 
-func (r *runner) ShowDirect(Lookup) json.RawMessage             { return nil }
-func (r *runner) CancelDirect(Lookup) bool                      { return false }
-func (r *runner) FollowDirect(Lookup, uint64, func(Event) bool) {}
+func (r *runner) ShowDirect(live.Lookup) json.RawMessage                  { return nil }
+func (r *runner) CancelDirect(live.Lookup) bool                           { return false }
+func (r *runner) FollowDirect(live.Lookup, uint64, func(live.Event) bool) {}
 
-func (r *runner) Follow(id string, _ uint64, send func(Event) bool) {
+func (r *runner) Follow(id string, _ uint64, send func(live.Event) bool) {
 	if r.follow != nil {
 		r.follow(id, send)
 	}
 }
 
-func (r *runner) Run(ctx context.Context, c *Claim) (Status, []byte) {
+func (r *runner) Run(ctx context.Context, c *consume.Claim) (state.Status, []byte) {
 	defer c.Slot.Release()
 	r.mu.Lock()
 	r.runs[c.Job.ID]++
@@ -276,13 +280,13 @@ func (r *runner) count(id string) int {
 }
 
 // succeed returns a run that succeeds at once.
-func succeed(_ context.Context, c *Claim) (Status, []byte) {
-	return Succeeded, renderer{}.RenderEnded(&c.Job, nil, Succeeded, "")
+func succeed(_ context.Context, c *consume.Claim) (state.Status, []byte) {
+	return state.Succeeded, renderer{}.RenderEnded(&c.Job, nil, state.Succeeded, "")
 }
 
 // succeedAfter returns a run that succeeds once gate is closed or something comes from it.
-func succeedAfter(gate <-chan struct{}) func(context.Context, *Claim) (Status, []byte) {
-	return func(ctx context.Context, c *Claim) (Status, []byte) {
+func succeedAfter(gate <-chan struct{}) func(context.Context, *consume.Claim) (state.Status, []byte) {
+	return func(ctx context.Context, c *consume.Claim) (state.Status, []byte) {
 		<-gate
 		return succeed(ctx, c)
 	}
@@ -290,9 +294,9 @@ func succeedAfter(gate <-chan struct{}) func(context.Context, *Claim) (Status, [
 
 // serve runs a server of a member until the test's end, or until drain and stop are called: drain ends the pulls, stop
 // waits.
-func (r *rig) serve(q *Queue, run Runner) (s *Server, drain, stop func()) {
+func (r *rig) serve(q *store.Queue, run consume.Runner) (s *consume.Server, drain, stop func()) {
 	r.t.Helper()
-	s = q.Serve(run, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	s = q.Jobs.Serve(run, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
@@ -316,16 +320,16 @@ func naive(t *testing.T, m jetstream.Msg) {
 }
 
 // redelivery returns a job's message, delivered to another server though its holder works on it.
-func (r *rig) redelivery(q *Queue) jetstream.Msg {
+func (r *rig) redelivery(q *store.Queue) jetstream.Msg {
 	r.t.Helper()
-	c, err := q.js.CreateOrUpdateConsumer(r.t.Context(), q.names.dead(),
+	c, err := q.State.JS.CreateOrUpdateConsumer(r.t.Context(), q.State.Names.Dead(),
 		jetstream.ConsumerConfig{Durable: "test", AckPolicy: jetstream.AckExplicitPolicy})
 	assert.NoError(r.t, err)
-	raw, err := q.jobs.GetLastMsgForSubject(r.t.Context(), "pinion.job.m.>")
+	raw, err := q.State.Jobs.GetLastMsgForSubject(r.t.Context(), "pinion.job.m.>")
 	assert.NoError(r.t, err)
 	copied := nats.NewMsg("pinion.dead.m.test")
 	copied.Header, copied.Data = raw.Header, raw.Data
-	_, err = q.js.PublishMsg(r.t.Context(), copied)
+	_, err = q.State.JS.PublishMsg(r.t.Context(), copied)
 	assert.NoError(r.t, err)
 	m, err := c.Next()
 	assert.NoError(r.t, err)

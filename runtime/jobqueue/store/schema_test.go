@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/tests/assert"
 )
 
@@ -16,24 +17,24 @@ func TestSchema_OfLastServer(t *testing.T) {
 	other := r.other("b")
 	written := func() uint64 {
 		t.Helper()
-		info, err := r.states.Info(t.Context())
+		info, err := r.State.States.Info(t.Context())
 		assert.NoError(t, err)
 		return info.State.LastSeq
 	}
-	read := func() Schema {
+	read := func() state.Schema {
 		t.Helper()
-		s, err := other.ReadSchema(t.Context())
+		s, err := other.State.ReadSchema(t.Context())
 		assert.NoError(t, err)
 		return s
 	}
 	assert.Equal(t, "the revision before the first server", read().Revision, "")
-	write := func(s Schema) Schema {
+	write := func(s state.Schema) state.Schema {
 		t.Helper()
 		s = s.Revised()
-		assert.NoError(t, r.WriteSchema(t.Context(), s))
+		assert.NoError(t, r.State.WriteSchema(t.Context(), s))
 		return s
 	}
-	first := write(Schema{OpenAPI: json.RawMessage(`{"openapi":"1"}`)})
+	first := write(state.Schema{OpenAPI: json.RawMessage(`{"openapi":"1"}`)})
 	before := written()
 	if s := read(); s.Revision != first.Revision || string(s.OpenAPI) != `{"openapi":"1"}` {
 		t.Errorf("read %+v, want Revision %q and OpenAPI %q", s, first.Revision, `{"openapi":"1"}`)
@@ -41,17 +42,17 @@ func TestSchema_OfLastServer(t *testing.T) {
 	if write(first); written() != before {
 		t.Error("the same schema was written again, want one write")
 	}
-	second := write(Schema{OpenAPI: json.RawMessage(`{"openapi":"2"}`)})
+	second := write(state.Schema{OpenAPI: json.RawMessage(`{"openapi":"2"}`)})
 	s := read()
 	assert.True(t, s.Revision == second.Revision && first.Revision != second.Revision,
 		"read %+v after %q, want s.Revision %q and first.Revision not %q", s, first.Revision, second.Revision, second.Revision)
-	large := write(Schema{OpenAPI: json.RawMessage(`"` + strings.Repeat("x", objectFrom) + `"`)})
+	large := write(state.Schema{OpenAPI: json.RawMessage(`"` + strings.Repeat("x", state.ObjectFrom) + `"`)})
 	if s := read(); s.Revision != large.Revision || s.OpenAPI != nil {
 		t.Errorf("of one that is too large was read %.100v, want Revision %q and OpenAPI nil", s, large.Revision)
 	}
-	m := nats.NewMsg(r.names.schemaKey())
+	m := nats.NewMsg(r.State.Names.SchemaKey())
 	m.Data = []byte(`{"v":2,"rev":"new","openapi":{}}`)
-	_, err := r.js.PublishMsg(t.Context(), m)
+	_, err := r.State.JS.PublishMsg(t.Context(), m)
 	assert.NoError(t, err)
 	assert.Equal(t, "the revision that was read of a newer member", read().Revision, "")
 }

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"bytes"
@@ -12,11 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"pinion/runtime/jobqueue/store/admin"
+	"pinion/runtime/jobqueue/store/consume"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/tests/assert"
 )
 
 // keysOf returns keys of 32 equal letters each.
-func keysOf(t *testing.T, letters string) *Keys {
+func keysOf(t *testing.T, letters string) *state.Keys {
 	t.Helper()
 	var text strings.Builder
 	for _, l := range letters {
@@ -24,7 +27,7 @@ func keysOf(t *testing.T, letters string) *Keys {
 	}
 	path := filepath.Join(t.TempDir(), "keys")
 	assert.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
-	k, err := ReadKeys(path)
+	k, err := state.ReadKeys(path)
 	assert.NoError(t, err)
 	return k
 }
@@ -49,40 +52,40 @@ func (r *rig) storedHas(text string) (found bool) {
 func TestSeal_SealedJobs(t *testing.T) {
 	t.Parallel()
 	for _, sealed := range []bool{false, true} {
-		r := startRig(t, func(o *Options) {
+		r := startRig(t, func(o *state.Options) {
 			if sealed {
 				o.Keys = keysOf(t, "a")
 			}
 		})
 		const word = "rumpelstilzchen"
 		large := strings.Repeat(word, 50_000)
-		r.accept("small", func(j *Job) { j.Body = []byte(word); j.Hook = &Hook{URL: "http://hook.test/" + word} })
-		r.accept("large", func(j *Job) { j.Body = []byte(large) })
+		r.accept("small", func(j *state.Job) { j.Body = []byte(word); j.Hook = &state.Hook{URL: "http://hook.test/" + word} })
+		r.accept("large", func(j *state.Job) { j.Body = []byte(large) })
 		bodies := make(chan string, 2)
-		r.serve(r.other("b"), newRunner(1, func(_ context.Context, c *Claim) (Status, []byte) {
+		r.serve(r.other("b"), newRunner(1, func(_ context.Context, c *consume.Claim) (state.Status, []byte) {
 			bodies <- string(c.Job.Body)
-			return Succeeded, []byte(`{"id":"` + c.Job.ID + `","output":"` + string(c.Job.Body) + `"}`)
+			return state.Succeeded, []byte(`{"id":"` + c.Job.ID + `","output":"` + string(c.Job.Body) + `"}`)
 		}))
-		r.eventually("both have run", func() bool { return r.messages(r.names.jobs()) == 0 })
+		r.eventually("both have run", func() bool { return r.messages(r.State.Names.Jobs()) == 0 })
 		if a, b := <-bodies, <-bodies; len(a)+len(b) != len(word)+len(large) {
 			t.Errorf("sealed %t: the bodies have %d and %d bytes: got %d, want %d", sealed, len(a), len(b), len(a)+len(b),
 				len(word)+len(large))
 		}
 		for id, size := range map[string]int{"small": len(word), "large": len(large)} {
 			s := r.state(id)
-			assert.True(t, s.Status == Succeeded && strings.Count(string(s.Prediction), word) == size/len(word) && s.Hook != nil,
+			assert.True(t, s.Status == state.Succeeded && strings.Count(string(s.Prediction), word) == size/len(word) && s.Hook != nil,
 				"sealed %t: %s is %.100s, want Status succeeded, Count %d and Hook non-nil", sealed, id, s.Prediction, size/len(word))
 		}
-		var posted []Posting
+		var posted []consume.Posting
 		ctx, stop := context.WithCancel(t.Context())
-		err := r.SendHooks(ctx, func(_ context.Context, p Posting) time.Duration {
+		err := r.Jobs.SendHooks(ctx, func(_ context.Context, p consume.Posting) time.Duration {
 			if posted = append(posted, p); len(posted) == 2 {
 				stop()
 			}
 			return 0
 		})
 		assert.NoError(t, err)
-		assert.EqualNow(t, "len(posted)", len(posted), 2)
+		assert.EqualNow(t, "webhooks", len(posted), 2)
 		for _, p := range posted {
 			assert.True(t, strings.Contains(string(p.Body), word) && strings.HasPrefix(p.Hook.URL, "http://hook.test/"),
 				"sealed %t: the webhook is %.100s to %s, want the word in clear, to its receiver", sealed, p.Body, p.Hook.URL)
@@ -94,23 +97,23 @@ func TestSeal_SealedJobs(t *testing.T) {
 
 // TestSeal_EndedWithoutKey: an operator without the key must not take the queue for one whose jobs have not ended.
 func TestSeal_EndedWithoutKey(t *testing.T) {
-	r := newRig(t, func(o *Options) { o.Keys = keysOf(t, "a") })
+	r := newRig(t, func(o *state.Options) { o.Keys = keysOf(t, "a") })
 	r.accept("p1")
 	r.serve(r.Queue, newRunner(1, succeed))
-	r.eventually("it has ended", func() bool { return r.state("p1").Status == Succeeded })
+	r.eventually("it has ended", func() bool { return r.state("p1").Status == state.Succeeded })
 	jobs, err := r.admin().Ended(t.Context(), false, 0)
-	assert.True(t, errors.Is(err, errSealed), "got %+v, %v, want %v", jobs, err, errSealed)
+	assert.True(t, errors.Is(err, state.ErrSealed), "got %+v, %v, want %v", jobs, err, state.ErrSealed)
 }
 
 // TestSeal_SealedDeadLetter is sealed too, and its retry has the body and the webhook.
 func TestSeal_SealedDeadLetter(t *testing.T) {
-	r := newRig(t, func(o *Options) { o.Keys = keysOf(t, "a") })
-	r.accept("p1", func(j *Job) { j.Attempts = 1; j.Body = []byte("rumpelstilzchen") })
+	r := newRig(t, func(o *state.Options) { o.Keys = keysOf(t, "a") })
+	r.accept("p1", func(j *state.Job) { j.Attempts = 1; j.Body = []byte("rumpelstilzchen") })
 	r.claims(r.Queue)
-	r.wantOutcome(r.other("b"), r.delivery(r.Queue), settled)
-	a, err := OpenAdmin(t.Context(), r.nc, "m", 0, r.o.Keys)
+	r.wantOutcome(r.other("b"), r.delivery(r.Queue), consume.Settled)
+	a, err := admin.Open(t.Context(), state.Connected(r.State.NC), "m", 0, r.State.Options.Keys)
 	assert.NoError(t, err)
-	assert.NoError(t, a.Retry(t.Context(), "p1", "p2", func(*State) json.RawMessage { return starting("p2") }))
+	assert.NoError(t, a.Retry(t.Context(), "p1", "p2", func(*state.State) json.RawMessage { return starting("p2") }))
 	c := r.claims(r.Queue)
 	if string(c.Job.Body) != "rumpelstilzchen" || c.State.Hook == nil || c.State.Hook.URL != "http://hook.test/p1" ||
 		r.storedHas("rumpelstilzchen") {
@@ -121,12 +124,12 @@ func TestSeal_SealedDeadLetter(t *testing.T) {
 // TestSeal_KeysAreReplaced: what an old key sealed opens while it is in the file; without it the job waits for a server
 // that has it.
 func TestSeal_KeysAreReplaced(t *testing.T) {
-	r := newRig(t, func(o *Options) { o.Keys = keysOf(t, "a") })
+	r := newRig(t, func(o *state.Options) { o.Keys = keysOf(t, "a") })
 	r.accept("p1")
-	o := r.o
+	o := r.State.Options
 	o.Keys, o.Server = keysOf(t, "b"), "b"
 	without := r.member(o)
-	r.wantOutcome(without, r.delivery(without), deferred)
+	r.wantOutcome(without, r.delivery(without), consume.Deferred)
 	if _, err := without.Find(t.Context(), "p1", renderer{}); err == nil || !strings.Contains(err.Error(), "--jobs-key") {
 		t.Errorf(`a look without the key: %v, want an error and err with "--jobs-key"`, err)
 	}
@@ -139,7 +142,7 @@ func TestSeal_KeysThatAreNone(t *testing.T) {
 	for text, want := range map[string]string{"": "has no key", "c2hvcnQ=\n": "line 1 of", "\nnot base64": "line 2 of"} {
 		path := filepath.Join(t.TempDir(), "keys")
 		assert.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		_, err := ReadKeys(path)
+		_, err := state.ReadKeys(path)
 		assert.True(t, err != nil && strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "c2hv"),
 			`%q: got %v, want an error and err with %q and without "c2hv"`, text, err, want)
 	}

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"encoding/json"
@@ -6,27 +6,28 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/rawjson"
 	"pinion/runtime/trace"
 	"pinion/tests/assert"
 )
 
 // fullState has every member.
-func fullState() State {
-	return State{
-		Version: 1, Job: "T", Status: Processing, Attempt: 2, Lost: 1, Server: "é\"\\\n<&>\u2028", Claim: "C", Seq: 1<<64 - 1,
-		Cancel: true, Kind: Training, Deadline: -9, Hook: &Hook{URL: "u", Propagation: trace.Propagation{RequestID: "q"}},
+func fullState() state.State {
+	return state.State{
+		Version: 1, Job: "T", Status: state.Processing, Attempt: 2, Lost: 1, Server: "é\"\\\n<&>\u2028", Claim: "C", Seq: 1<<64 - 1,
+		Cancel: true, Kind: state.Training, Deadline: -9, Hook: &state.Hook{URL: "u", Propagation: trace.Propagation{RequestID: "q"}},
 		Yielded: true, ModelVersion: "2", Digest: []byte{0, 255, 7}, Prediction: json.RawMessage(`{"id":"p1","input":{"n":[1,2]}}`),
 	}
 }
 
 // plainState has the members of State without its methods, so that package json reads and writes it.
-type plainState State
+type plainState state.State
 
 func TestState_JSONIsThatOfPackageJSON(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]State{
-		"full": fullState(), "empty": {}, "first": {Version: 1, Job: "T", Status: Starting, Prediction: json.RawMessage(`{}`)},
+	for name, want := range map[string]state.State{
+		"full": fullState(), "empty": {}, "first": {Version: 1, Job: "T", Status: state.Starting, Prediction: json.RawMessage(`{}`)},
 	} {
 		text, err := want.MarshalJSON()
 		assert.NoError(t, err)
@@ -36,13 +37,13 @@ func TestState_JSONIsThatOfPackageJSON(t *testing.T) {
 		}
 		plain, err := json.Marshal((*plainState)(&want))
 		assert.NoError(t, err)
-		var got State
+		var got state.State
 		err = json.Unmarshal(plain, &got)
 		assert.True(t, err == nil, "%s: got %v, want that it is read", name, err)
 		if want.Prediction == nil { // both write null
 			want.Prediction = json.RawMessage(`null`)
 		}
-		assert.True(t, reflect.DeepEqual(State(byPackage), want) && reflect.DeepEqual(got, want),
+		assert.True(t, reflect.DeepEqual(state.State(byPackage), want) && reflect.DeepEqual(got, want),
 			"%s:\ngot  %+v\nand  %+v\nwant %+v", name, byPackage, got, want)
 	}
 }
@@ -50,14 +51,14 @@ func TestState_JSONIsThatOfPackageJSON(t *testing.T) {
 func TestState_ReadsWhatOtherWritersMayWrite(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat("[", rawjson.MaxDepth) + strings.Repeat("]", rawjson.MaxDepth)
-	for text, want := range map[string]State{
+	for text, want := range map[string]state.State{
 		" {\n\"\\u0073tatus\" : \"\\u0073tarting\" , \"seq\":7,\"prediction\": {\"a\": 1}}\n": {
-			Status: Starting, Seq: 7, Prediction: json.RawMessage(`{"a": 1}`),
+			Status: state.Starting, Seq: 7, Prediction: json.RawMessage(`{"a": 1}`),
 		},
 		`{"job":"T","prediction":` + deep + `}`: {Job: "T", Prediction: json.RawMessage(deep)},
-		`{"\u006eew":1,"cancel":false}`:         {unknown: map[string]json.RawMessage{"new": json.RawMessage(`1`)}},
+		`{"\u006eew":1,"cancel":false}`:         {Unknown: map[string]json.RawMessage{"new": json.RawMessage(`1`)}},
 	} {
-		var got State
+		var got state.State
 		err := got.UnmarshalJSON([]byte(text))
 		assert.True(t, err == nil && reflect.DeepEqual(got, want), "%s: got %+v, %v, want %+v", text, got, err, want)
 	}
@@ -70,7 +71,7 @@ func TestState_RefusesOtherTypes(t *testing.T) {
 		`{"seq":18446744073709551616}`, `{"cancel":"yes"}`, `{"yielded":1}`, `{"hook":"u"}`, `{"digest":"!"}`, `{"kind":1}`, `{"version":2}`,
 		`{"deadline":"soon"}`, `{"attempt":null}`, "\xff\xfe\x00", "{\"job\":\"\x01\"}",
 	} {
-		var s State
+		var s state.State
 		err := s.UnmarshalJSON([]byte(text))
 		assert.True(t, err != nil, "%q: got %+v, want an error", text, s)
 	}
@@ -84,7 +85,7 @@ func FuzzState_ReadAndWritten(f *testing.F) {
 	f.Add(text)
 	f.Add([]byte(`{"\u0076":1,"new":[{}],"prediction":null}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var first, second State
+		var first, second state.State
 		if first.UnmarshalJSON(text) != nil {
 			return
 		}

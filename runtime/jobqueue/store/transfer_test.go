@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"context"
@@ -7,19 +7,20 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/tests/assert"
 )
 
 func TestWithin_EndsAfterSilence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := WithIdleTimeout(4*time.Second, 0)
+		ctx, cancel := state.WithIdleTimeout(4*time.Second, 0)
 		defer cancel()
 		below, stop := context.WithTimeout(ctx, time.Hour)
 		defer stop()
 		for range 10 {
 			time.Sleep(3 * time.Second)
-			noteProgress(below)
+			state.NoteProgress(below)
 		}
 		synctest.Wait()
 		assert.NoError(t, errors.Join(ctx.Err(), below.Err()), "while something moved it ended")
@@ -29,7 +30,7 @@ func TestWithin_EndsAfterSilence(t *testing.T) {
 		synctest.Wait()
 		assert.True(t, errors.Is(ctx.Err(), context.DeadlineExceeded) && below.Err() != nil,
 			"after silence: got %v and %v, want that the deadline has passed", ctx.Err(), below.Err())
-		noteProgress(below)
+		state.NoteProgress(below)
 		assert.True(t, ctx.Err() != nil, "what ended goes on: got no error, want an error")
 	})
 }
@@ -37,11 +38,11 @@ func TestWithin_EndsAfterSilence(t *testing.T) {
 func TestWithin_WaitsForLargeMessage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := WithIdleTimeout(time.Second, MaxObject)
+		ctx, cancel := state.WithIdleTimeout(time.Second, state.MaxObject)
 		defer cancel()
-		time.Sleep(objectFrom / minRate * time.Second)
+		time.Sleep(state.ObjectFrom / state.MinRate * time.Second)
 		synctest.Wait()
 		err := ctx.Err()
-		assert.True(t, err == nil, "got %v, want that it waits for %d bytes", err, objectFrom)
+		assert.True(t, err == nil, "got %v, want that it waits for %d bytes", err, state.ObjectFrom)
 	})
 }

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"context"
@@ -10,6 +10,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/consume"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/tests/assert"
 )
 
@@ -18,7 +21,7 @@ import (
 // consumerInfo returns what JetStream says of a lane.
 func (r *rig) consumerInfo(name string) *jetstream.ConsumerInfo {
 	r.t.Helper()
-	c, err := r.js.Consumer(r.t.Context(), r.names.jobs(), name)
+	c, err := r.State.JS.Consumer(r.t.Context(), r.State.Names.Jobs(), name)
 	assert.NoError(r.t, err)
 	return c.CachedInfo()
 }
@@ -27,11 +30,11 @@ func (r *rig) consumerInfo(name string) *jetstream.ConsumerInfo {
 // their jobs waiting. Without a free place, no pull waits: what it got would wait for AckWait.
 func TestTraps_IdlePlaceWaitsAtEveryLane(t *testing.T) {
 	const lanes = 8
-	r := newRig(t, func(o *Options) { o.Lanes, o.AckWait = lanes, 30*time.Second })
+	r := newRig(t, func(o *state.Options) { o.Lanes, o.AckWait = lanes, 30*time.Second })
 	pulls := func() (total, without int) {
-		for _, class := range Classes {
+		for _, class := range state.Classes {
 			for lane := range lanes {
-				n := r.consumerInfo(consumer(class, lane)).NumWaiting
+				n := r.consumerInfo(state.Consumer(class, lane)).NumWaiting
 				if total += n; n == 0 {
 					without++
 				}
@@ -51,7 +54,7 @@ func TestTraps_IdlePlaceWaitsAtEveryLane(t *testing.T) {
 
 // TestTraps_LagCountsWhatRuns: an autoscaler that saw what waits alone would take away the servers that work.
 func TestTraps_LagCountsWhatRuns(t *testing.T) {
-	r := newRig(t, func(o *Options) { o.AckWait = 30 * time.Second })
+	r := newRig(t, func(o *state.Options) { o.AckWait = 30 * time.Second })
 	gate := make(chan struct{})
 	run := newRunner(1, succeedAfter(gate))
 	r.serve(r.other("b"), run)
@@ -61,12 +64,12 @@ func TestTraps_LagCountsWhatRuns(t *testing.T) {
 	r.eventually("one runs", func() bool { return run.count("p0") == 1 })
 	// A job that a pull got and gave back counts as delivered until the next one has it.
 	r.eventually("one counts as running, and three as running or waiting", func() bool {
-		info := r.consumerInfo(consumer(Normal, 0))
+		info := r.consumerInfo(state.Consumer(state.Normal, 0))
 		return info.NumPending+uint64(info.NumAckPending) == 3 && info.NumAckPending > 0
 	})
 	close(gate)
 	r.eventually("nothing is left", func() bool {
-		info := r.consumerInfo(consumer(Normal, 0))
+		info := r.consumerInfo(state.Consumer(state.Normal, 0))
 		return info.NumPending == 0 && info.NumAckPending == 0
 	})
 }
@@ -75,16 +78,16 @@ func TestTraps_LagCountsWhatRuns(t *testing.T) {
 // old.
 func TestTraps_StatesAreReadFromLeader(t *testing.T) {
 	r := newRig(t, nil)
-	direct, err := r.nc.SubscribeSync("$JS.API.DIRECT.GET.>")
+	direct, err := r.State.NC.SubscribeSync("$JS.API.DIRECT.GET.>")
 	assert.NoError(t, err)
 	r.serve(r.other("b"), newRunner(1, succeed))
 	r.accept("p1")
-	r.eventually("it ended", func() bool { return r.state("p1").Status == Succeeded })
-	assert.NoError(t, r.nc.Flush())
+	r.eventually("it ended", func() bool { return r.state("p1").Status == state.Succeeded })
+	assert.NoError(t, r.State.NC.Flush())
 	n, _, err := direct.Pending()
 	assert.True(t, n == 0 && err == nil, "%d reads from followers, %v, want 0", n, err)
 
-	bucket, err := r.js.CreateKeyValue(t.Context(),
+	bucket, err := r.State.JS.CreateKeyValue(t.Context(),
 		jetstream.KeyValueConfig{Bucket: "pinion_state_other", History: 1, LimitMarkerTTL: time.Second})
 	assert.NoError(t, err)
 	if _, err := bucket.Get(t.Context(), "id.p1"); !errors.Is(err, jetstream.ErrKeyNotFound) {
@@ -92,10 +95,10 @@ func TestTraps_StatesAreReadFromLeader(t *testing.T) {
 	}
 	m, err := direct.NextMsg(10 * time.Second)
 	assert.True(t, err == nil, "the read of a plain bucket was not seen, so this test shows nothing: %v, got %v, want no error", m, err)
-	o := r.o
+	o := r.State.Options
 	o.Model = "other"
-	var other *MismatchError
-	if _, err := Open(t.Context(), r.nc, o); !errors.As(err, &other) || other.Field != "allow_direct" {
+	var other *state.MismatchError
+	if _, err := store.Open(t.Context(), state.Connected(r.State.NC), o); !errors.As(err, &other) || other.Field != "allow_direct" {
 		t.Errorf("a plain bucket is taken: %v, want an error of type *MismatchError and Field allow_direct", err)
 	}
 }
@@ -103,17 +106,17 @@ func TestTraps_StatesAreReadFromLeader(t *testing.T) {
 // TestTraps_OutageShorterThanAckWaitLosesNoJob: an election among the servers of NATS takes seconds, in which no
 // heartbeat gets through.
 func TestTraps_OutageShorterThanAckWaitLosesNoJob(t *testing.T) {
-	if o := (Options{}).withDefaults(); o.AckWait < 3*8800*time.Millisecond { // an election of 8.8 s was seen
+	if o := (state.Options{}).WithDefaults(); o.AckWait < 3*8800*time.Millisecond { // an election of 8.8 s was seen
 		t.Errorf("AckWait is %s, want at least %v", o.AckWait, 3*8800*time.Millisecond)
 	}
-	r := newRig(t, func(o *Options) { o.AckWait = 6 * time.Second })
+	r := newRig(t, func(o *state.Options) { o.AckWait = 6 * time.Second })
 	gate := make(chan struct{})
-	run := newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
+	run := newRunner(1, func(ctx context.Context, c *consume.Claim) (state.Status, []byte) {
 		select {
 		case <-gate:
 			return succeed(ctx, c)
 		case <-ctx.Done():
-			return Canceled, renderer{}.RenderEnded(&c.Job, nil, Canceled, "")
+			return state.Canceled, renderer{}.RenderEnded(&c.Job, nil, state.Canceled, "")
 		}
 	})
 	holder := r.other("b")
@@ -122,18 +125,18 @@ func TestTraps_OutageShorterThanAckWaitLosesNoJob(t *testing.T) {
 	r.eventually("it runs", func() bool { return run.count("p1") == 1 })
 	r.server.mu.Lock()
 	r.server.s.Close()
-	r.eventually("the holder has lost its connection", func() bool { return holder.nc.Status() == nats.RECONNECTING })
+	r.eventually("the holder has lost its connection", func() bool { return holder.State.NC.Status() == nats.RECONNECTING })
 	r.server.start(t)
 	r.server.mu.Unlock()
 	other := newRunner(1, succeed)
 	second := r.other("c")
 	r.serve(second, other)
-	r.eventually("the holder is connected again", func() bool { return holder.nc.IsConnected() })
-	r.accept("p2", func(j *Job) { j.Class = High })
+	r.eventually("the holder is connected again", func() bool { return holder.State.NC.IsConnected() })
+	r.accept("p2", func(j *state.Job) { j.Class = state.High })
 	r.eventually("the other server runs what waits", func() bool { return other.count("p2") == 1 })
 	close(gate)
-	r.eventually("it ended", func() bool { return r.state("p1").Status == Succeeded })
-	if s := r.state("p1"); s.Attempt != 1 || other.count("p1") != 0 || second.Stats().Redelivered != 0 {
+	r.eventually("it ended", func() bool { return r.state("p1").Status == state.Succeeded })
+	if s := r.state("p1"); s.Attempt != 1 || other.count("p1") != 0 || second.Jobs.Stats().Redelivered != 0 {
 		t.Errorf("it ran again: %+v, want Attempt 1, p1 0 and Redelivered 0", s)
 	}
 }

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"context"
@@ -7,6 +7,9 @@ import (
 	"log/slog"
 	"testing"
 
+	"pinion/runtime/jobqueue/store/admin"
+	"pinion/runtime/jobqueue/store/consume"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/tests/assert"
 )
 
@@ -14,18 +17,18 @@ import (
 // consumers of versions are not lanes.
 func TestVersion_JobGoesToItsConsumer(t *testing.T) {
 	r := newRig(t, nil)
-	accept := func(id, version string, class Class) {
-		j := Job{ID: id, Kind: Prediction, Class: class, Attempts: 1, Version: version}
+	accept := func(id, version string, class state.Class) {
+		j := state.Job{ID: id, Kind: state.Prediction, Class: class, Attempts: 1, Version: version}
 		_, err := r.Accept(t.Context(), j, starting(id), false)
 		assert.NoError(t, err)
 	}
 	for id, version := range map[string]string{"a": "2", "b": "2.0-rc_1", "c": "2", "d": ""} {
-		accept(id, version, Normal)
+		accept(id, version, state.Normal)
 	}
-	accept("urgent", "2", High)
+	accept("urgent", "2", state.High)
 
 	ran := make(chan string, 10)
-	s := r.Queue.Serve(newRunner(1, func(ctx context.Context, c *Claim) (Status, []byte) {
+	s := r.Queue.Jobs.Serve(newRunner(1, func(ctx context.Context, c *consume.Claim) (state.Status, []byte) {
 		ran <- c.Job.ID + " " + c.Job.Version + " " + c.State.ModelVersion
 		return succeed(ctx, c)
 	}), slog.New(slog.NewTextHandler(io.Discard, nil)))
@@ -36,7 +39,7 @@ func TestVersion_JobGoesToItsConsumer(t *testing.T) {
 	got := map[string]bool{<-ran: true, <-ran: true}
 	assert.True(t, got["a 2 2"] && got["c 2 2"], "got %v, want a and c of version 2", got)
 	r.eventually("two jobs are left", func() bool {
-		info, err := r.jobsInfo(t.Context())
+		info, err := r.State.JobsInfo(t.Context())
 		return err == nil && info.State.Msgs == 2
 	})
 	stop()
@@ -45,18 +48,18 @@ func TestVersion_JobGoesToItsConsumer(t *testing.T) {
 	}
 	s.Wait()
 
-	info, err := r.jobsInfo(t.Context())
+	info, err := r.State.JobsInfo(t.Context())
 	assert.NoError(t, err)
-	if lanes, err := lanesOf(t.Context(), r.jobs, info); err != nil || lanes != 1 {
+	if lanes, err := state.LanesOf(t.Context(), r.State.Jobs, info); err != nil || lanes != 1 {
 		t.Errorf("got %d lanes and %v with %d consumers, want 1", lanes, err, info.State.Consumers)
 	}
-	admin, err := OpenAdmin(t.Context(), r.nc, "m", 0, nil)
+	operator, err := admin.Open(t.Context(), state.Connected(r.State.NC), "m", 0, nil)
 	assert.NoError(t, err)
-	entries, err := admin.Jobs(t.Context(), Normal, "", 0)
+	entries, err := operator.Jobs(t.Context(), state.Normal, "", 0)
 	assert.NoError(t, err)
-	assert.EqualNow(t, "len(entries)", len(entries), 2)
+	assert.EqualNow(t, "jobs", len(entries), 2)
 	for _, e := range entries {
-		if want := map[string]string{"b": "2.0-rc_1", "d": ""}[e.ID]; e.State.ModelVersion != want || e.Class != Normal {
+		if want := map[string]string{"b": "2.0-rc_1", "d": ""}[e.ID]; e.State.ModelVersion != want || e.Class != state.Normal {
 			t.Errorf("%s: got version %q and class %q, want %q and std", e.ID, e.State.ModelVersion, e.Class, want)
 		}
 	}
@@ -66,12 +69,12 @@ func TestVersion_JobGoesToItsConsumer(t *testing.T) {
 func TestVersion_SchemasAreListed(t *testing.T) {
 	r := newRig(t, nil)
 	for _, version := range []string{"", "1", "2.0"} {
-		s := Schema{Model: version, Predict: true, OpenAPI: json.RawMessage(`{"v":"` + version + `"}`)}.Revised()
-		assert.NoError(t, r.WriteSchema(t.Context(), s))
+		s := state.Schema{Model: version, Predict: true, OpenAPI: json.RawMessage(`{"v":"` + version + `"}`)}.Revised()
+		assert.NoError(t, r.State.WriteSchema(t.Context(), s))
 	}
-	schemas, err := r.ReadVersions(t.Context())
+	schemas, err := r.State.ReadVersions(t.Context())
 	assert.NoError(t, err)
-	assert.EqualNow(t, "len(schemas)", len(schemas), 2)
+	assert.EqualNow(t, "versions", len(schemas), 2)
 	for _, s := range schemas {
 		want := `{"v":"` + s.Model + `"}`
 		assert.True(t, string(s.OpenAPI) == want, "got %s of version %s, want %s", s.OpenAPI, s.Model, want)

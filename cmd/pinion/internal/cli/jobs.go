@@ -18,7 +18,8 @@ import (
 	"pinion/cmd/pinion/internal/terminal"
 	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/jobqueue"
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/admin"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/logtext"
 	"pinion/runtime/natshost"
 	"pinion/runtime/nearest"
@@ -96,7 +97,7 @@ const jobsTimeout = time.Minute
 
 // run opens the queue for f.
 func (c *jobsCommand) run(f func(ctx context.Context, cmd *cobra.Command, args []string,
-	a *store.Admin) error,
+	a *admin.Admin) error,
 ) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := c.fromEnvironment(cmd.Flags()); err != nil {
@@ -109,7 +110,7 @@ func (c *jobsCommand) run(f func(ctx context.Context, cmd *cobra.Command, args [
 			return process.Failed(err)
 		}
 		defer conn.Close()
-		a, err := conn.OpenAdmin(ctx, c.model, 0, c.nats.Keys)
+		a, err := admin.Open(ctx, conn, c.model, 0, c.nats.Keys)
 		if err != nil {
 			return process.Failed(withNearest(err))
 		}
@@ -119,20 +120,20 @@ func (c *jobsCommand) run(f func(ctx context.Context, cmd *cobra.Command, args [
 
 // withNearest adds the nearest known name to the error of a model without a queue.
 func withNearest(err error) error {
-	if none, ok := errors.AsType[*store.NoQueueError](err); ok {
+	if none, ok := errors.AsType[*admin.NoQueueError](err); ok {
 		return fmt.Errorf("%w%s", err, nearest.Hint(none.Model, none.Known))
 	}
 	return err
 }
 
 // connect connects, and does not try again.
-func (c *jobsCommand) connect(ctx context.Context) (*store.Conn, error) {
+func (c *jobsCommand) connect(ctx context.Context) (*state.Conn, error) {
 	if dir, ok := c.nats.Embeds(); ok {
-		dir, err := config.EmbedFolder(dir, store.QueueName(c.model))
+		dir, err := config.EmbedFolder(dir, state.QueueName(c.model))
 		if err != nil {
 			return nil, err
 		}
-		conn, err := store.DialOnce(ctx, natshost.Dialer{Dir: dir}, "pinion jobs")
+		conn, err := state.DialOnce(ctx, natshost.Dialer{Dir: dir}, "pinion jobs")
 		if err != nil {
 			return nil, &natshost.NotServedError{Dir: dir, Cause: err}
 		}
@@ -141,7 +142,7 @@ func (c *jobsCommand) connect(ctx context.Context) (*store.Conn, error) {
 	var lost atomic.Pointer[error] // the client of NATS calls from a goroutine
 	queue := ""
 	if c.model != "" {
-		queue = store.QueueName(c.model)
+		queue = state.QueueName(c.model)
 	}
 	conn := c.nats.Dial(queue, "pinion jobs", func(err error) {
 		if err != nil {
@@ -181,7 +182,7 @@ func (c *jobsCommand) show() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show a job: its state, its prediction, its dead letter", Args: oneID,
 		Example: "  pinion jobs show ID --nats nats://localhost:4222 --model ocr",
-		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *store.Admin) error {
+		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *admin.Admin) error {
 			s, e, l, err := a.Job(ctx, args[0])
 			if err != nil {
 				return about(args[0], err)
@@ -197,7 +198,7 @@ func (c *jobsCommand) cancel() *cobra.Command {
 		Use: "cancel ID", Short: "Cancel a job that waits or runs", Args: oneID,
 		Long:    "Cancel a job that waits, or ask the server that runs it to.",
 		Example: "  pinion jobs cancel ID --nats nats://localhost:4222 --model ocr",
-		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *store.Admin) error {
+		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *admin.Admin) error {
 			canceled, err := a.Cancel(ctx, args[0], &jobqueue.Renderer{})
 			if err == nil && !canceled {
 				err = errors.New("it has ended already")
@@ -216,11 +217,11 @@ func (c *jobsCommand) retry() *cobra.Command {
 		Long: "Make a new prediction of a dead letter, print its id, and remove the letter. The prediction has no deadline, and " +
 			"the same class, tenant and webhook.",
 		Example: "  pinion jobs retry ID --nats nats://localhost:4222 --model ocr",
-		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *store.Admin) error {
+		RunE: c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *admin.Admin) error {
 			id := predict.NewID(time.Now())
 			err := a.Retry(ctx, args[0], id,
-				func(old *store.State) json.RawMessage { return (&jobqueue.Renderer{}).RenderRetry(id, old) })
-			if errors.Is(err, store.ErrUnknown) {
+				func(old *state.State) json.RawMessage { return (&jobqueue.Renderer{}).RenderRetry(id, old) })
+			if errors.Is(err, state.ErrUnknown) {
 				err = errors.New("no dead letter")
 			}
 			if err != nil {
@@ -245,7 +246,7 @@ func (c *jobsCommand) purge() *cobra.Command {
 		}
 		return nil
 	}
-	cmd.RunE = c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *store.Admin) error {
+	cmd.RunE = c.run(func(ctx context.Context, cmd *cobra.Command, args []string, a *admin.Admin) error {
 		id := ""
 		if len(args) > 0 {
 			id = args[0]
@@ -272,7 +273,7 @@ func oneID(cmd *cobra.Command, args []string) error {
 
 // about names the job that an error is about.
 func about(id string, err error) error {
-	if errors.Is(err, store.ErrUnknown) {
+	if errors.Is(err, state.ErrUnknown) {
 		return fmt.Errorf("%s: no such job: it was never accepted, or has ended more than --result-ttl ago",
 			logtext.Clip(id))
 	}

@@ -13,6 +13,7 @@ import (
 
 	"pinion/runtime/jobqueue"
 	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/tests/assert"
 )
 
@@ -43,7 +44,7 @@ func newJobsRig(t *testing.T) *jobsRig {
 	r.nc, err = nats.Connect(r.url)
 	assert.NoError(t, err)
 	t.Cleanup(r.nc.Close)
-	r.q, err = store.Open(t.Context(), r.nc, store.Options{Model: "m", Server: "a", Bytes: 64 << 20})
+	r.q, err = store.Open(t.Context(), state.Connected(r.nc), state.Options{Model: "m", Server: "a", Bytes: 64 << 20})
 	assert.NoError(t, err)
 	return r
 }
@@ -54,10 +55,10 @@ var secrets = []string{"secret-of-the-body", "secret-of-the-hook", natsPassword}
 // accept stores a job whose input has a secret, which its object has not.
 func (r *jobsRig) accept(id string) {
 	r.t.Helper()
-	j := store.Job{
-		ID: id, Kind: store.Prediction, Class: store.Normal, Attempts: 3, ContentType: "application/json", Tenant: "t1",
+	j := state.Job{
+		ID: id, Kind: state.Prediction, Class: state.Normal, Attempts: 3, ContentType: "application/json", Tenant: "t1",
 		Body: []byte(`{"input":{"key":"secret-of-the-body"}}`),
-		Hook: &store.Hook{URL: "http://u:secret-of-the-hook@hook.test/x?token=secret-of-the-hook"},
+		Hook: &state.Hook{URL: "http://u:secret-of-the-hook@hook.test/x?token=secret-of-the-hook"},
 	}
 	object, err := json.Marshal(map[string]any{
 		"id": id, "input": map[string]string{"key": "**********"},
@@ -159,8 +160,8 @@ func TestJobs_PastDeadline(t *testing.T) {
 	r := newJobsRig(t)
 	past := time.Now().Add(-time.Hour)
 	for id, deadline := range map[string]time.Time{"late": past, "soon": time.Now().Add(time.Hour), "whenever": {}} {
-		_, err := r.q.Accept(t.Context(), store.Job{
-			ID: id, Kind: store.Prediction, Class: store.Normal, Attempts: 3, Body: []byte(`{}`), Deadline: deadline,
+		_, err := r.q.Accept(t.Context(), state.Job{
+			ID: id, Kind: state.Prediction, Class: state.Normal, Attempts: 3, Body: []byte(`{}`), Deadline: deadline,
 		}, []byte(`{}`), false)
 		assert.NoError(t, err)
 	}
@@ -180,7 +181,7 @@ func TestJobs_CancelRetryPurge(t *testing.T) {
 	assert.Equal(t, "cancel", r.good("cancel", "p1"), "canceled p1\n")
 	s, err := r.q.Find(t.Context(), "p1", &jobqueue.Renderer{})
 	assert.NoError(t, err)
-	assert.Equal(t, "s.Status", s.Status, store.Canceled)
+	assert.Equal(t, "s.Status", s.Status, state.Canceled)
 	assert.Contains(t, "string(s.Prediction)", string(s.Prediction), `"status":"canceled"`)
 	assert.Contains(t, "string(s.Prediction)", string(s.Prediction), `"key":"**********"`)
 	r.letter("d1", "gave up")
@@ -188,7 +189,7 @@ func TestJobs_CancelRetryPurge(t *testing.T) {
 	r.letter("d3", "gave up")
 	id := strings.TrimSpace(r.good("retry", "d1"))
 	s, err = r.q.Find(t.Context(), id, &jobqueue.Renderer{})
-	assert.True(t, err == nil && s.Status == store.Starting && s.Hook != nil,
+	assert.True(t, err == nil && s.Status == state.Starting && s.Hook != nil,
 		"the retry %q is %+v, %v, want Status starting and Hook non-nil", id, s, err)
 	if out := r.good("list", "--class", "hi"); !strings.Contains(out, "\n"+id+" ") || strings.Contains(out, "\nd1 ") {
 		t.Errorf("after the retry: %s, want it with %q and without %q", out, "\n"+id+" ", "\nd1 ")
@@ -204,8 +205,8 @@ func TestJobs_Apply(t *testing.T) {
 		assert.Contains(t, "out", out, want)
 	}
 	assert.Equal(t, "the same again", r.good("apply", "--jobs-capacity", "5"), "nothing to change\n")
-	if _, err := store.Open(t.Context(), r.nc,
-		store.Options{Model: "m", Server: "b", Bytes: 64 << 20, Capacity: 5, AckWait: 20 * time.Second}); err != nil {
+	if _, err := store.Open(t.Context(), state.Connected(r.nc),
+		state.Options{Model: "m", Server: "b", Bytes: 64 << 20, Capacity: 5, AckWait: 20 * time.Second}); err != nil {
 		t.Error(err)
 	}
 }
@@ -268,13 +269,13 @@ func TestJobs_ListOfAllModels(t *testing.T) {
 	r := newJobsRig(t)
 	r.accept("p1")
 	const odd = "org/x.y"
-	other, err := store.Open(t.Context(), r.nc, store.Options{
-		Model: store.QueueName(odd), Title: odd, Server: "a", Bytes: 64 << 20, Lanes: 2,
+	other, err := store.Open(t.Context(), state.Connected(r.nc), state.Options{
+		Model: state.QueueName(odd), Title: odd, Server: "a", Bytes: 64 << 20, Lanes: 2,
 	})
 	assert.NoError(t, err)
 	for id, tenant := range map[string]string{"q1": "t1", "q2": "t2", "q3": "t3"} {
-		_, err := other.Accept(t.Context(), store.Job{
-			ID: id, Kind: store.Prediction, Class: store.Low, Attempts: 3, Tenant: tenant, Body: []byte(`{}`),
+		_, err := other.Accept(t.Context(), state.Job{
+			ID: id, Kind: state.Prediction, Class: state.Low, Attempts: 3, Tenant: tenant, Body: []byte(`{}`),
 		}, []byte(`{}`), false)
 		assert.NoError(t, err)
 	}
@@ -289,7 +290,7 @@ func TestJobs_ListOfAllModels(t *testing.T) {
 	})
 	for i, want := range []queueView{
 		{Model: "m", Stream: "PINION_JOBS_m", Stored: 1, Waiting: 1, Capacity: 100_000},
-		{Model: odd, Stream: "PINION_JOBS_" + store.QueueName(odd), Stored: 3, Waiting: 3, Capacity: 100_000},
+		{Model: odd, Stream: "PINION_JOBS_" + state.QueueName(odd), Stored: 3, Waiting: 3, Capacity: 100_000},
 	} {
 		got := list.Models[i]
 		at, err := time.Parse(time.RFC3339Nano, got.OldestWaiting)

@@ -8,7 +8,7 @@ import (
 
 	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/process"
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/admin"
 )
 
 func (c *jobsCommand) apply() *cobra.Command {
@@ -25,13 +25,13 @@ when they start: give them the same flags from then on.`,
 		if err != nil {
 			return process.Misused(err)
 		}
-		return c.run(func(ctx context.Context, cmd *cobra.Command, _ []string, a *store.Admin) error {
+		return c.run(func(ctx context.Context, cmd *cobra.Command, _ []string, a *admin.Admin) error {
 			changes, err := a.Apply(ctx, limits)
 			if err != nil && len(changes) == 0 {
 				return err
 			}
 			if changes == nil {
-				changes = []store.Change{}
+				changes = []admin.Change{}
 			}
 			return errors.Join(err, c.print(cmd, changes, func() error { return printChanges(cmd.OutOrStdout(), changes) }))
 		})(cmd, args)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/admin"
 )
 
 // endedView is what 'pinion jobs list --ended' prints.
@@ -29,7 +29,7 @@ type endedJobView struct {
 }
 
 // readEnded asks the queue for the jobs that ended last.
-func readEnded(ctx context.Context, a *store.Admin, failed bool, limit int) (*endedView, error) {
+func readEnded(ctx context.Context, a *admin.Admin, failed bool, limit int) (*endedView, error) {
 	jobs, err := a.Ended(ctx, failed, limit)
 	if err != nil {
 		return nil, err

@@ -6,18 +6,18 @@ import (
 	"strings"
 	"testing"
 
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/tests/assert"
 )
 
 // end writes the end of a job.
-func (r *jobsRig) end(id string, status store.Status, failure string) {
+func (r *jobsRig) end(id string, status state.Status, failure string) {
 	r.t.Helper()
 	object, err := json.Marshal(map[string]any{
 		"id": id, "input": map[string]string{"key": "**********"}, "status": status, "error": failure,
 	})
 	assert.NoError(r.t, err)
-	state := store.State{Version: 1, Job: "token", Status: status, Attempt: 1, Server: "a", Prediction: object}
+	state := state.State{Version: 1, Job: "token", Status: status, Attempt: 1, Server: "a", Prediction: object}
 	text, err := state.MarshalJSON()
 	assert.NoError(r.t, err)
 	js, err := r.nc.JetStream()
@@ -33,9 +33,9 @@ func TestJobsEnded_NewestFirst(t *testing.T) {
 	assert.Equal(t, "without jobs", r.good("list", "--ended", "--json"), `{"ended":[]}`+"\n")
 	assert.Equal(t, "without jobs", r.good("list", "--ended"), "no ended jobs\n")
 	r.accept("waits")
-	r.end("bad", store.Failed, "ValueError: no \x1b[2Jwords\nsecond line")
+	r.end("bad", state.Failed, "ValueError: no \x1b[2Jwords\nsecond line")
 	for i := range 600 { // more than one part of the stream
-		r.end(fmt.Sprintf("ok%d", i), store.Succeeded, "")
+		r.end(fmt.Sprintf("ok%d", i), state.Succeeded, "")
 	}
 	var list struct {
 		Ended []struct{ ID, Status, Error, Server string }

@@ -11,7 +11,8 @@ import (
 
 	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/usertext"
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/admin"
+	"pinion/runtime/jobqueue/store/state"
 )
 
 // jobsListing is which jobs 'pinion jobs list' lists.
@@ -44,7 +45,7 @@ func (c *jobsCommand) list() *cobra.Command {
 				return c.listModels(cmd)
 			}
 		}
-		return c.run(func(ctx context.Context, cmd *cobra.Command, _ []string, a *store.Admin) error {
+		return c.run(func(ctx context.Context, cmd *cobra.Command, _ []string, a *admin.Admin) error {
 			list, err := l.read(ctx, a)
 			if err != nil {
 				return err
@@ -83,12 +84,12 @@ func (l *jobsListing) check() error {
 }
 
 // read asks the queue for them.
-func (l *jobsListing) read(ctx context.Context, a *store.Admin) (interface {
+func (l *jobsListing) read(ctx context.Context, a *admin.Admin) (interface {
 	table(w io.Writer, now time.Time) error
 }, error,
 ) {
 	if l.ended {
 		return readEnded(ctx, a, l.failed, l.limit)
 	}
-	return readList(ctx, a, store.Class(l.class), l.status, l.limit)
+	return readList(ctx, a, state.Class(l.class), l.status, l.limit)
 }

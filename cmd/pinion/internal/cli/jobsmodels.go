@@ -13,7 +13,7 @@ import (
 
 	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/process"
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/natshost"
 )
 
@@ -40,7 +40,7 @@ func (c *jobsCommand) listModels(cmd *cobra.Command) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), jobsTimeout)
 	defer cancel()
 	view := modelsView{Models: []queueView{}}
-	err := c.everyNATS(ctx, func(conn *store.Conn) error {
+	err := c.everyNATS(ctx, func(conn *state.Conn) error {
 		summaries, err := conn.Summaries(ctx)
 		for i := range summaries {
 			q := &summaries[i]
@@ -58,7 +58,7 @@ func (c *jobsCommand) listModels(cmd *cobra.Command) error {
 }
 
 // everyNATS calls f with each NATS that has queues: with --nats embed each served model has its own.
-func (c *jobsCommand) everyNATS(ctx context.Context, f func(*store.Conn) error) error {
+func (c *jobsCommand) everyNATS(ctx context.Context, f func(*state.Conn) error) error {
 	if dir, embeds := c.nats.Embeds(); !embeds || dir != "" {
 		conn, err := c.connect(ctx)
 		if err != nil {
@@ -77,7 +77,7 @@ func (c *jobsCommand) everyNATS(ctx context.Context, f func(*store.Conn) error) 
 	}
 	var none error = &natshost.NotServedError{Dir: filepath.Join(folders, "MODEL"), Cause: os.ErrNotExist}
 	for _, folder := range entries {
-		conn, err := store.DialOnce(ctx, natshost.Dialer{Dir: filepath.Join(folders, folder.Name())}, "pinion jobs")
+		conn, err := state.DialOnce(ctx, natshost.Dialer{Dir: filepath.Join(folders, folder.Name())}, "pinion jobs")
 		if err != nil { // no server runs with it
 			continue
 		}

@@ -10,7 +10,8 @@ import (
 	"time"
 	"unicode"
 
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/admin"
+	"pinion/runtime/jobqueue/store/state"
 )
 
 // table prints the list: its counts, the jobs, the dead letters.
@@ -75,7 +76,7 @@ func (s *showView) table(w io.Writer, now time.Time) error {
 }
 
 // printChanges prints what 'pinion jobs apply' has changed.
-func printChanges(w io.Writer, changes []store.Change) error {
+func printChanges(w io.Writer, changes []admin.Change) error {
 	if len(changes) == 0 {
 		_, err := fmt.Fprintln(w, "nothing to change")
 		return err
@@ -91,9 +92,9 @@ func printChanges(w io.Writer, changes []store.Change) error {
 // status returns a job's state, and whether it is about to end: a client has canceled it, or its deadline has passed.
 func (j *jobView) status(now time.Time) string {
 	switch {
-	case j.Cancel && j.Status == jobWords[store.Processing]:
+	case j.Cancel && j.Status == jobWords[state.Processing]:
 		return j.Status + ", to be canceled"
-	case j.Status == jobWords[store.Starting] && !j.deadline.IsZero() && now.After(j.deadline):
+	case j.Status == jobWords[state.Starting] && !j.deadline.IsZero() && now.After(j.deadline):
 		return j.Status + ", past its deadline"
 	}
 	return j.Status

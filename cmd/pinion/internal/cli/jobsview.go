@@ -7,7 +7,8 @@ import (
 	"net/url"
 	"time"
 
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/admin"
+	"pinion/runtime/jobqueue/store/state"
 )
 
 // listView is what 'pinion jobs list' prints.
@@ -71,7 +72,7 @@ type showView struct {
 
 // readList asks the queue for the jobs of a class ("" means every one) that are waiting, running or dead ("" means all
 // of these), at most limit of jobs and of dead letters; 0 means all.
-func readList(ctx context.Context, a *store.Admin, class store.Class, status string, limit int) (*listView, error) {
+func readList(ctx context.Context, a *admin.Admin, class state.Class, status string, limit int) (*listView, error) {
 	c, err := a.Count(ctx)
 	if err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func readList(ctx context.Context, a *store.Admin, class store.Class, status str
 		l.Lanes = append(l.Lanes, laneView(lane))
 	}
 	if status != "dead" {
-		of := map[string]store.Status{"waiting": store.Starting, "running": store.Processing}[status]
+		of := map[string]state.Status{"waiting": state.Starting, "running": state.Processing}[status]
 		entries, err := a.Jobs(ctx, class, of, limit)
 		if err != nil {
 			return nil, err
@@ -106,7 +107,7 @@ func readList(ctx context.Context, a *store.Admin, class store.Class, status str
 }
 
 // newShowView makes the view of one job. Each of the three may be nil.
-func newShowView(id string, s *store.State, e *store.Entry, l *store.Letter) *showView {
+func newShowView(id string, s *state.State, e *admin.Entry, l *admin.Letter) *showView {
 	show := &showView{}
 	if s != nil {
 		show.Job, show.Prediction = newJobView(id, s, e), s.Prediction
@@ -118,11 +119,11 @@ func newShowView(id string, s *store.State, e *store.Entry, l *store.Letter) *sh
 }
 
 // jobWords are an operator's words for the states of jobs.
-var jobWords = map[store.Status]string{store.Starting: "waiting", store.Processing: "running"}
+var jobWords = map[state.Status]string{state.Starting: "waiting", state.Processing: "running"}
 
-func newJobView(id string, s *store.State, e *store.Entry) *jobView {
+func newJobView(id string, s *state.State, e *admin.Entry) *jobView {
 	j := &jobView{
-		ID: id, Kind: string(cmp.Or(s.Kind, store.Prediction)), Attempt: s.Attempt, Lost: s.Lost, Server: s.Server,
+		ID: id, Kind: string(cmp.Or(s.Kind, state.Prediction)), Attempt: s.Attempt, Lost: s.Lost, Server: s.Server,
 		Cancel: s.Cancel, Version: s.ModelVersion,
 		Status: cmp.Or(jobWords[s.Status], string(s.Status), "unknown"), // a message whose state is no longer known
 	}
@@ -142,7 +143,7 @@ func newJobView(id string, s *store.State, e *store.Entry) *jobView {
 	return j
 }
 
-func newLetterView(l *store.Letter) *letterView {
+func newLetterView(l *admin.Letter) *letterView {
 	return &letterView{
 		ID: l.ID, Reason: l.Reason, DiedAt: instant(l.Died), Attempts: l.Attempts, Bytes: l.Bytes,
 		died: l.Died,

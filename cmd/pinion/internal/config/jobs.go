@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"pinion/cmd/pinion/internal/usertext"
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/admin"
+	"pinion/runtime/jobqueue/store/state"
 )
 
 // Jobs is the settings of a model's job queue. All its members must have the same.
@@ -132,7 +133,7 @@ func (s *Jobs) Limits() (list usertext.Settings) {
 }
 
 // Changes returns the limits that were given.
-func (s *Jobs) Changes(list usertext.Settings) (l store.Limits, err error) {
+func (s *Jobs) Changes(list usertext.Settings) (l admin.Limits, err error) {
 	bytes := int64(s.bytes)
 	for to, set := range map[any]func(){
 		&s.capacity: func() { l.Capacity = &s.capacity }, &s.bytes: func() { l.Bytes = &bytes },
@@ -144,7 +145,7 @@ func (s *Jobs) Changes(list usertext.Settings) (l store.Limits, err error) {
 		}
 	}
 	switch {
-	case l == (store.Limits{}):
+	case l == (admin.Limits{}):
 		return l, errors.New("nothing to apply: give a limit, as --jobs-capacity 200000")
 	case l.Bytes != nil:
 		return l, s.checkBytes()
@@ -185,9 +186,9 @@ func (s *Jobs) SyncInterval() (every time.Duration) {
 }
 
 // Options returns the options of a model's queue.
-func (s *Jobs) Options(title string, resultTTL time.Duration) store.Options {
-	return store.Options{
-		Keys: s.NATS.Keys, Model: store.QueueName(title), Title: title, Server: memberName(), Replicas: s.replicas,
+func (s *Jobs) Options(title string, resultTTL time.Duration) state.Options {
+	return state.Options{
+		Keys: s.NATS.Keys, Model: state.QueueName(title), Title: title, Server: memberName(), Replicas: s.replicas,
 		Capacity: s.capacity, Bytes: int64(s.bytes),
 		TenantCapacity: s.tenantCapacity, Lanes: s.lanes, AckWait: s.ackWait, ResultTTL: resultTTL,
 	}

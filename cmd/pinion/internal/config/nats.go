@@ -13,7 +13,7 @@ import (
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/usertext"
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/natshost"
 	"pinion/runtime/supervise"
 )
@@ -26,7 +26,7 @@ type NATS struct {
 	cert    string
 	key     string
 	keyFile string
-	Keys    *store.Keys // of keyFile, once check has read it
+	Keys    *state.Keys // of keyFile, once check has read it
 }
 
 // Settings returns the settings; help and byDefault are those of --nats.
@@ -74,7 +74,7 @@ func (s *NATS) Check() error {
 		return nil
 	}
 	if s.keyFile != "" {
-		keys, err := store.ReadKeys(s.keyFile)
+		keys, err := state.ReadKeys(s.keyFile)
 		if err != nil {
 			return fmt.Errorf("--jobs-key: %w", err)
 		}
@@ -92,7 +92,7 @@ func (s *NATS) Check() error {
 			return fmt.Errorf("--nats %s: embed cannot be combined with URLs", server)
 		}
 	}
-	if err := (&store.Connection{
+	if err := (&state.Connection{
 		URLs: s.urls, Credentials: s.creds, CA: s.ca, Cert: s.cert,
 		Key: s.key,
 	}).Check(); err != nil {
@@ -134,8 +134,8 @@ func natsMemory(servers int) []string {
 }
 
 // Dial connects a member of a queue, in the background.
-func (s *NATS) Dial(model, member string, changed func(error)) *store.Conn {
-	return (&store.Connection{
+func (s *NATS) Dial(model, member string, changed func(error)) *state.Conn {
+	return (&state.Connection{
 		URLs: s.urls, Credentials: s.creds, CA: s.ca, Cert: s.cert, Key: s.key, Model: model,
 		Name: member, OnChange: changed,
 	}).Dial()
@@ -190,7 +190,7 @@ func (s *Protocols) QueueTitle(m *model.Model) (string, error) {
 
 // CheckQueued refuses a name that no model of a job queue can have.
 func CheckQueued(name string) error {
-	if store.CheckModel(name) == nil || IsModelName(name) {
+	if state.CheckModel(name) == nil || IsModelName(name) {
 		return nil
 	}
 	return fmt.Errorf("invalid model name %q: %s", name, modelNameForm)

@@ -16,7 +16,7 @@ import (
 	"pinion/httpd/openai/responses"
 	"pinion/httpd/protocol"
 	"pinion/httpd/replicate"
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/state"
 )
 
 // newProtocol makes the protocols of --protocols by name.
@@ -122,7 +122,7 @@ func (s *Protocols) check() error {
 	case s.model != "" && !IsModelName(s.model):
 		return fmt.Errorf("--model %q: %s", s.model, modelNameForm)
 	// else one is for the queue
-	case s.model != "" && s.given != "" && s.model != s.given && store.CheckModel(s.given) == nil:
+	case s.model != "" && s.given != "" && s.model != s.given && state.CheckModel(s.given) == nil:
 		return fmt.Errorf("--model %s and %s=DIR are two names for one model: give one", s.model, s.given)
 	}
 	return nil

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/state"
 )
 
 // finder finds the models that have a queue.
 type finder struct {
-	conn *store.Conn
+	conn *state.Conn
 	stop chan struct{}
 }
 
@@ -36,7 +36,7 @@ func (g *gateway) joinAll() error {
 		}
 		if conn.IsConnected() {
 			var err error
-			if names, err = g.finder.names(ctx); err != nil && !store.Temporary(err) {
+			if names, err = g.finder.names(ctx); err != nil && !state.Temporary(err) {
 				return err
 			}
 		}

@@ -19,7 +19,7 @@ import (
 	"pinion/httpd/protocol"
 	"pinion/runtime/connlimit"
 	"pinion/runtime/files"
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/memory"
 	"pinion/runtime/metrics"
 	"pinion/runtime/webhook"
@@ -72,7 +72,7 @@ func RunGateway(s *config.Gateway) error {
 	if err == nil {
 		err = g.run()
 	}
-	if _, ok := errors.AsType[*store.MismatchError](err); ok {
+	if _, ok := errors.AsType[*state.MismatchError](err); ok {
 		return process.Misused(err)
 	}
 	return process.Failed(err)

@@ -17,7 +17,7 @@ import (
 	"pinion/httpd/web"
 	"pinion/runtime/health"
 	"pinion/runtime/jobqueue"
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
@@ -56,7 +56,7 @@ func (g *gateway) join(name string) *gatewayModel {
 	s := g.s
 	queue := s.Jobs.Options(name, s.ResultTTL)
 	m.member = jobqueue.Join(jobqueue.Options{
-		Connect: func(changed func(error)) *store.Conn {
+		Connect: func(changed func(error)) *state.Conn {
 			return s.Jobs.NATS.Dial(queue.Model, queue.Server, changed)
 		},
 		Queue: queue, Attempts: s.Jobs.Attempts, MaxBody: s.MaxBody, Checker: m, Memory: g.budget,

@@ -7,14 +7,15 @@ import (
 	"pinion/httpd"
 	"pinion/httpd/protocol"
 	"pinion/runtime/jobqueue"
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/live"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/predict"
 )
 
 var _ jobqueue.Checker = (*gatewayModel)(nil)
 
 // SetSchema implements jobqueue.Checker. The first schema of a version makes it known.
-func (m *gatewayModel) SetSchema(s store.Schema) {
+func (m *gatewayModel) SetSchema(s state.Schema) {
 	if s.Model == "" {
 		m.requestChecker.SetSchema(s)
 		return
@@ -99,7 +100,7 @@ func (m *gatewayModel) queue() httpd.JobQueue {
 }
 
 // slotsOf returns how many slots a server has for the model, or the version; false means it has not that version.
-func (m *gatewayModel) slotsOf(s *store.NamedStatus) (slots int, ok bool) {
+func (m *gatewayModel) slotsOf(s *live.NamedStatus) (slots int, ok bool) {
 	if m.version == "" {
 		return s.Slots, true
 	}

@@ -11,7 +11,8 @@ import (
 	"pinion/cmd/pinion/internal/process"
 	"pinion/httpd"
 	"pinion/runtime/jobqueue"
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/consume"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/metrics"
 )
 
@@ -69,7 +70,7 @@ func (q *modelQueue) joined(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	_, misused := errors.AsType[*store.MismatchError](err)
+	_, misused := errors.AsType[*state.MismatchError](err)
 	if q.server.several {
 		err = fmt.Errorf("model %s: %w", q.title, err)
 	}
@@ -135,9 +136,9 @@ func (q *modelQueue) join(m *servedModel) (err error) {
 	}
 	o.OnWait = q.metrics.JobWait
 	q.member = jobqueue.Join(jobqueue.Options{
-		Connect: func(changed func(error)) *store.Conn {
+		Connect: func(changed func(error)) *state.Conn {
 			if host != nil {
-				return store.DialHost(host.Dialer(), o.Server, changed)
+				return state.DialHost(host.Dialer(), o.Server, changed)
 			}
 			return s.NATS.Dial(o.Model, o.Server, changed)
 		},
@@ -174,9 +175,9 @@ func (f *Server) queueing(of func() *servedModel) httpd.QueueOptions {
 }
 
 // schema returns what gateways may know of the model; false means it is not known yet.
-func (m *servedModel) schema() (store.Schema, bool) {
+func (m *servedModel) schema() (state.Schema, bool) {
 	l, ok := m.Service.Reported()
-	return store.Schema{Streaming: l.Streaming, Train: l.Train, Predict: l.Predict, OpenAPI: l.Schema}, ok
+	return state.Schema{Streaming: l.Streaming, Train: l.Train, Predict: l.Predict, OpenAPI: l.Schema}, ok
 }
 
 // routeJobs lets the queues give jobs to these models.
@@ -219,6 +220,6 @@ func (m *servedModel) drainQueue() {
 // releaseJobs gives the jobs that run back, for other servers.
 func (m *servedModel) releaseJobs() {
 	if m.queue != nil {
-		m.queue.member.Release(func(s store.Slot) bool { return s.(*jobTarget).servedModel == m })
+		m.queue.member.Release(func(s consume.Slot) bool { return s.(*jobTarget).servedModel == m })
 	}
 }

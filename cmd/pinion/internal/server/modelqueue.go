@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"pinion/runtime/jobqueue"
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/metrics"
 )
 
@@ -156,11 +156,11 @@ func (m *servedModel) leaveQueue(ctx context.Context) {
 func (q *modelQueue) jobs() *metrics.Jobs { return jobsOf(q.member) }
 
 // schema implements jobqueue.Options.Schema. That of the model is the one of the version with the largest share.
-func (q *modelQueue) schema(version string) (store.Schema, bool) {
+func (q *modelQueue) schema(version string) (state.Schema, bool) {
 	if t := q.find(version); t != nil {
 		return t.schema()
 	}
-	return store.Schema{}, false
+	return state.Schema{}, false
 }
 
 // slots implements jobqueue.Options.Slots.

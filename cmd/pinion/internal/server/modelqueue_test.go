@@ -9,7 +9,7 @@ import (
 
 	"pinion/cmd/pinion/internal/config"
 	"pinion/runtime/jobqueue"
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/state"
 	"pinion/tests/assert"
 )
 
@@ -22,8 +22,8 @@ func loadedByJobs(t *testing.T, models int) (*modelQueue, []*servedModel) {
 	f := &Server{log: slog.New(slog.DiscardHandler), several: true}
 	q := newModelQueue(f, "m", 0)
 	q.member = jobqueue.Join(jobqueue.Options{
-		Connect: func(changed func(error)) *store.Conn {
-			return (&store.Connection{URLs: []string{"nats://" + closed.Addr().String()}, OnChange: changed}).Dial()
+		Connect: func(changed func(error)) *state.Conn {
+			return (&state.Connection{URLs: []string{"nats://" + closed.Addr().String()}, OnChange: changed}).Dial()
 		},
 		Local: q, Logger: f.log,
 	})

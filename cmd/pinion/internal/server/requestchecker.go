@@ -7,7 +7,7 @@ import (
 	"pinion/ipc"
 	"pinion/runtime/files"
 	"pinion/runtime/jobqueue"
-	"pinion/runtime/jobqueue/store"
+	"pinion/runtime/jobqueue/store/state"
 	modelservice "pinion/runtime/service"
 )
 
@@ -17,16 +17,16 @@ var _ jobqueue.Checker = requestChecker{}
 // defunct.
 type requestChecker struct {
 	*modelservice.Service
-	learned *atomic.Pointer[store.Schema] // nil means nothing yet
+	learned *atomic.Pointer[state.Schema] // nil means nothing yet
 }
 
 func newRequestChecker(f *files.Store, log *slog.Logger) requestChecker {
 	return requestChecker{
-		modelservice.New(modelservice.Options{Files: f, Logger: log}), new(atomic.Pointer[store.Schema]),
+		modelservice.New(modelservice.Options{Files: f, Logger: log}), new(atomic.Pointer[state.Schema]),
 	}
 }
 
-func (c requestChecker) SetSchema(s store.Schema) {
+func (c requestChecker) SetSchema(s state.Schema) {
 	c.Loaded(ipc.Loaded{Schema: s.OpenAPI, Streaming: s.Streaming, Train: s.Train, Predict: s.Predict})
 	c.learned.Store(&s)
 }
