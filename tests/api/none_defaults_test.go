@@ -157,7 +157,7 @@ func TestNoneDefaults_ThatAreNone(t *testing.T) {
 	c := harness.CLI{Dir: harness.NewFolder(t, "cog.yaml", noneCogYAML, "run.py", noneDefaults)}
 	const allowed = `"maybe": must be required or optional`
 	for _, command := range []string{"serve", "predict", "schema", "check", "train"} {
-		assert.Contains(t, command, c.Bad(t, 2, command, "--none-defaults", "maybe"), "--none-defaults: "+allowed)
+		assert.Contains(t, command, c.Bad(t, 2, command, "--none-defaults", "maybe"), "--none-defaults "+allowed)
 	}
 	c.Env = []string{"PINION_NONE_DEFAULTS=maybe"}
 	for _, command := range []string{"serve", "predict", "schema", "check", "train"} {

@@ -42,7 +42,7 @@ func TestBuild_TakesCogsOptions(t *testing.T) {
 	}
 	for _, o := range []struct{ options, want string }{
 		{"-f other.yaml", "--file other.yaml: a model's file is cog.yaml in its folder"},
-		{"--progress loud", "--progress loud: must be auto, tty, plain or quiet"},
+		{"--progress loud", `--progress "loud": must be auto, tty, plain or quiet`},
 		{"--openapi-schema s.json", "copy the file to .cog/openapi_schema.json"},
 		{"--use-cuda-base-image false", "give --base IMAGE"},
 		{"--use-cog-base-image", "leave the option out, or choose a base by --base IMAGE"},

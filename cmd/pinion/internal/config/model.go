@@ -143,6 +143,7 @@ func (s *Model) FromEnvironment(f *pflag.FlagSet, env func(string) string) error
 	}
 	s.Fleet.WorkersGiven = s.list.Given(&s.Fleet.workers)
 	s.Warnings = slices.Concat(s.Warnings, warnings, s.list.Idle(f))
+	s.list = nil // models are compared by their values
 	return nil
 }
 

@@ -247,10 +247,10 @@ func readModel(given *pflag.FlagSet, m FileModel, below func(string) string) (Na
 			return n, at(k.Line, err)
 		}
 	}
+	python := settings.list.Of(&settings.Python).Name
 	err = n.find(f, m.Dir)
-	line := lines[settings.list.Of(&settings.Python).Name]
-	if _, ok := errors.AsType[*locate.Error](err); ok && line > 0 {
-		return n, at(line, err)
+	if _, ok := errors.AsType[*locate.Error](err); ok && lines[python] > 0 {
+		return n, at(lines[python], err)
 	}
 	return n, at(m.Line, err)
 }
