@@ -86,7 +86,8 @@ func (p *Prediction) grow(part *[]byte, n int) (fits bool) {
 		return true
 	}
 	ample := len(buf) + max(min(len(buf), 1<<20), len(buf)/4, 256) // twice as much, later a quarter more
-	for _, size := range [...]int{max(least, ample), least} {
+	// Where that does not fit, a sixteenth: less would copy the part for each item while the budget is nearly used up.
+	for _, size := range [...]int{max(least, ample), max(least, len(buf)+len(buf)/16)} {
 		if p.chargeLocked(size - cap(buf)) {
 			*part = append(make([]byte, 0, size), buf...)
 			return true

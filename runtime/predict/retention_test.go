@@ -221,6 +221,22 @@ func TestRetention_OneThatDoesNotFitEnds(t *testing.T) {
 		`%v is retained, want Error "too much" and Output nil`, ended)
 }
 
+// TestRetention_NearlyFullCopiesLittle: a prediction that nearly fills the budget by small items ends soon: its output is
+// not copied for each of them.
+func TestRetention_NearlyFullCopiesLittle(t *testing.T) {
+	b := memory.New(64 << 20)
+	p := observed(Options{Memory: b})
+	item := bytes.Repeat([]byte("x"), 8<<10)
+	copies, room := 0, 0
+	for p.Output(item) {
+		if now := cap(p.record.Output); now != room {
+			copies, room = copies+1, now
+		}
+	}
+	assert.True(t, copies <= 100 && p.Charged() > 40<<20,
+		"%d copies and %d bytes charged, want at most 100 copies and more than 40 MiB", copies, p.Charged())
+}
+
 // TestRetention_LogsAreCutWhereThereIsNoRoom rather than that their prediction ends.
 func TestRetention_LogsAreCutWhereThereIsNoRoom(t *testing.T) {
 	const limit = 16 << 20
