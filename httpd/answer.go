@@ -6,10 +6,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
-	"pinion/runtime/request"
 )
 
 // respond runs p, which Create returned, answers in the mode that the client asked for, and releases p.
@@ -182,16 +180,8 @@ func (s *Server) writeObject(ctx *fasthttp.RequestCtx, rec *predict.Record, p *p
 		body.parts[0] = s.object.AppendHead(nil, rec)
 		body.parts[1] = rec.Output
 		body.parts[2] = s.object.AppendTail(nil, rec)
-		made := cap(body.parts[0]) + cap(body.parts[2]) // besides the record
-		if !p.Charge(made) {
-			p.Release()
-			s.refuse(ctx, &request.RoomError{Bytes: int64(made), Cause: memory.ErrFull})
-			return
-		}
-		body.release = func() {
-			p.Refund(made)
-			p.Release()
-		}
+		body.made = cap(body.parts[0]) + cap(body.parts[2]) // besides the record
+		body.release = p.Release
 		ctx.Response.SetBodyStream(body, body.size())
 		return
 	}

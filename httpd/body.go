@@ -32,6 +32,14 @@ type received struct {
 	charged int64           // bytes of the memory budget; the caller frees them
 	disk    *memory.Mapping // the file that holds data; nil means data is memory
 	shared  *memory.Shared  // the memory that holds data, if a worker can read it too
+	copies  int64           // bytes of charged that are for copies
+}
+
+// bodyRoom says where a body is read to.
+type bodyRoom struct {
+	pool   *memory.SharedPool // used if it is not nil and has some
+	head   int                // what follows so many bytes is aligned there
+	copies int64              // how many copies of the body are charged with it
 }
 
 // read reads the envelope of a prediction request into req. typed means that the client declared the body as JSON.
@@ -49,13 +57,11 @@ func (b received) read(req *predict.Request, typed bool) error {
 // takeBody reads the whole body, into a file if it is large and the memory budget has no room. headerReceived has
 // checked its size. The error is fasthttp.ErrBodyTooLarge, a *bodyError or a *request.RoomError.
 func (s *Server) takeBody(ctx *fasthttp.RequestCtx) (received, error) {
-	return s.takeBodyIn(ctx, nil, 0)
+	return s.takeBodyIn(ctx, bodyRoom{})
 }
 
-// takeBodyIn is takeBody into memory of pool, if that is not nil and has some. What follows the first head bytes
-// is aligned there.
-func (s *Server) takeBodyIn(ctx *fasthttp.RequestCtx, pool *memory.SharedPool, head int) (received, error) {
-	body, err := s.readBody(ctx, pool, head)
+func (s *Server) takeBodyIn(ctx *fasthttp.RequestCtx, in bodyRoom) (received, error) {
+	body, err := s.readBody(ctx, in)
 	if err != nil {
 		return body, err
 	}
@@ -80,7 +86,7 @@ func (s *Server) drop(body received) {
 }
 
 // readBody reads the body for takeBodyIn.
-func (s *Server) readBody(ctx *fasthttp.RequestCtx, pool *memory.SharedPool, head int) (received, error) {
+func (s *Server) readBody(ctx *fasthttp.RequestCtx, in bodyRoom) (received, error) {
 	c, _ := ctx.Conn().(*transport.Conn)
 	stream := ctx.RequestBodyStream()
 	if stream == nil {
@@ -96,7 +102,7 @@ func (s *Server) readBody(ctx *fasthttp.RequestCtx, pool *memory.SharedPool, hea
 		c.BeginArrival()
 		defer c.EndArrival()
 	}
-	body, err := s.readSized(stream, c, size, pool, head)
+	body, err := s.readSized(stream, c, size, in)
 	if err == nil {
 		_ = ctx.Request.CloseBodyStream() // read to its end; see finishBody
 	}

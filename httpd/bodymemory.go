@@ -33,9 +33,18 @@ func (s *Server) awaitRoom(c *transport.Conn, n int64) error {
 	if n == 0 {
 		return nil
 	}
+	return s.awaitIn(c, n, func() error { return s.opt.Memory.Wait(n, roomWait, s.transport.Stopping()) })
+}
+
+// awaitMore is awaitRoom for a request that holds some bytes already.
+func (s *Server) awaitMore(c *transport.Conn, held, n int64) error {
+	return s.awaitIn(c, n, func() error { return s.opt.Memory.WaitMore(held, n, roomWait, s.transport.Stopping()) })
+}
+
+func (s *Server) awaitIn(c *transport.Conn, n int64, wait func() error) error {
 	c.PauseArrival()
 	began := time.Now()
-	if err := s.opt.Memory.Wait(n, roomWait, s.transport.Stopping()); err != nil {
+	if err := wait(); err != nil {
 		return &request.RoomError{Bytes: n, Cause: err}
 	}
 	if c != nil {

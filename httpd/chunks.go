@@ -38,7 +38,8 @@ type chunkWriter struct {
 	watched *transport.Watch
 	closed  bool
 	memory  *memory.Budget
-	charge  *memory.Charge // what buf and tail take beyond bufferCost; nil means they never did
+	kept    int            // bytes that whoever renders the stream keeps
+	charge  *memory.Charge // what buf, tail and kept take beyond bufferCost; nil means they never did
 
 	disconnected atomic.Bool
 }
@@ -53,17 +54,32 @@ func (s *Server) newChunkWriter(ctx *fasthttp.RequestCtx) chunkWriter {
 	}
 }
 
+// chargeAhead charges so many bytes that are rendered next, until the next write.
+func (w *chunkWriter) chargeAhead(bytes int) error {
+	if bytes <= bufferCost {
+		return nil
+	}
+	w.kept += bytes
+	defer func() { w.kept -= bytes }()
+	return w.chargeBuffers()
+}
+
 // chargeBuffers charges what the buffers take, before a write that may last long.
-func (w *chunkWriter) chargeBuffers() {
-	more := int64(max(0, cap(w.buf)+cap(w.tail)-bufferCost))
-	switch {
-	case w.charge != nil:
-		w.charge.Resize(more)
-	case more > 0:
+func (w *chunkWriter) chargeBuffers() error {
+	more := int64(max(0, cap(w.buf)+cap(w.tail)+w.kept-bufferCost))
+	if w.charge == nil {
+		if more == 0 {
+			return nil
+		}
 		w.charge = &memory.Charge{}
 		w.charge.Open(w.memory)
-		w.charge.Resize(more)
 	}
+	if grown := more - w.charge.Bytes(); grown <= 0 {
+		w.charge.Resize(more)
+	} else if !w.charge.Grow(grown) {
+		return memory.ErrFull
+	}
+	return nil
 }
 
 // close ends the watch and the comments; false means it was closed before.
@@ -182,7 +198,9 @@ func (w *chunkWriter) write(json []byte) error {
 			w.buf = append(w.buf, "\r\n"...)
 		}
 	}
-	w.chargeBuffers()
+	if err := w.chargeBuffers(); err != nil {
+		return err
+	}
 	for _, part := range [...][]byte{w.buf[begin:], json, w.tail} {
 		if len(part) == 0 {
 			continue

@@ -148,6 +148,9 @@ func (p *deflaters) open(c coding, to io.Writer) (w writer, done func()) {
 // minCompressed is the least size of a compressed answer in bytes: a smaller one fits into one packet.
 const minCompressed = 1 << 10
 
+// squeezeCost is about how many bytes a writer and its buffers take, which a client keeps that reads slowly.
+const squeezeCost = 2 << 20
+
 // compress compresses the answer if it is large enough and the client accepts it. Event streams are never compressed:
 // an event must not wait in a compressor for the next.
 func (s *Server) compress(ctx *fasthttp.RequestCtx, asked []byte) {
@@ -175,8 +178,12 @@ func (s *Server) compress(ctx *fasthttp.RequestCtx, asked []byte) {
 		if !ok || !ctx.Request.Header.IsHTTP11() { // the length is unknown, so chunks are required
 			return
 		}
+		if !s.opt.Memory.Take(squeezeCost, squeezeCost) {
+			return
+		}
 		body := &squeezed{from: big.move()}
-		body.to, body.done = s.deflaters.open(c, &body.out)
+		to, done := s.deflaters.open(c, &body.out)
+		body.to, body.done = to, func() { done(); s.opt.Memory.Free(squeezeCost) }
 		ctx.Response.SetBodyStream(body, -1)
 		h.SetContentEncoding(c.String())
 		return

@@ -2,8 +2,6 @@ package httpd
 
 import (
 	"github.com/valyala/fasthttp"
-
-	"pinion/httpd/transport"
 )
 
 // Jobs is the queue behind a server of NewJobs. The statuses of its jobs are HTTP statuses.
@@ -101,11 +99,6 @@ func (j *jobs) submit(ctx *fasthttp.RequestCtx) {
 	status, answer := j.await(ctx, job)
 	j.opt.Memory.Free(taken.charged) // the answer takes its place
 	taken.charged = 0
-	c, _ := ctx.Conn().(*transport.Conn)
-	if err := c.HoldAnswer(int64(len(answer))); err != nil {
-		j.refuse(ctx, err)
-		return
-	}
 	if status == fasthttp.StatusRequestTimeout {
 		ctx.SetConnectionClose() // as the batching service does
 	}

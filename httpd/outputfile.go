@@ -217,6 +217,8 @@ func (f *fileBody) WriteTo(to io.Writer) (int64, error) {
 	return io.CopyBuffer(onlyWriter{to}, onlyReader{f.from}, make([]byte, transport.MaxWrite))
 }
 
+func (f *fileBody) uncharged() int { return transport.MaxWrite }
+
 // SupportsBodyWriteTo lets fasthttp call WriteTo rather than Read (fasthttp.BodyWriterTo).
 func (f *fileBody) SupportsBodyWriteTo() bool { return true }
 

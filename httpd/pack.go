@@ -87,8 +87,13 @@ func (s *Server) pack(ctx *fasthttp.RequestCtx) {
 		for _, part := range big.parts {
 			body = append(body, part...)
 		}
-	} else {
-		body = ctx.Response.Body()
+	} else if body = ctx.Response.Body(); len(body) > maxReused {
+		cost := int64(len(body))
+		if !s.opt.Memory.Take(cost, cost) {
+			s.refuse(ctx, &request.RoomError{Bytes: cost, Cause: memory.ErrFull})
+			return
+		}
+		release = func() { s.opt.Memory.Free(cost) }
 	}
 	out, err := msgpack.FromJSON(make([]byte, 0, len(body)), body, outputMember)
 	if err != nil { // an error, rather than a wrong number

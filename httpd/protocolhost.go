@@ -19,9 +19,9 @@ import (
 )
 
 // Charge implements protocol.Host.
-func (p *protocols) Charge(ctx *fasthttp.RequestCtx, bytes int64) *protocol.Error {
+func (p *protocols) Charge(ctx *fasthttp.RequestCtx, held, bytes int64) *protocol.Error {
 	c, _ := ctx.Conn().(*transport.Conn)
-	if err := p.awaitRoom(c, bytes); err != nil {
+	if err := p.awaitMore(c, held, bytes); err != nil {
 		return protocol.ErrorOf(err)
 	}
 	return nil
@@ -40,8 +40,16 @@ func (p *protocols) Sampled(ctx *fasthttp.RequestCtx) bool {
 func (p *protocols) Meta(ctx *fasthttp.RequestCtx) (request.Meta, error) { return p.meta(ctx) }
 
 // ReadBody implements protocol.Host.
-func (p *protocols) ReadBody(ctx *fasthttp.RequestCtx) (protocol.Body, *protocol.Error) {
-	body, err := p.readAny(ctx)
+func (p *protocols) ReadBody(ctx *fasthttp.RequestCtx, more int64) (protocol.Body, *protocol.Error) {
+	body, err := p.readAny(ctx, more)
+	if err == nil && body.copies < more*int64(len(body.data)) && len(body.data) > protocol.FewBytes {
+		// compressed, chunked or on disk
+		c, _ := ctx.Conn().(*transport.Conn)
+		if err = p.awaitMore(c, body.charged, more*int64(len(body.data))); err != nil {
+			p.drop(body)
+		}
+		body.charged += more * int64(len(body.data))
+	}
 	if err != nil {
 		return protocol.Body{}, p.bodyError(ctx, err)
 	}
@@ -99,7 +107,7 @@ func (p *protocols) ReadForm(ctx *fasthttp.RequestCtx) (protocol.Form, *protocol
 	}, nil
 }
 
-func (p *protocols) readAny(ctx *fasthttp.RequestCtx) (received, error) {
+func (p *protocols) readAny(ctx *fasthttp.RequestCtx, copies int64) (received, error) {
 	header := ctx.Request.Header.ContentEncoding()
 	encoding, known := anyCodingOf(header)
 	switch {
@@ -112,9 +120,9 @@ func (p *protocols) readAny(ctx *fasthttp.RequestCtx) (received, error) {
 	case encoding == plain && len(ctx.Request.Header.Peek(protocol.BinaryHeader)) > 0:
 		// the protocol reports what is wrong with it
 		head, _ := strconv.Atoi(string(ctx.Request.Header.Peek(protocol.BinaryHeader)))
-		return p.takeBodyIn(ctx, &p.shared, head)
+		return p.takeBodyIn(ctx, bodyRoom{pool: &p.shared, head: head, copies: copies})
 	case encoding == plain:
-		return p.takeBody(ctx)
+		return p.takeBodyIn(ctx, bodyRoom{copies: copies})
 	}
 	in, err := p.open(ctx, encoding)
 	if err != nil {
@@ -174,7 +182,8 @@ func (p *protocols) Watch(ctx *fasthttp.RequestCtx, r *protocol.Run) (stop func(
 // partsKey is the key of an answer of SendParts in its context: it may be compressed, tensors in binary included.
 type partsKey struct{}
 
-func (p *protocols) SendParts(ctx *fasthttp.RequestCtx, contentType string, parts [][]byte, release func()) {
+// SendParts implements protocol.Host.
+func (p *protocols) SendParts(ctx *fasthttp.RequestCtx, contentType string, parts [][]byte, made int, release func()) {
 	ctx.SetUserValue(partsKey{}, true)
 	ctx.Response.Header.SetContentType(contentType)
 	size := 0
@@ -196,7 +205,7 @@ func (p *protocols) SendParts(ctx *fasthttp.RequestCtx, contentType string, part
 		parts = joinSmall(parts)
 	}
 	if len(parts) <= len(sliceBody{}.parts) {
-		body := &sliceBody{release: release}
+		body := &sliceBody{made: made, release: release}
 		copy(body.parts[:], parts)
 		ctx.Response.SetBodyStream(body, size)
 		return

@@ -185,7 +185,7 @@ func (p *protocols) FindJob(m *protocol.Model, id string) (protocol.Job, bool, *
 	case object == nil:
 		return protocol.Job{}, false, nil
 	}
-	return protocol.Job{ID: id, Object: [3][]byte{object}, Bare: true, Release: release}, true, nil
+	return protocol.Job{ID: id, Object: [3][]byte{nil, object}, Bare: true, Release: release}, true, nil
 }
 
 // CancelJob implements protocol.Jobs.

@@ -1,8 +1,10 @@
 package httpd
 
 import (
+	"cmp"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -20,6 +22,8 @@ type protocolStream struct {
 	to    protocol.Renderer
 	items [][]byte
 	ended bool
+	began bool  // the head is sent, so that the buffer may be written
+	err   error // of a write between two items
 }
 
 // SendStream implements protocol.Host.
@@ -33,7 +37,7 @@ func (p *protocols) SendStream(ctx *fasthttp.RequestCtx, r *protocol.Run, conten
 		ctx.SetUserValue(idKey{}, r.ID())
 	}
 	st.watched = p.transport.Watch(ctx, st)
-	st.timer = time.AfterFunc(p.opt.StreamComment, r.Wake)
+	st.timer = time.AfterFunc(p.opt.StreamComment, r.Waker())
 	if err := st.first(); err != nil {
 		st.Close()
 		return err
@@ -67,6 +71,9 @@ func (st *protocolStream) first() *protocol.Error {
 		return protocol.Errorf(protocol.Failed, "the client has left")
 	}
 	st.render(err)
+	if st.err != nil {
+		return protocol.ErrorOf(st.err)
+	}
 	return nil
 }
 
@@ -96,10 +103,25 @@ func (st *protocolStream) render(err error) {
 		st.buf = append(st.buf, comment...)
 		return
 	}
+	coming := 0
+	for _, item := range st.items {
+		coming += len(item)
+	}
+	if st.err = st.chargeAhead(2 * coming); st.err != nil {
+		return
+	}
+	if coming > bufferCost {
+		st.buf = slices.Grow(st.buf, coming+coming/8) // one that doubles would leave as much behind
+	}
 	rows, _ := st.to.(protocol.RowsRenderer)
 	for _, item := range st.items {
 		var more bool
 		if st.buf, more = st.to.Item(st.buf, item); more {
+			if st.began && len(st.buf) >= flushAt {
+				if st.err = st.flush(); st.err != nil {
+					return
+				}
+			}
 			continue
 		}
 		if rows != nil && rows.Done() || !st.run.Skip() {
@@ -126,6 +148,12 @@ func (st *protocolStream) render(err error) {
 func (st *protocolStream) finish(err *protocol.Error) {
 	st.ended = true
 	st.run.Cancel() // no effect if it has ended
+	if keeper, ok := st.to.(protocol.Keeper); ok {
+		const times = 6 // the last events of Responses have the text five times
+		if st.err = st.chargeAhead(times * keeper.Kept()); st.err != nil {
+			return
+		}
+	}
 	st.buf = st.to.End(st.buf, err)
 }
 
@@ -137,8 +165,12 @@ func (st *protocolStream) WriteTo(io.Writer) (int64, error) {
 
 // follow writes what is gathered, and then what comes.
 func (st *protocolStream) follow() error {
+	st.began = true
 	for {
-		err := st.flush()
+		if keeper, ok := st.to.(protocol.Keeper); ok {
+			st.kept = keeper.Kept()
+		}
+		err := cmp.Or(st.err, st.flush())
 		if plain, ok := st.to.(protocol.ByteRenderer); ok && st.ended && plain.Broken() != nil && err == nil {
 			err = errBroken
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/protocol"
 	"pinion/httpd/transport"
 	"pinion/runtime/logtext"
 )
@@ -130,11 +131,29 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	}
 	s.finishBody(ctx)
 	ctx.Request.ReleaseBody(maxReused)
+	s.holdAnswer(ctx, c)
 	if !s.jobs {
 		s.render(ctx)
 	}
 	if last || s.transport.Closing() {
 		ctx.SetConnectionClose()
+	}
+}
+
+// holdAnswer charges what was made for an answer until the client has taken it: of every route, because all pass here.
+// What belongs to a prediction is charged to that, and a stream charges what it gathers.
+func (s *Server) holdAnswer(ctx *fasthttp.RequestCtx, c *transport.Conn) {
+	made := 0
+	if !ctx.Response.IsBodyStream() {
+		made = len(ctx.Response.Body())
+	} else if body, ok := ctx.Response.BodyStream().(interface{ uncharged() int }); ok {
+		made = body.uncharged()
+	}
+	if err := c.HoldAnswer(int64(made)); err != nil {
+		ctx.Response.ResetBody() // releases what it belongs to
+		if s.protocols == nil || !s.protocols.refuseFor(ctx, protocol.ErrorOf(err)) {
+			s.refuse(ctx, err)
+		}
 	}
 }
 

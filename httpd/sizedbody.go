@@ -12,8 +12,12 @@ import (
 )
 
 // readSized reads a body of that size in bytes, for takeBodyIn.
-func (s *Server) readSized(stream io.Reader, c *transport.Conn, size int64, pool *memory.SharedPool, head int) (received, error) {
-	cost := bodyCost(size)
+func (s *Server) readSized(stream io.Reader, c *transport.Conn, size int64, in bodyRoom) (received, error) {
+	copies := int64(0)
+	if size > memory.Small {
+		copies = in.copies * size
+	}
+	cost := bodyCost(size) + copies
 	first, err := s.readFirst(stream, c, size, cost)
 	if err != nil {
 		return received{}, err
@@ -28,9 +32,9 @@ func (s *Server) readSized(stream io.Reader, c *transport.Conn, size int64, pool
 		return readToDisk(file, first, stream, size)
 	}
 	c.Hold(cost-read, size-read)
-	body := received{charged: cost}
-	if pool != nil && size <= memory.SharedMost {
-		body.shared = pool.Get(int(size), head)
+	body := received{charged: cost, copies: copies}
+	if in.pool != nil && size <= memory.SharedMost {
+		body.shared = in.pool.Get(int(size), in.head)
 	}
 	switch {
 	case body.shared != nil:

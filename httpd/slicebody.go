@@ -6,8 +6,11 @@ import "io"
 // given up.
 type sliceBody struct {
 	parts   [3][]byte
+	made    int // how many bytes of them are charged to nothing else; see holdAnswer
 	release func()
 }
+
+func (p *sliceBody) uncharged() int { return p.made }
 
 func (p *sliceBody) size() int {
 	n := 0

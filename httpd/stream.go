@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"sync"
@@ -35,6 +36,7 @@ type stream struct {
 	run *run // nil means another request runs the prediction
 
 	to      protocol.EventRenderer // nil means the events are those of the native API
+	spilled error                  // of a write within an event, if to is set
 	written uint64                 // how many outputs were written, if to is set
 
 	ended  bool // the last event was rendered
@@ -69,7 +71,8 @@ func (k collection) streamTo(ctx *fasthttp.RequestCtx, p *predict.Prediction, su
 		}
 	}()
 	st.watched = k.transport.Watch(ctx, st)
-	st.timer = time.AfterFunc(k.opt.StreamComment, st.notify)
+	wake := st.wake // alone: Go's runtime may keep a stopped timer, and all that it refers to, for long
+	st.timer = time.AfterFunc(k.opt.StreamComment, func() { notify(wake) })
 	if r != nil {
 		r.start(st.notify) // a prediction that is refused may emit no event
 		if err := st.first(); err != nil {
@@ -135,7 +138,7 @@ func (st *stream) follow() error {
 		case errors.As(err, &missed) && st.to != nil:
 			rec := st.sub.CatchUp()
 			st.addOutputs(rec.Output)
-			if err := st.flush(); err != nil {
+			if err := cmp.Or(st.spilled, st.flush()); err != nil {
 				return err
 			}
 		case errors.As(err, &missed):
@@ -231,9 +234,11 @@ func (st *stream) Cancel() {
 }
 
 // notify wakes the stream's goroutine from its wait for events.
-func (st *stream) notify() {
+func (st *stream) notify() { notify(st.wake) }
+
+func notify(wake chan<- struct{}) {
 	select {
-	case st.wake <- struct{}{}:
+	case wake <- struct{}{}:
 	default:
 	}
 }

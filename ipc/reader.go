@@ -178,6 +178,7 @@ func (rd *reader) frames(handle func(*Frame)) error {
 			return err
 		}
 		f := rd.begin(h)
+		var lent []byte // a body in the buffer, which is the handler's while it runs
 		switch {
 		case h.flags&FlagFile != 0:
 			rd.r += HeaderSize
@@ -199,10 +200,12 @@ func (rd *reader) frames(handle func(*Frame)) error {
 				rd.makeRoom(HeaderSize + int(h.length))
 				return nil
 			}
-			f.Body = rd.buf[rd.r+HeaderSize : end]
+			lent = rd.buf[rd.r+HeaderSize : end]
+			f.Body = lent
 			rd.r = end
 		}
 		rd.hand(handle)
+		bufpool.Poison(lent)
 	}
 	return nil
 }

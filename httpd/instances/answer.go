@@ -39,7 +39,7 @@ func Answer(x *protocol.Exchange, m *protocol.Model, s *protocol.Signature, body
 	if err != nil || len(call.Inputs) == 0 {
 		body.Release()
 		if err == nil {
-			x.Send(ContentJSON, nil, []byte(`{"predictions":[]}`))
+			x.Send(ContentJSON, []byte(`{"predictions":[]}`))
 		}
 		return err
 	}
@@ -49,7 +49,7 @@ func Answer(x *protocol.Exchange, m *protocol.Model, s *protocol.Signature, body
 		return err
 	}
 	defer answers.Release()
-	x.Send(ContentJSON, nil, predictions(answers.List))
+	x.Send(ContentJSON, predictions(answers.List))
 	return nil
 }
 

@@ -44,7 +44,7 @@ func (l *list) allModels(x *protocol.Exchange) {
 		body = l.append(body, m)
 		names = rawjson.AppendQuoted(names, m.Name)
 	}
-	x.Send("application/json", nil, append(append(body, names...), "]}"...))
+	x.Send("application/json", append(append(body, names...), "]}"...))
 }
 
 func (l *list) oneModel(x *protocol.Exchange) {
@@ -61,10 +61,10 @@ func (l *list) oneModel(x *protocol.Exchange) {
 		return
 	}
 	if forAnthropic(x) {
-		x.Send("application/json", nil, l.appendForAnthropic(nil, m))
+		x.Send("application/json", l.appendForAnthropic(nil, m))
 		return
 	}
-	x.Send("application/json", nil, l.append(nil, m))
+	x.Send("application/json", l.append(nil, m))
 }
 
 func (l *list) append(dst []byte, m *protocol.Model) []byte {
@@ -92,7 +92,7 @@ func (l *list) allForAnthropic(x *protocol.Exchange) {
 	}
 	body = rawjson.AppendQuoted(append(body, `],"has_more":false,"first_id":`...), first)
 	body = rawjson.AppendQuoted(append(body, `,"last_id":`...), last)
-	x.Send("application/json", nil, append(body, '}'))
+	x.Send("application/json", append(body, '}'))
 }
 
 func (l *list) appendForAnthropic(dst []byte, m *protocol.Model) []byte {

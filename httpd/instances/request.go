@@ -15,9 +15,6 @@ const (
 	Parameters = "parameters"
 )
 
-// fewBytes is how many bytes are not charged, so that small requests do not touch the memory budget.
-const fewBytes = 64 << 10
-
 // Read returns the call of a request, without its body, which inputs may alias. names are the keys that the list of
 // instances may have. charge charges the bytes of copies before they are made.
 func Read(
@@ -35,7 +32,7 @@ func Read(
 	if err != nil {
 		return call, err
 	}
-	if copied > fewBytes {
+	if copied > protocol.FewBytes {
 		if err := charge(copied); err != nil {
 			return call, err
 		}

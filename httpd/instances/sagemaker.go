@@ -191,12 +191,11 @@ func (i *invocation) output() *protocol.Error {
 	if err != nil {
 		return err
 	}
-	answer := &answers.List[0]
-	if answer.File != nil {
-		i.x.SendFile(answer.File, answers.Release)
-		return nil
+	if answer := &answers.List[0]; answer.File != nil {
+		answers.SendFile(i.x)
+	} else {
+		answers.Send(i.x, ContentJSON, answer.Output)
 	}
-	i.x.Send(ContentJSON, answers.Release, answer.Output)
 	return nil
 }
 
@@ -217,7 +216,7 @@ func (i *invocation) prediction() *protocol.Error {
 	if rec.Status != predict.Succeeded {
 		i.x.SetStatusCode(fasthttp.StatusInternalServerError)
 	}
-	i.x.Send(ContentJSON, nil, i.object.Append(nil, &rec))
+	i.x.Send(ContentJSON, i.object.Append(nil, &rec))
 	return nil
 }
 

@@ -164,7 +164,7 @@ func (m multi) unload(x *protocol.Exchange) {
 		Refuse(x.RequestCtx, err)
 		return
 	}
-	x.Send(ContentJSON, nil, []byte("{}"))
+	x.Send(ContentJSON, []byte("{}"))
 }
 
 // invoke answers POST /models/{name}/invoke as /invocations.
@@ -189,5 +189,5 @@ func sendJSON(x *protocol.Exchange, v any) {
 		Refuse(x.RequestCtx, protocol.Errorf(protocol.Internal, "%v", err))
 		return
 	}
-	x.Send(ContentJSON, nil, body)
+	x.Send(ContentJSON, body)
 }

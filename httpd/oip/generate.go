@@ -24,7 +24,7 @@ func (h *handlers) generate(x *protocol.Exchange) {
 	if g.signature.Iterator {
 		output = concatenated(output)
 	}
-	x.Send(contentJSON, nil, g.append(nil, output))
+	x.Send(contentJSON, g.append(nil, output))
 }
 
 // generateStream answers POST …/generate_stream: a data line for each item.

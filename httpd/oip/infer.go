@@ -43,12 +43,10 @@ func (h *handlers) tryInfer(x *protocol.Exchange) *protocol.Error {
 	if err != nil {
 		return err
 	}
+	defer answers.Release()
 	tensors, err := r.Answered(s, shape, answers.List)
 	if err == nil {
-		err = r.write(x, m, tensors, answers.Release)
-	}
-	if err != nil {
-		answers.Release()
+		err = r.write(x, m, tensors, answers)
 	}
 	return err
 }
@@ -58,8 +56,6 @@ const (
 	elementBytes = 64
 	// arrayBytes is about what an array takes beside its elements.
 	arrayBytes = 256
-	// fewBytes is how many bytes are not charged, so that small requests do not touch the budget.
-	fewBytes = 64 << 10
 )
 
 // chargeElements charges the elements of JSON tensors, which take many times their text, before they are read.
@@ -68,7 +64,7 @@ func chargeElements(x *protocol.Exchange, body *protocol.Body) *protocol.Error {
 	if head, ok := readLength(x.Request.Header.Peek(protocol.BinaryHeader)); ok && head < len(text) {
 		text = text[:head]
 	}
-	if len(text) <= fewBytes {
+	if len(text) <= protocol.FewBytes {
 		return nil
 	}
 	return x.Charge(body, int64(bytes.Count(text, []byte{','})+1)*elementBytes)
@@ -137,8 +133,10 @@ func readLength(text []byte) (n int, ok bool) {
 	return n, err == nil
 }
 
-// write answers with tensors. release is called after their last use, if there is no error.
-func (r *Request) write(x *protocol.Exchange, m *protocol.Model, tensors []Tensor, release func()) *protocol.Error {
+// write answers with tensors of answers.
+func (r *Request) write(x *protocol.Exchange, m *protocol.Model, tensors []Tensor,
+	answers *protocol.Answers,
+) *protocol.Error {
 	var raws [][]byte
 	out := rawjson.AppendQuoted([]byte(`{"model_name":`), m.Name)
 	out = append(out, `,"model_version":"`+m.Version+`"`...)
@@ -178,12 +176,12 @@ func (r *Request) write(x *protocol.Exchange, m *protocol.Model, tensors []Tenso
 		out = append(out, "]}"...)
 	}
 	out = append(out, "]}"...)
-	contentType := contentJSON
-	if raws != nil {
-		contentType = "application/octet-stream"
-		x.Response.Header.Set(protocol.BinaryHeader, strconv.Itoa(len(out)))
+	if raws == nil {
+		x.Send(contentJSON, out)
+		return nil
 	}
-	x.Send(contentType, release, append([][]byte{out}, raws...)...)
+	x.Response.Header.Set(protocol.BinaryHeader, strconv.Itoa(len(out)))
+	answers.Send(x, "application/octet-stream", append([][]byte{out}, raws...)...)
 	return nil
 }
 

@@ -43,7 +43,7 @@ func (r *Request) Call(
 		return c, shape, err
 	}
 	filled := r.fillers(s, seen)
-	if c.Copied = r.cost(s, filled, shape.n); c.Copied > fewBytes {
+	if c.Copied = r.cost(s, filled, shape.n); c.Copied > protocol.FewBytes {
 		if err := charge(c.Copied); err != nil {
 			return c, shape, err
 		}

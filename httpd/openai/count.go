@@ -22,7 +22,7 @@ func (q *request) count(d Dialect) *Error {
 		q.drop()
 		q.x.Response.Header.Add(protocol.HeaderWarning, "the count is an estimate, a token for "+
 			strconv.Itoa(bytesPerToken)+" bytes of text: the model has no method with @openai(\"count_tokens\")")
-		q.x.Send(ContentJSON, nil, d.Count(nil, tokens))
+		q.x.Send(ContentJSON, d.Count(nil, tokens))
 		return nil
 	}
 	q.call.Context = []byte(countContext)
@@ -39,7 +39,7 @@ func (q *request) count(d Dialect) *Error {
 	if err != nil || tokens < 0 {
 		return BadOutput("The model's count of tokens is not an int of at least 0.")
 	}
-	q.x.Send(ContentJSON, nil, d.Count(nil, tokens))
+	q.x.Send(ContentJSON, d.Count(nil, tokens))
 	return nil
 }
 

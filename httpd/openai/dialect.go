@@ -88,13 +88,8 @@ func (h *handlers) readDialog(x *protocol.Exchange, d Dialect) (q *request, err 
 			q.drop()
 		}
 	}()
-	if err = q.readBody(); err != nil {
+	if err = q.readBody(2); err != nil { // the translation, and what it is made of
 		return q, err
-	}
-	if size := len(q.call.Body.Data); size > fewBytes { // for the translation, and what it is made of
-		if err := q.charge(2 * int64(size)); err != nil {
-			return q, err
-		}
 	}
 	if q.dialog, err = d.Read(&x.Request.Header, q.call.Body.Data); err != nil {
 		return q, err
@@ -116,6 +111,14 @@ type dialogRenderer struct {
 	bad    *Error // an item that the endpoint does not have
 	items  int64
 	first  time.Time
+}
+
+// Kept implements protocol.Keeper.
+func (r *dialogRenderer) Kept() int {
+	if keeper, ok := r.q.dialog.(protocol.Keeper); ok {
+		return keeper.Kept()
+	}
+	return 0
 }
 
 func (r *dialogRenderer) begin(dst []byte) []byte {
@@ -179,13 +182,13 @@ func (q *request) answerDialog(result Result) *Error {
 	message.Finish = reader.Finish()
 	if q.Stream {
 		q.x.Response.Header.Set(fasthttp.HeaderCacheControl, "no-cache")
-		q.x.Send(contentStream, nil, q.dialog.End(events, message.Finish, u))
+		q.x.Send(contentStream, q.dialog.End(events, message.Finish, u))
 	} else {
 		body, err := q.dialog.Answer(nil, q.head, message, u)
 		if err != nil {
 			return err
 		}
-		q.x.Send(ContentJSON, nil, body)
+		q.x.Send(ContentJSON, body)
 	}
 	q.report(fasthttp.StatusOK, nil, 0)
 	return nil

@@ -123,12 +123,12 @@ func (q *request) respond() *Error {
 	if failed != nil {
 		return q.errorOf(failed)
 	}
+	defer answers.Release()
 	if file := answers.List[0].File; file != nil {
 		if err := q.wanted.check(file.Type); err != nil {
-			answers.Release()
 			return err
 		}
-		q.x.SendFile(file, answers.Release)
+		answers.SendFile(q.x)
 		q.report(fasthttp.StatusOK, nil, 0)
 		return nil
 	}
@@ -136,7 +136,6 @@ func (q *request) respond() *Error {
 	for i := range answers.List {
 		results[i] = Result{answers.List[i].Output, answers.List[i].Metrics}
 	}
-	defer answers.Release()
 	return q.send(results)
 }
 
@@ -241,7 +240,7 @@ func (q *request) chargeStops(stops []string) *Error {
 	for _, s := range stops {
 		size += 4 * int64(len(s))
 	}
-	if size <= fewBytes {
+	if size <= protocol.FewBytes {
 		return nil
 	}
 	return q.charge(size)
@@ -285,15 +284,16 @@ func (q *request) parse(e Endpoint) (*Body, *Error) {
 		}
 		return ParseForm(form.Fields), nil
 	}
-	if err := q.readBody(); err != nil {
+	if err := q.readBody(0); err != nil {
 		return nil, err
 	}
 	return ParseJSON(q.call.Body.Data)
 }
 
-// readBody reads the request's body. One that came as another type than JSON must be JSON anyway.
-func (q *request) readBody() *Error {
-	body, failed := q.x.Body()
+// readBody reads the request's body, of which so many copies are made. One that came as another type than JSON must be
+// JSON anyway.
+func (q *request) readBody(copies int64) *Error {
+	body, failed := q.x.BodyToCopy(copies)
 	if failed != nil {
 		return ErrorOf(failed)
 	}
@@ -360,7 +360,7 @@ func (q *request) send(results []Result) *Error {
 	if q.untimed {
 		q.x.Response.Header.Add(protocol.HeaderWarning, "the transcript has no segments: the model returns text alone")
 	}
-	q.x.Send(contentType, nil, body)
+	q.x.Send(contentType, body)
 	q.report(fasthttp.StatusOK, nil, 0)
 	return nil
 }
@@ -407,7 +407,7 @@ func (q *request) sendChunks(results []Result) (err *Error) {
 		}
 	}
 	q.x.Response.Header.Set(fasthttp.HeaderCacheControl, "no-cache")
-	q.x.Send(contentStream, nil, chunks.Done(out, q.Usage(results)))
+	q.x.Send(contentStream, chunks.Done(out, q.Usage(results)))
 	q.report(fasthttp.StatusOK, nil, 0)
 	return nil
 }

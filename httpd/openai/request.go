@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"pinion/httpd/protocol"
 	"pinion/runtime/logtext"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
@@ -55,9 +56,6 @@ type Request struct {
 	returns   bool     // the answer has the documents
 }
 
-// fewBytes is how many bytes are not charged, so that small requests do not touch the memory budget.
-const fewBytes = 64 << 10
-
 // Read returns what f runs for a request. charge charges the memory that Inputs take, before they are made.
 func (f *Function) Read(b *Body, charge func(bytes int64) *Error) (*Request, *Error) {
 	r := &Request{Endpoint: f.Endpoint, perPrompt: 1, choices: 1}
@@ -85,7 +83,7 @@ func (f *Function) Read(b *Body, charge func(bytes int64) *Error) (*Request, *Er
 	for _, s := range subjects {
 		r.copied += int64(s.len() + size)
 	}
-	if r.copied > fewBytes {
+	if r.copied > protocol.FewBytes {
 		if err := charge(r.copied); err != nil {
 			return nil, err
 		}

@@ -74,8 +74,9 @@ type Route struct {
 // Host is what an Exchange needs of the HTTP server; httpd implements it.
 type Host interface {
 	Jobs
-	// ReadBody reads and inflates the body.
-	ReadBody(ctx *fasthttp.RequestCtx) (Body, *Error)
+	// ReadBody reads and inflates the body, and charges so many bytes more for each of its bytes, if it has more than
+	// FewBytes.
+	ReadBody(ctx *fasthttp.RequestCtx, more int64) (Body, *Error)
 	// ReadForm reads a multipart/form-data body, whose files are stored on disk.
 	ReadForm(ctx *fasthttp.RequestCtx) (Form, *Error)
 	// WantsStream reports whether Accept lists a stream and does not prefer an object. iterates means that the model
@@ -86,12 +87,13 @@ type Host interface {
 	// SendStream writes the items of r, on which Follow was called, and releases it. If r is refused before its first
 	// item, SendStream returns the error and writes nothing.
 	SendStream(ctx *fasthttp.RequestCtx, r *Run, contentType string, to Renderer) *Error
-	// SendParts answers with parts, which are not copied if they are large. release is called after their last use.
-	SendParts(ctx *fasthttp.RequestCtx, contentType string, parts [][]byte, release func())
+	// SendParts answers with parts, which are not copied if they are large. made is how many bytes of them are charged to
+	// nothing yet. release, if not nil, is called after their last use.
+	SendParts(ctx *fasthttp.RequestCtx, contentType string, parts [][]byte, made int, release func())
 	// SendFile answers with a file. release is called after its last use.
 	SendFile(ctx *fasthttp.RequestCtx, file *predict.OutputFile, release func())
-	// Charge charges bytes to the memory budget, and waits until they are free.
-	Charge(ctx *fasthttp.RequestCtx, bytes int64) *Error
+	// Charge charges bytes to the memory budget for a request that holds some already, and waits until they are free.
+	Charge(ctx *fasthttp.RequestCtx, held, bytes int64) *Error
 	// Sampled reports whether spans of the request are sent.
 	Sampled(ctx *fasthttp.RequestCtx) bool
 	// Meta returns what the request's headers say about how it is to be carried out.
@@ -115,6 +117,12 @@ type Renderer interface {
 type Pinger interface {
 	// Ping appends that event.
 	Ping(dst []byte) []byte
+}
+
+// Keeper is a Renderer that keeps bytes until the end of the stream.
+type Keeper interface {
+	// Kept returns how many, which are charged to the memory budget.
+	Kept() int
 }
 
 // ByteRenderer is a Renderer of plain bytes, which, unlike events, have no place for an error.
@@ -179,7 +187,16 @@ func (x *Exchange) NotJSON(body []byte) string {
 }
 
 // Body reads the whole body, of any content type. The caller releases it, or gives it to a call.
-func (x *Exchange) Body() (Body, *Error) { return x.host.ReadBody(x.RequestCtx) }
+func (x *Exchange) Body() (Body, *Error) { return x.host.ReadBody(x.RequestCtx, 0) }
+
+// FewBytes is up to which size a body is not charged for what is made of it.
+const FewBytes = 64 << 10
+
+// BodyToCopy is Body for a body of which so many copies are made. They are charged with it, before it is read: requests
+// that held their bodies and waited for the copies' memory would wait for each other.
+func (x *Exchange) BodyToCopy(copies int64) (Body, *Error) {
+	return x.host.ReadBody(x.RequestCtx, copies)
+}
 
 // WantsStream reports whether the client asks for a stream, of a model that iterates or does not.
 func (x *Exchange) WantsStream(iterates bool) bool { return x.host.WantsStream(x.RequestCtx, iterates) }
@@ -239,7 +256,7 @@ func (x *Exchange) warn(ps []*predict.Prediction) {
 
 // Charge charges more bytes to the memory budget, for what is made from a body.
 func (x *Exchange) Charge(body *Body, bytes int64) *Error {
-	if err := x.host.Charge(x.RequestCtx, bytes); err != nil {
+	if err := x.host.Charge(x.RequestCtx, body.Charged, bytes); err != nil {
 		return err
 	}
 	body.Charged += bytes
@@ -290,9 +307,14 @@ func (x *Exchange) Stream(r *Run, contentType string, to Renderer) *Error {
 	return x.host.SendStream(x.RequestCtx, r, contentType, to)
 }
 
-// Send answers with parts, which are not copied if they are large. release, if not nil, is called after their last use.
-func (x *Exchange) Send(contentType string, release func(), parts ...[]byte) {
-	x.host.SendParts(x.RequestCtx, contentType, parts, release)
+// Send answers with parts that were made for this answer, which are not copied if they are large. Bytes that belong to
+// Answers or to a Job are sent by those.
+func (x *Exchange) Send(contentType string, parts ...[]byte) {
+	made := 0
+	for _, part := range parts {
+		made += cap(part)
+	}
+	x.host.SendParts(x.RequestCtx, contentType, parts, made, nil)
 }
 
 // SendFile answers with a file. release is called after its last use.

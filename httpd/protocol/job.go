@@ -23,11 +23,23 @@ type JobCall struct {
 type Job struct {
 	ID     string
 	Status string
-	// Object is the prediction object, in parts. It is valid until Release.
+	// Object is the prediction object, in parts, of which the second is the prediction's own. It is valid until Send or Free.
 	Object [3][]byte
 	// Bare means that the object lacks the further members of JobCall, because another server made it.
 	Bare    bool
 	Release func() // nil means there is nothing to free
+}
+
+// Send answers with parts, of which some are the job's own bytes. It takes the job over, which is freed after the last
+// byte.
+func (j Job) Send(x *Exchange, contentType string, parts ...[]byte) {
+	made := 0
+	for _, part := range parts {
+		if !inside(part, j.Object[1]) {
+			made += cap(part)
+		}
+	}
+	x.host.SendParts(x.RequestCtx, contentType, parts, made, j.Release)
 }
 
 // Free frees a job that is not answered with.
@@ -56,12 +68,14 @@ type Jobs interface {
 	Address(ctx *fasthttp.RequestCtx) string
 }
 
-// EventRenderer writes the events of a prediction in a protocol's form. Its methods append to dst.
+// EventRenderer writes the events of a prediction in a protocol's form. Its methods append to dst, and call flush
+// between parts of a large event: it writes dst if that is large, and returns what to append to. So a reader takes
+// little memory, however large the events are, which all readers share.
 type EventRenderer interface {
-	Output(dst, item []byte, index uint64) []byte
-	Log(dst, text []byte) []byte
+	Output(dst, item []byte, flush func(dst []byte) []byte) []byte
+	Log(dst, text []byte, flush func(dst []byte) []byte) []byte
 	// End appends what follows the last event. The record has its Output only if the model did not yield it.
-	End(dst []byte, of *predict.Record) []byte
+	End(dst []byte, of *predict.Record, flush func(dst []byte) []byte) []byte
 }
 
 // Jobs returns the predictions that clients look up by their ids.

@@ -35,8 +35,38 @@ type Answers struct {
 	single [1]Answer
 }
 
-// Release frees what the answers hold. They are not read afterwards.
+// Release frees what the answers hold, unless they were sent. They are not read afterwards.
 func (a *Answers) Release() { a.run.Release() }
+
+// Send answers with parts, of which some are the answers' own bytes. It takes the answers over: they are freed after the
+// last byte, and Release does nothing more.
+func (a *Answers) Send(x *Exchange, contentType string, parts ...[]byte) {
+	made := 0
+	for _, part := range parts {
+		if !a.has(part) {
+			made += cap(part)
+		}
+	}
+	x.host.SendParts(x.RequestCtx, contentType, parts, made, a.run.take())
+}
+
+// SendFile answers with the file of the first answer, and takes the answers over as Send does.
+func (a *Answers) SendFile(x *Exchange) { x.SendFile(a.List[0].File, a.run.take()) }
+
+// has reports whether bytes are those of an answer.
+func (a *Answers) has(part []byte) bool {
+	for i := range a.List {
+		if inside(part, a.List[i].Output) {
+			return true
+		}
+		for _, t := range a.List[i].Tensors {
+			if inside(part, t.Data) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // Run is the predictions of one call.
 type Run struct {
@@ -313,10 +343,16 @@ func (r *Run) Skip() bool {
 func (r *Run) Settle() { <-r.row.done }
 
 // Wake lets a waiting Next return. Safe from any goroutine.
-func (r *Run) Wake() {
-	select {
-	case r.woken <- struct{}{}:
-	default:
+func (r *Run) Wake() { r.Waker()() }
+
+// Waker returns Wake for a timer. It keeps nothing of the run: Go's runtime may keep a stopped timer for long.
+func (r *Run) Waker() func() {
+	woken := r.woken
+	return func() {
+		select {
+		case woken <- struct{}{}:
+		default:
+		}
 	}
 }
 
@@ -347,12 +383,22 @@ func (r *Run) AnswerOf(row int) Answer {
 	return answerOf(r.ps[row], &rec)
 }
 
-// Release ends the run: it cancels what still runs, and frees everything. It may be called more than once.
+// Release ends the run: it cancels what still runs, and frees everything. It may be called more than once, and does
+// nothing once an answer has taken the run over.
 func (r *Run) Release() {
-	if r.released {
-		return
+	if !r.released {
+		r.released = true
+		r.end()
 	}
+}
+
+// take hands over what Release does, which then does nothing.
+func (r *Run) take() (end func()) {
 	r.released = true
+	return r.end
+}
+
+func (r *Run) end() {
 	if r.row != nil && r.row.sub != nil {
 		r.row.sub.Close() // cancels a prediction that has not ended
 	}

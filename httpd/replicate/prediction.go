@@ -183,7 +183,7 @@ func (h *handlers) cancel(x *protocol.Exchange) {
 func (h *handlers) answer(x *protocol.Exchange, m *protocol.Model, job protocol.Job) {
 	o := job.Object
 	if !job.Bare {
-		x.Send(contentJSON, job.Release, o[:]...)
+		job.Send(x, contentJSON, o[:]...)
 		return
 	}
 	last := len(o) - 1
@@ -191,7 +191,7 @@ func (h *handlers) answer(x *protocol.Exchange, m *protocol.Model, job protocol.
 		last--
 	}
 	o[last] = o[last][:len(o[last])-1] // without the bracket
-	x.Send(contentJSON, job.Release, o[0], o[1], o[2], h.membersOf(x, m, job.ID), []byte("}"))
+	job.Send(x, contentJSON, o[0], o[1], o[2], h.membersOf(x, m, job.ID), []byte("}"))
 }
 
 // membersOf returns what a prediction object has beside that of the native API.

@@ -66,7 +66,7 @@ func New(models protocol.Models, o Options) protocol.Protocol {
 // secret answers with what webhooks are verified with.
 func (h *handlers) secret(x *protocol.Exchange) {
 	x.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
-	x.Send(contentJSON, nil, appendMember([]byte("{"), "key", h.o.WebhookSecret), []byte("}"))
+	x.Send(contentJSON, appendMember([]byte("{"), "key", h.o.WebhookSecret), []byte("}"))
 }
 
 // list refuses a list of predictions: only those who know an id see a prediction.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -116,13 +117,29 @@ func TestUploads_MostFiles(t *testing.T) {
 	assert.Equal(t, "first.closed", first.closed, 1)
 }
 
+// TestEventWriter_LargeEventsInPieces: an event of any size is made in pieces, which together are the text.
+func TestEventWriter_LargeEventsInPieces(t *testing.T) {
+	text := strings.Repeat(`\ud83d\ude00é\n\"\\`, 50_000)
+	var all []byte
+	largest := 0
+	spill := func(b []byte) []byte {
+		all, largest = append(all, b...), max(largest, len(b))
+		return b[:0]
+	}
+	all = append(all, (&eventWriter{}).Output(nil, []byte(`"`+text+`"`), spill)...)
+	want := "event: output\nid: 0\ndata: " + strings.Repeat("😀é\ndata: \"\\", 50_000) + "\n\n"
+	assert.True(t, string(all) == want && largest <= 2*pieceSize,
+		"got %d bytes, the largest piece has %d; want %d bytes and at most %d", len(all), largest, len(want), 2*pieceSize)
+}
+
 // TestEventWriter_Lines: each line of a text has its data line, and a canceled prediction ends with its reason.
 func TestEventWriter_Lines(t *testing.T) {
 	w := &eventWriter{}
-	got := w.Output(nil, []byte(`"a\nb\r\nc"`), 0)
-	got = w.Output(got, []byte(`{"x":1}`), 1)
-	got = w.Log(got, []byte("l"))
-	got = w.End(got, &predict.Record{Progress: predict.Progress{Status: predict.Canceled}})
+	keep := func(b []byte) []byte { return b }
+	got := w.Output(nil, []byte(`"a\nb\r\nc"`), keep)
+	got = w.Output(got, []byte(`{"x":1}`), keep)
+	got = w.Log(got, []byte("l"), keep)
+	got = w.End(got, &predict.Record{Progress: predict.Progress{Status: predict.Canceled}}, keep)
 	const want = "event: output\nid: 0\ndata: a\ndata: b \ndata: c\n\n" + "event: output\nid: 1\ndata: {\"x\":1}\n\n" +
 		"event: logs\nid: 2\ndata: l\n\n" + "event: done\nid: 3\ndata: {\"reason\":\"canceled\"}\n\n"
 	assert.Equal(t, fmt.Sprintf("%q", got), string(got), want)

@@ -171,7 +171,7 @@ func (h *handlers) model(x *protocol.Exchange) {
 	dst = appendMember(append(dst, ','), "id", m.Name)
 	dst = strconv.AppendInt(append(dst, `,"object":"model","owned_by":"pinion","created":`...), created, 10)
 	dst = strconv.AppendBool(append(dst, `,"ready":`...), m.Ready() == nil)
-	x.Send(contentJSON, nil, append(dst, '}'))
+	x.Send(contentJSON, append(dst, '}'))
 }
 
 func (h *handlers) appendVersion(dst []byte, v version) []byte {
@@ -197,7 +197,7 @@ func (h *handlers) listVersions(x *protocol.Exchange) {
 			dst = h.appendVersion(dst, v)
 		}
 	}
-	x.Send(contentJSON, nil, append(dst, "]}"...))
+	x.Send(contentJSON, append(dst, "]}"...))
 }
 
 // version answers with a model's version for every id that a client sends: see ofVersion.
@@ -213,7 +213,7 @@ func (h *handlers) version(x *protocol.Exchange) {
 		return
 	}
 	h.warnVersion(x, m, other)
-	x.Send(contentJSON, nil, h.appendVersion(nil, v))
+	x.Send(contentJSON, h.appendVersion(nil, v))
 }
 
 // notReady returns why a model has no document.
@@ -250,7 +250,7 @@ func (h *handlers) deployment(x *protocol.Exchange) {
 	dst = appendMember(append(dst, ','), "created_at", timestamp(v.created))
 	dst = append(dst, `,"created_by":{"type":"organization","username":"pinion","name":"pinion","github_url":null},`+
 		`"configuration":{"hardware":"local","min_instances":1,"max_instances":1}}}`...)
-	x.Send(contentJSON, nil, dst)
+	x.Send(contentJSON, dst)
 }
 
 // textOf returns the text of a member of a request, or false if it is of another type.

@@ -120,12 +120,8 @@ func names(root *os.Root, folder string) []string {
 // read returns the content of a regular file, or nil if it cannot be read, or is larger than limit. Links out of the
 // folder are not followed, and a pipe is not waited for.
 func read(root *os.Root, name string, limit int64) []byte {
-	info, err := root.Stat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > limit {
-		return nil
-	}
-	f, err := root.Open(name)
-	if err != nil {
+	f, _ := open(root, name, limit)
+	if f == nil {
 		return nil
 	}
 	defer f.Close()
@@ -136,16 +132,29 @@ func read(root *os.Root, name string, limit int64) []byte {
 	return content
 }
 
+// open is read for a file that is read piece by piece; size is how many bytes it has.
+func open(root *os.Root, name string, limit int64) (f *os.File, size int) {
+	info, err := root.Stat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > limit {
+		return nil, 0
+	}
+	if f, err = root.Open(name); err != nil {
+		return nil, 0
+	}
+	return f, int(info.Size())
+}
+
 // example answers with a file of the folder of examples, as bytes: nothing of it is a page of this server.
 func (o PageOptions) example(ctx *fasthttp.RequestCtx) {
-	var content []byte
+	var content *os.File
+	var size int
 	name, _ := ctx.UserValue("file").(string)
 	if plain, err := url.PathUnescape(name); err == nil {
 		name = plain
 	}
 	if root, err := os.OpenRoot(o.Dir); err == nil && name == filepath.Base(name) && name != ".." && name != "." {
 		defer root.Close()
-		content = read(root, filepath.Join(examplesFolder, name), maxExample)
+		content, size = open(root, filepath.Join(examplesFolder, name), maxExample)
 	}
 	h := &ctx.Response.Header
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -158,5 +167,5 @@ func (o PageOptions) example(ctx *fasthttp.RequestCtx) {
 	h.SetContentType("application/octet-stream")
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
 	h.Set("Cache-Control", "no-cache")
-	ctx.SetBody(content)
+	ctx.SetBodyStream(content, size)
 }

@@ -44,6 +44,7 @@ type Budget struct {
 	waiting atomic.Int32 // len(waiters)
 	mu      sync.Mutex
 	waiters []waiter // the first is next
+	holders int      // how many of the first ones hold memory already
 }
 
 // waiter is a call of Wait. It holds a token: try again.
@@ -257,21 +258,41 @@ func (b *Budget) Wait(n int64, most time.Duration, stop <-chan struct{}) error {
 	if b == nil {
 		return nil
 	}
-	if n > b.Max() {
+	return b.wait(n, n, b.markForNew(n), most, stop)
+}
+
+// WaitMore is Wait for n bytes more of a request that holds some already. Such requests come before new ones, which
+// leave them half of the budget. What is known before a body is read belongs into its Wait: two that need more than that
+// half wait for each other.
+func (b *Budget) WaitMore(held, n int64, most time.Duration, stop <-chan struct{}) error {
+	if b == nil || held == 0 {
+		return b.Wait(n, most, stop)
+	}
+	return b.wait(n, held+n, b.markFor(held+n), most, stop)
+}
+
+// wait charges n bytes, which make their holder's total so large, below mark.
+func (b *Budget) wait(n, total, mark int64, most time.Duration, stop <-chan struct{}) error {
+	if total > b.Max() {
 		b.refusals.Add(1)
 		return b.TooLarge()
 	}
-	mark := b.markForNew(n)
-	if (n <= Small || b.waiting.Load() == 0) && b.take(n, mark) {
+	more := total > n
+	if (more || n <= Small || b.waiting.Load() == 0) && b.take(n, mark) {
 		return nil
 	}
 	w := make(waiter, 1)
 	b.mu.Lock()
-	b.waiters = append(b.waiters, w)
+	if more {
+		b.waiters = slices.Insert(b.waiters, b.holders, w)
+		b.holders++
+	} else {
+		b.waiters = append(b.waiters, w)
+	}
 	b.waiting.Store(int32(len(b.waiters)))
 	b.wakeFirst() // it may be w; and the room may have come just before
 	b.mu.Unlock()
-	defer b.remove(w)
+	defer b.remove(w, more)
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	ticker := time.NewTicker(cutPause)
@@ -302,10 +323,13 @@ func (b *Budget) isFirst(w waiter) bool {
 	return b.waiters[0] == w
 }
 
-// remove removes w from the queue, and lets the next one look.
-func (b *Budget) remove(w waiter) {
+// remove removes w from the queue, and lets the next one look. more means that it is one of WaitMore.
+func (b *Budget) remove(w waiter, more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if more {
+		b.holders--
+	}
 	b.waiters = slices.DeleteFunc(b.waiters, func(other waiter) bool { return other == w })
 	b.waiting.Store(int32(len(b.waiters)))
 	b.wakeFirst()

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pinion/ipc/bufpool"
 )
 
 const (
@@ -133,6 +135,8 @@ func (s *Shared) Free(unused bool) {
 		s.unmap(0)
 		return
 	}
+	bufpool.Poison(s.Data)
+	bufpool.Poison(s.All[s.Room : s.Room+s.written])
 	class := bits.Len(uint(s.Room-1)) - minClass
 	s.freed = time.Now()
 	p.idle[class] = append(p.idle[class], s)

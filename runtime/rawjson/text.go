@@ -77,6 +77,24 @@ func AppendText(dst, key []byte) []byte {
 	}
 }
 
+// CutText returns where the inside of a JSON string can be cut for AppendText: after about n bytes, and not within an
+// escape or a pair of them.
+func CutText(text []byte, n int) int {
+	n = min(n, len(text))
+	at := 0
+	for at < n {
+		next := bytes.IndexByte(text[at:n], '\\')
+		if next < 0 {
+			return n
+		}
+		if at += next + 2; at <= len(text) && text[at-1] == 'u' {
+			_, rest := unicodeEscape(text[at:])
+			at = len(text) - len(rest)
+		}
+	}
+	return min(at, len(text))
+}
+
 // unicodeEscape reads the digits after a \u, and a second escape if the first is a high surrogate.
 func unicodeEscape(b []byte) (rune, []byte) {
 	r, ok := hex4(b, 0)

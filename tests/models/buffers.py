@@ -56,4 +56,4 @@ class Embeddings(BaseRunner):
     @cog.openai("embeddings")
     def run(self, input: str) -> list[float]:
         number, size = input.split(":")
-        return [float(number)] * (int(size) // len(number + ", "))
+        return [float(number)] * (int(size) // (len(number) + 1))

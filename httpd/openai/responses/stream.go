@@ -17,6 +17,9 @@ type stream struct {
 	calls  int    // that have begun
 }
 
+// Kept implements protocol.Keeper.
+func (d *dialog) Kept() int { return cap(d.output) + cap(d.item.text) }
+
 // Begin implements openai.Dialog.
 func (d *dialog) Begin(dst []byte, h openai.Head) []byte {
 	d.head = h
