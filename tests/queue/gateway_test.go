@@ -202,7 +202,7 @@ func TestGateway_SettingsOfGatewayThatAreRefused(t *testing.T) {
 		"--model m and --models a,b: give one of them": {"--nats", "nats://127.0.0.1:1", "--model", "m", "--models", "a,b"},
 		"--models: a is given twice":                   {"--nats", "nats://127.0.0.1:1", "--models", "a, a"},
 		`--models: invalid model name "a b"`:           {"--nats", "nats://127.0.0.1:1", "--models", "a b"},
-		`--protocols "openia": must be a list of `:     {"--nats", "nats://127.0.0.1:1", "--model", "m", "--protocols", "openia"},
+		`--protocols "openia": must be oip, openai`:    {"--nats", "nats://127.0.0.1:1", "--model", "m", "--protocols", "openia"},
 		"a gateway needs a NATS server":                {"--nats", "embed", "--model", "m"},
 		`invalid model name "a b"`:                     {"--nats", "nats://127.0.0.1:1", "--model", "a b"},
 		"--queue-timeout and --grace":                  {"--nats", "nats://127.0.0.1:1", "--model", "m", "--queue-timeout", "0s"},
