@@ -205,7 +205,7 @@ func TestGateway_SettingsOfGatewayThatAreRefused(t *testing.T) {
 		`--protocols "openia": must be oip, openai`:    {"--nats", "nats://127.0.0.1:1", "--model", "m", "--protocols", "openia"},
 		"a gateway needs a NATS server":                {"--nats", "embed", "--model", "m"},
 		`invalid model name "a b"`:                     {"--nats", "nats://127.0.0.1:1", "--model", "a b"},
-		"--queue-timeout and --grace":                  {"--nats", "nats://127.0.0.1:1", "--model", "m", "--queue-timeout", "0s"},
+		"--queue-timeout 0: must be more than 0":       {"--nats", "nats://127.0.0.1:1", "--model", "m", "--queue-timeout", "0s"},
 		"--ack-wait 1s: must be at least ":             {"--nats", "nats://127.0.0.1:1", "--model", "m", "--ack-wait", "1s"},
 		"takes no argument, not dir":                   {"dir", "--nats", "nats://127.0.0.1:1", "--model", "m"},
 	} {

@@ -134,6 +134,8 @@ func (s *Setting) within(n int64) error {
 	switch {
 	case s.Max != 0 && (n < s.Min || n > s.Max):
 		return fmt.Errorf("%s: must be %s to %s", s.text(n), s.text(max(s.Min, 0)), s.text(s.Max))
+	case n < s.Min && s.text(1) != "1" && s.Min == 1:
+		return fmt.Errorf("%s: must be more than 0", s.text(n))
 	case n < s.Min:
 		return fmt.Errorf("%s: must be at least %s", s.text(n), s.text(s.Min))
 	}

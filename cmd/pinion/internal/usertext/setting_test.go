@@ -19,6 +19,7 @@ type values struct {
 	list   []string
 	wait   time.Duration
 	size   Bytes
+	limit  time.Duration
 	secret string
 }
 
@@ -31,6 +32,7 @@ func (v *values) settings() Settings {
 		{To: &v.list, Name: "list", Init: []string{"a"}, Words: []string{"a", "b", "c"}, Idle: func() string { return "on Sundays" }},
 		{To: &v.wait, Name: "wait", Init: time.Minute, Min: int64(time.Second), IsCogs: true, Variable: "COG_WAIT", Default: "a while"},
 		{To: &v.size, Name: "size", Init: "1KiB"},
+		{To: &v.limit, Name: "limit", Init: time.Second, Min: 1},
 		{To: &v.secret, Variable: "SECRET"},
 	}
 }
@@ -64,6 +66,7 @@ func TestSetting_WrongValues(t *testing.T) {
 		{"word", "colt", "PINION_WORD", `"colt": must be hot or cold; did you mean "cold"?`},
 		{"list", "a,d", "PINION_LIST", `"d": must be a, b or c`},
 		{"wait", "1ms", "COG_WAIT", "1ms: must be at least 1s"},
+		{"limit", "0s", "PINION_LIMIT", "0: must be more than 0"},
 		{"wait", "90", "", `"90": must be a time with its unit, as 500ms, 30s or 1m30s`},
 	} {
 		var v values
@@ -89,7 +92,7 @@ func TestSetting_WrongValues(t *testing.T) {
 func TestSetting_Remark(t *testing.T) {
 	want := []string{
 		" (PINION_ON)", " (PINION_COUNT; default: 3)", "", " (PINION_WORD; default: hot)", " (PINION_LIST; default: a)",
-		" (COG_WAIT; default: a while)", " (PINION_SIZE; default: 1KiB)", " (SECRET)",
+		" (COG_WAIT; default: a while)", " (PINION_SIZE; default: 1KiB)", " (PINION_LIMIT; default: 1s)", " (SECRET)",
 	}
 	for i, s := range new(values).settings() {
 		assert.Equal(t, s.Name, s.Remark(), want[i])
