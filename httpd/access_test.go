@@ -159,7 +159,7 @@ func TestAccess_Sample(t *testing.T) {
 		}
 	}
 	assert.Equal(t, "lines", first, 10)
-	assert.True(t, newAccess(Options{}) == nil, "got an access log without the option, want none")
+	assert.True(t, newAccess(Options{}) == nil, "an access log without the option")
 }
 
 // BenchmarkAccess measures a request whose line is left out, and one that has a line.

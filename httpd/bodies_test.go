@@ -70,7 +70,7 @@ func TestBodies_FormsBecomeRequests(t *testing.T) {
 				conn.send(bodyRequest(formType, c.body))
 				conn.want(200)
 				req := f.request()
-				assert.Equal(t, "shown(req)", shown(req), c.want)
+				assert.Equal(t, "what is shown", shown(req), c.want)
 				if c.name == "keys" && (req.ID != "x1" || string(req.Context) != `{"k":"v"}` || req.Webhook != "http://h/" ||
 					req.OutputPrefix != "http://p/" ||
 					req.WebhookEvents != predict.OnStart|predict.OnLogs|predict.OnCompleted ||
@@ -257,7 +257,7 @@ func TestBodies_BigFilesAndPacksAreWhole(t *testing.T) {
 		for range 2 {
 			c.send(bodyRequest("Accept: "+accept+"\r\n", ""))
 			resp, body := c.want(200)
-			assert.True(t, check(resp, body), "%s: %v with %d bytes: check(resp, body) = false, want true", accept, resp.Header, len(body))
+			assert.True(t, check(resp, body), "%s: %v with %d bytes", accept, resp.Header, len(body))
 			wait(t, f.released, "the release")
 		}
 	}

@@ -89,5 +89,5 @@ func TestCoding_OldClientsGetBigAnswersPlain(t *testing.T) {
 	c.send("POST /predictions HTTP/1.0\r\nAccept-Encoding: gzip\r\nContent-Length: 0\r\n\r\n")
 	resp, body := c.want(200)
 	assert.Equal(t, `resp.Header.Get("Content-Encoding")`, resp.Header.Get("Content-Encoding"), "")
-	assert.Equal(t, "int64(len(body))", int64(len(body)), resp.ContentLength)
+	assert.Equal(t, "length of the body", int64(len(body)), resp.ContentLength)
 }

@@ -93,7 +93,7 @@ func TestConn_OneConnectionTooMany(t *testing.T) {
 	third.post(`{}`)
 	resp, body := third.want(503)
 	assert.Equal(t, `resp.Header.Get("Content-Type")`, resp.Header.Get("Content-Type"), "application/json")
-	assert.Equal(t, "resp.Header.Get(headerRetry)", resp.Header.Get(headerRetry), elsewhere)
+	assert.Equal(t, "Retry-After", resp.Header.Get(headerRetry), elsewhere)
 	assert.Equal(t, "body", body, `{"detail":"Too many connections"}`)
 	third.ended()
 }

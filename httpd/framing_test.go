@@ -43,9 +43,9 @@ func TestFraming_ConnectionCloseInList(t *testing.T) {
 		last := "GET /livez HTTP/1.1\r\nHost: x\r\n" + header + "\r\n\r\n"
 		client.send(ask("GET", "/livez", "", "") + last + "POST /shutdown HTTP/1.1\r\nHost: x\r\n\r\n")
 		resp, _ := client.want(200)
-		assert.False(t, resp.Close, "%s: the request before it is the last: Close = true, want false", header)
+		assert.False(t, resp.Close, "%s: the request before it is the last", header)
 		resp, _ = client.want(200)
-		assert.True(t, resp.Close, "%s: the answer does not say that it is the last: Close = false, want true", header)
+		assert.True(t, resp.Close, "%s: the answer does not say that it is the last", header)
 		client.ended()
 	}
 }

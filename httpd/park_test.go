@@ -107,7 +107,7 @@ func TestConnections_AreParkedAtOnce(t *testing.T) {
 	b := memory.New(memory.MinBudget)
 	s := lot(t, newFake(), Options{Memory: b, conns: transport.Options{SweepInterval: time.Hour}})
 	assert.TrueNow(t, b.Take(memory.MinBudget*3/4, memory.MinBudget*3/4),
-		"no room in an empty budget: b.Take(memory.MinBudget*3/4, memory.MinBudget*3/4) = false, want true")
+		"no room in an empty budget")
 	c := s.dial(t)
 	for range 3 {
 		c.send(homeRequest + homeRequest)

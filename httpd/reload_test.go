@@ -64,6 +64,6 @@ func TestReload_FromThisMachineOnly(t *testing.T) {
 	ctx.Request.Header.SetMethod("POST")
 	ctx.Request.SetRequestURI("/reload")
 	s.handle(&ctx)
-	assert.Equal(t, "ctx.Response.StatusCode()", ctx.Response.StatusCode(), 500)
+	assert.Equal(t, "status code", ctx.Response.StatusCode(), 500)
 	assert.Contains(t, "string(ctx.Response.Body())", string(ctx.Response.Body()), "no such folder")
 }

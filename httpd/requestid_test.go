@@ -65,7 +65,7 @@ func TestRequestID_IsEchoed(t *testing.T) {
 		client := s.dial(t)
 		client.send(ask("GET", "/", "X-Request-Id: "+unusable+"\r\n", ""))
 		resp, _ := client.want(200)
-		assert.True(t, resp.Header.Get("X-Request-Id") == "", "the answer has the id %q of its request, want none", unusable)
+		assert.True(t, resp.Header.Get("X-Request-Id") == "", "the answer has the id %q of its request", unusable)
 	}
 	if got := strings.Count(log.String(), `"request_id":"the id"`); got != 8 {
 		t.Errorf("%d lines of the log name it, want 8:\n%s", got, log.String())

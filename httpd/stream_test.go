@@ -29,7 +29,7 @@ func TestStream_EachEventLeavesAtOnce(t *testing.T) {
 	f.finish(p)
 	st.want("completed", "")
 	more := st.rest()
-	assert.True(t, more == nil, "after the last event come %v, want nil", more)
+	assert.True(t, more == nil, "after the last event come %v", more)
 }
 
 func TestStream_OfMany(t *testing.T) {
@@ -81,8 +81,8 @@ func TestStream_OfBigEvents(t *testing.T) {
 			st.want("output", fmt.Sprintf(`{"chunk":%s,"index":%d}`, bigString(n), i))
 		}
 		e, _ := st.next()
-		assert.Equal(t, "e.name", e.name, "log")
-		assert.Equal(t, "len(e.data)", len(e.data), len(`{"source":"stdout","data":""}`)+len("a\uFFFD\\n")*300<<10)
+		assert.Equal(t, "name", e.name, "log")
+		assert.Equal(t, "bytes of data", len(e.data), len(`{"source":"stdout","data":""}`)+len("a\uFFFD\\n")*300<<10)
 		st.want("output", `{"chunk":"after","index":7}`)
 		e, _ = st.next()
 		var object struct {
@@ -95,7 +95,7 @@ func TestStream_OfBigEvents(t *testing.T) {
 				len(object.Logs), err, len(sizes)+1, 300<<10*len("a\uFFFD\n"))
 		}
 		more := st.rest()
-		assert.True(t, more == nil, "after the last event come %v, want nil", more)
+		assert.True(t, more == nil, "after the last event come %v", more)
 	}
 }
 
@@ -268,7 +268,7 @@ func TestStream_ShutdownFinishesStreams(t *testing.T) {
 	f.finish(p)
 	st.want("completed", "")
 	more := st.rest()
-	assert.True(t, more == nil, "after the last event come %v, want nil", more)
+	assert.True(t, more == nil, "after the last event come %v", more)
 	assert.ErrorIs(t, "the end of Shutdown", wait(t, done, "the end of Shutdown"), nil)
 	c.ended()
 }

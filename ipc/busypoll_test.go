@@ -26,7 +26,7 @@ func TestBusypoll_RecvBusyPollAsks(t *testing.T) {
 	var got []message
 	go func() {
 		waited, err := b.RecvBusyPoll(time.Hour, func(f *Frame) { got = append(got, keep(f)) })
-		assert.False(t, waited, "it says that it waited: waited = true, want false")
+		assert.False(t, waited, "it says that it waited")
 		done <- err
 	}()
 	polling(t)
@@ -60,7 +60,7 @@ func TestBusypoll_RecvBusyPollWaits(t *testing.T) {
 		done := make(chan error, 1)
 		go func() {
 			waited, err := b.RecvBusyPoll(time.Microsecond, func(*Frame) { n++ })
-			assert.True(t, waited, "it does not say that it waited: waited = false, want true")
+			assert.True(t, waited, "it does not say that it waited")
 			done <- err
 		}()
 		assert.Eventually(t, "the read waits", func() bool { return strings.Contains(assert.Stacks(), "IO wait") })

@@ -71,16 +71,16 @@ func TestFiles_SendFilePassesDescriptor(t *testing.T) {
 	buf, oob := make([]byte, 100), make([]byte, 100)
 	n, oobn, flags, _, err := unix.Recvmsg(fd, buf, oob, unix.MSG_CMSG_CLOEXEC)
 	assert.NoError(t, err)
-	assert.EqualNow(t, "flags&unix.MSG_CTRUNC", flags&unix.MSG_CTRUNC, 0)
+	assert.EqualNow(t, "truncated control data", flags&unix.MSG_CTRUNC, 0)
 	if want := wire(KindSlot, FlagFile, 3, 0, nil); string(buf[:n]) != string(want) {
 		t.Errorf("got % x, want % x", buf[:n], want)
 	}
 	messages, err := unix.ParseSocketControlMessage(oob[:oobn])
 	assert.NoError(t, err)
-	assert.EqualNow(t, "len(messages)", len(messages), 1)
+	assert.EqualNow(t, "number of messages", len(messages), 1)
 	fds, err := unix.ParseUnixRights(&messages[0])
 	assert.NoError(t, err)
-	assert.EqualNow(t, "len(fds)", len(fds), 1)
+	assert.EqualNow(t, "number of descriptors", len(fds), 1)
 	_, err = unix.Write(fds[0], []byte("hello"))
 	assert.NoError(t, err)
 	unix.Close(fds[0])
@@ -198,7 +198,7 @@ func TestFiles_QueueIn(t *testing.T) {
 		assert.NoError(t, a.Flush())
 		got := receive(t, b, 1)[0]
 		want := (message{Kind: KindPredict, Flags: FlagFile, ID: 7, Body: body})
-		assert.True(t, got.equal(want), "%s: got another body: got.equal(want) = false, want true", what)
+		assert.True(t, got.equal(want), "%s: got another body", what)
 	}
 	assert.True(t, used != nil && used.Fd() == ^uintptr(0), "the file is open, want it closed")
 }

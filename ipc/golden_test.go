@@ -264,7 +264,7 @@ func TestGolden_ProtocolShowsGoldenFiles(t *testing.T) {
 	shown := make(map[string]string)
 	for _, m := range blocks.FindAllStringSubmatch(string(text), -1) {
 		if _, twice := shown[m[1]]; twice {
-			t.Errorf("PROTOCOL.md shows %s twice: twice = true, want false", m[1])
+			t.Errorf("PROTOCOL.md shows %s twice", m[1])
 		}
 		shown[m[1]] = m[2]
 	}

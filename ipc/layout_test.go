@@ -86,10 +86,10 @@ func readHeader(t *testing.T, path string) cHeader {
 func (h cHeader) number(t *testing.T, name string) uint64 {
 	t.Helper()
 	c, ok := h.scope.Lookup(name).(*types.Const)
-	assert.TrueNow(t, ok, "the header has no constant %s: ok = false, want true", name)
+	assert.TrueNow(t, ok, "the header has no constant %s", name)
 	v, exact := constant.Uint64Val(c.Val())
 	if !exact {
-		t.Fatalf("%s is %s: exact = false, want true", name, c.Val())
+		t.Fatalf("%s is %s", name, c.Val())
 	}
 	return v
 }
@@ -98,7 +98,7 @@ func (h cHeader) number(t *testing.T, name string) uint64 {
 func (h cHeader) layout(t *testing.T, name string) map[string]int64 {
 	t.Helper()
 	o := h.scope.Lookup(name)
-	assert.TrueNow(t, o != nil, "the header has no struct %s: got nil, want non-nil", name)
+	assert.TrueNow(t, o != nil, "the header has no struct %s", name)
 	s := o.Type().Underlying().(*types.Struct)
 	var fields []*types.Var
 	for f := range s.Fields() {

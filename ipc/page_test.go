@@ -50,8 +50,8 @@ func TestPage_IsShared(t *testing.T) {
 	for _, i := range []int{0, 1, MaxSlots - 1} {
 		s, base := p.Slot(i), pageHeader+i*pageSlot
 		id := MakeID(uint64(i)+77, 63)
-		assert.Equal(t, "s.Running()", s.Running(), 0)
-		assert.Equal(t, "s.Claim(id)", s.Claim(id), ClaimFree)
+		assert.Equal(t, "running prediction", s.Running(), 0)
+		assert.Equal(t, "claim word", s.Claim(id), ClaimFree)
 		s.Queue(id)
 		assert.Equal(t, fmt.Sprintf("slot %d: the queued word", i), o.word(base+offClaims+8*63).Load(), id<<2|1)
 		if !o.claim(i, id) || s.Running() != id || s.Claim(id) != ClaimRunning {
@@ -68,7 +68,7 @@ func TestPage_IDs(t *testing.T) {
 	for claim := range Claims {
 		for _, serial := range []uint64{0, 1, 2, 1 << 40} {
 			id := MakeID(serial, claim)
-			assert.Equal(t, "ClaimIndex(id)", ClaimIndex(id), claim)
+			assert.Equal(t, "index of the claim word", ClaimIndex(id), claim)
 			assert.Equal(t, "id/Claims", id/Claims, serial)
 		}
 	}
@@ -92,8 +92,8 @@ func TestPage_ClaimMoves(t *testing.T) {
 		"an id whose word was used again was taken, want s.Revoke(first) false and o.claim(3, first) false")
 	assert.True(t, o.claim(3, second) && !o.claim(3, second) && !s.Revoke(second),
 		"a running id was taken once more, want o.claim(3, second) true, then false and s.Revoke(second) false")
-	assert.Equal(t, "s.Claim(second)", s.Claim(second), ClaimRunning)
-	assert.Equal(t, "s.Claim(first)", s.Claim(first), ClaimFree)
+	assert.Equal(t, "claim word of the second", s.Claim(second), ClaimRunning)
+	assert.Equal(t, "claim word of the first", s.Claim(first), ClaimFree)
 }
 
 // TestPage_ClaimRace has the two sides reach for the same ids at once, a million times: exactly one gets each, and

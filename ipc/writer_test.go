@@ -58,7 +58,7 @@ func TestWriter_CombiningWriter(t *testing.T) {
 			got := keep(f)
 			assert.True(t, got.equal(want), "got %v, want %v", got, want)
 		})
-		assert.TrueNow(t, err == nil && !t.Failed(), "after %d frames: %v: Failed = true, want false", count, err)
+		assert.TrueNow(t, err == nil && !t.Failed(), "after %d frames: %v", count, err)
 	}
 	wg.Wait()
 }

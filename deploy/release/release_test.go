@@ -37,7 +37,7 @@ func TestRelease_VersionsOfEachKindOfCommit(t *testing.T) {
 	}
 	for _, text := range []string{"", "1.2", "v1.2.3", "1.2.3-foo", "1.2.3-4-xabc", "1.2.3 -X main.date=x"} {
 		v, err := parseVersion(text, "0")
-		assert.True(t, err != nil, "%q is read as %+v: got no error, want an error", text, v)
+		assert.True(t, err != nil, "%q is read as %+v", text, v)
 	}
 }
 
@@ -53,7 +53,7 @@ func TestRelease_DebianSortsVersions(t *testing.T) {
 		v, err := parseVersion(text, "0123456789ab")
 		assert.NoError(t, err)
 		assert.False(t, last != "" && exec.Command("dpkg", "--compare-versions", last, "lt", v.debian()).Run() != nil,
-			"dpkg does not sort %s before %s, want no error", last, v.debian())
+			"dpkg does not sort %s before %s", last, v.debian())
 		last = v.debian()
 	}
 }
@@ -105,8 +105,8 @@ func TestRelease_Wheel(t *testing.T) {
 		}
 		sum := sha256.Sum256([]byte(content[row[0]]))
 		want := "sha256=" + base64.RawURLEncoding.EncodeToString(sum[:])
-		assert.Equal(t, "row[1]", row[1], want)
-		assert.Equal(t, "row[2]", row[2], fmt.Sprint(len(content[row[0]])))
+		assert.Equal(t, "second cell", row[1], want)
+		assert.Equal(t, "third cell", row[2], fmt.Sprint(len(content[row[0]])))
 	}
 	assert.Equal(t, "name of the wheel", wheelName("1.2.0", "tag"), "pinion_server-1.2.0-py3-none-tag.whl")
 }

@@ -27,7 +27,7 @@ func TestWheel_HasTypesOfPackage(t *testing.T) {
 	}
 	sites, err := filepath.Glob(filepath.Join(dir, "venv/lib/python3.*/site-packages"))
 	assert.NoError(t, err)
-	assert.EqualNow(t, "len(sites)", len(sites), 1)
+	assert.EqualNow(t, "number of sites", len(sites), 1)
 	for _, f := range files {
 		path := filepath.Join(sites[0], f.name)
 		assert.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))

@@ -19,7 +19,7 @@ func TestRequest_SizesAddUp(t *testing.T) {
 		r, err := readRequest([]byte(head+rest), len(head))
 		switch {
 		case want == "" && err != nil:
-			t.Errorf("%d bytes: %v, want nil", len(rest), err)
+			t.Errorf("%d bytes: %v", len(rest), err)
 		case want == "" && string(r.Inputs[0].Raw) != rest:
 			t.Errorf("raw is %q, want %q", r.Inputs[0].Raw, rest)
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):

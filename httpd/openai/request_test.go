@@ -36,9 +36,9 @@ func readJSON(f *Function, body string) (*Request, *Error) {
 
 func TestRequest_ReadFunction(t *testing.T) {
 	f, err := ReadFunction([]byte(`{"paths":{}}`))
-	assert.True(t, f == nil && err == nil, "a model without @cog.openai: %v, %v, want nil", f, err)
+	assert.True(t, f == nil && err == nil, "a model without @cog.openai: %v, %v", f, err)
 	_, err = ReadFunction([]byte(`{"paths":{"/predictions":{"post":{"x-cog-openai":"moderations"}}}}`))
-	assert.True(t, err != nil, "an unknown endpoint is accepted: got no error, want an error")
+	assert.True(t, err != nil, "an unknown endpoint is accepted")
 	if f := function(t, "chat", items, messages); !f.Iterates || f.Endpoint != Chat || !f.accepts("messages") {
 		t.Errorf("got %+v, want a chat function that iterates and takes messages", f)
 	}
@@ -147,7 +147,7 @@ func TestRead_Refusals(t *testing.T) {
 	} {
 		_, err := readJSON(c.f, c.body)
 		if err == nil {
-			t.Errorf("%s: accepted: got nil, want non-nil", c.body)
+			t.Errorf("%s: accepted", c.body)
 			continue
 		}
 		if err.Status != 400 || err.Type != TypeInvalid || err.Param != c.param || err.Code != c.code ||

@@ -100,7 +100,7 @@ func TestOpenapi_EveryReferenceLeadsSomewhere(t *testing.T) {
 			switch v := v.(type) {
 			case map[string]any:
 				if ref, ok := v["$ref"].(string); ok && schemas[strings.TrimPrefix(ref, "#/components/schemas/")] == nil {
-					t.Errorf("%s: %s leads nowhere, want non-nil", name, ref)
+					t.Errorf("%s: %s leads nowhere", name, ref)
 				}
 				for _, inner := range v {
 					walk(inner)
@@ -161,11 +161,11 @@ func TestOpenapi_RoutesAndMediaTypesAreThoseOfThisServer(t *testing.T) {
 	for _, code := range []string{
 		"200", "202", "400", "403", "406", "408", "409", "413", "415", "422", "429", "500", "502", "503",
 	} {
-		assert.True(t, at(whole, append(create, code)...) != nil, "a prediction lacks the status %s, want non-nil", code)
+		assert.True(t, at(whole, append(create, code)...) != nil, "a prediction lacks the status %s", code)
 	}
 	for _, media := range []string{"application/json", "application/msgpack", "multipart/form-data"} {
 		assert.True(t, at(whole, "paths", "/predictions", "post", "requestBody", "content", media, "schema") != nil,
-			"a request lacks the type %s, want non-nil", media)
+			"a request lacks the type %s", media)
 	}
 }
 
@@ -214,7 +214,7 @@ func TestOpenapi_FormHasFiles(t *testing.T) {
 func TestOpenapi_WhatIsNoDocumentIsRefused(t *testing.T) {
 	for _, text := range []string{"", "[]", "{", `{"a":1} x`} {
 		whole, err := Complete([]byte(text), fullServer)
-		assert.True(t, err != nil, "%q became %s: got no error, want an error", text, whole)
+		assert.True(t, err != nil, "%q became %s", text, whole)
 	}
 }
 

@@ -46,7 +46,7 @@ func TestError_ProblemsNameInput(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	e.Row = 5
-	assert.Equal(t, "e.Error()", e.Error(), "row 5: input x: Field required")
+	assert.Equal(t, "error", e.Error(), "row 5: input x: Field required")
 }
 
 // TestError_RetryAfterSeconds rounds up.

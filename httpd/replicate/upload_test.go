@@ -43,7 +43,7 @@ func TestUploads_OldestGoFirst(t *testing.T) {
 	assert.True(t, first.closed == 0 && second.closed == 1 && third.closed == 0,
 		"got %d, %d, %d removals, want only the second", first.closed, second.closed, third.closed)
 	assert.False(t, l.add(&upload{id: "5", size: maxUploadBytes, created: time.Now(), store: &fakeStore{}}),
-		"a file has room that a file in use takes: add = true, want false")
+		"a file has room that a file in use takes")
 	l.release(used)
 	l.put(t, "6", maxUploadBytes)
 	if got := l.list(); first.closed != 1 || len(got) != 1 || got[0].id != "6" || l.bytes != maxUploadBytes {
@@ -58,7 +58,7 @@ func TestUploads_RefusedDropsNone(t *testing.T) {
 	l.put(t, "2", maxUploadBytes/2)
 	used := l.use("2")
 	assert.False(t, l.add(&upload{id: "3", size: maxUploadBytes, created: time.Now(), store: &fakeStore{}}),
-		"a file has room that a file in use takes: add = true, want false")
+		"a file has room that a file in use takes")
 	assert.True(t, unread.closed == 0 && len(l.files) == 2, "got %d files and %d removals, want 2 and 0", len(l.files), unread.closed)
 	l.release(used)
 }
@@ -113,8 +113,8 @@ func TestUploads_MostFiles(t *testing.T) {
 	for i := range maxUploads {
 		l.put(t, strconv.Itoa(i), 0)
 	}
-	assert.Equal(t, "len(l.files)", len(l.files), maxUploads)
-	assert.Equal(t, "first.closed", first.closed, 1)
+	assert.Equal(t, "number of files", len(l.files), maxUploads)
+	assert.Equal(t, "closed", first.closed, 1)
 }
 
 // TestEventWriter_LargeEventsInPieces: an event of any size is made in pieces, which together are the text.

@@ -97,7 +97,7 @@ func TestWatcher_LateEventsAreIgnored(t *testing.T) {
 	w.fire(e.fd, gen) // the next request is young
 	w.armOldest(now.Add(watchDelay))
 	w.fire(e.fd, gen) // and armed
-	assert.False(t, w.remove(e), "remove says that the client has left: w.remove(e) = true, want false")
+	assert.False(t, w.remove(e), "remove says that the client has left")
 	// Another connection under the same number: a new count would begin at gen again.
 	reused := &Watch{fd: e.fd}
 	w.add(reused, current, now)
@@ -169,7 +169,7 @@ func TestWatcher_SweepStopsWithoutConnections(t *testing.T) {
 	})
 	w.add(e, &target{}, time.Now())
 	if w.mu.Lock(); !w.ticking {
-		t.Error("the sweep did not start again: ticking = false, want true")
+		t.Error("the sweep did not start again")
 	}
 	w.mu.Unlock()
 	w.remove(e)
@@ -187,7 +187,7 @@ func TestWatcher_ReadAheadIsCharged(t *testing.T) {
 	w := newWatcher(slog.New(slog.DiscardHandler), budget, 8<<20)
 	e := &Watch{fd: int32(fds[0])}
 	limit := budget.Stats().Limit
-	assert.TrueNow(t, budget.Take(limit, 1), "an empty budget has no room: budget.Take(all, 1) = false, want true")
+	assert.TrueNow(t, budget.Take(limit, 1), "an empty budget has no room")
 	if n, full, open := w.readAhead(e); n != 0 || !full || !open {
 		t.Errorf("without room: %d bytes, full %v, open %v, want 0, true and true", n, full, open)
 	}

@@ -173,8 +173,8 @@ func BenchmarkFraming(b *testing.B) {
 	var f framing
 	b.ReportAllocs()
 	for b.Loop() {
-		assert.EqualNow(b, "f.follow(raw)", f.follow(raw), len(raw))
-		assert.EqualNow(b, "f.err", f.err, "")
+		assert.EqualNow(b, "address that is followed", f.follow(raw), len(raw))
+		assert.EqualNow(b, "error", f.err, "")
 	}
 }
 

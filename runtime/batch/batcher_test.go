@@ -69,7 +69,7 @@ func TestBatcher_Removed(t *testing.T) {
 	assert.True(t, b.Remove(items[0]) && b.Remove(items[2]) && !b.Remove(items[2]),
 		"Remove says the wrong thing, want b.Remove(items[0]) true and b.Remove(items[2]) true, then false")
 	want(t, b, ms, 2)
-	assert.False(t, b.Remove(items[1]), "one that left was removed: b.Remove(items[1]) = true, want false")
+	assert.False(t, b.Remove(items[1]), "one that left was removed")
 }
 
 func TestBatcher_Expired(t *testing.T) {
@@ -80,7 +80,7 @@ func TestBatcher_Expired(t *testing.T) {
 	assert.Equal(t, "the next deadline", b.NextDeadline(), 10)
 	assert.EqualSlices(t, "late", values(b.Expire(20, nil)), []int{2, 3})
 	want(t, b, 25, 0, 1)
-	assert.Equal(t, "b.NextDeadline()", b.NextDeadline(), 0)
+	assert.Equal(t, "next deadline", b.NextDeadline(), 0)
 }
 
 func TestBatcher_PutBackKeepsPlace(t *testing.T) {
@@ -158,7 +158,7 @@ func TestBatcher_SteadyStateAllocatesNothing(t *testing.T) {
 			b.Add(&items[i], now)
 		}
 		batch, _ = b.Take(now, 1, 1, batch[:0])
-		assert.EqualNow(t, "len(batch)", len(batch), 8)
+		assert.EqualNow(t, "items of the batch", len(batch), 8)
 		now += ms
 		b.Ended(now, 8, ms)
 	}

@@ -17,7 +17,7 @@ func TestCost_ClassesCoverAllSizes(t *testing.T) {
 			"%d is in class %d, which ends at %d, want at most %d and more than %d", n, c, largest(c), largest(c), largest(c-1))
 	}
 	for n := 1; n <= LargestSize; n *= 2 {
-		assert.Equal(t, "largest(classOf(n))", largest(classOf(n)), n)
+		assert.Equal(t, "largest size of the class", largest(classOf(n)), n)
 	}
 	assert.Equal(t, fmt.Sprintf("the last class of %d", classes), classOf(LargestSize), classes-1)
 }
@@ -91,8 +91,8 @@ func TestCost_FollowsModelThatChanges(t *testing.T) {
 
 func TestCost_WithoutExperience(t *testing.T) {
 	var c Cost
-	assert.Equal(t, "c.Of(7)", c.Of(7), 0)
-	assert.Equal(t, "c.BestOf(7)", c.BestOf(7), 7)
+	assert.Equal(t, "cost of 7", c.Of(7), 0)
+	assert.Equal(t, "best cost of 7", c.BestOf(7), 7)
 	c.Learn(0, ms)
 	c.Learn(3, -1)
 	assert.Equal(t, "learned from nothing", c.serial, 0)

@@ -14,8 +14,8 @@ func TestHistogram_BinsCoverAllTimes(t *testing.T) {
 		assert.TrueNow(t, d >= edge(b) && (b >= bins-1 || d < edge(b+1)),
 			"%v is in bin %d, from %v to %v, want at least %v and less than %v", d, b, edge(b), edge(b+1), edge(b), edge(b+1))
 	}
-	assert.Equal(t, "binOf(-1)", binOf(-1), 0)
-	assert.Equal(t, "binOf(math.MaxInt64)", binOf(math.MaxInt64), bins-1)
+	assert.Equal(t, "bin of -1", binOf(-1), 0)
+	assert.Equal(t, "bin of the largest time", binOf(math.MaxInt64), bins-1)
 	assert.True(t, edge(bins-1) >= time.Minute, "the last bin begins at %v, want at least %v", edge(bins-1), time.Minute)
 }
 
@@ -29,6 +29,6 @@ func TestHistogram_Counts(t *testing.T) {
 		assert.True(t, math.Abs(got-want) <= 1e-9, "after %v: %v, want %v", d, got, want)
 	}
 	h.halve()
-	assert.Equal(t, "halved: h.total", h.total, 2.5)
-	assert.Equal(t, "halved: h.after(20*us)", h.after(20*us), 1)
+	assert.Equal(t, "halved: total", h.total, 2.5)
+	assert.Equal(t, "halved: count after 20 us", h.after(20*us), 1)
 }

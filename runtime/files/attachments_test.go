@@ -41,7 +41,7 @@ func TestAttachments_InboxKeepsFilesUntilItIsClosed(t *testing.T) {
 	s, folder := inboxStore(t, Options{})
 	in := s.NewAttachments()
 	got := left(t, folder)
-	assert.True(t, len(got) == 0, "an empty attachments has made %q, want none", got)
+	assert.True(t, len(got) == 0, "an empty attachments has made %q", got)
 	for i, c := range []struct{ name, kind, want string }{
 		{"photo.png", "image/jpeg", "photo.png"},
 		{"../../etc/passwd", "", "passwd"},
@@ -61,12 +61,12 @@ func TestAttachments_InboxKeepsFilesUntilItIsClosed(t *testing.T) {
 			t.Errorf("%q lies in %s with %d bytes: %v, want %q and Base %q", c.name, in.Path(n), len(got), err, content, c.want)
 		}
 	}
-	assert.Equal(t, "in.Path(-1)", in.Path(-1), "")
-	assert.Equal(t, "in.Path(8)", in.Path(8), "")
+	assert.Equal(t, "path of no input", in.Path(-1), "")
+	assert.Equal(t, "path of an unknown input", in.Path(8), "")
 	in.Close()
 	in.Close()
 	got = left(t, folder)
-	assert.True(t, len(got) == 0, "%q are left, want none", got)
+	assert.True(t, len(got) == 0, "%q are left", got)
 }
 
 func TestAttachments_InboxRefuses(t *testing.T) {
@@ -94,7 +94,7 @@ func TestAttachments_InboxRefuses(t *testing.T) {
 		in.Close()
 	}
 	got := left(t, folder)
-	assert.True(t, len(got) == 0, "%q are left, want none", got)
+	assert.True(t, len(got) == 0, "%q are left", got)
 	in = s.NewAttachments()
 	s.Close()
 	_, err = in.Add("x", "", strings.NewReader(""))
@@ -115,10 +115,10 @@ func TestAttachments_FetchTakesFilesThatAreThere(t *testing.T) {
 	got, cleanup, err := s.Fetch(context.Background(), "p",
 		predict.Prepared{Input: []byte(input), Files: []predict.File{there}})
 	assert.NoError(t, err)
-	assert.EqualNow(t, "string(got)", string(got), `{"a":"/in/\"0\"/x.png","b":"data:text/plain,hi"}`)
+	assert.EqualNow(t, "text", string(got), `{"a":"/in/\"0\"/x.png","b":"data:text/plain,hi"}`)
 	cleanup()
 	l := left(t, folder)
-	assert.True(t, len(l) == 0, "%q were made for nothing, want none", l)
+	assert.True(t, len(l) == 0, "%q were made for nothing", l)
 	got, cleanup, err = s.Fetch(context.Background(), "p", predict.Prepared{
 		Input: []byte(input),
 		Files: []predict.File{there, {Field: "b", Start: b0, End: b1, URL: "data:text/plain,hi"}},

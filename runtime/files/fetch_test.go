@@ -30,7 +30,7 @@ func newStore(t *testing.T, o Options) *Store {
 	t.Cleanup(func() {
 		assert.ErrorIs(t, "s.Close", s.Close(), nil)
 		left := list(t, o.Root)
-		assert.True(t, len(left) == 0, "left on disk: %q, want none", left)
+		assert.True(t, len(left) == 0, "left on disk: %q", left)
 	})
 	return s
 }
@@ -53,7 +53,7 @@ func list(t *testing.T, path string) []string {
 func noFiles(t *testing.T, s *Store) {
 	t.Helper()
 	left := list(t, s.folder.path)
-	assert.True(t, len(left) == 0, "left on disk: %q, want none", left)
+	assert.True(t, len(left) == 0, "left on disk: %q", left)
 }
 
 // prepared returns an input with the URLs as the list "x".
@@ -112,7 +112,7 @@ func TestFetch_Nothing(t *testing.T) {
 	p := prepared(t)
 	input, cleanup, err := s.Fetch(t.Context(), "id", p)
 	assert.NoError(t, err)
-	assert.Equal(t, "&input[0]", &input[0], &p.Input[0])
+	assert.Equal(t, "memory of the input", &input[0], &p.Input[0])
 	noFiles(t, s)
 	cleanup()
 }

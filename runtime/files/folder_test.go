@@ -39,7 +39,7 @@ func TestFolder_Stale(t *testing.T) {
 	}
 	entries, err := os.ReadDir(root)
 	assert.NoError(t, err)
-	assert.Equal(t, "left: len(entries)", len(entries), 3)
+	assert.Equal(t, "left: number of entries", len(entries), 3)
 }
 
 func TestFolder_New(t *testing.T) {
@@ -57,7 +57,7 @@ func TestFolder_New(t *testing.T) {
 		"folder %s: %v, %v, want Perm 0o700 and Dir %q", s.folder.path, info, err, temp)
 	assert.ErrorIs(t, "s.Close", s.Close(), nil)
 	left := list(t, temp)
-	assert.True(t, len(left) == 0, "left on disk: %q, want none", left)
+	assert.True(t, len(left) == 0, "left on disk: %q", left)
 	root := filepath.Join(temp, "a", "b")
 	s, err = New(Options{Root: root})
 	assert.NoError(t, err)

@@ -66,7 +66,7 @@ func TestOutputs_AreFoundOrInlined(t *testing.T) {
 	o.Close()
 	o.Close()
 	got := left(t, folder)
-	assert.True(t, len(got) == 0, "%q are left, want none", got)
+	assert.True(t, len(got) == 0, "%q are left", got)
 	s.Close()
 	_, err = s.NewOutputs("p")
 	assert.ErrorIs(t, "after the store's end", err, ErrClosed)

@@ -20,7 +20,7 @@ func TestSpool_HasNoName(t *testing.T) {
 	}
 	assert.NoError(t, err)
 	names := left(t, folder)
-	assert.True(t, len(names) == 0, "the folder has %v, want none", names)
+	assert.True(t, len(names) == 0, "the folder has %v", names)
 	_, err = file.WriteString("body")
 	assert.NoError(t, err)
 	_, err = file.Seek(0, io.SeekStart)

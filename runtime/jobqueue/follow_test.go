@@ -142,7 +142,7 @@ func TestFollow_RunHasEnded(t *testing.T) {
 	m, s := r.serve("server")
 	got := events(func(send func(live.Event) bool) { m.Follow("unknown", 0, send) })
 	assert.EqualNow(t, "events of a job", len(got), 1)
-	assert.Equal(t, "a job: got[0].Event", got[0].Event, live.EventEnd)
+	assert.Equal(t, "a job: first event", got[0].Event, live.EventEnd)
 
 	direct := submission("direct", `{"s":"x"}`).Request
 	direct.Mode = predict.Sync

@@ -75,7 +75,7 @@ func TestMember_RefusesWhatItHas(t *testing.T) {
 	s.Request.Idempotent = true
 	a, err := m.Accept(s)
 	assert.NoError(t, err)
-	assert.EqualNow(t, "statusOf(a.Object)", statusOf(a.Object), "succeeded")
+	assert.EqualNow(t, "status", statusOf(a.Object), "succeeded")
 	a.Release()
 	s.Request.Class = "urgent"
 	_, err = m.Accept(s)

@@ -63,7 +63,7 @@ func (r *rig) start(address string) {
 	s.Start()
 	r.t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
 	assert.TrueNow(r.t, s.ReadyForConnections(20*time.Second),
-		"NATS does not answer: s.ReadyForConnections(20 * time.Second) = false, want true")
+		"NATS does not answer")
 	r.url = "nats://" + s.Addr().String()
 }
 

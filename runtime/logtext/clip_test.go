@@ -11,7 +11,7 @@ import (
 
 func TestClip_CutsBetweenCharacters(t *testing.T) {
 	for _, text := range []string{"", "short", strings.Repeat("x", MaxShown)} {
-		assert.Equal(t, "Clip(text)", Clip(text), text)
+		assert.Equal(t, "clipped text", Clip(text), text)
 	}
 	for _, c := range []string{"x", "é", "…", "😀", "\x80"} {
 		for shift := range utf8.UTFMax {

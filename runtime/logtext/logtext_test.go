@@ -15,7 +15,7 @@ import (
 func TestText_KeepsBounds(t *testing.T) {
 	var text Text
 	text.Add([]byte("begin"))
-	assert.Equal(t, "string(text.Bytes())", string(text.Bytes()), "begin")
+	assert.Equal(t, "text", string(text.Bytes()), "begin")
 	text.Add(make([]byte, Max))
 	text.Add([]byte("more"))
 	for range 2 {

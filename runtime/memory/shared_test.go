@@ -32,13 +32,13 @@ func TestShared_IsReused(t *testing.T) {
 	assert.NoError(t, err)
 	defer unix.Close(workers)
 	err = unix.Ftruncate(workers, 1)
-	assert.True(t, err != nil, "a worker can shorten the file, after which the front's reads fail: got no error, want an error")
+	assert.True(t, err != nil, "a worker can shorten the file, after which the front's reads fail")
 	got := resident(t, workers)
 	assert.True(t, got >= 1_000_000, "%d bytes are resident, want at least 1_000_000", got)
 	s.Free(true)
 	other := pool.Get(600_000, 0)
 	assert.Equal(t, "other", other, s)
-	assert.Equal(t, "len(other.Data)", len(other.Data), 600_000)
+	assert.Equal(t, "number of other data", len(other.Data), 600_000)
 	other.Free(false)
 	assert.Equal(t, "resident bytes after its end", resident(t, workers), 0)
 	if third := pool.Get(600_000, 0); third == s {
@@ -99,7 +99,7 @@ func TestShared_Idle(t *testing.T) {
 	pool.trim()
 	assert.True(t, pool.live == 1 && pieces[0].All == nil && pieces[1].All != nil,
 		"got %d pieces, want the one that was idle for long gone, and the other there", pool.live)
-	assert.TrueNow(t, pool.timer != nil && pool.timer.Stop(), "nothing will free the other one: Stop = false, want true")
+	assert.TrueNow(t, pool.timer != nil && pool.timer.Stop(), "nothing will free the other one")
 	pieces[1].freed = time.Now().Add(-sharedIdle)
 	pool.trim()
 	assert.True(t, pool.live == 0 && pool.bytes == 0 && pool.timer == nil,

@@ -66,7 +66,7 @@ func TestExemplars_AreWrittenAsPrometheusOwnLibraryDoes(t *testing.T) {
 			"the page lacks: got %.300q, want with %q or with %q\n%s", page, []byte(line), []byte(withMillis(line)), line)
 	}
 	assert.Equal(t, "value", got, 2)
-	assert.Equal(t, "d.Exemplars[0].Trace", d.Exemplars[0].Trace, *aTrace(1))
+	assert.Equal(t, "trace of the first exemplar", d.Exemplars[0].Trace, *aTrace(1))
 }
 
 // withMillis gives an exemplar's time the three digits that ours always has.
@@ -100,8 +100,8 @@ func TestExemplar_TimesOfAllEndsAreOneHistogram(t *testing.T) {
 	}
 	f := s.predictions.total[predict.KindPrediction]
 	d := sumOf(f[:]...)
-	assert.Equal(t, "d.Count", d.Count, 3)
-	assert.Equal(t, "d.Sum", d.Sum, 3)
+	assert.Equal(t, "count", d.Count, 3)
+	assert.Equal(t, "sum", d.Sum, 3)
 	for i, e := range d.Exemplars {
 		if e != nil && e.Trace != *aTrace(2) {
 			t.Errorf("bucket %d shows trace %v, which is not the latest, want %+v", i, e.Trace, *aTrace(2))

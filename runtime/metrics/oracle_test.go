@@ -253,7 +253,7 @@ func TestOracle_GoAndProcessGoByTheirUsualNames(t *testing.T) {
 		count++
 		want := usual[name]
 		if want == nil {
-			t.Errorf("%s is not a usual name: got nil, want non-nil", name)
+			t.Errorf("%s is not a usual name", name)
 			continue
 		}
 		assert.Equal(t, name, f.GetType(), want.GetType())

@@ -44,7 +44,7 @@ func wantLines(t *testing.T, s *Set, wanted ...string) {
 	t.Helper()
 	for _, want := range wanted {
 		name, _, _ := strings.Cut(want, " ")
-		assert.Equal(t, "lines(s, name)", lines(s, name), want)
+		assert.Equal(t, "lines", lines(s, name), want)
 	}
 }
 
@@ -62,7 +62,7 @@ func TestSet_EmptySetWritesPageThatCanBeRead(t *testing.T) {
 		"pinion_predictions_total", "pinion_worker_exits_total",
 		"pinion_webhook_deliveries_total",
 	} {
-		assert.True(t, families[name] != nil, "%s is missing, and its first increase would be none, want non-nil", name)
+		assert.True(t, families[name] != nil, "%s is missing, and its first increase would be none", name)
 	}
 }
 

@@ -108,7 +108,7 @@ func waits(t *testing.T, q *queue, id string) {
 	t.Helper()
 	s, err := q.Find(context.Background(), id, nil)
 	assert.NoError(t, err)
-	assert.Equal(t, "after a restart: s.Status", s.Status, state.Starting)
+	assert.Equal(t, "after a restart: status", s.Status, state.Starting)
 	n, err := q.State.Waiting(t.Context())
 	assert.True(t, n == 1 && err == nil, "got %d waiting jobs, %v; want 1", n, err)
 }

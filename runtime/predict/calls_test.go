@@ -51,9 +51,9 @@ func TestCalls_ShowTheTree(t *testing.T) {
 	assert.True(t, got[0].Status == "succeeded" && got[0].ID == "child" && got[0].Seconds == 2,
 		"after its end: got %+v, want Status succeeded, ID child and Seconds 2", got)
 	below := got[0].List[0]
-	assert.Equal(t, "the call of the call: below.Status", below.Status, "failed")
-	assert.Equal(t, "the call of the call: below.Seconds", below.Seconds, 1)
-	assert.Equal(t, "the call of the call: below.Error", below.Error, strings.Repeat("é", 100)+"…")
+	assert.Equal(t, "the call of the call: status", below.Status, "failed")
+	assert.Equal(t, "the call of the call: seconds", below.Seconds, 1)
+	assert.Equal(t, "the call of the call: error", below.Error, strings.Repeat("é", 100)+"…")
 }
 
 // TestCalls_AreBounded, at all depths together, and count what they omit.
@@ -134,5 +134,5 @@ func TestCalls_AtEnd(t *testing.T) {
 	call.End(epoch) // before the call of its prediction
 	assert.Equal(t, "grandparent.Calls(epoch).List[0].List[0].Status",
 		grandparent.Calls(epoch).List[0].List[0].Status, "canceled")
-	assert.Equal(t, "now.List[0].Status", now.List[0].Status, "processing")
+	assert.Equal(t, "status of the first", now.List[0].Status, "processing")
 }

@@ -42,6 +42,6 @@ func TestEncoder_Objects(t *testing.T) {
 		},
 	} {
 		var e Encoder
-		assert.Equal(t, "string(e.Append(nil, &c.rec))", string(e.Append(nil, &c.rec)), c.want)
+		assert.Equal(t, "encoded record", string(e.Append(nil, &c.rec)), c.want)
 	}
 }

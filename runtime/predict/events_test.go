@@ -116,7 +116,7 @@ func TestEvents_ReturnedOutputIsEvent(t *testing.T) {
 	var w watcher
 	p.Watch(&w)
 	p.End(Result{Status: Succeeded, Output: []byte("7")}, epoch)
-	assert.EqualSlices(t, "w.events", w.events, []string{"1 0  7", "4 0  "})
+	assert.EqualSlices(t, "events", w.events, []string{"1 0  7", "4 0  "})
 }
 
 // TestEvents_ReplayIsBounded by the history, and says how much is gone.

@@ -29,7 +29,7 @@ func TestIDs_SortByTime(t *testing.T) {
 		at = at.Add(time.Millisecond)
 	}
 	assert.True(t, slices.IsSorted(ids),
-		"ids that were made later do not sort behind: slices.IsSorted(ids) = false, want true")
+		"ids that were made later do not sort behind")
 }
 
 // TestID_IsUUID of version 7 (RFC 9562): the time in milliseconds, the version, the variant.
@@ -37,7 +37,7 @@ func TestID_IsUUID(t *testing.T) {
 	for range 1000 {
 		raw, err := idEncoding.DecodeString(NewID(epoch))
 		assert.NoError(t, err)
-		assert.EqualNow(t, "len(raw)", len(raw), 16)
+		assert.EqualNow(t, "length of the raw id", len(raw), 16)
 		var ms int64
 		for _, b := range raw[:6] {
 			ms = ms<<8 | int64(b)

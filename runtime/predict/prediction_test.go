@@ -78,11 +78,11 @@ func TestPrediction_Begin(t *testing.T) {
 	assert.True(t, p.Begin(epoch.Add(time.Second)) && !p.Begin(epoch),
 		"it was not begun, or twice, want p.Begin(epoch.Add(time.Second)) true and p.Begin(epoch) false")
 	assert.True(t, p.End(Result{Status: Succeeded, Elapsed: time.Hour}, epoch.Add(2*time.Second)),
-		"it was not ended: End = false, want true")
+		"it was not ended")
 	if got := p.Record(); !got.Started.Equal(epoch.Add(time.Second)) || got.Status != Succeeded {
 		t.Errorf("got %+v, want Started %v and Status %v", got, epoch.Add(time.Second), Succeeded)
 	}
-	assert.False(t, p.Begin(epoch), "it began after its end: p.Begin(epoch) = true, want false")
+	assert.False(t, p.Begin(epoch), "it began after its end")
 }
 
 // TestPrediction_ElapsedDatesStart where Begin was not called: the worker reports how long it took.
@@ -100,7 +100,7 @@ func TestPrediction_ElapsedDatesStart(t *testing.T) {
 func TestPrediction_CancelReachesRunnerOnce(t *testing.T) {
 	r := &runner{}
 	p := New("a", &Request{}, epoch, r, Options{})
-	assert.False(t, p.CancelAsked(), "CancelAsked before Cancel: CancelAsked = true, want false")
+	assert.False(t, p.CancelAsked(), "CancelAsked before Cancel")
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(p.Cancel)
@@ -138,7 +138,7 @@ func TestPrediction_Errors(t *testing.T) {
 		{Loc: []string{"body", "input", "s"}, Msg: "Field required", Type: TypeMissing},
 		{Loc: []string{"body", "id"}, Msg: "too long", Type: TypeValue},
 	}}
-	assert.Equal(t, "v.Error()", v.Error(), "body.input.s: Field required; body.id: too long")
+	assert.Equal(t, "error", v.Error(), "body.input.s: Field required; body.id: too long")
 	assert.Equal(t, `(&NotReadyError{Reason: "why"}).Error()`, (&NotReadyError{Reason: "why"}).Error(), "why")
 	assert.Equal(t, "the error", (&QueueFullError{RetryAfter: time.Second}).Error(), "The queue is full")
 }

@@ -23,7 +23,7 @@ func TestRegistry_RetainsEnded(t *testing.T) {
 	for id, want := range map[string]*Prediction{"a": a, "b": b, "c": nil} {
 		assert.Equal(t, id, r.Get(KindPrediction, id), want)
 	}
-	assert.Equal(t, "r.Len()", r.Len(), 2)
+	assert.Equal(t, "length", r.Len(), 2)
 	registered := r.All()
 	assert.True(t, len(registered) == 2 && slices.Contains(registered, a) && slices.Contains(registered, b),
 		"all: %v, want len(all) 2 and all with %+v and with %+v", registered, a, b)
@@ -62,7 +62,7 @@ func TestRegistry_OfOneID(t *testing.T) {
 				if r.Add(p) != nil {
 					continue
 				}
-				assert.Equal(t, "inside.Add(1)", inside.Add(1), 1)
+				assert.Equal(t, "calls inside", inside.Add(1), 1)
 				got.Add(1)
 				runtime.Gosched()
 				inside.Add(-1)
@@ -90,6 +90,6 @@ func TestRegistry_OfMany(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	assert.Equal(t, "r.Len()", r.Len(), 800)
-	assert.Equal(t, "len(r.All())", len(r.All()), 800)
+	assert.Equal(t, "length", r.Len(), 800)
+	assert.Equal(t, "number of predictions", len(r.All()), 800)
 }

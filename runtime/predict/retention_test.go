@@ -35,7 +35,7 @@ func TestRetention_EndedAreRetained(t *testing.T) {
 		idle := r.Idle()
 		select {
 		case <-idle:
-			t.Error("got one in flight, want none")
+			t.Error("got one in flight")
 		default:
 		}
 		end(r, p, 10)
@@ -75,8 +75,8 @@ func TestRetention_IsBounded(t *testing.T) {
 	assert.True(t, huge == nil && big != nil,
 		"got huge %p and big %p, want big alone: one that never fits drives no other out", huge, big)
 	r.Close()
-	assert.Equal(t, "len(r.by)", len(r.by), 0)
-	assert.Equal(t, "r.all.bytes", r.all.bytes, 0)
+	assert.Equal(t, "number of kept predictions", len(r.by), 0)
+	assert.Equal(t, "kept bytes", r.all.bytes, 0)
 }
 
 // TestRetention_AnonymousOnesAreFew: they do not drive the others out.
@@ -100,7 +100,7 @@ func TestRetention_KindsHaveTheirOwnIDs(t *testing.T) {
 	p, q := enter(t, r, KindPrediction, "a"), enter(t, r, KindTraining, "a")
 	assert.Equal(t, `r.Get(KindPrediction, "a")`, r.Get(KindPrediction, "a"), p)
 	assert.Equal(t, `r.Get(KindTraining, "a")`, r.Get(KindTraining, "a"), q)
-	assert.Equal(t, "r.Len()", r.Len(), 2)
+	assert.Equal(t, "length", r.Len(), 2)
 	end(r, p, 0)
 	assert.True(t, r.Find(KindPrediction, "a") == nil && r.Find(KindTraining, "a") == q,
 		"got %p and %p, want none and %p", r.Find(KindPrediction, "a"), r.Find(KindTraining, "a"), q)
@@ -136,7 +136,7 @@ func TestRetention_RetainedBytesCount(t *testing.T) {
 		p := New("a", &Request{ID: "a", Body: make([]byte, 1<<20), Context: text, Webhook: string(text)}, epoch, nil,
 			Options{Memory: b})
 		assert.NoError(t, r.Add(p))
-		assert.TrueNow(t, p.Reserve(), "%s: Reserve: got false, want true", what)
+		assert.TrueNow(t, p.Reserve(), "%s: Reserve", what)
 		if c.before != nil {
 			c.before(p)
 		}
@@ -271,7 +271,7 @@ func TestRetention_QuietRegistriesShrink(t *testing.T) {
 		running := enter(t, r, KindPrediction, "running")
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		assert.EqualNow(t, "len(r.by)", len(r.by), 11)
+		assert.EqualNow(t, "number of kept predictions", len(r.by), 11)
 		assert.EqualNow(t, "calls", calls, 0)
 		end(r, running, 0)
 		time.Sleep(2 * time.Minute)
@@ -338,7 +338,7 @@ func TestRetention_EventsDoNotKeepOldMemory(t *testing.T) {
 	}
 	events, err := s.Next(make([]Event, 0, 1000), nil)
 	assert.NoError(t, err)
-	assert.EqualNow(t, "len(events)", len(events), 500)
+	assert.EqualNow(t, "number of events", len(events), 500)
 	for i, e := range events {
 		assert.EqualNow(t, fmt.Sprintf("event %d", i), string(e.Data), fmt.Sprintf(`"%0400d"`, i))
 	}

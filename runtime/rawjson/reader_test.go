@@ -101,13 +101,13 @@ func TestReader_WrongKind(t *testing.T) {
 	for _, doc := range []string{``, ` `, `1`, `"{}"`, `null`} {
 		o, a := Object([]byte(doc)), Array([]byte(doc))
 		_, _, ok := o.Next()
-		assert.False(t, ok, "Object(%q) has a member: ok = true, want false", doc)
+		assert.False(t, ok, "Object(%q) has a member", doc)
 		_, ok = a.Next()
-		assert.False(t, ok, "Array(%q) has an item: ok = true, want false", doc)
+		assert.False(t, ok, "Array(%q) has an item", doc)
 	}
 	var o ObjectReader
 	_, _, ok := o.Next()
-	assert.False(t, ok, "the zero reader has a member: ok = true, want false")
+	assert.False(t, ok, "the zero reader has a member")
 	if k := KindOf([]byte("x")); k != KindInvalid || k.String() != "invalid" || Kind(99).String() != "invalid" {
 		t.Errorf("KindOf(x) = %v, want k %v, k.String() invalid and Kind invalid", k, KindInvalid)
 	}

@@ -22,7 +22,7 @@ type filesInMemory struct {
 }
 
 func (f *filesInMemory) Add(_, _ string, from io.Reader) (int, error) {
-	assert.False(f.t, f.closed, "a file came after Close: closed = true, want false")
+	assert.False(f.t, f.closed, "a file came after Close")
 	content, err := io.ReadAll(from)
 	f.files = append(f.files, string(content))
 	return len(f.files) - 1, err
@@ -77,7 +77,7 @@ func TestReadStored_EachFormat(t *testing.T) {
 			r, files := stored(t, memory.New(64*mib))
 			req, err := r.ReadStored(c.contentType, []byte(c.body), 0)
 			assert.NoError(t, err)
-			assert.EqualNow(t, "string(req.Input)", string(req.Input), c.input)
+			assert.EqualNow(t, "input", string(req.Input), c.input)
 			var got predict.FormField
 			if len(req.Form) > 0 {
 				got = req.Form[0]
@@ -133,7 +133,7 @@ func TestReadStored_Charges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			budget := memory.New(64 * mib)
 			charged := int64(len(c.body))
-			assert.TrueNow(t, budget.Take(charged, charged), "there is no room: budget.Take(charged, charged) = false, want true")
+			assert.TrueNow(t, budget.Take(charged, charged), "there is no room")
 			r, _ := stored(t, budget)
 			req, err := r.ReadStored(c.contentType, []byte(c.body), charged)
 			assert.EqualNow(t, fmt.Sprintf("%v", err), err != nil, name == "broken")
@@ -147,7 +147,7 @@ func TestReadStored_Charges(t *testing.T) {
 
 func TestRead_BudgetIsFull(t *testing.T) {
 	budget := memory.New(16 * mib)
-	assert.TrueNow(t, budget.Take(13*mib, 13*mib), "there is no room: budget.Take(13*mib, 13*mib) = false, want true")
+	assert.TrueNow(t, budget.Take(13*mib, 13*mib), "there is no room")
 	r, _ := stored(t, budget)
 	room := &Room{Budget: budget}
 	body := formBody(`name="s"`, strings.Repeat("x", 3*mib))

@@ -40,7 +40,7 @@ func TestEmpty_Files(t *testing.T) {
 		case test.want == "" && problems == nil:
 			t.Errorf("%s: Prepare(%s) = %s, want it refused", test.property, test.input, p.Input)
 		case test.want != "" && problems != nil:
-			t.Errorf("%s: Prepare(%s): %v, want nil", test.property, test.input, problems)
+			t.Errorf("%s: Prepare(%s): %v", test.property, test.input, problems)
 		case test.want != "" && string(p.Input) != test.want:
 			t.Errorf("%s: Prepare(%s) = %s, want %s", test.property, test.input, p.Input, test.want)
 		}
@@ -51,6 +51,6 @@ func TestEmpty_Files(t *testing.T) {
 func TestEmpty_FileBesideFault(t *testing.T) {
 	s := mustCompile(t, openapi(`{"properties":{"x":{"type":"string","format":"uri","nullable":true},"n":{"type":"integer"}}}`))
 	_, problems := prepare(t, s, `{"x":"","n":"a","u":1}`)
-	assert.EqualNow(t, "problems: len(problems)", len(problems), 1)
-	assert.Equal(t, "problems: problems[0].Loc[2]", problems[0].Loc[2], "n")
+	assert.EqualNow(t, "problems: number of problems", len(problems), 1)
+	assert.Equal(t, "problems: place of the first", problems[0].Loc[2], "n")
 }

@@ -31,7 +31,7 @@ func TestPrepare_KeepsInput(t *testing.T) {
 	}
 	p, err := s.Prepare(nil)
 	assert.NoError(t, err)
-	assert.Equal(t, "string(p.Input)", string(p.Input), "{}")
+	assert.Equal(t, "input", string(p.Input), "{}")
 }
 
 func TestPrepare_NoObject(t *testing.T) {

@@ -48,7 +48,7 @@ func build(t *testing.T, ref string, queue int, restart supervise.Restart) *hous
 		}
 		assert.ErrorIs(t, "store.Close", store.Close(), nil)
 		left := remains(t, h.root)
-		assert.True(t, len(left) == 0, "files are left: %q, want none", left)
+		assert.True(t, len(left) == 0, "files are left: %q", left)
 		if l := h.pool.Load(); l.InFlight != 0 || h.InFlight() != 0 {
 			t.Errorf("%d calls and %d predictions are left, want 0 and 0", l.InFlight, h.InFlight())
 		}

@@ -25,7 +25,7 @@ func TestService_Refusals(t *testing.T) {
 		h.until("STARTING")
 		h.refused("Setup has not finished yet. Wait until it has finished, or GET /health-check for status.")
 		_, ok := h.OpenAPI()
-		assert.False(t, ok, "there is a schema already: ok = true, want false")
+		assert.False(t, ok, "there is a schema already")
 	})
 	t.Run("in setup", func(t *testing.T) {
 		h := build(t, "hangs", 0, "")
@@ -33,7 +33,7 @@ func TestService_Refusals(t *testing.T) {
 		h.until("STARTING")
 		h.refused("Setup has not finished yet.")
 		_, ok := h.OpenAPI()
-		assert.False(t, ok, "there is a schema before setup has ended: ok = true, want false")
+		assert.False(t, ok, "there is a schema before setup has ended")
 	})
 	t.Run("setup failed", func(t *testing.T) {
 		h := build(t, "fails", 5, "")
@@ -57,7 +57,7 @@ func TestService_Refusals(t *testing.T) {
 		h.until("STARTING")
 		h.refused("The worker is being replaced: worker exited with code 3")
 		_, ok := h.OpenAPI()
-		assert.True(t, ok, "the schema is gone: ok = false, want true")
+		assert.True(t, ok, "the schema is gone")
 	})
 	t.Run("draining", func(t *testing.T) {
 		h := ready(t, "good", 5, "")
@@ -112,7 +112,7 @@ func TestService_Prediction(t *testing.T) {
 			string(got.Metrics) != `{"predict_time":0.5}` || got.Started.IsZero() || got.Completed.Before(got.Started) {
 			t.Errorf("got %+v, output %s, want the whole record of a that succeeded", got, got.Output)
 		}
-		assert.Equal(t, "got.Completed.Sub(got.Started)", got.Completed.Sub(got.Started), 500*time.Millisecond)
+		assert.Equal(t, "time from start to end", got.Completed.Sub(got.Started), 500*time.Millisecond)
 	})
 	t.Run("fails", func(t *testing.T) {
 		h.t = t
@@ -255,7 +255,7 @@ func TestService_ChangesHasToken(t *testing.T) {
 			t.Fatalf("got no change within %s, want one", assert.Timeout)
 		}
 	}
-	assert.False(t, h.HasTraining(), "there is a training: HasTraining = true, want false")
+	assert.False(t, h.HasTraining(), "there is a training")
 	body, ok := h.OpenAPI()
 	assert.True(t, ok && string(body) == fakeworker.Document, "the schema is %s, want ok true and body %q", body, fakeworker.Document)
 }
@@ -270,7 +270,7 @@ func TestService_Unloaded(t *testing.T) {
 	h.until("UNLOADED")
 	h.refused("The model is not loaded.")
 	_, ok := h.OpenAPI()
-	assert.True(t, ok, "the schema is gone: ok = false, want true")
+	assert.True(t, ok, "the schema is gone")
 	h.supervise("good", "")
 	h.until("READY")
 	h.run("again", `{"s":"x"}`)

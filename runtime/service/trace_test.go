@@ -23,6 +23,6 @@ func TestTrace_ContextOf(t *testing.T) {
 		in := trace.Propagation{TraceParent: c.parent, TraceState: c.state}
 		got := contextOf([]byte(c.context), in)
 		assert.Equal(t, c.context, string(got), c.want)
-		assert.False(t, len(got) > 0 && rawjson.Check(got) != nil, "%s: %s is not JSON, want no error", c.context, got)
+		assert.False(t, len(got) > 0 && rawjson.Check(got) != nil, "%s: %s is not JSON", c.context, got)
 	}
 }

@@ -18,7 +18,7 @@ func TestBatch_SingleRequestLeavesAtOnce(t *testing.T) {
 		f := start(t, p, name)
 		r.answerAll(r.begin(name))
 		f.succeeded()
-		assert.Equal(t, "f.Result.Elapsed", f.Result.Elapsed, time.Millisecond)
+		assert.Equal(t, "elapsed", f.Result.Elapsed, time.Millisecond)
 	}
 	r.noneLeft()
 }
@@ -66,10 +66,10 @@ func TestBatch_FullBatchLiesAhead(t *testing.T) {
 	assert.EqualSlices(t, "ahead", next.names(), []string{"2", "3", "4"})
 	inSlot(t, r, 2, 4)
 	r.answerAll(tr)
-	assert.TrueNow(t, r.end.claim(next.id), "the batch was taken back: r.end.claim(next.id) = false, want true")
+	assert.TrueNow(t, r.end.claim(next.id), "the batch was taken back")
 	last := r.batch()
 	r.answerAll(next)
-	assert.TrueNow(t, r.end.claim(last.id), "the batch was taken back: r.end.claim(last.id) = false, want true")
+	assert.TrueNow(t, r.end.claim(last.id), "the batch was taken back")
 	r.answerAll(last)
 	r.answerAll(r.begin("8"))
 	succeeded(fs...)
@@ -217,7 +217,7 @@ func TestBatch_CapacityWithBatches(t *testing.T) {
 	fs := startAll(t, p, "1", "2", "3", "4", "5", "6", "7", "8")
 	assert.Equal(t, "the load", p.Load(), Load{Slots: 1, Capacity: 6, InFlight: 8, Queued: 4})
 	err, ok := errors.AsType[*predict.QueueFullError](p.Admit(nil))
-	assert.True(t, ok, "a full pool says %v: ok = false, want true", err)
+	assert.True(t, ok, "a full pool says %v", err)
 	tr := r.begin("1")
 	for i, want := range []int{0, 1, 2, 3, 4, 5, 6, 7} {
 		if i < 4 && i > 0 {
@@ -230,7 +230,7 @@ func TestBatch_CapacityWithBatches(t *testing.T) {
 		succeeded(fs[:len(tr.items)]...)
 		if fs = fs[len(tr.items):]; len(fs) > 0 {
 			tr = r.batch()
-			assert.TrueNow(t, r.end.claim(tr.id), "the batch was taken back: r.end.claim(tr.id) = false, want true")
+			assert.TrueNow(t, r.end.claim(tr.id), "the batch was taken back")
 		}
 	}
 	r.noneLeft()

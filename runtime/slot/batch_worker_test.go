@@ -106,7 +106,7 @@ func (r *batchWorker) receive(f request) receivedBatch {
 	tr := receivedBatch{id: f.id}
 	for _, id := range idsOf(f) {
 		it, ok := r.items[id]
-		assert.TrueNow(r.t, ok, "the batch %s names %d, which the worker does not have: ok = false, want true", f.body, id)
+		assert.TrueNow(r.t, ok, "the batch %s names %d, which the worker does not have", f.body, id)
 		tr.items = append(tr.items, it)
 	}
 	return tr
@@ -118,7 +118,7 @@ func (r *batchWorker) begin(names ...string) receivedBatch {
 	tr := r.batch()
 	got := tr.names()
 	assert.TrueNow(r.t, slices.Equal(got, names), "a batch of %q, want %q", got, names)
-	assert.TrueNow(r.t, r.end.claim(tr.id), "the batch of %q was taken back: r.end.claim(tr.id) = false, want true", names)
+	assert.TrueNow(r.t, r.end.claim(tr.id), "the batch of %q was taken back", names)
 	return tr
 }
 
@@ -139,7 +139,7 @@ func (r *batchWorker) revoked(names ...string) {
 	tr := r.batch()
 	got := tr.names()
 	assert.TrueNow(r.t, slices.Equal(got, names), "a batch of %q, want %q", got, names)
-	assert.TrueNow(r.t, !r.end.claim(tr.id), "the batch of %q was not taken back: r.end.claim(tr.id) = true, want false", names)
+	assert.TrueNow(r.t, !r.end.claim(tr.id), "the batch of %q was not taken back", names)
 	for _, it := range tr.items {
 		r.answer(ipc.KindCanceled, it)
 	}
@@ -167,7 +167,7 @@ func (r *batchWorker) doneAfter(tr receivedBatch, took time.Duration, runs int, 
 func (r *batchWorker) answer(kind ipc.Kind, it request) {
 	r.t.Helper()
 	_, owed := r.items[it.id]
-	assert.TrueNow(r.t, owed, "a second answer to %s: owed = false, want true", it.body)
+	assert.TrueNow(r.t, owed, "a second answer to %s", it.body)
 	delete(r.items, it.id)
 	assert.NoError(r.t, r.end.send(kind, it.id, time.Millisecond, it.body))
 }
@@ -193,17 +193,17 @@ func (r *batchWorker) prepared(items ...request) {
 func (r *batchWorker) noneLeft() {
 	r.t.Helper()
 	empty(r.t, r.pool)
-	assert.True(r.t, len(r.items) == 0, "the worker owes %d answers, want none", len(r.items))
+	assert.True(r.t, len(r.items) == 0, "the worker owes %d answers", len(r.items))
 	s := r.slots[0]
 	locked(r.pool, func() bool {
 		for id, c := range s.batches.items {
 			if c != nil {
-				r.t.Errorf("%s is still an item, %d, want nil", c.Name, id)
+				r.t.Errorf("%s is still an item, %d", c.Name, id)
 			}
 		}
 		if s.outstanding != 0 || s.window.count != 0 || len(s.batches.runs) != 0 || s.window.free != ^uint64(0) ||
 			s.worker.outstanding != 0 {
-			r.t.Errorf("the slot has %d calls, %d in the window, %d batches, claims %#x, %d of the worker, want none",
+			r.t.Errorf("the slot has %d calls, %d in the window, %d batches, claims %#x, %d of the worker",
 				s.outstanding, s.window.count, len(s.batches.runs), s.window.free, s.worker.outstanding)
 		}
 		return true

@@ -60,7 +60,7 @@ func TestBusypoll_PollsOnlyForSingleShortCalls(t *testing.T) {
 	assert.Equal(t, fmt.Sprintf("the model takes %s", 2*pollBelow), budget(0), 0)
 	runCalls(100, time.Microsecond)
 	p.o.BusyPoll.Front = false
-	assert.Equal(t, "budget(0)", budget(0), 0)
+	assert.Equal(t, "budget of no CPU", budget(0), 0)
 	empty(t, p)
 }
 
@@ -78,7 +78,7 @@ func TestBusypoll_PollPause(t *testing.T) {
 		assert.Equal(t, fmt.Sprintf("call %d one that took longer", i+1), got, 0)
 		s.polled(got, true)
 	}
-	assert.Equal(t, "s.pollBudget()", s.pollBudget(), pollFor)
+	assert.Equal(t, "poll budget", s.pollBudget(), pollFor)
 }
 
 // TestBusypoll_PollingLeaderReadsAnswers that come while it polls, and those that come later.
@@ -119,7 +119,7 @@ func TestBusypoll_CPUPressure(t *testing.T) {
 		assert.Equal(t, c.name, got, cpuPressure{sampled: now, waited: last.waited + c.waited, high: c.high})
 	}
 	got := (cpuPressure{}).next(at, time.Hour, true)
-	assert.False(t, got.high, "the first sample is high: high = true, want false")
+	assert.False(t, got.high, "the first sample is high")
 }
 
 // TestBusypoll_NoPollingUnderCPUPressure: neither a worker nor the front polls under CPU pressure; both do again when
@@ -154,7 +154,7 @@ func TestBusypoll_NoPollingUnderCPUPressure(t *testing.T) {
 			})
 	}
 
-	assert.Equal(t, "w.busyPoll()", w.busyPoll(), 0)
+	assert.Equal(t, "busy poll", w.busyPoll(), 0)
 	for range 2 * pollAfter {
 		runCall()
 	}

@@ -42,7 +42,7 @@ func TestCancel_InWindow(t *testing.T) {
 	begun := l.begin()
 	p.Cancel(window.Call)
 	window.failed(ErrCanceled)
-	assert.Equal(t, "p.Load().Queued", p.Load().Queued, 0)
+	assert.Equal(t, "queued", p.Load().Queued, 0)
 	if r := l.expect(); !isFor(r, "window") || l.claim(r.id) {
 		t.Errorf(`%s could be claimed, want isFor(r, "window") true and l.claim(r.id) false`, r.body)
 	}
@@ -110,7 +110,7 @@ func TestCancel_OfRunningCall(t *testing.T) {
 			// The word still names an id that is over: the next call has another.
 			next := start(t, p, "next")
 			r = l.begin()
-			assert.False(t, l.canceled(r.id), "the next call is canceled too: l.canceled(r.id) = true, want false")
+			assert.False(t, l.canceled(r.id), "the next call is canceled too")
 			l.succeed(r)
 			next.succeeded()
 		})
@@ -169,7 +169,7 @@ func TestCancel_BeforeDetach(t *testing.T) {
 	assert.Eventually(t, "the end is seen", func() bool { return w.closings.Load() > 0 })
 	p.Cancel(running.Call)
 	p.Cancel(window.Call)
-	assert.Equal(t, "p.Load().InFlight", p.Load().InFlight, 2)
+	assert.Equal(t, "in flight", p.Load().InFlight, 2)
 	assert.Equal(t, "calls of the model", w.terminate("died"), 1)
 	running.failed(ErrCanceled)
 	window.failed(ErrCanceled)

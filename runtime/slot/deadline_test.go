@@ -40,7 +40,7 @@ func TestDeadline_OfOneAtIdleSlot(t *testing.T) {
 	f := startDue(t, p, "late", time.Now().Add(short))
 	f.failed(predict.ErrQueueTimeout)
 	r := l.expect()
-	assert.False(t, l.claim(r.id), "it could be begun after its time: l.claim(r.id) = true, want false")
+	assert.False(t, l.claim(r.id), "it could be begun after its time")
 	empty(t, p)
 }
 

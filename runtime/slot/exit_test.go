@@ -31,7 +31,7 @@ func TestExit_Detach(t *testing.T) {
 	second := newWorker(t, p, 1).ends[0]
 	for _, f := range flights[1:] {
 		f.serveOne(second)
-		assert.True(t, len(f.Result.Logs) == 0, "%s has the logs of the dead worker: %q, want none", f.Name, f.Result.Logs)
+		assert.True(t, len(f.Result.Logs) == 0, "%s has the logs of the dead worker: %q", f.Name, f.Result.Logs)
 	}
 	empty(t, p)
 }
@@ -84,7 +84,7 @@ func TestExit_UnreadAnswersOfDeadWorker(t *testing.T) {
 	assert.Equal(t, "the logs of the one that was done", string(done.Result.Logs), "of done\n")
 	assert.Equal(t, "the logs of the one that ran", string(running.Result.Logs), "of running\n")
 	assert.Equal(t, "calls of the model", <-detached, 1)
-	assert.True(t, w.slots[0].Served(), "its success does not count: Served = false, want true")
+	assert.True(t, w.slots[0].Served(), "its success does not count")
 	empty(t, p)
 }
 
@@ -146,13 +146,13 @@ func TestExit_RunningAndServed(t *testing.T) {
 		"a new slot runs %q and has served: %v, want none and false", s.Running(), s.Served())
 	f := start(t, p, "first")
 	r := l.begin()
-	assert.Equal(t, "s.Running()", s.Running(), "first")
+	assert.Equal(t, "running prediction", s.Running(), "first")
 	l.answer(ipc.KindFailed, r.id, time.Millisecond, `{"metrics":{},"error":"x"}`)
 	f.result()
 	assert.True(t, s.Running() == "" && !s.Served(),
 		"after a failure it runs %q and has served: %v, want none and false", s.Running(), s.Served())
 	start(t, p, "second").serveOne(l)
-	assert.True(t, s.Served(), "after a success it has not served: Served = false, want true")
+	assert.True(t, s.Served(), "after a success it has not served")
 	w.terminate("died")
 	assert.Equal(t, "a closed slot", s.Running(), "")
 }

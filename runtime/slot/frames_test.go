@@ -100,7 +100,7 @@ func TestFrames_ContextIsPassedOn(t *testing.T) {
 	p.Submit(f.Call)
 	f.wait()
 	r := l.begin()
-	assert.Equal(t, "string(r.body)", string(r.body), `{"input":{"s":"world"},"context":{"user":"ann"}}`)
+	assert.Equal(t, "body", string(r.body), `{"input":{"s":"world"},"context":{"user":"ann"}}`)
 	l.answer(ipc.KindCanceled, r.id, 0, `{"metrics":{}}`)
 	f.result()
 }
@@ -154,5 +154,5 @@ func TestFrames_Logs(t *testing.T) {
 	assert.Equal(t, "logs", string(f.Result.Logs), "one\napart\ntwo")
 	assert.EqualSlices(t, "the server's log",
 		w.logged, []string{"stderr talks apart\n", "stdout  from one that is over\n"})
-	assert.Equal(t, "f.Result.Elapsed", f.Result.Elapsed, time.Millisecond)
+	assert.Equal(t, "elapsed", f.Result.Elapsed, time.Millisecond)
 }

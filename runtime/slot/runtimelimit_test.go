@@ -38,10 +38,10 @@ func TestRuntimelimit_PredictTimeout(t *testing.T) {
 		l.cancelAsked(r.id)
 		l.answer(kind, r.id, time.Second, "{}")
 		end(f)
-		assert.False(t, kind == ipc.KindSucceeded && f.Result.Err != nil, "it got done, and ended with %v, want no error", f.Result.Err)
-		assert.Equal(t, "f.Result.Elapsed", f.Result.Elapsed, time.Second)
+		assert.False(t, kind == ipc.KindSucceeded && f.Result.Err != nil, "it got done, and ended with %v", f.Result.Err)
+		assert.Equal(t, "elapsed", f.Result.Elapsed, time.Second)
 		r = l.begin() // waiting does not count
-		assert.False(t, l.canceled(r.id), "the next was canceled as well: l.canceled(r.id) = true, want false")
+		assert.False(t, l.canceled(r.id), "the next was canceled as well")
 		l.succeed(r)
 		next.succeeded()
 	}
@@ -76,7 +76,7 @@ func TestRuntimelimit_TrainingHasNoLimit(t *testing.T) {
 		}
 	}
 	other.tookTooLong()
-	assert.False(t, at.canceled(theirs.id), "it was canceled: at.canceled(theirs.id) = true, want false")
+	assert.False(t, at.canceled(theirs.id), "it was canceled")
 	at.succeed(theirs)
 	unhurried.succeeded()
 	empty(t, p)

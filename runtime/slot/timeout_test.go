@@ -54,7 +54,7 @@ func TestTimeout_QueueTimeoutAtFreeSlot(t *testing.T) {
 	took := time.Since(began)
 	assert.True(t, took >= freeSlotWait, "it ended after %s: its worker may have been waking up, want at least %v", took, freeSlotWait)
 	r := l.expect()
-	assert.False(t, l.claim(r.id), "it could be claimed after its time: l.claim(r.id) = true, want false")
+	assert.False(t, l.claim(r.id), "it could be claimed after its time")
 	p.queueTimeout(0)
 	f := start(t, p, "next") // the slot is as free as before
 	f.serveOne(l)

@@ -31,7 +31,7 @@ func TestWorkerSlots_Retire(t *testing.T) {
 	begun := old.ends[0].begin()
 	fresh := newWorker(t, p, 1)
 	empty0 := p.Retire(old.slots)
-	assert.TrueNow(t, !isClosed(empty0), "it is said to have nothing to do: isClosed(empty0) = true, want false")
+	assert.TrueNow(t, !isClosed(empty0), "it is said to have nothing to do")
 	for _, f := range flights[1:] {
 		f.serveOne(fresh.ends[0])
 	}
@@ -54,7 +54,7 @@ func TestWorkerSlots_RetireIdleOrDeadWorker(t *testing.T) {
 	dead.terminate("it died")
 	for _, slots := range [][]*Slot{idle.slots, idle.slots, dead.slots, nil} {
 		assert.True(t, isClosed(p.Retire(slots)),
-			"it is said to have something to do: isClosed(p.Retire(slots)) = false, want true")
+			"it is said to have something to do")
 	}
 	assert.Equal(t, "slots", p.Load().Slots, 0)
 }
@@ -68,7 +68,7 @@ func TestWorkerSlots_RetireAndExit(t *testing.T) {
 	left := p.Retire(w.slots)
 	assert.Equal(t, "calls of the model", w.terminate("worker killed by SIGSEGV"), 1)
 	running.failed(ErrWorkerExit)
-	assert.True(t, isClosed(left), "it is said to have something to do: isClosed(left) = false, want true")
+	assert.True(t, isClosed(left), "it is said to have something to do")
 	waits.serveOne(newWorker(t, p, 1).ends[0])
 	empty(t, p)
 }
@@ -138,7 +138,7 @@ func TestWorkerSlots_Hooks(t *testing.T) {
 	assert.True(t, string(r.Body) == "the context is lost" && r.Err == nil, `got %+v, want "the context is lost"`, r)
 	assert.Equal(t, "the hook", <-unusable, "the context is lost")
 	if r := l.expect(); l.claim(r.id) {
-		t.Error("the unusable worker could begin another call: l.claim(r.id) = true, want false")
+		t.Error("the unusable worker could begin another call")
 	}
 	second.serveOne(newWorker(t, p, 1).ends[0])
 	v := p.WorkerLoad(w.slots)

@@ -57,7 +57,7 @@ func TestExit_DeathInPrediction(t *testing.T) {
 			s.end()
 			r := c.result()
 			lost, ok := errors.AsType[*slot.WorkerExitError](r.Err)
-			assert.TrueNow(t, ok, "it ended with %+v: ok = false, want true", r)
+			assert.TrueNow(t, ok, "it ended with %+v", r)
 			says(t, "the cause", lost.Cause, append(words, "while running this prediction")...)
 			assert.Equal(t, "logs", string(r.Logs), "Fatal Python error: in predict\n")
 			if st := s.Status(); st.LastExit != lost.Cause || !st.Defunct || st.SetupFailed || st.Setup.Failed {
@@ -170,21 +170,21 @@ func TestExit_WorkerThatLeftItsGroup(t *testing.T) {
 	assert.Eventually(t, "it has left", func() bool { return len(s.journal.lines()) > 0 })
 	s.Kill()
 	st := s.end()
-	assert.Equal(t, "st.State", st.State, Exited)
-	assert.Equal(t, "st.PID", st.PID, 0)
+	assert.Equal(t, "state", st.State, Exited)
+	assert.Equal(t, "PID", st.PID, 0)
 }
 
 // TestExit_Dying: how a process on its way out ends is not this server's doing any more.
 func TestExit_Dying(t *testing.T) {
 	me := child{pid: os.Getpid()}
-	assert.False(t, me.dying(), "this process is dying, it says: dying = true, want false")
+	assert.False(t, me.dying(), "this process is dying, it says")
 	cmd := exec.Command("/bin/sh", "-c", "exit 3")
 	assert.NoError(t, cmd.Start())
 	c := child{pid: cmd.Process.Pid}
 	assert.Eventually(t, "it has ended, and is not reaped", c.dying)
 	err := cmd.Wait()
-	assert.True(t, err != nil, "it ended well: got no error, want an error")
-	assert.False(t, c.dying(), "a process that has ended is dying: dying = true, want false")
+	assert.True(t, err != nil, "it ended well")
+	assert.False(t, c.dying(), "a process that has ended is dying")
 }
 
 // TestExit_ClosedBeforeItDied: a worker that loses its channel ends itself before the server does; one that dies loses

@@ -37,9 +37,9 @@ func (c *tally) want(t *testing.T, causes ...ExitCause) {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	assert.Equal(t, "fmt.Sprint(c.causes)", fmt.Sprint(c.causes), fmt.Sprint(causes))
-	assert.Equal(t, "c.starts", c.starts, len(causes))
-	assert.Equal(t, "c.setups", c.setups, len(causes))
+	assert.Equal(t, "causes", fmt.Sprint(c.causes), fmt.Sprint(causes))
+	assert.Equal(t, "starts", c.starts, len(causes))
+	assert.Equal(t, "setups", c.setups, len(causes))
 }
 
 // TestExitCauses_OnePerProcess: each process that was started has exactly one, and the right one.

@@ -54,7 +54,7 @@ func TestGPU_Signs(t *testing.T) {
 		assert.False(t, j.fatal(failure(t, text)),
 			"taken for a lost context: %s, want j.fatal(failure(t, text)) false", text)
 	}
-	assert.True(t, !j.fatal([]byte("no JSON, CUDA")) && !j.fatal(nil), "got a lost context of what is not an answer, want none")
+	assert.True(t, !j.fatal([]byte("no JSON, CUDA")) && !j.fatal(nil), "a lost context of what is not an answer")
 }
 
 // TestGPU_SignList: each row is whole, and no row is without a source.

@@ -19,7 +19,7 @@ func TestHang_StoppedWorkerIsReplaced(t *testing.T) {
 	assert.NoError(t, unix.Kill(st.PID, unix.SIGSTOP))
 	waits := s.ask("waits", `"which"`) // lies in its socket, unbegun
 	r := waits.result()
-	assert.True(t, r.Err == nil, "what it had not begun ended with %+v, want no error", r)
+	assert.True(t, r.Err == nil, "what it had not begun ended with %+v", r)
 	st = s.until("another", func(st Status) bool { return ready(st) && st.Restarts == 1 })
 	says(t, "the last exit", st.LastExit, "killed by the server", "it has not answered on its control channel for 1s")
 }
@@ -46,7 +46,7 @@ func TestHang_StuckLoop(t *testing.T) {
 	s := serving(t, "lives blind=1", func(o *Options) { o.Timeouts.Hang = hangSoon })
 	waits := s.ask("waits", `"which"`)
 	r := waits.result()
-	assert.True(t, r.Err == nil, "what it had not begun ended with %+v, want no error", r)
+	assert.True(t, r.Err == nil, "what it had not begun ended with %+v", r)
 	st := s.until("another", func(st Status) bool { return ready(st) && st.Restarts == 1 })
 	says(t, "the last exit", st.LastExit, "killed by the server", "has not taken a prediction for 1s")
 }

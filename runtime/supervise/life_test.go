@@ -160,7 +160,7 @@ func TestLifecycle_Grandchild(t *testing.T) {
 				t.Errorf("the prediction ended with %+v, want an error and Err %q", r, st.LastExit)
 			}
 			if err := unix.Kill(pid, 0); manner == "quiet" && err != nil {
-				t.Errorf("the child did not outlive its parent: %v; this was not a test, want no error", err)
+				t.Errorf("the child did not outlive its parent: %v; this was not a test", err)
 			}
 		})
 	}
@@ -176,7 +176,7 @@ func TestLife_LogsOfLife(t *testing.T) {
 		r := s.ask(fmt.Sprint("p", i), strconv.Itoa(i)).result()
 		want := "half of " + body + "complaint of " + body + "\n, the other half of " + body + "\n"
 		assert.NoError(t, r.Err)
-		assert.Equal(t, "string(r.Logs)", string(r.Logs), want)
+		assert.Equal(t, "logs", string(r.Logs), want)
 	}
 	s.stop()
 	lines := s.journal.lines()

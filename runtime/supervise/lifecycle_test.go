@@ -187,7 +187,7 @@ func TestLifecycle_DeathBesideSuccessor(t *testing.T) {
 	s.until("its successor comes up", func(st Status) bool { return st.Successor != nil })
 	c := s.ask("deadly", `"deadly"`)
 	r := c.result()
-	assert.True(t, r.Err != nil, "it ended with %+v, want an error", r)
+	assert.True(t, r.Err != nil, "it ended with %+v", r)
 	s.until("the successor is the worker",
 		func(st Status) bool { return st.Restarts == 1 && st.Successor == nil && st.State == Starting })
 	s.Kill()

@@ -124,5 +124,5 @@ func TestLogs_SetupTextBeforeItsEnd(t *testing.T) {
 	assert.Eventually(t, "the text", func() bool { return p.SetupText(true) == "loading..." })
 	p.takeSetup(p.written)
 	p.write(stdout, "later")
-	assert.Equal(t, "p.SetupText(false)", p.SetupText(false), "loading...")
+	assert.Equal(t, "setup text", p.SetupText(false), "loading...")
 }

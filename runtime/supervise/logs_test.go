@@ -313,5 +313,5 @@ func TestLogs_PipeAtItsEnd(t *testing.T) {
 		defer p.logs.mu.Unlock()
 		return p.pipes[stdout].closed && p.pipes[stderr].closed
 	})
-	assert.Equal(t, "string(p.TakeAll())", string(p.TakeAll()), "text\n")
+	assert.Equal(t, "text that is left", string(p.TakeAll()), "text\n")
 }

@@ -60,6 +60,6 @@ func TestState_OneFunctionSetsState(t *testing.T) {
 			return true
 		})
 	}
-	assert.EqualNow(t, "len(found)", len(found), 1)
-	assert.Equal(t, "found[0]", found[0], "state.go")
+	assert.EqualNow(t, "number that is found", len(found), 1)
+	assert.Equal(t, "first that is found", found[0], "state.go")
 }

@@ -112,7 +112,7 @@ func TestTraceback_InPieces(t *testing.T) {
 	r := recorder{note: func(_ source, _ string, text []byte) { got = append(got, string(text)) }}
 	for line := range strings.SplitSeq(plainTraceback, "\n") {
 		r.line(stderr, "", []byte(line))
-		assert.TrueNow(t, r.settle(), "nothing is pending after %q: settle = false, want true", line)
+		assert.TrueNow(t, r.settle(), "nothing is pending after %q", line)
 	}
 	assert.True(t, !r.settle() && slices.Equal(got, []string{plainTraceback}),
 		"the records are %q, want settle false and %q", got, []string{plainTraceback})

@@ -73,7 +73,7 @@ func produce(t *testing.T, s *metrics.Set) map[string]metricdata.Metrics {
 	byName := map[string]metricdata.Metrics{}
 	for _, m := range scopes[0].Metrics {
 		_, twice := byName[m.Name]
-		assert.False(t, twice, "%s is there twice: twice = true, want false", m.Name)
+		assert.False(t, twice, "%s is there twice", m.Name)
 		byName[m.Name] = m
 	}
 	return byName
@@ -122,14 +122,14 @@ func TestProducer_AllOfPageIsSent(t *testing.T) {
 	}
 	for name, family := range page {
 		if m, ok := sent[name]; !ok {
-			t.Errorf("%s is not sent: ok = false, want true", name)
+			t.Errorf("%s is not sent", name)
 		} else if got, want := len(attributesOf(m)), len(family.GetMetric()); got != want {
 			t.Errorf("%s: %d data points, and %d on the page, want the same", name, got, want)
 		}
 	}
 	for _, want := range []string{"cog_runtime_prediction_duration_seconds", "http_server_request_duration_seconds"} {
 		_, ok := sent[want]
-		assert.True(t, ok, "%s is not sent: ok = false, want true", want)
+		assert.True(t, ok, "%s is not sent", want)
 	}
 }
 

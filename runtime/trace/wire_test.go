@@ -78,7 +78,7 @@ func TestWire_SpansOfAllSizesAreRead(t *testing.T) {
 	}
 	var got tracepb.ScopeSpans
 	assert.NoError(t, proto.Unmarshal(encoded, &got))
-	assert.EqualNow(t, "len(got.GetSpans())", len(got.GetSpans()), len(want))
+	assert.EqualNow(t, "number of spans", len(got.GetSpans()), len(want))
 	for i, s := range got.GetSpans() {
 		assert.Equal(t, fmt.Sprintf("the name of %d bytes", len(want[i])), s.GetName(), want[i])
 	}

@@ -278,6 +278,6 @@ func (w *program) disconnected() {
 	w.conn.SetReadDeadline(time.Now().Add(timeout))
 	if _, err := io.Copy(io.Discard, w.conn); err != nil {
 		e, ok := errors.AsType[net.Error](err)
-		assert.TrueNow(w.t, !ok || !e.Timeout(), "the connection goes on: Timeout = true, want false")
+		assert.TrueNow(w.t, !ok || !e.Timeout(), "the connection goes on")
 	}
 }

@@ -228,7 +228,7 @@ func TestQueue_MixedBatchesAreBounded(t *testing.T) {
 	w := r.worker()
 	for _, want := range []int{2, 2} {
 		items := w.take()
-		assert.Equal(t, "len(items)", len(items), want)
+		assert.Equal(t, "number of items", len(items), want)
 		kv := []string{}
 		for _, it := range items {
 			kv = append(kv, it.id, "ok")

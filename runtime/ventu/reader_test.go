@@ -74,7 +74,7 @@ func TestReader_RepeatedAnswer(t *testing.T) {
 	a := strings.Repeat("a", idLength)
 	got, err := readAnswers(bytes.NewReader(framed(pairs(a, "first", a, "second"))), 100, jobsOf("a"))
 	assert.NoError(t, err)
-	assert.Equal(t, "string(got[0].body)", string(got[0].body), "first")
+	assert.Equal(t, "body of the first", string(got[0].body), "first")
 }
 
 // TestReader_ErrorIDOfNoAnswer: an id that is an error but has no answer has none.

@@ -63,5 +63,5 @@ func TestServe_ClosedConnectionIsNoWorker(t *testing.T) {
 	assert.True(t, len(q.workers) == 0 && len(q.idle) == 0 && w.phase == workerFresh,
 		"got %d workers, %d of them idle, want none", len(q.workers), len(q.idle))
 	busy := &worker{q: q, conn: ours, place: new(connlimit.Place), phase: workerIdle}
-	assert.False(t, busy.CloseIdle(), "a worker was closed: CloseIdle = true, want false")
+	assert.False(t, busy.CloseIdle(), "a worker was closed")
 }

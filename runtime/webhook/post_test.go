@@ -206,8 +206,8 @@ func TestPost_Redirects(t *testing.T) {
 			s, log, outcomes := newSender(t, Options{AuthToken: "t"})
 			end(t, s, r.URL+"/first")
 			here, there := r.rest(), elsewhere.rest()
-			assert.Equal(t, "len(here)", len(here), test.here)
-			assert.Equal(t, "len(there)", len(there), test.there)
+			assert.Equal(t, "jobs that ran here", len(here), test.here)
+			assert.Equal(t, "jobs that ran there", len(there), test.there)
 			hooks := append(here, there...)
 			for _, h := range hooks {
 				assert.True(t, h.Method == http.MethodPost && brief(h) == `succeeded 1 ""`,

@@ -113,8 +113,8 @@ func TestSender_SlowReceiverAfterEnd(t *testing.T) {
 // TestSender_RetryBudget checks that no more predictions than allowed wait for another try, in number and in bytes.
 func TestSender_RetryBudget(t *testing.T) {
 	s, _, _ := newSender(t, Options{MaxRetries: 3, MaxRetryBytes: 100})
-	assert.True(t, s.reserveRetry(1000), "a lone record is too large: s.reserveRetry(1000) = false, want true")
-	assert.False(t, s.reserveRetry(1), "there is room in bytes: s.reserveRetry(1) = true, want false")
+	assert.True(t, s.reserveRetry(1000), "a lone record is too large")
+	assert.False(t, s.reserveRetry(1), "there is room in bytes")
 	s.unreserveRetry(1000)
 	for i := range 5 {
 		assert.Equal(t, fmt.Sprintf("the record number %d has room", i), s.reserveRetry(10), i < 3)
@@ -125,7 +125,7 @@ func TestSender_RetryBudget(t *testing.T) {
 	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 	s, _, outcomes := newSender(t, Options{MaxRetries: 1, Retries: 2})
 	newClock(s, true)
-	assert.TrueNow(t, s.reserveRetry(1), "no room: s.reserveRetry(1) = false, want true")
+	assert.TrueNow(t, s.reserveRetry(1), "no room")
 	end(t, s, r.URL)
 	if n := len(r.rest()); n != 1 || outcomes.String() != "[completed failed:1]" {
 		t.Errorf(`%d tries, outcomes %s, want n 1 and outcomes "[completed failed:1]"`, n, outcomes)
@@ -133,8 +133,8 @@ func TestSender_RetryBudget(t *testing.T) {
 	s.unreserveRetry(1)
 	end(t, s, r.URL)
 	assert.Equal(t, "tries with room", len(r.rest()), 3)
-	assert.Equal(t, "s.retries", s.retries, 0)
-	assert.Equal(t, "s.retryBytes", s.retryBytes, 0)
+	assert.Equal(t, "retries", s.retries, 0)
+	assert.Equal(t, "retry bytes", s.retryBytes, 0)
 }
 
 // TestSender_Many runs predictions against receivers that fail half of the time: each ends with one completed that was
@@ -174,7 +174,7 @@ func TestSender_Many(t *testing.T) {
 			"%s got %s after its end, want succeeded", h.Body.ID, h.Body.Status)
 		ended[h.Body.ID] = ended[h.Body.ID] || h.Body.Status == "succeeded"
 	}
-	assert.Equal(t, "len(ended)", len(ended), 100)
+	assert.Equal(t, "number of ended", len(ended), 100)
 }
 
 // TestSender_DenyPrivate: a receiver on this machine gets nothing under any name, nothing is tried again, and the log
@@ -209,7 +209,7 @@ func TestSender_WhatWaitsIsBounded(t *testing.T) {
 			predict.Options{Memory: b}), make(chan struct{})}
 		p.OnRelease(func() { close(p.released) })
 		s.Account().Attach(p.Prediction)
-		assert.TrueNow(t, p.Reserve(), "no room: Reserve = false, want true")
+		assert.TrueNow(t, p.Reserve(), "no room")
 		p.Begin(time.Now())
 		<-entered // start is being delivered: all that follows waits
 		for range 20 {

@@ -59,7 +59,7 @@ func TestAuth_TokensFromFile(t *testing.T) {
 			"the log has a token, want Log without %q:\n%s", token, s.Log)
 	}
 	_, ok := s.Log.Find("the token file is open to other users: set its mode to 0600")
-	assert.False(t, ok, "it complains of a file with mode 0600: ok = true, want false")
+	assert.False(t, ok, "it complains of a file with mode 0600")
 }
 
 // TestAuth_TokenFilesThatAreRefused: a server without usable tokens does not start; one whose file others can read says

@@ -130,7 +130,7 @@ func TestBodies_FormsAreChecked(t *testing.T) {
 	} {
 		body, kind := formOf(t, parts...)
 		got := problems(t, s.Create(body, "Content-Type", kind))
-		assert.EqualNow(t, "len(got)", len(got), 1)
+		assert.EqualNow(t, "length", len(got), 1)
 		assert.Equal(t, `got[0].Loc[2]+"|"+got[0].Msg`, got[0].Loc[2]+"|"+got[0].Msg, want)
 	}
 	// What stands for a file inside of the server means nothing in JSON.
@@ -193,7 +193,7 @@ func TestBodies_MessagePackBothWays(t *testing.T) {
 	}
 	want := "\xa6output\x83\xa5value\xcf\xff\xff\xff\xff\xff\xff\xff\xff\xa5files\x91\xc5\x01\x00" + string(whole[:]) +
 		"\xa4read\xa3xyz"
-	assert.Equal(t, "a.Code", a.Code, http.StatusOK)
+	assert.Equal(t, "code", a.Code, http.StatusOK)
 	assert.Equal(t, `a.Header.Get("Content-Type")`, a.Header.Get("Content-Type"), packed)
 	assert.Contains(t, "string(a.Body)", string(a.Body), want)
 	var squeezed bytes.Buffer

@@ -302,7 +302,7 @@ func TestCalls_OfDocuments(t *testing.T) {
 	s, _ := callingModels(t, code, nil, harness.Options{})
 	shown := regexp.MustCompile(`(?m)^    curl .* -d '(\{.*"text".*\})' localhost:5000/predictions$`).FindStringSubmatch(
 		text)
-	assert.TrueNow(t, shown != nil, "the page shows no request: got nil, want non-nil")
+	assert.TrueNow(t, shown != nil, "the page shows no request")
 	var body map[string]any
 	harness.FromJSON(t, shown[1], &body)
 	var got struct{ Output []string }

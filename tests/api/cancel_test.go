@@ -124,7 +124,7 @@ func TestCancel_GeneratorsItemsAreCollectedAndItIsClosedOnCancel(t *testing.T) {
 	assert.Equal(t, "logs", a.Logs, "begun\nclosed\n")
 	harness.EqualJSON(t, "empty", s.Succeed(harness.Input{"n": 0}).Output, `[]`)
 	a = harness.CancelRunning(t, s, "endless", harness.Input{"n": 1 << 40})
-	assert.Equal(t, "a.Status", a.Status, "canceled")
+	assert.Equal(t, "status", a.Status, "canceled")
 	assert.Contains(t, "a.Logs", a.Logs, "closed\n")
 	s.Succeed(harness.Input{})
 }

@@ -36,7 +36,7 @@ func TestExamples_PipelineRanksPassages(t *testing.T) {
 	page := string(s.Do("GET", "/metrics", nil).Body)
 	count := func(name string) int {
 		m := regexp.MustCompile(`(?m)^` + name + `\{model="embed"\} (\d+)$`).FindStringSubmatch(page)
-		assert.TrueNow(t, m != nil, "/metrics has no %s of embed: got nil, want non-nil", name)
+		assert.TrueNow(t, m != nil, "/metrics has no %s of embed", name)
 		n, _ := strconv.Atoi(m[1])
 		return n
 	}

@@ -49,8 +49,8 @@ func TestFiles_DataURLsArriveAsFilesAndAreRemoved(t *testing.T) {
 		switch {
 		case len(got.Names) == 4:
 			assert.Equal(t, "contents", strings.Join(got.Contents, "|"), "\u0089PNG\x00\u00ff|a|plain text|x")
-			assert.Equal(t, "filepath.Ext(got.Names[0])", filepath.Ext(got.Names[0]), ".png")
-			assert.Equal(t, "filepath.Ext(got.Names[1])", filepath.Ext(got.Names[1]), ".txt")
+			assert.Equal(t, "extension of the first file", filepath.Ext(got.Names[0]), ".png")
+			assert.Equal(t, "extension of the second file", filepath.Ext(got.Names[1]), ".txt")
 		case got.Contents[0] != "" && len(got.Contents[0]) != 3<<20:
 			t.Errorf("%d bytes arrived, want %d bytes", len(got.Contents[0]), 3<<20)
 		}

@@ -67,5 +67,5 @@ func TestDocuments_OverGRPC(t *testing.T) {
 	_, client := s.GRPC()
 	_, err := client.ModelMetadata(t.Context(), &pb.ModelMetadataRequest{Name: "m"})
 	assert.Equal(t, fmt.Sprintf("%v", err), status.Code(err), codes.Unavailable)
-	assert.Equal(t, "s.Health().Status", s.Health().Status, "UNLOADED")
+	assert.Equal(t, "status", s.Health().Status, "UNLOADED")
 }

@@ -16,7 +16,7 @@ func TestLoading_IdleTimeout(t *testing.T) {
 	harness.WaitModels(t, s)
 	pid := processOf(t, s, "a")
 	hasState(t, s, "a", "unloaded")
-	assert.False(t, harness.Alive(pid), "the process is alive after the unload: harness.Alive(pid) = true, want false")
+	assert.False(t, harness.Alive(pid), "the process is alive after the unload")
 	harness.WantCode(t, "readiness", s.Do(http.MethodGet, "/readyz", nil), http.StatusOK)
 	// A prediction that runs is a use, however long it takes.
 	open := harness.MakeFIFO(t, filepath.Join(dir, "a"), "gate")

@@ -129,8 +129,8 @@ func TestLoading_LoadAndUnload(t *testing.T) {
 		if harness.WantCode(t, "load", got, http.StatusOK); got.Code == http.StatusOK {
 			harness.Decode(t, got, &loaded)
 		}
-		assert.Equal(t, "loaded.Name", loaded.Name, "a")
-		assert.Equal(t, "loaded.State", loaded.State, "ready")
+		assert.Equal(t, "name", loaded.Name, "a")
+		assert.Equal(t, "state", loaded.State, "ready")
 	}
 	pid, other := processOf(t, s, "a"), processOf(t, s, "b")
 	open := harness.MakeFIFO(t, filepath.Join(dir, "a"), "gate")
@@ -144,7 +144,7 @@ func TestLoading_LoadAndUnload(t *testing.T) {
 	hasState(t, s, "a", "unloading")
 	harness.WantAnswer(t, "while it is unloaded", harness.PredictBy(s, "a", harness.Input{}),
 		http.StatusServiceUnavailable, "Model a is not loaded")
-	assert.True(t, harness.Alive(pid), "the process is gone before its prediction: harness.Alive(pid) = false, want true")
+	assert.True(t, harness.Alive(pid), "the process is gone before its prediction")
 	open()
 	saidBy(t, harness.Receive(t, running), "a")
 	for range 2 {
@@ -153,10 +153,10 @@ func TestLoading_LoadAndUnload(t *testing.T) {
 		if harness.WantCode(t, "unload", got, http.StatusOK); got.Code == http.StatusOK {
 			harness.Decode(t, got, &entry)
 		}
-		assert.Equal(t, "entry.State", entry.State, "unloaded")
-		assert.Equal(t, "entry.MemoryBytes", entry.MemoryBytes, 0)
+		assert.Equal(t, "state", entry.State, "unloaded")
+		assert.Equal(t, "memory bytes", entry.MemoryBytes, 0)
 	}
-	assert.False(t, harness.Alive(pid), "the process is alive after the unload: harness.Alive(pid) = true, want false")
+	assert.False(t, harness.Alive(pid), "the process is alive after the unload")
 	harness.WantCode(t, "unload of what is unloaded", s.Do(http.MethodPost, "/models/a/unload", nil), http.StatusOK)
 	assert.Equal(t, "the process of b", processOf(t, s, "b"), other)
 	harness.WantCode(t, "load again", s.Do(http.MethodPost, "/models/a/load", nil), http.StatusOK)
@@ -171,7 +171,7 @@ func TestLoading_LoadAndUnload(t *testing.T) {
 	harness.WantCode(t, "unload of b", s.Do(http.MethodPost, "/models/b/unload", nil), http.StatusOK)
 	harness.WantAnswer(t, "b", harness.PredictBy(s, "b", harness.Input{}), http.StatusServiceUnavailable,
 		"Model b is not loaded")
-	assert.False(t, harness.Alive(other), "b's process is alive: harness.Alive(other) = true, want false")
+	assert.False(t, harness.Alive(other), "b's process is alive")
 }
 
 // TestLoading_UnloadWhileLoading: a setup that has not ended is given up.

@@ -70,7 +70,7 @@ func TestSeveralFaults_ReadinessWaitsForFirstSetupOfEachModel(t *testing.T) {
 	assert.True(t, strings.Contains(string(notYet.Body), "model b: Setup has not finished yet"),
 		`got %s, want it to contain "model b: Setup has not finished yet"`, notYet)
 	_, err := os.Stat(file)
-	assert.True(t, err != nil, "the file is there before the setup of b has ended: got no error, want an error")
+	assert.True(t, err != nil, "the file is there before the setup of b has ended")
 	open()
 	harness.WaitModels(t, s)
 	assert.Eventually(t, "the file appears", func() bool { _, err := os.Stat(file); return err == nil })

@@ -78,7 +78,7 @@ func TestSeveral_Models(t *testing.T) {
 		"the health has %v, want %v", health.Models, map[string]string{"a": "READY", "b": "READY"})
 	health.Models = nil
 	harness.Decode(t, s.Do(http.MethodGet, "/models/b/health-check", nil), &health)
-	assert.True(t, health.Models == nil, "the health of one model has %v, want nil", health.Models)
+	assert.True(t, health.Models == nil, "the health of one model has %v", health.Models)
 	for _, path := range []string{"/models/c", "/models/c/predictions", "/models/c/predictions/1/cancel"} {
 		method := http.MethodPost
 		if path == "/models/c" {
@@ -200,7 +200,7 @@ func TestSeveral_MetricsAndLogsNameModel(t *testing.T) {
 	line, ok := s.Log.First(func(l harness.Line) bool {
 		return l.Text == "serving" && strings.Contains(l.Raw, `"model":"b"`)
 	})
-	assert.True(t, ok, "no line of the log has the model: %+v: ok = false, want true", line)
+	assert.True(t, ok, "no line of the log has the model: %+v", line)
 	single := harness.Ready(t, harness.Options{Model: "echo.py:run"})
 	if page := string(single.Do(http.MethodGet, "/metrics", nil).Body); strings.Contains(page, "model=") {
 		t.Errorf(`with one model the page has the label: got %.300q, want no "model=" in it`, page)
@@ -250,9 +250,9 @@ func TestSeveral_DocumentsAndPagesAreModelsOwn(t *testing.T) {
 		t.Errorf("the document at the root has servers %v and %d paths, want none and those of loading and of gRPC's models",
 			root.Servers, len(root.Paths))
 	}
-	assert.EqualNow(t, "len(b.Servers)", len(b.Servers), 1)
-	assert.Equal(t, "b.Servers[0].URL", b.Servers[0].URL, "/models/b")
-	assert.Equal(t, "b.Info.Title", b.Info.Title, "b")
+	assert.EqualNow(t, "number of servers", len(b.Servers), 1)
+	assert.Equal(t, "URL of the first server", b.Servers[0].URL, "/models/b")
+	assert.Equal(t, "title", b.Info.Title, "b")
 	for path := range b.Paths { // each is there
 		path = strings.NewReplacer("{prediction_id}", "none").Replace(path)
 		got := s.Do(http.MethodGet, "/models/b"+path, nil)

@@ -42,7 +42,7 @@ func TestAssert_NoLeakWaits(t *testing.T) {
 		f()
 	}
 	if !looked {
-		t.Error("the check was never called: looked = false, want true")
+		t.Error("the check was never called")
 	}
 	if after := len(descriptors(t)); after != before-2 {
 		t.Errorf("%d descriptors, %d before: the pipe was not waited for, want %d", after, before, before-2)

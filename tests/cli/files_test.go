@@ -107,7 +107,7 @@ func TestFiles_CLIFilesWithinOutputsAreWritten(t *testing.T) {
 			if c.stdout != "" {
 				harness.EqualJSON(t, "stdout", json.RawMessage(got.Stdout), c.stdout)
 			} else if got.Stdout != "" {
-				t.Errorf("stdout is %q, want none", got.Stdout)
+				t.Errorf("stdout is %q", got.Stdout)
 			}
 			for name, want := range c.files {
 				text, err := os.ReadFile(filepath.Join(run.Dir, name))

@@ -95,7 +95,7 @@ func TestLogReader_Stops(t *testing.T) {
 	write.Close()
 	reading.Wait()
 	_, found := log.Find("stopped")
-	assert.True(t, found, "the log of a reader that is back lacks the end: found = false, want true")
+	assert.True(t, found, "the log of a reader that is back lacks the end")
 }
 
 // TestLogReader_StoppedAtEnd: a full pipe does not hold the end of the server.

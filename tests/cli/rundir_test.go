@@ -143,5 +143,5 @@ func TestRundir_NoHomeIsMade(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	assert.True(t, err == nil, "schema: got %v, want no error\n%s", err, out)
 	left, err := os.ReadDir(folder)
-	assert.True(t, err == nil && len(left) == 0, "%v were made, %v, want none", left, err)
+	assert.True(t, err == nil && len(left) == 0, "%v were made, %v", left, err)
 }

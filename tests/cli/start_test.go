@@ -199,7 +199,7 @@ func TestStart_RunFolderOfKilledServerIsRemovedByNext(t *testing.T) {
 	third.Succeed(harness.Input{"value": harness.Input{}})
 	third.Stop()
 	left = folders()
-	assert.True(t, len(left) == 0, "folders are left: %q, want none", left)
+	assert.True(t, len(left) == 0, "folders are left: %q", left)
 }
 
 // TestStart_CachedPackageIsUsedOnlyWhereItCanBeTrusted: no folder to keep it in, and one in which something was

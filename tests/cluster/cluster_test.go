@@ -338,10 +338,10 @@ func (c *cluster) noTrouble() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.killed) > 0 {
-		c.t.Errorf("pods were killed after their grace period: %q, want none", k.killed)
+		c.t.Errorf("pods were killed after their grace period: %q", k.killed)
 	}
 	if len(k.failed) > 0 {
-		c.t.Errorf("the nodes had trouble: %q, want none", k.failed)
+		c.t.Errorf("the nodes had trouble: %q", k.failed)
 	}
 }
 

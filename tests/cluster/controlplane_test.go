@@ -97,7 +97,7 @@ func (c *controlPlane) startWith(name string, env []string, args ...string) {
 	p, err := start(c.t, name, append(os.Environ(), env...), append([]string{program(c.t, name)}, args...)...)
 	assert.NoError(c.t, err)
 	c.t.Cleanup(func() {
-		assert.False(c.t, p.ended(), "%s ended by itself: ended = true, want false", name)
+		assert.False(c.t, p.ended(), "%s ended by itself", name)
 		p.kill()
 	})
 }

@@ -43,12 +43,12 @@ func TestBenchmarks_PageOfBenchmarksNamesRowsThatExist(t *testing.T) {
 	}
 	for _, m := range shown {
 		if _, ok := rows[string(m[1])]; !ok {
-			t.Errorf("the page tells to run the row %s, which there is not: ok = false, want true", m[1])
+			t.Errorf("the page tells to run the row %s, which there is not", m[1])
 		}
 		rows[string(m[1])] = true
 	}
 	for row, there := range rows {
-		assert.True(t, there, "the page has nothing on the row %s: there = false, want true", row)
+		assert.True(t, there, "the page has nothing on the row %s", row)
 	}
 }
 

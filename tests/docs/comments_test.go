@@ -42,7 +42,7 @@ func TestComments_NameWhatExists(t *testing.T) {
 				if !names[name] {
 					t.Errorf("%s: a comment names %s.%s, which does not exist, want names[name] true", path, m[1], name)
 				} else if member := m[3] + m[4]; member != "" && !names[name+"."+member] {
-					t.Errorf("%s: a comment names %s.%s.%s, which does not exist, want none", path, m[1], name, member)
+					t.Errorf("%s: a comment names %s.%s.%s, which does not exist", path, m[1], name, member)
 				}
 			}
 		}

@@ -66,7 +66,7 @@ func TestDeployFleet_FleetScalesOnItsQueue(t *testing.T) {
 	slices.Sort(want)
 	assert.EqualSlices(t, "KEDA asks for the consumers", have, want)
 	target := scaled.Text(t, "spec", "scaleTargetRef", "name")
-	assert.True(t, objects["Deployment "+target] != nil, "there is no deployment %s, want non-nil", target)
+	assert.True(t, objects["Deployment "+target] != nil, "there is no deployment %s", target)
 	pod := objects["Deployment pinion"].Text(t, "spec", "template", "metadata", "labels")
 	for what, selector := range map[string]string{
 		"the service": objects["Service pinion"].Text(t, "spec", "selector"),

@@ -30,7 +30,7 @@ func dockerfile(t *testing.T, expression string) string {
 	t.Helper()
 	text := harness.ReadFile(t, "../Dockerfile.cuda")
 	m := regexp.MustCompile(expression).FindStringSubmatch(text)
-	assert.TrueNow(t, m != nil, "the Dockerfile has no %s: got nil, want non-nil", expression)
+	assert.TrueNow(t, m != nil, "the Dockerfile has no %s", expression)
 	return string(m[1])
 }
 
@@ -115,7 +115,7 @@ func TestDeploy_SystemdUnit(t *testing.T) {
 	said := func(key string) string {
 		t.Helper()
 		m := regexp.MustCompile(`(?m)^` + key + `=(.*)$`).FindStringSubmatch(text)
-		assert.TrueNow(t, m != nil, "the unit has no %s: got nil, want non-nil", key)
+		assert.TrueNow(t, m != nil, "the unit has no %s", key)
 		return string(m[1])
 	}
 	start := strings.Fields(said("ExecStart"))

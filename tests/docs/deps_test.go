@@ -73,7 +73,7 @@ func TestDeps_EverythingElseBuildsWithoutC(t *testing.T) {
 func TestDeps_RuntimeFolderHoldsNoGoFile(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "runtime", "*.go"))
 	assert.NoError(t, err)
-	assert.True(t, len(files) == 0, "a package named runtime would hide the standard library's: %q, want none", files)
+	assert.True(t, len(files) == 0, "a package named runtime would hide the standard library's: %q", files)
 }
 
 func TestDeps_EachPackageSaysWhatItIs(t *testing.T) {

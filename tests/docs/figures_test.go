@@ -95,7 +95,7 @@ func (p page) number(text string) float64 {
 func (p page) said(expression string) (numbers []float64) {
 	p.t.Helper()
 	m := regexp.MustCompile(strings.ReplaceAll(expression, " ", `\s+`)).FindStringSubmatch(p.text)
-	assert.TrueNow(p.t, m != nil, "nothing says %q: got nil, want non-nil", expression)
+	assert.TrueNow(p.t, m != nil, "nothing says %q", expression)
 	for _, group := range m[1:] {
 		numbers = append(numbers, p.number(group))
 	}
@@ -263,7 +263,7 @@ func TestFigures_VersionsThatDocumentsName(t *testing.T) {
 	match := func(text, expression string) string {
 		t.Helper()
 		m := regexp.MustCompile(expression).FindStringSubmatch(text)
-		assert.TrueNow(t, m != nil, "nothing says %q: got nil, want non-nil", expression)
+		assert.TrueNow(t, m != nil, "nothing says %q", expression)
 		return m[1]
 	}
 	cog := match(harness.CLI{}.Good(t, "version"), `cog interface (\S+)`)

@@ -50,7 +50,7 @@ func (c CLI) Start(t testing.TB, args ...string) (cmd *exec.Cmd, stdout, stderr 
 	cmd.WaitDelay = time.Second
 	t.Cleanup(func() {
 		left, err := os.ReadDir(tmp)
-		assert.True(t, err == nil && len(left) == 0, "the command left %v in its TMPDIR: %v, want none", left, err)
+		assert.True(t, err == nil && len(left) == 0, "the command left %v in its TMPDIR: %v", left, err)
 	})
 	return cmd, stdout, stderr
 }

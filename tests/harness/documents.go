@@ -16,7 +16,7 @@ func program(t *testing.T, document, comment string) (code, prints string) {
 	text := ReadFile(t, document)
 	m := regexp.MustCompile(`(?m)^    ` + regexp.QuoteMeta(comment) +
 		`\n((?:(?:    .*)?\n)+)prints\n\n((?:    .*\n)+)`).FindStringSubmatch(text)
-	assert.TrueNow(t, m != nil, "%s has no program %s with what it prints: got nil, want non-nil", document, comment)
+	assert.TrueNow(t, m != nil, "%s has no program %s with what it prints", document, comment)
 	outdent := regexp.MustCompile(`(?m)^    `)
 	return outdent.ReplaceAllString(m[1], ""), outdent.ReplaceAllString(m[2], "")
 }

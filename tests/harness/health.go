@@ -94,7 +94,7 @@ func (s *Server) WaitHealth(status string) Health {
 		return last.Status == status || s.hasExited()
 	})
 	assert.NoError(s.t, err)
-	assert.EqualNow(s.t, "last.Status", last.Status, status)
+	assert.EqualNow(s.t, "status", last.Status, status)
 	return last
 }
 

@@ -32,7 +32,7 @@ func (d Manifest) At(t *testing.T, path ...any) any {
 		default:
 			v = nil
 		}
-		assert.TrueNow(t, v != nil, "there is no %v: got nil, want non-nil", path)
+		assert.TrueNow(t, v != nil, "there is no %v", path)
 	}
 	return v
 }
@@ -47,7 +47,7 @@ func (d Manifest) Text(t *testing.T, path ...any) string {
 func (d Manifest) Texts(t *testing.T, path ...any) (list []string) {
 	t.Helper()
 	items, ok := d.At(t, path...).([]any)
-	assert.TrueNow(t, ok, "%v is not a list: ok = false, want true", path)
+	assert.TrueNow(t, ok, "%v is not a list", path)
 	for _, item := range items {
 		list = append(list, fmt.Sprint(item))
 	}

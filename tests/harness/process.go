@@ -77,7 +77,7 @@ func PeakResident(t testing.TB, pid int) int {
 func statusBytes(t testing.TB, pid int, name string) int {
 	t.Helper()
 	_, after, found := strings.Cut(ReadFile(t, fmt.Sprintf("/proc/%d/status", pid)), name)
-	assert.TrueNow(t, found, "/proc/%d/status has no %s: found = false, want true", pid, name)
+	assert.TrueNow(t, found, "/proc/%d/status has no %s", pid, name)
 	kilobytes, err := strconv.Atoi(strings.Fields(after)[0])
 	assert.NoError(t, err)
 	return kilobytes << 10

@@ -110,7 +110,7 @@ func Refused(t testing.TB, o Options) (code int, text string) {
 	s := Launch(t, o)
 	s.Wait()
 	_, listened := s.Log.Find("listening")
-	assert.False(t, listened, "it listened before it ended: listened = true, want false")
+	assert.False(t, listened, "it listened before it ended")
 	s.ended = true
 	s.checkProcesses()
 	s.checkFolders()
@@ -276,7 +276,7 @@ func (s *Server) checkLeftovers() {
 func (s *Server) checkFolders() {
 	s.t.Helper()
 	if left, _ := filepath.Glob(filepath.Join(s.Tmp, "pinion-*")); len(left) > 0 && !s.shared { // a fixed pattern
-		s.t.Errorf("run folders are left: %q, want none", left)
+		s.t.Errorf("run folders are left: %q", left)
 	}
 }
 
@@ -297,7 +297,7 @@ func (s *Server) leave() {
 	switch {
 	case s.ended || s.t.Failed():
 	case s.hasExited():
-		s.t.Errorf("the server ended by itself: exit code %d: hasExited = true, want false", s.cmd.ProcessState.ExitCode())
+		s.t.Errorf("the server ended by itself: exit code %d", s.cmd.ProcessState.ExitCode())
 	default:
 		s.Stop()
 	}

@@ -172,5 +172,5 @@ func (c *container) stop() {
 	out, err := c.store.podmanCommand("stop", "--time", "45", c.name).CombinedOutput()
 	assert.True(c.t, err == nil, "podman stop: got %v, want no error\n%s", err, out)
 	<-c.done
-	assert.Equal(c.t, "c.cmd.ProcessState.ExitCode()", c.cmd.ProcessState.ExitCode(), 0)
+	assert.Equal(c.t, "exit code", c.cmd.ProcessState.ExitCode(), 0)
 }

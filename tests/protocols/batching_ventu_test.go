@@ -127,8 +127,8 @@ func TestBatchingVentu_VentuLarge(t *testing.T) {
 		for range 3 {
 			for _, size := range []int{30_000, 40_000, 70_000, 300_000, 3_000_000} {
 				a := b.ventuAnswer(b.post(fmt.Sprintf(`{"text": %q}`, strings.Repeat("t", size))))
-				assert.EqualNow(t, "len(a.Text)", len(a.Text), size)
-				assert.EqualNow(t, "a.PID", a.PID, worker.Process.Pid)
+				assert.EqualNow(t, "length of the text", len(a.Text), size)
+				assert.EqualNow(t, "PID", a.PID, worker.Process.Pid)
 			}
 		}
 		// An answer alone, and many middle-sized ones together.

@@ -180,8 +180,8 @@ func TestMultiModel_AtOnce(t *testing.T) {
 	for range 4 {
 		codes[harness.Receive(t, answers).Code]++
 	}
-	assert.Equal(t, "codes[http.StatusOK]", codes[http.StatusOK], 1)
-	assert.Equal(t, "codes[http.StatusConflict]", codes[http.StatusConflict], 3)
+	assert.Equal(t, "answers with 200", codes[http.StatusOK], 1)
+	assert.Equal(t, "answers with 409", codes[http.StatusConflict], 3)
 }
 
 // TestMultiModel_Off: without the variable, the routes are the native ones.

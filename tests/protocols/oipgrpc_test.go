@@ -122,7 +122,7 @@ func TestOipgrpc_GRPCTokens(t *testing.T) {
 	}
 	health, err := grpc_health_v1.NewHealthClient(conn).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{})
 	assert.NoError(t, err)
-	assert.Equal(t, "health: health.GetStatus()", health.GetStatus(), grpc_health_v1.HealthCheckResponse_SERVING)
+	assert.Equal(t, "health: status", health.GetStatus(), grpc_health_v1.HealthCheckResponse_SERVING)
 }
 
 // doRequest asks the model api/do.py to carry these steps out.

@@ -253,7 +253,7 @@ func TestPlatforms_SageMakerFiles(t *testing.T) {
 		exchange{path: "/invocations", body: "abc", headers: headers, status: 200, want: "ABC"}.check(t, s)
 	}
 	answer := s.Do(http.MethodPost, "/invocations", []byte(`{"file":"data:text/plain;base64,YWJj","suffix":"!"}`))
-	assert.Equal(t, "string(answer.Body)", string(answer.Body), "ABC!")
+	assert.Equal(t, "body", string(answer.Body), "ABC!")
 	assert.Equal(t, `answer.Header.Get("Content-Type")`, answer.Header.Get("Content-Type"), "text/plain")
 }
 

@@ -64,7 +64,7 @@ func TestGatewayGRPC_IsWholeFront(t *testing.T) {
 	probe, err := grpc_health_v1.NewHealthClient(conn).Check(t.Context(),
 		&grpc_health_v1.HealthCheckRequest{Service: "inference.GRPCInferenceService"})
 	assert.NoError(t, err)
-	assert.Equal(t, "probe.GetStatus()", probe.GetStatus(), grpc_health_v1.HealthCheckResponse_SERVING)
+	assert.Equal(t, "status", probe.GetStatus(), grpc_health_v1.HealthCheckResponse_SERVING)
 	listed, err := grpc_reflection_v1.NewServerReflectionClient(conn).ServerReflectionInfo(t.Context())
 	assert.NoError(t, err)
 	assert.NoError(t, listed.Send(&grpc_reflection_v1.ServerReflectionRequest{

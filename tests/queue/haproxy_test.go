@@ -80,7 +80,7 @@ func TestHAProxy_AsksAnotherServer(t *testing.T) {
 		got.Header.Get("Pinion-Refused") == "",
 		"with both servers busy: %s %v, want Code 409, Pinion-Retry elsewhere and Pinion-Refused empty", got, got.Header)
 	got = balancer.Create(`{"id":"known","input":{}}`, "Prefer", "respond-async")
-	assert.Equal(t, "an id that is known: got.Code", got.Code, http.StatusConflict)
+	assert.Equal(t, "an id that is known: code", got.Code, http.StatusConflict)
 	assert.Equal(t, "Pinion-Retry of an id that is known", got.Header.Get("Pinion-Retry"), "")
 	open()
 	both()

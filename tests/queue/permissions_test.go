@@ -34,7 +34,7 @@ func TestPermissions_OfMember(t *testing.T) {
 	defer nc.Close()
 	js, err := nc.JetStream(nats.MaxWait(2 * time.Second))
 	assert.NoError(t, err)
-	assert.True(t, js.DeleteStream("PINION_JOBS_m") != nil, "a member removed its stream: got no error, want an error")
-	assert.True(t, js.PurgeStream("PINION_JOBS_m") != nil, "a member emptied its stream: got no error, want an error")
+	assert.True(t, js.DeleteStream("PINION_JOBS_m") != nil, "a member removed its stream")
+	assert.True(t, js.PurgeStream("PINION_JOBS_m") != nil, "a member emptied its stream")
 	harness.WantStatus(t, "afterwards", s.Do(http.MethodGet, "/predictions/p1", nil), "succeeded")
 }

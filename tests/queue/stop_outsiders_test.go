@@ -66,7 +66,7 @@ func TestStop_WebhookDoesNotHoldIt(t *testing.T) {
 			_, named := s.Log.First(func(l harness.Line) bool {
 				return l.PredictionID == "told" && strings.Contains(l.Raw, `"event":"completed"`)
 			})
-			assert.True(t, named, "the log does not name the webhook that was given up: named = false, want true")
+			assert.True(t, named, "the log does not name the webhook that was given up")
 		})
 	}
 }
@@ -134,7 +134,7 @@ func TestStop_WorkerThatDoesNotLeaveIsKilled(t *testing.T) {
 			})
 			s.Stop()
 			_, found := s.Log.Find("the time of the stop is over: killing the workers that have not ended")
-			assert.True(t, found, "the log does not say that the worker was killed: found = false, want true")
+			assert.True(t, found, "the log does not say that the worker was killed")
 		})
 	}
 }

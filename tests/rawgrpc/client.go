@@ -142,7 +142,7 @@ func (c *Client) Ended(stream uint32) string {
 		frame, err := c.framer.ReadFrame()
 		if err != nil {
 			if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() {
-				c.t.Fatalf("call %d did not end: Timeout = true, want false", stream)
+				c.t.Fatalf("call %d did not end", stream)
 			}
 			return "closed"
 		}

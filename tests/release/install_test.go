@@ -38,7 +38,7 @@ func section(t *testing.T, title string) []string {
 	page, err := os.ReadFile("../../docs/how-to/install.md")
 	assert.NoError(t, err)
 	_, text, ok := strings.Cut(string(page), title+"\n")
-	assert.TrueNow(t, ok, "the page has no section %q: ok = false, want true", title)
+	assert.TrueNow(t, ok, "the page has no section %q", title)
 	text, _, _ = strings.Cut(text, "\n## ")
 	var lines []string
 	for _, found := range regexp.MustCompile(`(?m)^    (.*)$`).FindAllStringSubmatch(text, -1) {

@@ -152,8 +152,8 @@ func checkBatch(t *testing.T, c *harness.Collector) {
 				"got an item %v, want it linked from the batch, on slot 0.0", span)
 		case a["pinion.batch.size"] == int64(3) && span.Name == "cog.prediction.invoke":
 			items++
-			assert.EqualNow(t, "len(span.Links)", len(span.Links), 1)
-			assert.Equal(t, "string(span.Links[0].SpanId)", string(span.Links[0].SpanId), string(batch.SpanId))
+			assert.EqualNow(t, "number of links", len(span.Links), 1)
+			assert.Equal(t, "span of the first link", string(span.Links[0].SpanId), string(batch.SpanId))
 		}
 	}
 	if items != 5 { // the model's span, and two of each sampled item

@@ -160,7 +160,7 @@ func TestDashboard_DocumentListsWhatIsServed(t *testing.T) {
 		for _, name := range metricName.FindAllString(cells[1], -1) {
 			listed[name] = true
 			if labels[name] == nil {
-				t.Errorf("the document lists %s, which is not served, want non-nil", name)
+				t.Errorf("the document lists %s, which is not served", name)
 				continue
 			}
 			if kind := strings.ToLower(served[name].GetType().String()); served[name] != nil &&

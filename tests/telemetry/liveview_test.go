@@ -31,7 +31,7 @@ func TestLiveView_State(t *testing.T) {
 		}
 	}
 	s.Stop() // fails if the open view holds it up
-	assert.True(t, !events.Scan() || events.Err() == nil, "the view's stream ended with %v, want no error", events.Err())
+	assert.True(t, !events.Scan() || events.Err() == nil, "the view's stream ended with %v", events.Err())
 }
 
 // openEvents opens the stream of the live view until the test's end.

@@ -103,8 +103,8 @@ func checkMethodSpan(t *testing.T, c *harness.Collector) {
 			linked[span.SpanID()] = true
 		}
 	}
-	assert.EqualNow(t, "len(batches)", len(batches), 1)
-	assert.EqualNow(t, "len(works)", len(works), 1)
+	assert.EqualNow(t, "number of batches", len(batches), 1)
+	assert.EqualNow(t, "number of work spans", len(works), 1)
 	batch := batches[0]
 	assert.Equal(t, "parent of the model's span", works[0].ParentID(), batch.SpanID())
 	assert.Equal(t, "attributes", fmt.Sprint(batch.Attrs()),

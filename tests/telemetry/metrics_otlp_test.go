@@ -79,7 +79,7 @@ func TestMetricsOtlp_MetricsByOTLP(t *testing.T) {
 			sent := lastMetrics(c)
 			assert.Contains(t, "the resource", fmt.Sprint(c.Metrics()[0].GetResource()), "service.instance.id")
 			for name := range page {
-				assert.True(t, sent[name] != nil, "%s was not sent, want non-nil", name)
+				assert.True(t, sent[name] != nil, "%s was not sent", name)
 			}
 			for _, want := range []struct {
 				name   string
@@ -148,7 +148,7 @@ func TestMetricsOtlp_Exemplars(t *testing.T) {
 			found = found || strings.HasPrefix(line, name+"_bucket") &&
 				strings.Contains(line, `# {trace_id="`+aClientsTrace+`",span_id="`)
 		}
-		assert.True(t, found, "%s names no trace: found = false, want true", name)
+		assert.True(t, found, "%s names no trace", name)
 	}
 	if plain := s.Do(http.MethodGet, "/metrics", nil); strings.Contains(string(plain.Body), "trace_id") {
 		t.Errorf(`the text format has an exemplar: got %.300q, want no "trace_id" in it`, string(plain.Body))

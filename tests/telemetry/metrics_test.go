@@ -285,8 +285,8 @@ func TestMetrics_BeforeSetupAndInOpenMetrics(t *testing.T) {
 		bytes.HasSuffix(a.Body, []byte("\n# EOF\n")), "OpenMetrics is %s, ending in %q, want version 1.0.0, ending in %q",
 		a.Header.Get("Content-Type"), a.Body[max(0, len(a.Body)-20):], "\n# EOF\n")
 	head := s.Do(http.MethodHead, "/metrics", nil)
-	assert.Equal(t, "HEAD: head.Code", head.Code, http.StatusOK)
-	assert.Equal(t, "HEAD: len(head.Body)", len(head.Body), 0)
+	assert.Equal(t, "HEAD: code", head.Code, http.StatusOK)
+	assert.Equal(t, "HEAD: length of the body", len(head.Body), 0)
 	harness.WantCode(t, "POST", s.Do(http.MethodPost, "/metrics", "{}"), http.StatusMethodNotAllowed)
 	s.WaitHealth("READY")
 	assert.Equal(t, "workers are ready", fmt.Sprint(harness.Scrape(t, s).Value("pinion_workers", "state", "ready")), "1")

@@ -107,8 +107,8 @@ func TestModels_SpansAreChildren(t *testing.T) {
 			}
 			mine := slices.DeleteFunc(slices.Clone(model),
 				func(s *harness.Span) bool { return s.TraceID() != harness.ClientTrace })
-			assert.EqualNow(t, "len(mine)", len(mine), c.spans)
-			assert.EqualNow(t, "len(model)", len(model), 2*c.spans)
+			assert.EqualNow(t, "number of own metrics", len(mine), c.spans)
+			assert.EqualNow(t, "number of model metrics", len(model), 2*c.spans)
 			for _, span := range mine {
 				assert.True(t, span.Name != "work" || span.ParentID() == invoke && span.Resource["cog.process.role"] == "worker",
 					"%s is below %s, want %s; resource %v", span.Name, span.ParentID(), invoke, span.Resource)

@@ -96,7 +96,7 @@ func TestSeveralTelemetry_TelemetryNamesModel(t *testing.T) {
 		exemplar = exemplar || strings.HasPrefix(line, "pinion_predict_seconds_bucket{") &&
 			strings.Contains(line, `model="b"`) && strings.Contains(line, otherTrace)
 	}
-	assert.True(t, exemplar, "no exemplar of b is in its trace: %s: exemplar = false, want true", page)
+	assert.True(t, exemplar, "no exemplar of b is in its trace: %s", page)
 	checkSpansOfModels(t, c, map[string]string{harness.ClientTrace: "a", otherTrace: "b"})
 	for _, l := range c.Logs() {
 		want := map[string]string{"a line of a": harness.ClientTrace, "a line of b": otherTrace}[l.Body.GetStringValue()]

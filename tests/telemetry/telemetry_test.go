@@ -87,7 +87,7 @@ func TestTelemetry_PredictionIsTraced(t *testing.T) {
 			"cog.prediction.invoke",
 		} {
 			span := byName[name]
-			assert.TrueNow(t, span != nil, "%s: no span %s among %v: got nil, want non-nil", protocol, name, byName)
+			assert.TrueNow(t, span != nil, "%s: no span %s among %v", protocol, name, byName)
 			assert.Equal(t, fmt.Sprintf("%s: %s is below", protocol, name), span.ParentID(), below)
 			below = span.SpanID()
 		}

@@ -90,11 +90,11 @@ func TestChildren_DaemonEndsWithItsWorker(t *testing.T) {
 	var daemon int
 	s.Succeed(harness.Input{"what": "daemon"}).Decode(t, &daemon)
 	assert.TrueNow(t, harness.Alive(daemon),
-		"the daemon has not outlived its prediction: harness.Alive(daemon) = false, want true")
+		"the daemon has not outlived its prediction")
 	harness.SendSignal(t, worker, syscall.SIGKILL)
 	harness.EqualJSON(t, "output", s.Succeed(harness.Input{"what": "threads"}).Output, `[0, 1, 4, 9, 16]`)
 	assert.False(t, harness.Alive(daemon),
-		"got a daemon that outlives its worker: harness.Alive(daemon) = true, want false")
+		"a daemon that outlives its worker")
 }
 
 func TestChildren_WhatModelLeavesBehindEndsWithItsWorker(t *testing.T) {
@@ -109,7 +109,7 @@ func TestChildren_WhatModelLeavesBehindEndsWithItsWorker(t *testing.T) {
 			var left int
 			s.Succeed(harness.Input{"what": "background"}).Decode(t, &left)
 			assert.TrueNow(t, harness.Alive(left),
-				"the child has not outlived its prediction: harness.Alive(left) = false, want true")
+				"the child has not outlived its prediction")
 			end(s)
 			assert.Eventually(t, "the child ends", func() bool { return !harness.Alive(left) })
 		})

@@ -167,7 +167,7 @@ func TestClock_JumpOfClockClosesNoConnection(t *testing.T) {
 		}
 		assert.Eventually(t, "all are parked, and have no goroutine", func() bool {
 			found := goroutineCount.FindSubmatch(s.Do(http.MethodGet, "/metrics", nil).Body)
-			assert.TrueNow(t, found != nil, "metrics do not tell of goroutines: got nil, want non-nil")
+			assert.TrueNow(t, found != nil, "metrics do not tell of goroutines")
 			n, err := strconv.Atoi(string(found[1]))
 			return err == nil && n < many
 		})

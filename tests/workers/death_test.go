@@ -52,12 +52,12 @@ func TestDeath_WorkersDeathFailsItsPredictionWithCause(t *testing.T) {
 			assert.False(t, strings.Contains(a.Logs, "goroutine "),
 				"%s: Go's dump is in the logs, want no \"goroutine \" in it:\n%s", c.how, a.Logs)
 			_, ok := a.Metrics["predict_time"]
-			assert.True(t, ok, "%s: no predict_time in %s: ok = false, want true", c.how, a)
+			assert.True(t, ok, "%s: no predict_time in %s", c.how, a)
 			// A success, so that the next death is the first one again; the queue keeps it until the new worker is ready.
 			assert.Equal(t, c.how+": logs of the next prediction", s.Succeed(harness.Input{"token": "after-" + c.how}).Logs, "")
 		}
 		h := s.WaitHealth("READY") // its first answer, to what had waited, comes a moment before
-		assert.Equal(t, "h.Workers[0].Restarts", h.Workers[0].Restarts, 8)
+		assert.Equal(t, "restarts of the first worker", h.Workers[0].Restarts, 8)
 		assert.Contains(t, "h.Workers[0].LastExit", h.Workers[0].LastExit, "SIGTERM")
 	})
 }

@@ -28,7 +28,7 @@ func TestFreeThreaded_WorkerLeavesGILOff(t *testing.T) {
 		for _, args := range [][]string{nil, {"--concurrency", "4"}, {"--preload"}} {
 			s := harness.Ready(t, harness.Options{Python: python.Path, Model: "freethreaded.py", Args: args})
 			a := s.Succeed(harness.Input{})
-			assert.True(t, string(a.Output) == "false", "%q: the GIL is enabled: %s, want false", args, a)
+			assert.True(t, string(a.Output) == "false", "%q: the GIL is enabled: %s", args, a)
 			assert.Equal(t, fmt.Sprintf("%q", args), countTurnedOn(s), 0)
 		}
 	})
@@ -64,7 +64,7 @@ func TestFreeThreaded_LogNamesModuleThatTurnsGILOn(t *testing.T) {
 		})
 		for range 2 {
 			a := s.Succeed(harness.Input{"module": "needsgil"})
-			assert.True(t, string(a.Output) == "true", "the GIL is off: %s, want true", a)
+			assert.True(t, string(a.Output) == "true", "the GIL is off: %s", a)
 		}
 		assert.Eventually(t, "the log names the module", func() bool { return countTurnedOn(s) > 0 })
 		assert.Equal(t, "count of the module in the log", countTurnedOn(s), 1)

@@ -84,7 +84,7 @@ func TestFrozen_WorkerDoesNotHoldShutdown(t *testing.T) {
 			thaw()
 			s.Ended(end.code)
 			_, found := s.Log.Find("a worker was killed and its process has not ended: it is given up")
-			assert.True(t, found, "the log does not tell: found = false, want true")
+			assert.True(t, found, "the log does not tell")
 		})
 	}
 }

@@ -85,7 +85,7 @@ func TestLogs_ServersLogNamesPrediction(t *testing.T) {
 			_, ok := s.Log.First(func(l harness.Line) bool {
 				return l.Text == text && l.PredictionID == id && l.Stream == "std"+stream
 			})
-			assert.TrueNow(t, ok, "the server's log has no line %q of %s: ok = false, want true", text, id)
+			assert.TrueNow(t, ok, "the server's log has no line %q of %s", text, id)
 		}
 	}
 }

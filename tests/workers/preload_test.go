@@ -296,6 +296,6 @@ func TestPreload_WithoutPreloadProcessHealthHasNone(t *testing.T) {
 	}
 	s := harness.Ready(t, harness.Options{Model: "preloaded.py:Runner", Env: []string{"IMPORTS=imported.txt"}})
 	h := s.Health()
-	assert.True(t, h.Preload == nil, "health says %+v, want nil", h.Preload)
+	assert.True(t, h.Preload == nil, "health says %+v", h.Preload)
 	imports(t, s, 1)
 }

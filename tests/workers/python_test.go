@@ -191,14 +191,14 @@ func TestPython_ServersOwnAffairsStayOutOfModelsEnvironment(t *testing.T) {
 		s.Succeed(harness.Input{}).Decode(t, &environment)
 		assert.Equal(t, "the user's own variable", environment["MINE"], "1")
 		_, ok := environment["PINION_WORKER"]
-		assert.False(t, ok, "PINION_WORKER is visible: ok = true, want false")
+		assert.False(t, ok, "PINION_WORKER is visible")
 		value, ok := environment["GOGC"]
 		assert.False(t, ok, "got GOGC=%s in the model's environment, want none", value)
 		_, ok = environment["WEBHOOK_AUTH_TOKEN"]
-		assert.False(t, ok, "the token of webhooks is visible to the model: ok = true, want false")
+		assert.False(t, ok, "the token of webhooks is visible to the model")
 		path := strings.Split(environment["PYTHONPATH"], ":")
-		assert.EqualNow(t, "len(path)", len(path), 2)
-		assert.Equal(t, "path[1]", path[1], "/mine")
+		assert.EqualNow(t, "parts of the path", len(path), 2)
+		assert.Equal(t, "second part of the path", path[1], "/mine")
 	})
 }
 

@@ -63,7 +63,7 @@ func TestReplaced_BinaryIsReplaced(t *testing.T) {
 				return l.Level == "WARN" &&
 					strings.Contains(l.Text, "was replaced by another build: workers are of this server's version")
 			})
-			assert.True(t, found, "the log does not tell: found = false, want true")
+			assert.True(t, found, "the log does not tell")
 			assert.Eventually(t, "the worker, perhaps a new one, is named pinion", func() bool {
 				comm, err := os.ReadFile("/proc/" + strconv.Itoa(s.Worker()) + "/comm")
 				return err == nil && string(comm) == "pinion\n"

@@ -56,8 +56,8 @@ func TestSmoke_ModelOfEachKindServes(t *testing.T) {
 				Python: python.Path, Model: "smoke.py:run", Env: []string{"COG_TRAIN_TYPE_STUB=smoke.py:train"},
 			})
 			a := s.Do(http.MethodPost, "/trainings", map[string]any{"input": harness.Input{"do": "train"}})
-			assert.Equal(t, "a.Status", a.Status, "succeeded")
-			assert.Equal(t, "string(a.Output)", string(a.Output), `"train"`)
+			assert.Equal(t, "status", a.Status, "succeeded")
+			assert.Equal(t, "output", string(a.Output), `"train"`)
 		})
 		t.Run(python.Name()+" values", func(t *testing.T) {
 			t.Parallel()

@@ -18,8 +18,8 @@ func TestStop_SIGTERMAndShutdownLetWhatIsInFlightFinish(t *testing.T) {
 		"SIGINT":  func(s *harness.Server) { s.Signal(syscall.SIGINT) },
 		"shutdown": func(s *harness.Server) {
 			a := s.Do(http.MethodPost, "/shutdown", nil)
-			assert.Equal(t, "shutdown: a.Code", a.Code, http.StatusOK)
-			assert.Equal(t, "shutdown: string(a.Body)", string(a.Body), "{}")
+			assert.Equal(t, "shutdown: code", a.Code, http.StatusOK)
+			assert.Equal(t, "shutdown: body", string(a.Body), "{}")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestStop_SIGTERMAndShutdownLetWhatIsInFlightFinish(t *testing.T) {
 			}
 			s.Ended(0)
 			a := s.Input(harness.Input{})
-			assert.True(t, a.Err != nil, "it still answers: %s, want an error", a)
+			assert.True(t, a.Err != nil, "it still answers: %s", a)
 			assert.Equal(t, "the model ran", strings.Join(harness.ModelLines(t, s, "ran.txt"), " "),
 				"first waiting0 waiting1 waiting2 waiting3")
 		})
@@ -83,7 +83,7 @@ func TestStop_SIGINTEndsAtOnceWhatSIGTERMBegan(t *testing.T) {
 		s.Signal(syscall.SIGINT)
 		s.Ended(130)
 		_, found := s.Log.Find("interrupted again: ending at once")
-		assert.True(t, found, "the SIGINT did not end the wait for the worker: found = false, want true")
+		assert.True(t, found, "the SIGINT did not end the wait for the worker")
 	}
 }
 

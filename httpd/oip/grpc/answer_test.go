@@ -49,7 +49,7 @@ func TestAnswers_AreChargedUntilTheyAreTaken(t *testing.T) {
 	assert.Equal(t, "bytes charged after it was taken", b.Stats().Used, connCost)
 	pass() // gRPC never writes it
 	assert.Eventually(t, "the connection is closed and all is free", func() bool { return b.Stats().Used == 0 })
-	assert.Equal(t, "client.Ended(1)", client.Ended(1), "closed")
+	assert.Equal(t, "end of the call", client.Ended(1), "closed")
 }
 
 // TestAnswers_SmallOnesOfEndedCallsAreCharged: a client without a window takes no answer, and gRPC holds each with its
@@ -85,7 +85,7 @@ func TestAnswers_ClientWithoutWindowLosesItsConnection(t *testing.T) {
 	client := rawgrpc.Dial(t, s.address, http2.Setting{ID: http2.SettingInitialWindowSize})
 	stream := client.Call(checkMethod)
 	client.Message(stream, nil)
-	assert.Equal(t, "client.Ended(stream)", client.Ended(stream), "closed")
+	assert.Equal(t, "end of the stream", client.Ended(stream), "closed")
 }
 
 // TestAnswers_ManySmallOnesOfOneCallAreCharged, beyond those that the call's own charge is for.
@@ -108,7 +108,7 @@ func TestAnswers_EndedCallIsChargedUntilItsEndIsWritten(t *testing.T) {
 	s := New(Options{Memory: b})
 	near, far := net.Pipe()
 	c := &conn{Conn: near, srv: s, calls: map[*call]struct{}{}}
-	assert.TrueNow(t, s.adopt(c), "got no room for a connection: s.adopt(c) = false, want true")
+	assert.TrueNow(t, s.adopt(c), "no room for a connection")
 	defer c.Close()
 	begin := func() (*call, context.CancelFunc) {
 		ctx, cancel := context.WithCancel(peer.NewContext(t.Context(), &peer.Peer{Addr: c.RemoteAddr()}))
@@ -152,7 +152,7 @@ func TestAnswers_OfCompressedCallsAreNotCompressed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := header.Get("grpc-encoding"); len(got) > 0 && got[0] != encoding.Identity {
-		t.Errorf("the answer of a compressed message has the coding %q, want none", got)
+		t.Errorf("the answer of a compressed message has the coding %q", got)
 	}
 	stream, err := grpc_health_v1.NewHealthClient(connection).Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{},
 		options[0])

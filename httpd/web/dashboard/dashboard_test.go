@@ -80,7 +80,7 @@ func TestHistory_RatesAndQuantiles(t *testing.T) {
 	got, err := json.Marshal(recentOf(h.since(1)).Batches)
 	const want = `[{"method":"","count":1,"mean":2,"sizes":[[2,1]]},{"method":"decode","count":2,"mean":3.5,"sizes":[[4,2]]}]`
 	assert.NoError(t, err)
-	assert.Equal(t, "sizes of batches: string(got)", string(got), want)
+	assert.Equal(t, "sizes of batches: text", string(got), want)
 	p, _ = h.add(sample{now.Add(20 * time.Second), set.Figures()}, metrics.Load{})
 	for range shortly {
 		now = now.Add(time.Second)

@@ -286,7 +286,7 @@ REFUSED = {"tests/models/syntax.py": "SyntaxError"}
 def _models() -> dict[str, tuple[FilePath, str]]:
     """Return the repository's models by file: their folder and their reference."""
     found = {}
-    for place in ("tests/models", "tests/models/review", "examples"):
+    for place in ("tests/models", "tests/models/worker_faults", "examples"):
         for settings in (REPOSITORY / place).rglob("cog.yaml"):
             named = re.search(r"^(?:run|predict):\s*[\"']?([^\"'\s#]+)", settings.read_text(), re.M)
             if named:

@@ -146,7 +146,7 @@ func TestAdmin_AppliedLimitsAreThoseOfNextMember(t *testing.T) {
 	assert.True(t, errors.As(err, &other) && other.Field == "discard_new_per_subject",
 		"a member with the old settings: %v, want an error of type *MismatchError and Field discard_new_per_subject", err)
 	changes, err = a.Apply(t.Context(), admin.Limits{Capacity: &capacity})
-	assert.True(t, err == nil && len(changes) == 0, "the same again: %+v, %v, want none", changes, err)
+	assert.True(t, err == nil && len(changes) == 0, "the same again: %+v, %v", changes, err)
 	r.accept("p2")
 	limit := 1
 	small := int64(1)

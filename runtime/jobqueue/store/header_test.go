@@ -102,7 +102,7 @@ func TestJob_WithAnyText(t *testing.T) {
 		_ = first.Nak() // its server is lost
 		_, what = r.Jobs.Claim(t.Context(), r.delivery(r.Queue), noSlot{}, renderer{}, nil)
 		assert.True(t, what == consume.Settled, "%q: %s, want settled", lost, what)
-		assert.Equal(t, "r.posting().ID", r.posting().ID, lost)
+		assert.Equal(t, "ID", r.posting().ID, lost)
 		letters, err := a.Letters(t.Context(), 0)
 		assert.True(t, err == nil && len(letters) == 1 && letters[0].ID == lost,
 			"the dead letter of %q is %+v, %v, want len(letters) 1 and ID %q", lost, letters, err, lost)
@@ -141,7 +141,7 @@ func (r *rig) posting() (p consume.Posting) {
 	c, err := r.State.JS.Consumer(r.t.Context(), r.State.Names.Hooks(), state.Sender)
 	assert.NoError(r.t, err)
 	m := consume.PullOne(r.t.Context(), c)
-	assert.TrueNow(r.t, m != nil, "got no webhook came, want non-nil")
+	assert.TrueNow(r.t, m != nil, "no webhook came")
 	r.Jobs.Try(r.t.Context(), m, func(_ context.Context, got consume.Posting) time.Duration {
 		p = got
 		return 0

@@ -180,5 +180,5 @@ func TestOlder_DeadLetterOfOlderMember(t *testing.T) {
 	again.Header.Set(state.HeaderState, "1 "+olderState)
 	again.Header.Set(state.HeaderToken, "another")
 	s, ok := r.State.AttachedState(again.Header)
-	assert.False(t, ok, "a job is claimed by the state of its former life: %+v: ok = true, want false", s.State)
+	assert.False(t, ok, "a job is claimed by the state of its former life: %+v", s.State)
 }

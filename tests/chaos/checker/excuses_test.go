@@ -179,7 +179,7 @@ func TestExcuses_EveryExcuseIsNeeded(t *testing.T) {
 			journal := strings.NewReplacer(c.journal...).Replace(hardJournal) + c.more
 			ledger := strings.NewReplacer(c.ledger...).Replace(hardLedger)
 			if journal == hardJournal && ledger == hardLedger && c.flags == nil {
-				t.Fatal("the case spoils nothing: got nil, want non-nil")
+				t.Fatal("the case spoils nothing")
 			}
 			code, said := tryOut(t, journal, ledger, append([]string{"-overtaken", "0", "-late", "0", "-foreign-coroutines", "1"}, c.flags...)...)
 			assert.Equal(t, "code", code, 1)

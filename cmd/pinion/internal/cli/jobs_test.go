@@ -39,7 +39,7 @@ func newJobsRig(t *testing.T) *jobsRig {
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
 	assert.TrueNow(t, s.ReadyForConnections(20*time.Second),
-		"NATS does not answer: s.ReadyForConnections(20 * time.Second) = false, want true")
+		"NATS does not answer")
 	r := &jobsRig{t: t, url: fmt.Sprintf("nats://u:%s@%s", natsPassword, s.Addr())}
 	r.nc, err = nats.Connect(r.url)
 	assert.NoError(t, err)
@@ -181,7 +181,7 @@ func TestJobs_CancelRetryPurge(t *testing.T) {
 	assert.Equal(t, "cancel", r.good("cancel", "p1"), "canceled p1\n")
 	s, err := r.q.Find(t.Context(), "p1", &jobqueue.Renderer{})
 	assert.NoError(t, err)
-	assert.Equal(t, "s.Status", s.Status, state.Canceled)
+	assert.Equal(t, "status", s.Status, state.Canceled)
 	assert.Contains(t, "string(s.Prediction)", string(s.Prediction), `"status":"canceled"`)
 	assert.Contains(t, "string(s.Prediction)", string(s.Prediction), `"key":"**********"`)
 	r.letter("d1", "gave up")

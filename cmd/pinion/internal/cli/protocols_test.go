@@ -51,7 +51,7 @@ func TestProtocols_AreDocumented(t *testing.T) {
 				}
 			}
 		}
-		assert.True(t, shown.Paths[e.Path()] != nil, "a model for %s: the document lacks %s, want non-nil", e, e.Path())
+		assert.True(t, shown.Paths[e.Path()] != nil, "a model for %s: the document lacks %s", e, e.Path())
 	}
 	for path := range known.Paths {
 		t.Errorf("protocols.json has %s, want only routes of the server", path)

@@ -51,8 +51,8 @@ models:
 	t.Setenv("PINION_CANCEL_GRACE", "3s")
 	models, err := readFile(path, givenFlags(t, "--port", "0", "--queue-timeout", "9s", "--workers", "3"))
 	assert.NoError(t, err)
-	assert.EqualNow(t, "models.Memory", models.Memory, 20<<30)
-	assert.EqualNow(t, "len(models.List)", len(models.List), 2)
+	assert.EqualNow(t, "memory", models.Memory, 20<<30)
+	assert.EqualNow(t, "number of models", len(models.List), 2)
 	b, a := models.List[0], models.List[1] // the default comes first
 	if a.Name != "a" || a.Found.Dir != filepath.Join(filepath.Dir(path), "a") ||
 		b.Found.Dir != filepath.Join(filepath.Dir(path), "b") {
@@ -72,7 +72,7 @@ models:
 func TestReadmodels_ModelsFileFirst(t *testing.T) {
 	models, err := readFile(modelFolders(t, "models: {b: {path: b}, a: {path: a}}"), givenFlags(t))
 	assert.NoError(t, err)
-	assert.Equal(t, "models.List[0].Name", models.List[0].Name, "b")
+	assert.Equal(t, "name of the first model", models.List[0].Name, "b")
 }
 
 // TestReadmodels_ModelsFileMistakes: each is named with its line and what would be right.

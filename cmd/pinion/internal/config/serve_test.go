@@ -64,8 +64,8 @@ func TestServe_MoreConcurrencyThanThereIs(t *testing.T) {
 	s, f := parsed(t, nil)
 	err := s.FromEnvironment(f, func(name string) string { return map[string]string{"COG_MAX_CONCURRENCY": "5000"}[name] })
 	assert.NoError(t, err)
-	assert.Equal(t, "s.Concurrency", s.Concurrency, ipc.MaxSlots)
-	assert.Equal(t, "len(s.Model.Warnings)", len(s.Model.Warnings), 1)
+	assert.Equal(t, "concurrency", s.Concurrency, ipc.MaxSlots)
+	assert.Equal(t, "number of warnings", len(s.Model.Warnings), 1)
 }
 
 // TestServe_PortPrecedence: the flag, SageMaker's port, Vertex AI's, PORT.
@@ -198,6 +198,6 @@ func TestServe_WorkerCount(t *testing.T) {
 	for _, text := range []string{"0", "-1", "many", ""} {
 		var c workerCount
 		err := c.Set(text)
-		assert.True(t, err != nil, "%q is taken: got no error, want an error", text)
+		assert.True(t, err != nil, "%q is taken", text)
 	}
 }

@@ -49,8 +49,8 @@ func TestLoad_Quantiles(t *testing.T) {
 		n += bar.Count
 	}
 	assert.Equal(t, "n", n, 1000)
-	assert.Equal(t, "h.Max()", h.Max(), time.Second)
-	assert.Equal(t, "h.Sum()", h.Sum(), 500500*time.Millisecond)
+	assert.Equal(t, "max", h.Max(), time.Second)
+	assert.Equal(t, "sum", h.Sum(), 500500*time.Millisecond)
 }
 
 func TestLoad_AnswersAreRead(t *testing.T) {

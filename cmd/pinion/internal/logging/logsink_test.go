@@ -42,7 +42,7 @@ func TestLogsink_SinkReportsWhatItDropped(t *testing.T) {
 	next := 0
 	for next < written {
 		if !lines.Scan() {
-			t.Fatalf("the log ends at %d: %v: Scan = false, want true", next, lines.Err())
+			t.Fatalf("the log ends at %d: %v", next, lines.Err())
 		}
 		var i, n, of int
 		if _, err := fmt.Sscanf(lines.Text(), "dropped %d of %d", &n, &of); err == nil {
@@ -109,12 +109,12 @@ func TestLogsink_SinkOnNonBlockingDescriptor(t *testing.T) {
 	for i := range written {
 		var got int
 		if !lines.Scan() {
-			t.Fatalf("the log ends at %d: %v: Scan = false, want true", i, lines.Err())
+			t.Fatalf("the log ends at %d: %v", i, lines.Err())
 		}
 		if _, err := fmt.Sscanf(lines.Text(), "record %d", &got); err != nil || got != i {
 			t.Fatalf("got %.40q, want record %d", lines.Text(), i)
 		}
 	}
 	records, _ := s.Dropped()
-	assert.True(t, records == 0, "%d were dropped, want none", records)
+	assert.True(t, records == 0, "%d were dropped", records)
 }

@@ -286,7 +286,7 @@ build:
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := cogYAMLFindings(t, text)
-			assert.True(t, len(found) == 0, "found %q, want none", found)
+			assert.True(t, len(found) == 0, "found %q", found)
 		})
 	}
 }

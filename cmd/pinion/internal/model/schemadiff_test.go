@@ -107,6 +107,6 @@ func TestSchemadiff_CompareSchemas(t *testing.T) {
 		many = append(many, fmt.Sprintf(`"i%02d": {}`, i))
 	}
 	got := CompareSchemas(schemasOf(inputOf("", "")), schemasOf(inputOf(strings.Join(many, ","), "")))
-	assert.EqualNow(t, "len(got)", len(got), 11)
-	assert.Equal(t, "got[10]", got[10], "and 5 more")
+	assert.EqualNow(t, "length", len(got), 11)
+	assert.Equal(t, "eleventh", got[10], "and 5 more")
 }

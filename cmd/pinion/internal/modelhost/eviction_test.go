@@ -38,7 +38,7 @@ func TestEviction_ChooseEvicted(t *testing.T) {
 			"%d of %d: %q, %v; want %q", c.need, c.bound, got, err, c.want)
 	}
 	got, err := chooseEvicted("busy", 5, 10, holders)
-	assert.True(t, err == nil && len(got) == 0, "what a model has itself counts against it: %q, %v, want none", got, err)
+	assert.True(t, err == nil && len(got) == 0, "what a model has itself counts against it: %q, %v", got, err)
 }
 
 func TestEviction_NoRoomError(t *testing.T) {
@@ -83,7 +83,7 @@ func TestChooseEvicted_Fits(t *testing.T) {
 		for _, name := range out {
 			h := holders[name[0]-'a']
 			if !h.Idle {
-				t.Fatalf("%s goes, and is not idle: Idle = false, want true", name)
+				t.Fatalf("%s goes, and is not idle", name)
 			}
 			left, last = left-h.Memory, h.Memory
 		}

@@ -25,8 +25,8 @@ func TestModel_LoadedAtTheStart(t *testing.T) {
 	}
 	r.until(m, Ready)
 	assert.False(t, m.Lifecycle.FirstLoadPending(),
-		"got a first load pending of a model that is ready: FirstLoadPending = true, want false")
-	assert.Equal(t, "r.ask(m, input)", r.ask(m, input), predict.Succeeded)
+		"a first load pending of a model that is ready")
+	assert.Equal(t, "status of the prediction", r.ask(m, input), predict.Succeeded)
 	assert.True(t, len(m.Workers()) == 1 && m.Workers()[0].Status().PID != 0,
 		"got the workers %v, want one with a process", m.Workers())
 }
@@ -38,7 +38,7 @@ func TestModel_RequestLoads(t *testing.T) {
 	if state, _ := m.Lifecycle.State(); state != Unloaded || !m.Lifecycle.AcceptsOnDemand() {
 		t.Fatalf("got %s, accepts %t; want %s, true", state, m.Lifecycle.AcceptsOnDemand(), Unloaded)
 	}
-	assert.Equal(t, "r.ask(m, input)", r.ask(m, input), predict.Succeeded)
+	assert.Equal(t, "status of the prediction", r.ask(m, input), predict.Succeeded)
 	r.until(m, Ready)
 	assert.NoError(t, m.Lifecycle.Unload(t.Context(), false))
 	assert.Equal(t, "workers of an unloaded model", len(m.Workers()), 0)
@@ -62,7 +62,7 @@ func TestModel_ManualOneIsLoadedByAClient(t *testing.T) {
 	_, err := r.begin(m, input)
 	assert.True(t, refused(err) == want, "got %v, want %q", err, want)
 	assert.NoError(t, m.Lifecycle.Load(t.Context(), true))
-	assert.Equal(t, "r.ask(m, input)", r.ask(m, input), predict.Succeeded)
+	assert.Equal(t, "status of the prediction", r.ask(m, input), predict.Succeeded)
 }
 
 // TestModel_UnloadedByAClient: no request loads it again.
@@ -131,7 +131,7 @@ func TestModel_UnloadWaitsForPredictions(t *testing.T) {
 	defer p.Release()
 	assert.Eventually(t, "it runs", func() bool { return m.Workers()[0].Health().Busy == 1 })
 	assert.NoError(t, m.Lifecycle.Unload(t.Context(), false))
-	assert.Equal(t, "p.Record().Status", p.Record().Status, predict.Canceled)
+	assert.Equal(t, "status", p.Record().Status, predict.Canceled)
 }
 
 func TestModel_ClosedOneIsNotLoaded(t *testing.T) {

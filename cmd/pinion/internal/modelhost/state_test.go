@@ -23,7 +23,7 @@ func TestState_Moves(t *testing.T) {
 		l.state = from
 		return l.move(to, ""), l.state
 	})
-	assert.Equal(t, "states.String()", states.String(), "unknown")
+	assert.Equal(t, "states", states.String(), "unknown")
 }
 
 // TestState_Return: from every state a model can be unloaded, and loaded again.

@@ -31,7 +31,7 @@ func watching(t *testing.T, files ...string) *watched {
 	t.Cleanup(func() {
 		assert.ErrorIs(t, "w.Close", w.Close(), nil)
 		list, open := <-w.Changes()
-		assert.False(t, open, "reported after the end: %q: open = true, want false", list)
+		assert.False(t, open, "reported after the end: %q", list)
 	})
 	return w
 }

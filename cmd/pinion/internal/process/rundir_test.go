@@ -31,13 +31,13 @@ func TestRunDir_KeepMakesRunFolderAgain(t *testing.T) {
 			path := d.Path()
 			assert.NoError(t, damage(path))
 			assert.NoError(t, d.Keep())
-			assert.Equal(t, "d.Path()", d.Path(), path)
+			assert.Equal(t, "path", d.Path(), path)
 			info, err := os.Stat(path)
 			assert.NoError(t, err)
-			assert.Equal(t, "info.Mode().Perm()", info.Mode().Perm(), 0o700)
+			assert.Equal(t, "permissions", info.Mode().Perm(), 0o700)
 			if free, err := takeLock(filepath.Join(path, lockName), 0); err == nil {
 				free.Close()
-				t.Error("its lock is free: got no error, want an error")
+				t.Error("its lock is free")
 			}
 			sweep(os.TempDir()) // of another server's start
 			_, err = os.Stat(path)
@@ -57,7 +57,7 @@ func TestRundir_KeepTrustsNoFolderOfItsName(t *testing.T) {
 	got := d.Path()
 	assert.True(t, got != path, "it uses a link that another program has put there: got %.300q, want anything but %q", got, path)
 	entries, err := os.ReadDir(other)
-	assert.True(t, err == nil && len(entries) == 0, "it has written there: %v, %v, want none", entries, err)
+	assert.True(t, err == nil && len(entries) == 0, "it has written there: %v, %v", entries, err)
 }
 
 // TestRunDir_Refresh: the files that the server uses have a new time.

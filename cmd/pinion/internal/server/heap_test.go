@@ -42,12 +42,12 @@ func TestHeap_CollectsAfterGrowthAndGivesBack(t *testing.T) {
 	assert.True(t, before-after >= heapGrowth/2, "rest gave back %d bytes of %d, want at least %d", before-after, before, heapGrowth/2)
 	h.timer.Stop()
 	h.collected() // by rest itself
-	assert.False(t, h.timer.Stop(), "rest follows upon rest: Stop = true, want false")
+	assert.False(t, h.timer.Stop(), "rest follows upon rest")
 	h.mu.Lock()
 	h.released = h.released.Add(-heapQuietTime)
 	h.mu.Unlock()
 	h.collected()
-	assert.True(t, h.timer.Stop(), "no timer gives back what the next busy time takes: Stop = false, want true")
+	assert.True(t, h.timer.Stop(), "no timer gives back what the next busy time takes")
 }
 
 // TestHeap_LargeHeapsDouble: a large live heap is not multiplied, and a small one grows by heapGrowth again after it.

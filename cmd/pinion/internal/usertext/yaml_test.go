@@ -111,7 +111,7 @@ func TestParse_KindsAreThoseOfCog(t *testing.T) {
 	documents, err := ParseYAML([]byte(
 		"a: 3.10\nb: 4e0\nc: 1_0\nd: 0x4\ne: yes\nf: true\ng: ~\nh: 2024-01-02\ni: '3'\nj: !own x\nk: [1]\nl: |\n  x\n  y\n"))
 	assert.NoError(t, err)
-	assert.EqualNow(t, "len(documents)", len(documents), 1)
+	assert.EqualNow(t, "number of documents", len(documents), 1)
 	root := documents[0]
 	for key, want := range map[string]Node{
 		"a": {Kind: Number, Line: 1, Text: "3.10", Number: 3.1}, "b": {Kind: Number, Line: 2, Text: "4e0", Number: 4},
@@ -131,7 +131,7 @@ func TestParse_KindsAreThoseOfCog(t *testing.T) {
 func TestParse_MergedKeysYield(t *testing.T) {
 	documents, err := ParseYAML([]byte("x: &x {a: 1, b: 1}\ny: &y {b: 2, c: 2}\nz:\n  <<: [*x, *y]\n  a: 3\n  a: 4\n"))
 	assert.NoError(t, err)
-	assert.EqualNow(t, "len(documents)", len(documents), 1)
+	assert.EqualNow(t, "number of documents", len(documents), 1)
 	z := documents[0].Get("z")
 	for key, want := range map[string]string{"a": "3", "b": "1", "c": "2"} {
 		assert.Equal(t, key, z.Get(key).Text, want)

@@ -29,7 +29,7 @@ func (n *recordedEvents) Metric(metric []byte)           { n.add("metric", strin
 func (n *recordedEvents) Log(source string, text []byte) { n.add(source, string(text)) }
 
 // Text of the function belongs to all items; text of an item's own steps belongs to that item.
-func TestBatchMore_LogsOfBatch(t *testing.T) {
+func TestBatches_LogsOfBatch(t *testing.T) {
 	p, r := poolWithBatches(t, Options{Queue: 9}, batchesOfThree())
 	zero := start(t, p, "0")
 	tr := r.begin("0")
@@ -65,7 +65,7 @@ func TestBatchMore_LogsOfBatch(t *testing.T) {
 }
 
 // A call that cannot be batched gets its turn, though there is always a full batch that could go ahead of it.
-func TestBatchMore_TrainingAmongBatches(t *testing.T) {
+func TestBatches_TrainingAmongBatches(t *testing.T) {
 	p, r := poolWithBatches(t, Options{Queue: 20}, batchesOfThree())
 	fs := startAll(t, p, "1")
 	tr := r.begin("1")
@@ -86,7 +86,7 @@ func TestBatchMore_TrainingAmongBatches(t *testing.T) {
 	r.noneLeft()
 }
 
-func TestBatchMore_TrainingWithPreparation(t *testing.T) {
+func TestBatches_TrainingWithPreparation(t *testing.T) {
 	p, r := poolWithBatches(t, Options{Queue: 20}, preparing())
 	fs := startAll(t, p, "1")
 	r.prepared(r.item("1"))
@@ -105,7 +105,7 @@ func TestBatchMore_TrainingWithPreparation(t *testing.T) {
 	assert.Eventually(t, "2 is ready", func() bool { return locked(p, func() bool { return fs[1].batch.prepared }) })
 	inSlot(t, r, 0, 0)
 	p.Cancel(training.Call)
-	assert.True(t, r.end.canceled(q.id), "the training is not canceled: r.end.canceled(q.id) = false, want true")
+	assert.True(t, r.end.canceled(q.id), "the training is not canceled")
 	r.end.answer(ipc.KindCanceled, q.id, time.Second, "{}")
 	r.answerAll(r.begin("2"))
 	succeeded(fs...)
@@ -114,7 +114,7 @@ func TestBatchMore_TrainingWithPreparation(t *testing.T) {
 }
 
 // A training waits for the items that were prepared before it came.
-func TestBatchMore_TrainingWaitsForPreparedItems(t *testing.T) {
+func TestBatches_TrainingWaitsForPreparedItems(t *testing.T) {
 	p, r := poolWithBatches(t, Options{Queue: 20}, preparing())
 	fs := startAll(t, p, "1")
 	r.prepared(r.item("1"))
@@ -141,7 +141,7 @@ func TestBatchMore_TrainingWaitsForPreparedItems(t *testing.T) {
 }
 
 // A queued training that is canceled lets those behind it go.
-func TestBatchMore_CanceledTrainingMakesWay(t *testing.T) {
+func TestBatches_CanceledTrainingMakesWay(t *testing.T) {
 	p, r := poolWithBatches(t, Options{Queue: 20}, batchesOfThree())
 	fs := startAll(t, p, "1")
 	tr := r.begin("1")
@@ -151,14 +151,14 @@ func TestBatchMore_CanceledTrainingMakesWay(t *testing.T) {
 	training.failed(ErrCanceled)
 	next := r.batch() // ahead
 	r.answerAll(tr)
-	assert.TrueNow(t, r.end.claim(next.id), "it was taken back: r.end.claim(next.id) = false, want true")
+	assert.TrueNow(t, r.end.claim(next.id), "it was taken back")
 	r.answerAll(next)
 	succeeded(fs...)
 	r.noneLeft()
 }
 
 // Frames that a dead worker did not send end a batch, and one of its items.
-func TestBatchMore_AnswersOfBatchOutliveWorker(t *testing.T) {
+func TestBatches_AnswersOfBatchOutliveWorker(t *testing.T) {
 	p := testPool(t, Options{Queue: 9})
 	fs := startAll(t, p, "1", "2", "3")
 	r := newBatchWorker(t, p, batchesOfThree())
@@ -174,15 +174,15 @@ func TestBatchMore_AnswersOfBatchOutliveWorker(t *testing.T) {
 	r.noneLeft()
 }
 
-func TestBatchMore_WorkerLoadWithBatches(t *testing.T) {
+func TestBatches_WorkerLoadWithBatches(t *testing.T) {
 	p, r := poolWithBatches(t, Options{Queue: 9}, batchesOfThree())
 	fs := r.startTogether("1", "2")
 	tr := r.begin("1", "2")
-	assert.Equal(t, "r.slots[0].Running()", r.slots[0].Running(), "1,2")
+	assert.Equal(t, "prediction of the first slot", r.slots[0].Running(), "1,2")
 	v := p.WorkerLoad(r.slots)
 	assert.True(t, v.Answered == 1 && v.Busy == 2 && !v.Since.IsZero(), "load %+v, want Answered 1, Busy 2 and Since non-zero", v)
 	p.Cancel(fs[0].Call)
-	assert.Equal(t, "r.slots[0].Running()", r.slots[0].Running(), "2")
+	assert.Equal(t, "prediction of the first slot", r.slots[0].Running(), "2")
 	r.dropped(tr.items[0])
 	r.answerAll(tr)
 	fs[1].succeeded()

@@ -8,9 +8,9 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestAhead_JobTakenAheadGoesElsewhere: a server of short predictions takes one job ahead of its places. If what runs
+// TestPrefetch_JobTakenAheadGoesElsewhere: a server of short predictions takes one job ahead of its places. If what runs
 // takes long after all, that job does not wait for it: a server with a free place has it.
-func TestAhead_JobTakenAheadGoesElsewhere(t *testing.T) {
+func TestPrefetch_JobTakenAheadGoesElsewhere(t *testing.T) {
 	t.Parallel()
 	nats, a := startMember(t)
 	open := harness.MakeFIFO(t, a.Dir, "first")

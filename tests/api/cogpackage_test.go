@@ -8,8 +8,8 @@ import (
 	"pinion/tests/harness"
 )
 
-// TestOfficial_PackageMayBeInstalled: a model gets our cog, and so do its children, in any environment.
-func TestOfficial_PackageMayBeInstalled(t *testing.T) {
+// TestCogPackage_MayBeInstalled: a model gets our cog, and so do its children, in any environment.
+func TestCogPackage_MayBeInstalled(t *testing.T) {
 	t.Parallel()
 	python := modelsPython(t)
 	s := harness.Ready(t, harness.Options{Model: "beside.py:Predictor", Python: python})

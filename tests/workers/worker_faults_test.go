@@ -13,13 +13,13 @@ import (
 // reviewed starts a model of the folder review.
 func reviewed(t *testing.T, python, model string, args ...string) *harness.Server {
 	t.Helper()
-	dir := filepath.Join(harness.Models(t), "review")
+	dir := filepath.Join(harness.Models(t), "worker_faults")
 	return harness.Ready(t, harness.Options{Python: python, Dir: dir, Model: model, Args: args})
 }
 
-// TestWorkerReview_AnswerThatCannotBeSentFailsItsPrediction: what cannot be sent or described fails its prediction, not
+// TestWorker_AnswerThatCannotBeSentFailsItsPrediction: what cannot be sent or described fails its prediction, not
 // the worker.
-func TestWorkerReview_AnswerThatCannotBeSentFailsItsPrediction(t *testing.T) {
+func TestWorker_AnswerThatCannotBeSentFailsItsPrediction(t *testing.T) {
 	t.Parallel()
 	for _, model := range []string{"plain.py:Runner", "tasks.py:Runner"} {
 		t.Run(model, func(t *testing.T) {
@@ -43,8 +43,8 @@ func TestWorkerReview_AnswerThatCannotBeSentFailsItsPrediction(t *testing.T) {
 	}
 }
 
-// TestWorkerReview_OnlyWorkerEndsItsLoop: asyncio lets some exceptions out of the loop, and models can stop it.
-func TestWorkerReview_OnlyWorkerEndsItsLoop(t *testing.T) {
+// TestWorker_OnlyWorkerEndsItsLoop: asyncio lets some exceptions out of the loop, and models can stop it.
+func TestWorker_OnlyWorkerEndsItsLoop(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := reviewed(t, python.Path, "tasks.py:Runner")
@@ -60,7 +60,7 @@ func TestWorkerReview_OnlyWorkerEndsItsLoop(t *testing.T) {
 	})
 }
 
-func TestWorkerReview_ForkedChildrenOfAsyncModel(t *testing.T) {
+func TestWorker_ForkedChildrenOfAsyncModel(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := reviewed(t, python.Path, "tasks.py:Runner", "--concurrency", "2")
@@ -72,7 +72,7 @@ func TestWorkerReview_ForkedChildrenOfAsyncModel(t *testing.T) {
 	})
 }
 
-func TestWorkerReview_ForkedChildrenKeepTheirFiles(t *testing.T) {
+func TestWorker_ForkedChildrenKeepTheirFiles(t *testing.T) {
 	t.Parallel()
 	s := reviewed(t, "", "plain.py:Runner")
 	harness.EqualJSON(t, "lost files", s.Succeed(harness.Input{"what": "grandchild"}).Output, `"[]"`)
@@ -81,7 +81,7 @@ func TestWorkerReview_ForkedChildrenKeepTheirFiles(t *testing.T) {
 	assert.Contains(t, "logs", a.Logs, "the child's last words\n")
 }
 
-func TestWorkerReview_ChildOfImportIsNotSetUp(t *testing.T) {
+func TestWorker_ChildOfImportIsNotSetUp(t *testing.T) {
 	t.Parallel()
 	s := reviewed(t, "", "importing.py:Runner")
 	assert.Equal(t, "setup's logs", s.Health().Setup.Logs, "set up by the worker\n")
@@ -89,21 +89,21 @@ func TestWorkerReview_ChildOfImportIsNotSetUp(t *testing.T) {
 
 func TestSetup_FailsWithoutStderr(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(harness.Models(t), "review")
+	dir := filepath.Join(harness.Models(t), "worker_faults")
 	s := harness.Start(t, harness.Options{Dir: dir, Model: "plain.py:SetupWithoutStderr"})
 	s.WaitHealth("SETUP_FAILED")
 	s.WaitLog("setup failed")
 	assert.Contains(t, "log", s.Log.String(), "ValueError: setup's own")
 }
 
-// TestWorkerReview_ReaderInCHoldsNoAnswerUp: flushing every stream of C would wait for the one that it reads.
-func TestWorkerReview_ReaderInCHoldsNoAnswerUp(t *testing.T) {
+// TestWorker_ReaderInCHoldsNoAnswerUp: flushing every stream of C would wait for the one that it reads.
+func TestWorker_ReaderInCHoldsNoAnswerUp(t *testing.T) {
 	t.Parallel()
 	s := reviewed(t, "", "plain.py:Runner")
 	harness.EqualJSON(t, "output", s.Succeed(harness.Input{"what": "read_from_c"}).Output, `"answered"`)
 }
 
-func TestWorkerReview_TracebackFollowsWhatWasPrinted(t *testing.T) {
+func TestWorker_TracebackFollowsWhatWasPrinted(t *testing.T) {
 	t.Parallel()
 	s := reviewed(t, "", "plain.py:Runner")
 	for range 50 { // the order in which the front reads two pipes is anybody's guess
@@ -112,7 +112,7 @@ func TestWorkerReview_TracebackFollowsWhatWasPrinted(t *testing.T) {
 	}
 }
 
-func TestWorkerReview_LoggersFromBeforeFollowPrediction(t *testing.T) {
+func TestWorker_LoggersFromBeforeFollowPrediction(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := reviewed(t, python.Path, "tasks.py:Runner", "--concurrency", "2")
@@ -125,8 +125,8 @@ func TestWorkerReview_LoggersFromBeforeFollowPrediction(t *testing.T) {
 	})
 }
 
-// TestWorkerReview_AnswerDoesNotWaitForLoop: it leaves though another prediction, which it woke, blocks the loop.
-func TestWorkerReview_AnswerDoesNotWaitForLoop(t *testing.T) {
+// TestWorker_AnswerDoesNotWaitForLoop: it leaves though another prediction, which it woke, blocks the loop.
+func TestWorker_AnswerDoesNotWaitForLoop(t *testing.T) {
 	t.Parallel()
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		s := reviewed(t, python.Path, "tasks.py:Runner", "--concurrency", "2")
@@ -139,7 +139,7 @@ func TestWorkerReview_AnswerDoesNotWaitForLoop(t *testing.T) {
 	})
 }
 
-func TestWorkerReview_ContextIsOfOnePrediction(t *testing.T) {
+func TestWorker_ContextIsOfOnePrediction(t *testing.T) {
 	t.Parallel()
 	s := reviewed(t, "", "plain.py:Runner")
 	for range 3 {
@@ -147,8 +147,8 @@ func TestWorkerReview_ContextIsOfOnePrediction(t *testing.T) {
 	}
 }
 
-// TestWorkerReview_NothingIsLeftAllocated counts the blocks of the C code.
-func TestWorkerReview_NothingIsLeftAllocated(t *testing.T) {
+// TestWorker_NothingIsLeftAllocated counts the blocks of the C code.
+func TestWorker_NothingIsLeftAllocated(t *testing.T) {
 	t.Parallel()
 	for _, model := range []string{"plain.py:Runner", "tasks.py:Runner"} {
 		t.Run(model, func(t *testing.T) {
