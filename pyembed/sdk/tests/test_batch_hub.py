@@ -41,7 +41,11 @@ def worker(monkeypatch):
 
 @pytest.mark.parametrize("place", ["first", "last", "second call"])
 def test_cancel_at_each_instruction_of_a_call(worker, place):
-    """The cancel is raised in the code of the prediction, while it joins."""
+    """The cancel is raised in the code of the prediction, while it joins.
+
+    Python 3.15 does not trace the instructions of code that it traces for the first time.
+    """
+    interrupted = 0
     for at in count(1):
         world = LoopWorld(worker, at, max_size=3)
         world.key, world.outcomes = lambda: 0, ("fine",)
@@ -56,9 +60,10 @@ def test_cancel_at_each_instruction_of_a_call(worker, place):
         world.predict("after", 1)
         world.finish()
         assert [world.ended.get(name) for name in others] == ["done"] * len(others)
-        if not world.interrupted:
+        interrupted += world.interrupted
+        if not world.interrupted and at > 1:
             break
-    assert at > 100, "instructions of a call"
+    assert interrupted > 100, "instructions of a call"
 
 
 def loop_order(worker, seed):

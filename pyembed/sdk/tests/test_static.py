@@ -214,12 +214,16 @@ def _imported(folder: FilePath, ref: str):
         ("@torch.inference_mode()", "@torch.foo()", r"predict.py:(49|50): torch.foo\(…\)\(…\): "),
         ("choices=MODELS", "choices=UNSURE", r"UNSURE: predict.py:29: heavy_two.hub.models\(…\)"),
         ("self.net = Net()", "self.predict = Net()", r"__init__ sets predict, and is not run"),
-        ("-> Output", "-> Missing", "NameError: name 'Missing' is not defined"),
+        ("-> Output", "-> Missing", "name 'Missing' is not defined"),
     ],
 )  # fmt: skip
 def test_refusals(heavy, old, new, reason):
-    """Cases in which the source alone is not enough; the reason says where and why."""
-    with pytest.raises(Refusal) as caught:
+    """Cases in which the source alone is not enough; the reason says where and why.
+
+    From Python 3.14 on a missing name of an annotation is the model's fault, as a quoted one is.
+    """
+    late = new == "-> Missing" and sys.version_info >= (3, 14)
+    with pytest.raises(LoadError if late else Refusal) as caught:
         heavy(old, new)
     assert re.search(reason, str(caught.value)), str(caught.value)
 
