@@ -15,7 +15,7 @@ import (
 	"pinion/runtime/request"
 )
 
-// replyTo says where the notices of a job go if a client waits for it; see store.Job. The zero value means that no
+// replyTo says where the notices of a job go if a client waits for it; see state.Job. The zero value means that no
 // client waits.
 type replyTo struct {
 	reply, waiter string

@@ -18,7 +18,7 @@ const (
 	attachTimeout = 100 * time.Millisecond
 )
 
-// ShowDirect implements store.Direct, as do the next two methods.
+// ShowDirect implements live.Direct, as do the next two methods.
 func (m *Member) ShowDirect(l live.Lookup) json.RawMessage {
 	p, rec, ok := m.o.Local.Result(predictKind(l.Kind), l.ID)
 	if !ok {

@@ -12,7 +12,7 @@ import (
 // eventBatch is how many events are taken at once.
 const eventBatch = 64
 
-// Follow implements store.Runner: it passes on the events of a job that runs here. If the run has ended, it passes on
+// Follow implements consume.Runner: it passes on the events of a job that runs here. If the run has ended, it passes on
 // the end alone, and the receiver reads the state.
 func (m *Member) Follow(id string, had uint64, send func(live.Event) bool) {
 	p := m.o.Local.Find(predict.KindPrediction, id)

@@ -200,7 +200,7 @@ func (m *Member) serve(connected <-chan struct{}) {
 	m.server = s
 	m.beginTakers()
 	m.mu.Unlock()
-	m.publishStatus() // before it can be asked: see store.Queue.LookupDirect
+	m.publishStatus() // before it can be asked: see the LookupDirect of the store
 	loops.Go(func() { q.Live.PublishStatusUntil(m.sending, func() live.ServerStatus { return m.status(s) }) })
 	m.retryLoop(m.pulling, func() error { return s.Run(m.pulling, "") })
 	m.awaitTakers()

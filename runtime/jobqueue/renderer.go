@@ -14,14 +14,14 @@ type Renderer struct{ encoder predict.Encoder }
 // encode writes a prediction object.
 func (o *Renderer) encode(rec *predict.Record) json.RawMessage { return o.encoder.Append(nil, rec) }
 
-// RenderStarted implements store.Renderer.
+// RenderStarted implements state.Renderer.
 func (o *Renderer) RenderStarted(j *state.Job, s *state.State) json.RawMessage {
 	rec := readObject(j.ID, s.Prediction)
 	rec.Status, rec.Started, rec.Version = predict.Processing, time.Now(), s.ModelVersion
 	return o.encode(&rec)
 }
 
-// RenderEnded implements store.Renderer.
+// RenderEnded implements state.Renderer.
 func (o *Renderer) RenderEnded(j *state.Job, s *state.State, end state.Status, reason string) json.RawMessage {
 	rec := readObject(j.ID, s.Prediction)
 	rec.Status, rec.Error, rec.Completed = predictStatuses[end], reason, time.Now()

@@ -13,7 +13,7 @@ import (
 	"pinion/runtime/trace"
 )
 
-// AwaitCapacity implements store.Runner, as do the next three methods.
+// AwaitCapacity implements consume.Runner, as do the next three methods.
 func (m *Member) AwaitCapacity(ctx context.Context, version string) int {
 	return m.o.Local.AwaitCapacity(ctx, version)
 }

@@ -167,7 +167,7 @@ func stateFolder() (string, error) {
 }
 
 // QueueTitle returns the name by which a queue knows the only model: what was given, else the image of cog.yaml without
-// its tag. store.QueueName makes the queue's name of it.
+// its tag. state.QueueName makes the queue's name of it.
 func (s *Protocols) QueueTitle(m *model.Model) (string, error) {
 	name, from := s.given, "the argument NAME=DIR"
 	if s.model != "" { // NAME may be for other protocols

@@ -18,10 +18,10 @@ type jobTarget struct {
 
 var _ jobqueue.Slot = (*jobTarget)(nil)
 
-// Version implements store.Slot.
+// Version implements consume.Slot.
 func (t *jobTarget) Version() string { return t.version }
 
-// Release implements store.Slot.
+// Release implements consume.Slot.
 func (t *jobTarget) Release() { t.Service.ReleaseSlot() }
 
 // Create implements jobqueue.Slot. The mirror gets a copy, where there is one.

@@ -24,11 +24,11 @@ var (
 
 	// errNoStream is what a client is told.
 	errNoStream = errors.New("NATS has no stream for them, or the stream has no leader now")
-	// errConflict means that the state is not what it was.
+	// ErrConflict means that the state is not what it was.
 	ErrConflict = errors.New("the state has changed")
 	// errNewer means that a newer server wrote the state.
 	errNewer = errors.New("the state is of a newer version")
-	// errUnreadable means that no server wrote the state.
+	// ErrUnreadable means that no server wrote the state.
 	ErrUnreadable = errors.New("the state cannot be read")
 )
 

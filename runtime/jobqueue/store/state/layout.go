@@ -45,7 +45,7 @@ type Options struct {
 	// OnWait, if set, is told how long a job waited that begins its first run.
 	OnWait func(time.Duration)
 
-	// orphanAge is how much older than the oldest message a state must be to be an orphan. Clocks may differ, and an
+	// OrphanAge is how much older than the oldest message a state must be to be an orphan. Clocks may differ, and an
 	// admission takes a while. Tests set it.
 	OrphanAge time.Duration
 }

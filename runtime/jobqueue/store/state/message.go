@@ -36,8 +36,8 @@ type Job struct {
 	Attempts    int       // runs that may lose their server
 	trace.Propagation
 	Hook   *Hook  // nil means no webhook is sent at its end
-	Reply  string // the subject of a member that waits for it; see Queue.ReplySubject
-	Waiter string // Queue.Waiter of a member whose client waits for the end: when it is gone, the job is canceled
+	Reply  string // the subject of a member that waits for it; see live.Live
+	Waiter string // the subject of a member whose client waits for the end: when it is gone, the job is canceled
 	// NotifyStartAfter is how long the job must have run before the member that waits for it is told that it has
 	// started.
 	NotifyStartAfter time.Duration

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// objectFrom is the size in bytes from which a body or a result is an object: the servers of NATS hold messages in
+	// ObjectFrom is the size in bytes from which a body or a result is an object: the servers of NATS hold messages in
 	// memory.
 	ObjectFrom = 512 << 10
 	// objectPrefix begins the value of headerBody.

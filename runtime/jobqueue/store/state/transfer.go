@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// minRate is how many bytes a second a link to NATS must pass at least: a message shows no progress before all of it
+	// MinRate is how many bytes a second a link to NATS must pass at least: a message shows no progress before all of it
 	// has passed.
 	MinRate = 96 << 10
 	// maxInFlight is how many parts of an object may be on their way at once.
