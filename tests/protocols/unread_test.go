@@ -53,8 +53,9 @@ func TestUnread_AnswersAreCharged(t *testing.T) {
 	doors["readers of one stream"] = nil
 	for name, door := range doors {
 		t.Run(name, func(t *testing.T) {
+			least := int32(1)
 			if door == nil {
-				door = oneStream(t, s, size)
+				door, least = oneStream(t, s, size), 90 // they share what the prediction holds
 			}
 			err := os.WriteFile(fmt.Sprint("/proc/", s.PID, "/clear_refs"), []byte("5"), 0o200) // its peak begins anew
 			assert.NoError(t, err)
@@ -82,7 +83,7 @@ func TestUnread_AnswersAreCharged(t *testing.T) {
 			if peak := harness.PeakResident(t, s.PID); peak > most {
 				t.Errorf("the front took %d MiB for %d answers that are not read, want at most %d", peak>>20, clients, most>>20)
 			}
-			assert.True(t, answered.Load() > 0, "no client got an answer, want some")
+			assert.True(t, answered.Load() >= least, "%d clients got an answer, want at least %d", answered.Load(), least)
 			held.Range(func(_, answer any) bool { return answer.(io.Closer).Close() == nil })
 			client.CloseIdleConnections()
 			assert.Eventually(t, "the answers' memory is free",
