@@ -35,9 +35,20 @@ install() {
   fi
   say "$what is missing: running  ${apt[*]}"
   # A fresh image has empty or old package lists. Fetching them takes a while, so it is done only if the first attempt fails.
-  quietly "${as_root[@]}" "${apt[@]}" ||
-    { quietly "${as_root[@]}" apt-get update && quietly "${as_root[@]}" "${apt[@]}"; } ||
+  steadily "installing" quietly "${as_root[@]}" "${apt[@]}" ||
+    { steadily "fetching the lists of packages" quietly "${as_root[@]}" apt-get update && steadily "installing" quietly "${as_root[@]}" "${apt[@]}"; } ||
     die "$what is missing, and this failed: ${apt[*]} (see $cache/install.log)"
+}
+
+# steadily WHAT COMMAND... runs a command that is silent for minutes, and says every 5 seconds that it is at work.
+steadily() {
+  local what=$1 begun=$SECONDS status=0 done
+  shift
+  # read ends with more than 128 at its time-out, and with 1 when the command has ended and the pipe is closed.
+  exec {done}> >(while read -r -t 5 || [[ $? -gt 128 ]]; do say "$what: $((SECONDS - begun)) s"; done)
+  "$@" {done}>&- || status=$?
+  exec {done}>&-
+  return $status
 }
 
 # quietly runs a command with its output in a file, one at a time: the tests install from several processes.
@@ -101,7 +112,23 @@ go_build() {
 cmd_build() {
   need_go
   need_cc
-  go_build bin/pinion
+  steadily "compiling bin/pinion, minutes the first time" go_build bin/pinion
+}
+
+## install          pinion and pinion-nats into ~/.local/bin (PINION_INSTALL_DIR names another folder)
+cmd_install() {
+  local folder=${PINION_INSTALL_DIR:-${HOME:?HOME is not set: name the folder in PINION_INSTALL_DIR}/.local/bin} program
+  need_go
+  need_cc
+  steadily "compiling pinion, minutes the first time" go_build "$cache/install/pinion"
+  mkdir -p "$folder"
+  for program in pinion-nats pinion; do # moved into place, so that a running server keeps its file
+    cp "$cache/install/$program" "$folder/.$program.new" && mv -f "$folder/.$program.new" "$folder/$program" ||
+      die "cannot write to $folder: name another folder in PINION_INSTALL_DIR"
+  done
+  say "installed $("$folder/pinion" version | head -n 1) in $folder"
+  [[ $(command -v pinion) == "$folder/pinion" ]] ||
+    say "put it first on the PATH, and into ~/.profile: export PATH=\"$folder:\$PATH\""
 }
 
 ## proto            httpd/oip/grpc/inferencepb: the Go code of inference.proto
@@ -181,9 +208,11 @@ make_venv() {
   made_from=$("$python" -VV && sha256sum "$requirements")
   [[ -x $folder/bin/python && $(cat "$folder/.made-from" 2>/dev/null) == "$made_from" ]] && return
   say "making $folder for $("$python" -V), as $requirements says"
-  { need_uv "$python" && uv_venv "$@"; } || pip_venv "$@" &&
+  steadily "installing packages" any_venv "$@" &&
     echo "$made_from" >"$folder/.made-from"
 }
+
+any_venv() { { need_uv "$1" && uv_venv "$@"; } || pip_venv "$@"; }
 
 # need_uv PYTHON installs the uv that the images use too. Several processes may ask at once.
 need_uv() {

@@ -35,10 +35,10 @@ $changed"
   python=$(choose_python)
   make_venv "$python" "$cache/zig" deploy/release/requirements.txt
   zig=$("$cache/zig/bin/python" -c 'import ziglang; print(*ziglang.__path__)')
-  release_binary amd64
-  release_binary arm64
+  steadily "compiling for amd64" release_binary amd64
+  steadily "compiling for arm64" release_binary arm64
   read -r _ version _ <<<"$(stamp)"
-  go run ./deploy/release -out dist -zig "$zig" -glibc "$release_glibc" \
+  steadily "packing dist" go run ./deploy/release -out dist -zig "$zig" -glibc "$release_glibc" \
     -version "${version#*=}" -commit "$(git rev-parse --short=12 HEAD)" \
     -time "${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}" -url "${PINION_RELEASE_URL:-}" \
     amd64="$cache/release/amd64/pinion" arm64="$cache/release/arm64/pinion"
@@ -106,7 +106,7 @@ cmd_site() {
     publish_site "${2:?name the version}"
     return
   fi
-  NO_MKDOCS_2_WARNING=1 "$cache/site/bin/mkdocs" build --quiet --strict --config-file deploy/site/mkdocs.yml --site-dir "${1:-$PWD/site}"
+  NO_MKDOCS_2_WARNING=1 steadily "writing the site" "$cache/site/bin/mkdocs" build --quiet --strict --config-file deploy/site/mkdocs.yml --site-dir "${1:-$PWD/site}"
 }
 
 # publish_site VERSION pushes the site of a version. A release, but no candidate, also becomes `latest`, to which the site's root

@@ -50,3 +50,22 @@ func TestSite_PublishKeepsVersionsApart(t *testing.T) {
 	assert.True(t, len(versions) == 3, "got %d versions, want 3: %+v", len(versions), versions)
 	assert.Contains(t, "a root that does not lead to latest/", git("-C", origin, "show", "gh-pages:index.html"), "latest/")
 }
+
+// TestSite_NothingIsCut looks at each page in a browser as wide as a phone, a laptop and a large screen.
+func TestSite_NothingIsCut(t *testing.T) {
+	harness.Full(t)
+	t.Parallel()
+	python := harness.Tool(t, "venvs/playwright/bin/python")
+	chromium := harness.Tool(t, "", "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable",
+		"google-chrome")
+	site := filepath.Join(t.TempDir(), "site")
+	out, err := exec.Command("../build.sh", "site", site).CombinedOutput()
+	assert.NoError(t, err, out)
+	home := harness.ReadFile(t, filepath.Join(site, "index.html"))
+	for _, has := range []string{"It is one Go binary", "./build.sh install", "explanation/architecture.svg"} {
+		assert.Contains(t, "the site's home", home, has)
+	}
+	cut, err := exec.Command(python, "-B", "browser/site.py", chromium, site).CombinedOutput()
+	assert.NoError(t, err, cut)
+	assert.Equal(t, "what is cut", string(cut), "")
+}

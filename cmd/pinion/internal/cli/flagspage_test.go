@@ -64,8 +64,6 @@ func makeFlagsPage(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString(`# Flags and variables
 
-This page is generated from the code: ` + "`go test ./cmd/pinion/internal/cli -run TestFlagsPage_IsThatOfFlags -update`" + `.
-
 A flag overrides its variable, and a variable overrides the default. The server's variables may also stand under
 ` + "`environment`" + ` in ` + "`cog.yaml`" + `. Times have a unit, as ` + "`500ms`, `30s` or `1m30s`" +
 		`; in a variable, a number alone means seconds. Sizes are
