@@ -15,7 +15,7 @@ import (
 // api is the routes of one model, below a prefix.
 type api struct {
 	*Server
-	svc      func() Service
+	to       Route           // who answers
 	queue    func() JobQueue // of asynchronous predictions; nil means they are the Service's
 	queueing QueueOptions    // of the queue
 	router   *router.Router
@@ -30,8 +30,8 @@ type api struct {
 // Model is a model whose routes are below /models/NAME.
 type Model struct {
 	// Name has only a-z A-Z 0-9 . _ - : and /, which is escaped in its paths.
-	Name    string
-	Service Service
+	Name  string
+	Route Route
 	// Queue and Queueing are as those of Options.
 	Queue    func() JobQueue
 	Queueing QueueOptions
@@ -60,10 +60,10 @@ type Model struct {
 }
 
 // newRoot returns the routes at the root: those of the default model, and of the server.
-func (s *Server) newRoot(svc func() Service) *api {
+func (s *Server) newRoot(route Route) *api {
 	o := &s.opt
 	a := &api{
-		Server: s, svc: svc, queue: o.Queue, queueing: o.Queueing,
+		Server: s, to: route, queue: o.Queue, queueing: o.Queueing,
 		model: Model{
 			Title: o.ModelName, Docs: o.Docs, DocsData: o.DocsData, Dashboard: o.Dashboard, Reload: o.Reload,
 			OnRequest: o.OnRequest,
@@ -77,7 +77,7 @@ func (s *Server) newRoot(svc func() Service) *api {
 
 func (s *Server) newAPI(m Model) *api {
 	a := &api{
-		Server: s, svc: Always(m.Service), queue: m.Queue, queueing: m.Queueing, model: m,
+		Server: s, to: m.Route, queue: m.Queue, queueing: m.Queueing, model: m,
 		prefix: pathModels + "/" + url.PathEscape(m.Name), pattern: pathModel,
 	}
 	if s.opt.monitors {

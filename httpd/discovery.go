@@ -44,7 +44,7 @@ func (a *api) discovery() fasthttp.RequestHandler {
 			}
 		}
 		doc := doc
-		if a.svc().HasTraining() { // known only after the model is loaded
+		if a.to.Model().HasTraining() { // known only after the model is loaded
 			doc.TrainingsURL = a.prefix + "/trainings"
 			doc.TrainingsIdempotent = a.prefix + "/trainings/{training_id}"
 			doc.TrainingsCancel = a.prefix + "/trainings/{training_id}/cancel"

@@ -220,15 +220,21 @@ type site struct {
 	served chan error // what Serve returned
 }
 
+// single is a Service that is the only one.
+type single interface {
+	Service
+	Prober
+}
+
 // serve starts a server on a loopback port and shuts it down with the test.
-func serve(t testing.TB, svc Service, o Options) *site {
+func serve(t testing.TB, svc single, o Options) *site {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	assert.NoError(t, err)
 	return serveOn(t, svc, o, ln)
 }
 
-func serveOn(t testing.TB, svc Service, o Options, ln net.Listener) *site {
+func serveOn(t testing.TB, svc single, o Options, ln net.Listener) *site {
 	s := &site{Server: New(Always(svc), o), addr: ln.Addr().String(), served: make(chan error, 1)}
 	go func() { s.served <- s.Serve(ln) }()
 	t.Cleanup(func() {

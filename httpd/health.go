@@ -21,7 +21,7 @@ const healthBound = 5 * time.Second
 func (a *api) health(ctx *fasthttp.RequestCtx) {
 	bound, cancel := context.WithTimeout(context.Background(), healthBound)
 	defer cancel()
-	h := a.svc().Health(bound)
+	h := a.to.Health(bound)
 	if run := a.runExample(ctx); run != nil {
 		if h.Example = run; !run.Healthy() {
 			h.Status = health.Unhealthy
@@ -44,13 +44,12 @@ func (a *api) runExample(ctx *fasthttp.RequestCtx) *health.ExampleRun {
 	}
 	bound, cancel := context.WithTimeout(context.Background(), exampleBound)
 	defer cancel()
-	return a.svc().RunExample(bound)
+	return a.to.Model().RunExample(bound)
 }
 
 func (a *api) openAPI(ctx *fasthttp.RequestCtx) {
-	svc := a.svc()
-	model, ok := svc.OpenAPI()
-	if err := error(ErrNoModel); !ok && errors.Is(svc.Ready(), err) {
+	model, ok := a.to.Model().OpenAPI()
+	if err := error(ErrNoModel); !ok && errors.Is(a.to.Ready(), err) {
 		a.encode(ctx, fasthttp.StatusServiceUnavailable, errorBody{err.Error()})
 		return
 	}
@@ -100,11 +99,11 @@ func (a *api) shutdown(ctx *fasthttp.RequestCtx) {
 }
 
 // livez answers 200 unless the server is defunct.
-func (a *api) livez(ctx *fasthttp.RequestCtx) { a.answerProbe(ctx, a.svc().Defunct()) }
+func (a *api) livez(ctx *fasthttp.RequestCtx) { a.answerProbe(ctx, a.to.Defunct()) }
 
 // readyz answers 200 if predictions are accepted, or says why not.
 func (a *api) readyz(ctx *fasthttp.RequestCtx) {
-	err := a.svc().Ready()
+	err := a.to.Ready()
 	if err == nil {
 		if run := a.runExample(ctx); run != nil && !run.Healthy() {
 			err = errors.New("the model's example ended as " + run.Status + ": " + run.Error)

@@ -53,7 +53,7 @@ func (k collection) readOther(ctx *fasthttp.RequestCtx, req *predict.Request, fo
 
 // reader reads bodies for the model.
 func (a *api) reader() *request.Reader {
-	return &request.Reader{Memory: a.opt.Memory, MaxBody: a.opt.MaxBody, NewFiles: a.svc().NewAttachments}
+	return &request.Reader{Memory: a.opt.Memory, MaxBody: a.opt.MaxBody, NewFiles: a.to.Model().NewAttachments}
 }
 
 // render converts an answer to the format that its client prefers. Other requests pay two branches.

@@ -91,7 +91,7 @@ func (k collection) put(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	if k.queues(how) {
-		if p := k.svc().Find(k.kind, id); p == nil || p.Request.Attempt > 0 || !k.join(ctx, id, how) {
+		if p := k.to.Holder(k.kind, id).Find(k.kind, id); p == nil || p.Request.Attempt > 0 || !k.join(ctx, id, how) {
 			k.enqueue(ctx, req, how)
 		}
 		return
@@ -137,7 +137,7 @@ func (k collection) admit(ctx *fasthttp.RequestCtx, req *predict.Request, how an
 	taken *bool,
 ) (*predict.Prediction, error) {
 	if k.queue == nil || !k.queueing.All {
-		p, err := k.svc().Create(*req)
+		p, err := k.to.Assign(*req)
 		if err == nil || k.queue == nil || !k.queueing.Overflow ||
 			predict.RefusalOf(err).Reason() != predict.ReasonCapacity {
 			*taken = err == nil
@@ -211,7 +211,9 @@ func (k collection) cancel(ctx *fasthttp.RequestCtx) {
 }
 
 // unserved reports whether the model lacks this kind.
-func (k collection) unserved() bool { return k.kind == predict.KindTraining && !k.svc().HasTraining() }
+func (k collection) unserved() bool {
+	return k.kind == predict.KindTraining && !k.to.Model().HasTraining()
+}
 
 // read reads the headers and the body of a create request into req.
 func (k collection) read(ctx *fasthttp.RequestCtx, req *predict.Request) (answerMode, error) {
@@ -258,7 +260,7 @@ func (k collection) read(ctx *fasthttp.RequestCtx, req *predict.Request) (answer
 
 // join answers a PUT with the prediction in flight with that id; false means there is none.
 func (k collection) join(ctx *fasthttp.RequestCtx, id string, how answerMode) bool {
-	p := k.svc().Find(k.kind, id)
+	p := k.to.Holder(k.kind, id).Find(k.kind, id)
 	if p == nil {
 		return false
 	}
@@ -278,7 +280,7 @@ func (k collection) join(ctx *fasthttp.RequestCtx, id string, how answerMode) bo
 			return true
 		}
 	}
-	p, rec, ok := k.svc().Result(k.kind, id)
+	p, rec, ok := k.to.Holder(k.kind, id).Result(k.kind, id)
 	if !ok {
 		return false // it ended meanwhile, and is not retained
 	}

@@ -90,7 +90,7 @@ func (p *protocols) ReadForm(ctx *fasthttp.RequestCtx) (protocol.Form, *protocol
 		return protocol.Form{}, p.bodyError(ctx, err)
 	}
 	defer in.close()
-	files, room := &request.Files{New: p.root.svc().NewAttachments}, &request.Room{Budget: p.opt.Memory, From: in.raw.conn}
+	files, room := &request.Files{New: p.root.to.Model().NewAttachments}, &request.Room{Budget: p.opt.Memory, From: in.raw.conn}
 	f := request.Form{Plain: true}
 	err = f.Read(in, string(h.ContentType()), files, room)
 	if failed := in.failed(); err != nil && failed != nil {

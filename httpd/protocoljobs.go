@@ -149,7 +149,7 @@ func (k collection) startJob(ctx *fasthttp.RequestCtx, p *predict.Prediction,
 // is shown.
 func (k collection) jobOf(p *predict.Prediction, unfinished bool) protocol.Job {
 	rec := p.Record()
-	if kept, shown, ok := k.svc().Result(k.kind, p.ID()); ok {
+	if kept, shown, ok := k.to.Holder(k.kind, p.ID()).Result(k.kind, p.ID()); ok {
 		p.Release()
 		p, rec = kept, shown // with its input
 	}

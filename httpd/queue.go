@@ -51,7 +51,7 @@ func (a *api) keeps(how answerMode) bool {
 // joinQueued answers a PUT with an accepted prediction of its id; false means there is none.
 func (k collection) joinQueued(ctx *fasthttp.RequestCtx, req *predict.Request, how answerMode) bool {
 	id := req.ID
-	if k.queue == nil || k.svc().Find(k.kind, id) != nil {
+	if k.queue == nil || k.to.Holder(k.kind, id).Find(k.kind, id) != nil {
 		return false
 	}
 	p, _ := k.queue().Attach(k.kind, id, k.queueing.All) // without an answer a server runs it here
@@ -126,7 +126,7 @@ func sendObject(ctx *fasthttp.RequestCtx, object []byte, release func()) {
 
 // local returns the prediction that this server can answer for: the queue knows better how its own ones ended.
 func (k collection) local(id string) (*predict.Prediction, predict.Record, bool) {
-	p, rec, ok := k.svc().Result(k.kind, id)
+	p, rec, ok := k.to.Holder(k.kind, id).Result(k.kind, id)
 	if ok && k.queue != nil && p.Request.Attempt > 0 && rec.Status.Terminal() {
 		p.Release()
 		return nil, predict.Record{}, false
@@ -170,10 +170,10 @@ func hasEnded(object []byte) bool {
 // cancelAny cancels the prediction of that id, wherever it is.
 func (k collection) cancelAny(id string) (bool, error) {
 	if k.queue == nil {
-		return k.svc().Cancel(k.kind, id), nil
+		return k.to.Holder(k.kind, id).Cancel(k.kind, id), nil
 	}
-	if p := k.svc().Find(k.kind, id); p != nil && p.Request.Attempt == 0 {
-		return k.svc().Cancel(k.kind, id), nil
+	if p := k.to.Holder(k.kind, id).Find(k.kind, id); p != nil && p.Request.Attempt == 0 {
+		return k.to.Holder(k.kind, id).Cancel(k.kind, id), nil
 	}
 	return k.queue().Cancel(k.kind, id)
 }

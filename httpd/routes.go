@@ -176,7 +176,7 @@ func (s *Server) notFound(ctx *fasthttp.RequestCtx) {
 func (a *api) trainingless(ctx *fasthttp.RequestCtx) bool {
 	const path = "/trainings"
 	rest, ok := bytes.CutPrefix(ctx.Request.URI().PathOriginal(), []byte(a.prefix+path))
-	if !ok || len(rest) > 0 && rest[0] != '/' || a.svc().HasTraining() {
+	if !ok || len(rest) > 0 && rest[0] != '/' || a.to.Model().HasTraining() {
 		return false
 	}
 	ctx.Response.Header.Del(fasthttp.HeaderAllow)

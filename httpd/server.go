@@ -32,8 +32,8 @@ type Server struct {
 	deflaters deflaters
 }
 
-// New returns a server. svc returns the default model, which may be another for each request.
-func New(svc func() Service, o Options) *Server {
+// New returns a server. route is that of the default model.
+func New(route Route, o Options) *Server {
 	o = o.withDefaults()
 	s := &Server{
 		opt:       o,
@@ -42,7 +42,7 @@ func New(svc func() Service, o Options) *Server {
 		cors:      newCORS(o.CORSOrigins),
 		access:    newAccess(o),
 	}
-	s.root = s.newRoot(svc)
+	s.root = s.newRoot(route)
 	s.SetModels(o.Models)
 	s.protocols = newProtocols(s)
 	s.route = s.routes().Handler

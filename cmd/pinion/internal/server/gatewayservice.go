@@ -93,7 +93,7 @@ func (g *gateway) httpModels() []httpd.Model {
 	for _, m := range g.all() {
 		for _, version := range append([]*gatewayModel{m}, m.allVersions()...) {
 			models = append(models, httpd.Model{
-				Name: version.name, Service: version, Title: version.name, Named: g.only() == nil,
+				Name: version.name, Route: httpd.Always(version), Title: version.name, Named: g.only() == nil,
 				Queue: version.queue, Queueing: g.queueing(),
 				Docs: version.page(false), OnRequest: version.metrics.Request, Entry: version.entry,
 			})

@@ -107,13 +107,13 @@ func (f *Server) httpModels(monitor bool) []httpd.Model {
 func (m *servedModel) httpModel(monitor bool) httpd.Model {
 	exact := m.server.versionsOf(m) != nil
 	queue, queueing := m.httpQueue(exact)
-	var svc httpd.Service = m.backend()
+	route := m.route
 	if exact {
-		svc = oneVersion{m.backend(), nil}
+		route = httpd.Always(oneVersion{m.backend(), nil})
 	}
 	return httpd.Model{
 		Queue: queue, Queueing: queueing,
-		Name: m.pathName(), Service: svc, Title: m.title(), Docs: m.page(false),
+		Name: m.pathName(), Route: route, Title: m.title(), Docs: m.page(false),
 		DocsData:  web.PageData(m.pageOptions(false)),
 		Dashboard: m.dashboardAt(false, monitor),
 		Reload:    m.server.reloader(func() *servedModel { return m }), OnRequest: m.metrics.Request, Entry: m.entry,
@@ -128,7 +128,7 @@ func (v *versions) httpModel(monitor bool) httpd.Model {
 	m := primary().httpModel(monitor)
 	m.Queue, m.Queueing = primary().httpQueue(false)
 	balanced := anyVersion{v}
-	m.Name, m.Service, m.Traffic = v.name, balanced, v.traffic
+	m.Name, m.Route, m.Traffic = v.name, v.answer, v.traffic
 	if m.Load != nil {
 		m.Load, m.Unload, m.Shift = balanced.Load, balanced.Unload, v.shift
 		m.Reload = v.server.reloader(primary)

@@ -12,31 +12,43 @@ import (
 	"pinion/runtime/predict"
 )
 
-// rootBackend answers at the root of a server of several models: for the default one, and for the server.
-type rootBackend struct {
-	httpd.Service // of the default model
-	server        *Server
+// rootRoute is the route at the root of a server of several models, of which the default one may be another tomorrow.
+type rootRoute struct {
+	*Server
+	none httpd.Route // while no model is loaded
 }
 
-// root returns what answers at the root of the server: with several models the default one may be another tomorrow.
-func (f *Server) root() func() httpd.Service {
+// root returns the route at the root of the server.
+func (f *Server) root() httpd.Route {
 	if !f.several {
 		return httpd.Always(f.first().backend())
 	}
-	var none httpd.Service
-	if f.read.Folder != nil {
-		none = noModel{newRequestChecker(f.files, f.log), f}
+	return rootRoute{f, httpd.Always(noModel{newRequestChecker(f.files, f.log), f})}
+}
+
+// first returns the route of the default model.
+func (r rootRoute) first() httpd.Route {
+	m := r.Server.first()
+	if m == nil {
+		return r.none
 	}
-	return func() httpd.Service {
-		m := f.first()
-		if m == nil {
-			return none
-		}
-		if v := f.versionsOf(m); v != nil {
-			return v.atRoot
-		}
-		return m.atRoot
+	if v := r.versionsOf(m); v != nil {
+		return v.answer
 	}
+	return m.route
+}
+
+// Model implements httpd.Route, as do the next two methods.
+func (r rootRoute) Model() httpd.Service { return r.first().Model() }
+
+// Holder returns who has a prediction of the default model.
+func (r rootRoute) Holder(kind predict.Kind, id string) httpd.Service {
+	return r.first().Holder(kind, id)
+}
+
+// Assign has a prediction of the default model created.
+func (r rootRoute) Assign(req predict.Request) (*predict.Prediction, error) {
+	return r.first().Assign(req)
 }
 
 // rootQueue returns the job queue at the root of the server, or nil.
@@ -89,21 +101,24 @@ func (n noModel) Health(context.Context) health.Document {
 }
 
 // Health returns the default model's, with the status of each model.
-func (b rootBackend) Health(ctx context.Context) health.Document {
-	h := b.Service.Health(ctx)
+func (r rootRoute) Health(ctx context.Context) health.Document {
+	h := r.first().Health(ctx)
+	if len(r.all()) == 0 {
+		return h
+	}
 	h.Models = map[string]health.Status{}
-	for _, m := range b.server.all() {
+	for _, m := range r.all() {
 		h.Models[m.pathName()] = m.Service.Glance().Status
 	}
 	return h
 }
 
 // Ready says why the server is not ready: a first setup goes on, or no model takes predictions.
-func (b rootBackend) Ready() error { return b.server.ready() }
+func (r rootRoute) Ready() error { return r.ready() }
 
 // Defunct says why no model can recover.
-func (b rootBackend) Defunct() (err error) {
-	for _, m := range b.server.all() {
+func (r rootRoute) Defunct() (err error) {
+	for _, m := range r.all() {
 		if err = m.Service.Defunct(); err == nil {
 			return nil
 		}

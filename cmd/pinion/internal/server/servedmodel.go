@@ -24,7 +24,7 @@ type servedModel struct {
 	view    *dashboard.View // nil means it is off
 	before  *servedModel    // whose end this one waits for, or nil
 	ended   chan struct{}   // closed once it and that one have ended
-	atRoot  httpd.Service   // what answers at the root while this model is the default
+	route   httpd.Route     // of requests that name it
 	known   *protocol.Model // to other protocols
 
 	mirrored atomic.Pointer[mirrored] // how it did as a mirror of another version; nil means it was none
@@ -58,7 +58,7 @@ func (m *servedModel) host(late bool) (err error) {
 	}
 	m.Overdue, m.ended = m.releaseJobs, make(chan struct{})
 	m.view = m.newDashboard()
-	m.atRoot = rootBackend{m.backend(), m.server}
+	m.route = httpd.Always(m.backend())
 	m.known = protocol.NewModel(m.Name, m.backend())
 	return nil
 }

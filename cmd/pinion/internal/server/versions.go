@@ -14,8 +14,8 @@ import (
 // versions are a model of which the server has several versions. Requests for its name go to them by their shares.
 type versions struct {
 	server *Server
-	name   string        // the model's, without a version
-	atRoot httpd.Service // what answers at the root while this model is the default
+	name   string      // the model's, without a version
+	answer httpd.Route // of requests for its name
 	known  *protocol.Model
 	route  atomic.Pointer[route]
 	turn   atomic.Uint64 // of the next request in route.order
@@ -87,7 +87,7 @@ func (f *Server) groupVersions(list []*servedModel, of config.Traffic) {
 		if v == nil {
 			v = &versions{server: f, name: name}
 			v.known = protocol.NewModel(name, anyVersion{v})
-			v.atRoot = rootBackend{anyVersion{v}, f}
+			v.answer = httpd.Always(anyVersion{v})
 			v.known.Choose, v.known.Versions = func() *protocol.Model { return v.choose(nil).answers }, v.exact
 		}
 		v.regroup(members[name], of, f.models.mirrors)
