@@ -13,9 +13,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"pinion/runtime/logtext"
-
 	"github.com/valyala/fasthttp"
+
+	"pinion/runtime/logtext"
 )
 
 // access logs requests, up to a rate. Beyond it lines are left out evenly, and the next line says how many. A request

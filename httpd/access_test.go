@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"pinion/runtime/logtext"
 	"pinion/tests/assert"
-
-	"github.com/valyala/fasthttp"
 )
 
 // pages collects a server's log, which can be read meanwhile.

@@ -6,27 +6,78 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/negotiate"
+	"pinion/httpd/place"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
 
-// respond runs p, which Create returned, answers in the mode that the client asked for, and releases p.
-func (k collection) respond(ctx *fasthttp.RequestCtx, p *predict.Prediction, how answerMode) {
-	if k.access != nil {
-		ctx.SetUserValue(idKey{}, p.ID())
+// respond answers with a prediction, as its client asked.
+func (k collection) respond(ctx *fasthttp.RequestCtx, placed place.Placed) {
+	p, how := placed.Prediction, placed.How
+	switch placed.State {
+	case place.Made:
+		k.announce(ctx, p.ID(), p.Warnings)
+		k.respondNew(ctx, p, how)
+	case place.Followed:
+		k.stream(ctx, p, placed.Events, nil)
+	case place.Known:
+		if placed.Joined {
+			k.writeObject(ctx, placed.Record, p)
+		} else {
+			k.answerKept(ctx, p, placed.Record)
+		}
+		if placed.Joined || how.Kind == predict.Async {
+			restate(ctx, fasthttp.StatusAccepted)
+		}
+	default:
+		k.announce(ctx, placed.Accepted.ID, placed.Accepted.Warnings)
+		k.answerQueued(ctx, placed)
+		if !placed.Ended {
+			restate(ctx, fasthttp.StatusAccepted)
+		}
 	}
-	warn(ctx, p.Warnings)
+}
+
+// announce notes the id of a request's prediction for the log, and adds warnings to the answer.
+func (s *Server) announce(ctx *fasthttp.RequestCtx, id string, warnings []string) {
+	if s.access != nil {
+		ctx.SetUserValue(idKey{}, id)
+	}
+	warn(ctx, warnings)
+}
+
+// answerQueued answers with the object of a prediction that the queue has.
+func (s *Server) answerQueued(ctx *fasthttp.RequestCtx, placed place.Placed) {
+	body := placed.Accepted.Object
+	if body == nil {
+		body = startingObject(placed.Accepted.ID)
+	}
+	sendObject(ctx, body, placed.Accepted.Release)
+}
+
+// respondNew runs p, answers in the mode that the client asked for, and releases p.
+func (k collection) respondNew(ctx *fasthttp.RequestCtx, p *predict.Prediction, how negotiate.Mode) {
 	switch {
-	case how.mode == predict.Stream:
+	case how.Kind == predict.Stream:
 		k.streamNew(ctx, p)
-	case how.mode == predict.Async:
+	case how.Kind == predict.Async:
 		defer p.Release()
 		p.Start()
 		answerJSON(ctx, fasthttp.StatusAccepted, startingObject(p.ID()))
-	case how.bounded:
-		k.answerWithin(ctx, p, how.wait)
+	case how.Bounded:
+		k.answerWithin(ctx, p, how.Wait)
 	default:
 		k.answerAtEnd(ctx, p)
+	}
+}
+
+// answerKept answers with a prediction that is retained or in flight, and takes over the hold on it.
+func (k collection) answerKept(ctx *fasthttp.RequestCtx, p *predict.Prediction, rec *predict.Record) {
+	if rec.Status == predict.Succeeded && negotiate.Rendered(&ctx.Request.Header, true) == negotiate.AsFile {
+		k.answerFile(ctx, rec, p)
+	} else {
+		k.writeObject(ctx, rec, p)
 	}
 }
 
@@ -174,7 +225,7 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, p *predict.Prediction) {
 // the record.
 func (s *Server) writeObject(ctx *fasthttp.RequestCtx, rec *predict.Record, p *predict.Prediction) {
 	ctx.SetStatusCode(fasthttp.StatusOK)
-	ctx.Response.Header.SetContentType(contentJSON)
+	ctx.Response.Header.SetContentType(negotiate.TypeJSON)
 	if len(rec.Input)+len(rec.Output)+len(rec.Error)+len(rec.Logs)+len(rec.Metrics) > maxReused {
 		body := new(sliceBody)
 		body.parts[0] = s.object.AppendHead(nil, rec)
@@ -187,4 +238,17 @@ func (s *Server) writeObject(ctx *fasthttp.RequestCtx, rec *predict.Record, p *p
 	}
 	ctx.Response.SwapBody(s.object.Append(ctx.Response.SwapBody(nil)[:0], rec))
 	p.Release()
+}
+
+// sendObject answers with a prediction object. release, if not nil, is called after its last use.
+func sendObject(ctx *fasthttp.RequestCtx, object []byte, release func()) {
+	ctx.Response.Header.SetContentType(negotiate.TypeJSON)
+	if len(object) <= maxReused || release == nil { // a small one is not charged
+		ctx.Response.SetBodyRaw(object)
+		if release != nil {
+			release()
+		}
+		return
+	}
+	ctx.Response.SetBodyStream(&sliceBody{parts: [3][]byte{object}, release: release}, len(object))
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/place"
 	"pinion/runtime/predict"
 )
 
 // api is the routes of one model, below a prefix.
 type api struct {
 	*Server
-	to       Route           // who answers
-	queue    func() JobQueue // of asynchronous predictions; nil means they are the Service's
-	queueing QueueOptions    // of the queue
-	router   *router.Router
+	to     Route // who answers
+	placer place.Placer
+	router *router.Router
 
 	prefix  string // of its paths: "" at the root, or "/models/NAME"
 	pattern string // of its routes in metrics: "", or pathModel
@@ -63,7 +63,7 @@ type Model struct {
 func (s *Server) newRoot(route Route) *api {
 	o := &s.opt
 	a := &api{
-		Server: s, to: route, queue: o.Queue, queueing: o.Queueing,
+		Server: s, to: route, placer: s.newPlacer(route, o.Queue, o.Queueing),
 		model: Model{
 			Title: o.ModelName, Docs: o.Docs, DocsData: o.DocsData, Dashboard: o.Dashboard, Reload: o.Reload,
 			OnRequest: o.OnRequest,
@@ -77,7 +77,7 @@ func (s *Server) newRoot(route Route) *api {
 
 func (s *Server) newAPI(m Model) *api {
 	a := &api{
-		Server: s, to: m.Route, queue: m.Queue, queueing: m.Queueing, model: m,
+		Server: s, to: m.Route, placer: s.newPlacer(m.Route, m.Queue, m.Queueing), model: m,
 		prefix: pathModels + "/" + url.PathEscape(m.Name), pattern: pathModel,
 	}
 	if s.opt.monitors {
@@ -89,6 +89,13 @@ func (s *Server) newAPI(m Model) *api {
 	}
 	a.router = a.routes().router
 	return a
+}
+
+func (s *Server) newPlacer(to Route, queue func() JobQueue, queueing QueueOptions) place.Placer {
+	return place.Placer{
+		Route: to, Queue: queue, Queueing: queueing,
+		Replays: s.opt.ReplayPuts, Memory: s.opt.Memory,
+	}
 }
 
 // SetModels replaces the models below /models; the first one is the default. Requests that came before end where they

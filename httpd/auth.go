@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/negotiate"
 	"pinion/httpd/protocol"
 	"pinion/runtime/health"
 )
@@ -89,11 +90,11 @@ func (s *Server) authorized(h *fasthttp.RequestHeader) bool {
 func bearer(h *fasthttp.RequestHeader) ([]byte, bool) {
 	given := h.Peek(fasthttp.HeaderAuthorization)
 	if len(given) == 0 {
-		key := trim(h.Peek("X-Api-Key"))
+		key := negotiate.Trim(h.Peek("X-Api-Key"))
 		return key, len(key) > 0
 	}
 	scheme, token, ok := bytes.Cut(given, []byte{' '})
-	return trim(token), ok && (bytes.EqualFold(scheme, []byte("Bearer")) || bytes.EqualFold(scheme, []byte("Token")))
+	return negotiate.Trim(token), ok && (bytes.EqualFold(scheme, []byte("Bearer")) || bytes.EqualFold(scheme, []byte("Token")))
 }
 
 // admits reports whether a request may be served: it has a token, or its path requires none. The path is compared as

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/httpd/negotiate"
 	"pinion/runtime/predict"
 	"pinion/tests/assert"
 )
@@ -304,36 +305,36 @@ func TestBodies_FilesOnDiskAreSent(t *testing.T) {
 
 func TestBodies_Rendered(t *testing.T) {
 	const ofBrowser = "text/html,application/xhtml+xml,image/avif,image/webp,*/*;q=0.8"
-	for accept, want := range map[string]rendering{
-		"":                                  asJSONText,
-		"*/*":                               asJSONText,
-		"text/html":                         asJSONText,
-		"application/json":                  asJSONText,
-		"application/*":                     asJSONText,
-		"nonsense":                          asJSONText,
-		"image/png":                         asFile,
-		"IMAGE/*":                           asFile,
-		"audio/wav, video/*":                asFile,
-		"application/octet-stream":          asFile,
-		"image/png;q=0":                     asJSONText,
-		"application/msgpack":               asPack,
-		"application/x-msgpack;v=1":         asPack,
-		"application/vnd.msgpack":           asPack,
-		"application/json, image/png":       asJSONText,
-		"image/png, application/json":       asFile,
-		"image/png;q=0.9, application/json": asJSONText,
-		"*/*, image/png":                    asFile,
-		"image/png;q=0.9, */*":              asJSONText,
-		"image/png, */*;q=0.8":              asFile,
-		"application/msgpack, */*":          asPack,
-		ofBrowser:                           asFile,
-		"application/problem+json":          asJSONText,
-		"image/png;q=0.123, application/msgpack;q=0.124": asPack,
-		"text/*;x=\"image/png\"":                         asJSONText,
+	for accept, want := range map[string]negotiate.Rendering{
+		"":                                  negotiate.AsJSON,
+		"*/*":                               negotiate.AsJSON,
+		"text/html":                         negotiate.AsJSON,
+		"application/json":                  negotiate.AsJSON,
+		"application/*":                     negotiate.AsJSON,
+		"nonsense":                          negotiate.AsJSON,
+		"image/png":                         negotiate.AsFile,
+		"IMAGE/*":                           negotiate.AsFile,
+		"audio/wav, video/*":                negotiate.AsFile,
+		"application/octet-stream":          negotiate.AsFile,
+		"image/png;q=0":                     negotiate.AsJSON,
+		"application/msgpack":               negotiate.AsPack,
+		"application/x-msgpack;v=1":         negotiate.AsPack,
+		"application/vnd.msgpack":           negotiate.AsPack,
+		"application/json, image/png":       negotiate.AsJSON,
+		"image/png, application/json":       negotiate.AsFile,
+		"image/png;q=0.9, application/json": negotiate.AsJSON,
+		"*/*, image/png":                    negotiate.AsFile,
+		"image/png;q=0.9, */*":              negotiate.AsJSON,
+		"image/png, */*;q=0.8":              negotiate.AsFile,
+		"application/msgpack, */*":          negotiate.AsPack,
+		ofBrowser:                           negotiate.AsFile,
+		"application/problem+json":          negotiate.AsJSON,
+		"image/png;q=0.123, application/msgpack;q=0.124": negotiate.AsPack,
+		"text/*;x=\"image/png\"":                         negotiate.AsJSON,
 	} {
 		s := New(Always(newFake()), Options{})
 		ctx := loopback(t, s, "")
 		ctx.Request.Header.Set("Accept", accept)
-		assert.Equal(t, accept, rendered(&ctx.Request.Header, true), want)
+		assert.Equal(t, accept, negotiate.Rendered(&ctx.Request.Header, true), want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/negotiate"
 	"pinion/httpd/transport"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
@@ -166,14 +167,14 @@ func (r *bodyReader) Read(b []byte) (int, error) {
 type decodedBody struct {
 	raw      *bodyReader // the bytes on the wire
 	flat     io.Reader   // the inflated bytes; raw itself where the body is not compressed
-	encoding coding
+	encoding negotiate.Coding
 	left     int64  // how many inflated bytes may still come
 	done     func() // returns the inflater
 	err      error  // the first error, which every later Read returns
 }
 
 // open begins to read the body of ctx. The caller closes it.
-func (s *Server) open(ctx *fasthttp.RequestCtx, encoding coding) (*decodedBody, error) {
+func (s *Server) open(ctx *fasthttp.RequestCtx, encoding negotiate.Coding) (*decodedBody, error) {
 	size := int64(ctx.Request.Header.ContentLength())
 	c, _ := ctx.Conn().(*transport.Conn)
 	raw := &bodyReader{from: ctx.RequestBodyStream(), conn: c, size: size, left: s.opt.MaxBody}
@@ -182,9 +183,9 @@ func (s *Server) open(ctx *fasthttp.RequestCtx, encoding coding) (*decodedBody, 
 	}
 	c.BeginArrival()
 	in := &decodedBody{raw: raw, flat: raw, encoding: encoding, left: s.opt.MaxBody, done: func() {}}
-	if encoding != plain {
+	if encoding != negotiate.Plain {
 		cost := int64(0)
-		if encoding == zstandard {
+		if encoding == negotiate.Zstd {
 			cost = inflateCost
 		}
 		if err := s.awaitRoom(c, cost); err != nil {
@@ -227,7 +228,7 @@ func (in *decodedBody) explain(err error) error {
 	switch {
 	case in.raw.err != nil && in.raw.err != io.EOF:
 		return in.raw.err
-	case in.encoding == plain, errors.Is(err, fasthttp.ErrBodyTooLarge):
+	case in.encoding == negotiate.Plain, errors.Is(err, fasthttp.ErrBodyTooLarge):
 		return err
 	}
 	return &request.Error{Reason: fmt.Sprintf("The body is not valid %s, as its Content-Encoding says: %v", in.encoding,

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/httpd/negotiate"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
@@ -96,7 +97,7 @@ func TestBodymemory_AnswersAreCharged(t *testing.T) {
 	const ask = "POST /predictions HTTP/1.1\r\nHost: x\r\nAccept: application/msgpack\r\nContent-Length: 2\r\n\r\n{}"
 	conn := site.dial(t)
 	conn.send(ask)
-	if answer, body := conn.want(200); answer.Header.Get("Content-Type") != contentPack || len(body) < 3*mib {
+	if answer, body := conn.want(200); answer.Header.Get("Content-Type") != negotiate.TypeMsgPack || len(body) < 3*mib {
 		t.Errorf("%v with %d bytes, want Content-Type application/msgpack and len(body) at least %d bytes", answer.Header,
 			len(body), 3*mib)
 	}

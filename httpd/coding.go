@@ -9,59 +9,13 @@ import (
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 	"github.com/valyala/fasthttp"
+
+	"pinion/httpd/negotiate"
 )
-
-// coding is a content coding (RFC 9110) that this server reads and writes. The greater is the better one. deflated is
-// for clients of other protocols only: Triton's has it.
-type coding uint8
-
-const (
-	plain coding = iota
-	deflated
-	gzipped
-	zstandard
-)
-
-// String returns its name in headers.
-func (c coding) String() string {
-	switch c {
-	case deflated:
-		return "deflate"
-	case gzipped:
-		return "gzip"
-	case zstandard:
-		return "zstd"
-	}
-	return "identity"
-}
-
-// readableCodings is the Accept-Encoding for request bodies.
-const readableCodings = "gzip, zstd"
 
 // maxWindow bounds the window of a zstd body, in bytes. RFC 8878 recommends at least 8 MiB; the reference
 // implementation exceeds it only with --ultra and --long.
 const maxWindow = 8 << 20
-
-// codingOf returns the coding that a Content-Encoding names; false means an unknown one.
-func codingOf(header []byte) (coding, bool) {
-	switch name := bytes.ToLower(trim(header)); string(name) {
-	case "", "identity":
-		return plain, true
-	case "gzip", "x-gzip":
-		return gzipped, true
-	case "zstd":
-		return zstandard, true
-	}
-	return plain, false
-}
-
-// anyCodingOf is codingOf for other protocols' requests and answers.
-func anyCodingOf(header []byte) (coding, bool) {
-	if bytes.EqualFold(trim(header), []byte("deflate")) {
-		return deflated, true
-	}
-	return codingOf(header)
-}
 
 // inflater reads a compressed body.
 type inflater interface {
@@ -70,10 +24,10 @@ type inflater interface {
 }
 
 // inflaters are a pool of readers for each coding. The zero value is ready.
-type inflaters [zstandard + 1]sync.Pool
+type inflaters [negotiate.Zstd + 1]sync.Pool
 
 // open begins to read from. done returns the reader to the pool.
-func (p *inflaters) open(c coding, from io.Reader) (r io.Reader, done func(), err error) {
+func (p *inflaters) open(c negotiate.Coding, from io.Reader) (r io.Reader, done func(), err error) {
 	z, _ := p[c].Get().(inflater)
 	if z == nil {
 		if z, err = newInflater(c); err != nil {
@@ -84,18 +38,18 @@ func (p *inflaters) open(c coding, from io.Reader) (r io.Reader, done func(), er
 		return nil, nil, err
 	}
 	return z, func() {
-		if c == zstandard {
+		if c == negotiate.Zstd {
 			_ = z.Reset(nil) // drops from
 		}
 		p[c].Put(z)
 	}, nil
 }
 
-func newInflater(c coding) (inflater, error) {
+func newInflater(c negotiate.Coding) (inflater, error) {
 	switch c {
-	case deflated:
+	case negotiate.Deflate:
 		return new(zlibReader), nil
-	case gzipped:
+	case negotiate.Gzip:
 		return new(gzip.Reader), nil
 	default: // a concurrency of 1 starts no goroutine
 		return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
@@ -121,18 +75,18 @@ type writer interface {
 }
 
 // deflaters are a pool of writers for each coding. The zero value is ready.
-type deflaters [zstandard + 1]sync.Pool
+type deflaters [negotiate.Zstd + 1]sync.Pool
 
 // open begins to write to to. done returns the writer to the pool.
-func (p *deflaters) open(c coding, to io.Writer) (w writer, done func()) {
+func (p *deflaters) open(c negotiate.Coding, to io.Writer) (w writer, done func()) {
 	w, _ = p[c].Get().(writer)
 	if w == nil {
 		// The fastest levels, because the client waits. The options are valid, so there is no error.
 		switch c {
-		case zstandard:
+		case negotiate.Zstd:
 			w, _ = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
 				zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
-		case deflated:
+		case negotiate.Deflate:
 			w, _ = zlib.NewWriterLevel(nil, zlib.BestSpeed)
 		default:
 			w, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed)
@@ -162,15 +116,15 @@ func (s *Server) compress(ctx *fasthttp.RequestCtx, asked []byte) {
 	if size < minCompressed || len(h.ContentEncoding()) > 0 {
 		return
 	}
-	codings := codingOf
+	codings := negotiate.CodingOf
 	if ctx.UserValue(partsKey{}) != nil {
-		codings = anyCodingOf
+		codings = negotiate.AnyCodingOf
 	} else if !compressible(h.ContentType()) {
 		return
 	}
-	varies(h, fasthttp.HeaderAcceptEncoding)
-	c := bestCoding(asked, codings)
-	if c == plain {
+	negotiate.Vary(h, fasthttp.HeaderAcceptEncoding)
+	c := negotiate.BestCoding(asked, codings)
+	if c == negotiate.Plain {
 		return
 	}
 	if ctx.Response.IsBodyStream() {
@@ -201,39 +155,13 @@ func (s *Server) compress(ctx *fasthttp.RequestCtx, asked []byte) {
 // compressible reports whether content of that type gets smaller.
 func compressible(contentType []byte) bool {
 	t, _, _ := bytes.Cut(contentType, []byte{';'})
-	switch t = bytes.ToLower(trim(t)); string(t) {
-	case contentJSON, contentPack, "image/svg+xml", "application/javascript":
+	switch t = bytes.ToLower(negotiate.Trim(t)); string(t) {
+	case negotiate.TypeJSON, negotiate.TypeMsgPack, "image/svg+xml", "application/javascript":
 		return true
-	case contentSSE:
+	case negotiate.TypeEventStream:
 		return false
 	}
 	return bytes.HasPrefix(t, []byte("text/"))
-}
-
-// bestCoding returns the coding that an Accept-Encoding header prefers, of those that codings knows.
-func bestCoding(asked []byte, codings func([]byte) (coding, bool)) coding {
-	best, most := plain, 0
-	rest := 0 // of *
-	var named [zstandard + 1]bool
-	for name, params := range elements(asked) {
-		weight := quality(params)
-		if string(name) == "*" {
-			rest = weight
-			continue
-		}
-		c, known := codings(name)
-		if !known || c == plain {
-			continue
-		}
-		named[c] = true
-		if weight > most || weight == most && weight > 0 && c > best {
-			best, most = c, weight
-		}
-	}
-	if rest > most && !named[gzipped] { // a client that accepts any coding reads gzip
-		return gzipped
-	}
-	return best
 }
 
 // squeezed is a body that is compressed while it is read.

@@ -3,9 +3,9 @@ package httpd
 import (
 	"strings"
 
-	"pinion/runtime/request"
-
 	"github.com/valyala/fasthttp"
+
+	"pinion/runtime/request"
 )
 
 // Dashboard is the live view.

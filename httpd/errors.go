@@ -14,6 +14,7 @@ import (
 	"github.com/bytedance/sonic"
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/negotiate"
 	"pinion/httpd/protocol"
 	"pinion/httpd/transport"
 	"pinion/runtime/predict"
@@ -21,8 +22,6 @@ import (
 )
 
 const (
-	contentJSON = "application/json"
-
 	// headerRetry tells a load balancer that the request had no effect: it may ask another replica.
 	headerRetry = "Pinion-Retry"
 	elsewhere   = "elsewhere"
@@ -74,14 +73,14 @@ func (s *Server) encoded(ctx *fasthttp.RequestCtx, status int, body []byte, err 
 // answerJSON answers with encoded JSON.
 func answerJSON(ctx *fasthttp.RequestCtx, status int, body []byte) {
 	ctx.SetStatusCode(status)
-	ctx.Response.Header.SetContentType(contentJSON)
+	ctx.Response.Header.SetContentType(negotiate.TypeJSON)
 	ctx.Response.SetBodyRaw(body)
 }
 
 // literal answers with constant JSON.
 func literal(ctx *fasthttp.RequestCtx, status int, body string) {
 	ctx.SetStatusCode(status)
-	ctx.Response.Header.SetContentType(contentJSON)
+	ctx.Response.Header.SetContentType(negotiate.TypeJSON)
 	ctx.SetBodyString(body)
 }
 
@@ -100,17 +99,17 @@ func (s *Server) withHelp(text, page string) string {
 // refuse answers with the reason why a request did not become a prediction.
 func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 	var (
-		media   *mediaError
+		media   *negotiate.MediaError
 		broken  *bodyError
 		invalid *predict.ValidationError
 		doubt   *predict.InDoubtError
 	)
 	switch {
 	case errors.As(err, &media):
-		if media.encoding {
-			ctx.Response.Header.Set(fasthttp.HeaderAcceptEncoding, readableCodings)
+		if media.Encoding {
+			ctx.Response.Header.Set(fasthttp.HeaderAcceptEncoding, negotiate.Readable)
 		}
-		s.detail(ctx, fasthttp.StatusUnsupportedMediaType, media.reason)
+		s.detail(ctx, fasthttp.StatusUnsupportedMediaType, media.Reason)
 		return
 	case errors.As(err, &broken), errors.Is(err, fasthttp.ErrBodyTooLarge):
 		s.answerMalformed(ctx, err)

@@ -3,10 +3,10 @@ package httpd
 import (
 	"testing"
 
+	"github.com/valyala/fasthttp"
+
 	"pinion/runtime/health"
 	"pinion/tests/assert"
-
-	"github.com/valyala/fasthttp"
 )
 
 // TestErrors_BothEncodersWriteSame: the choice between the two must only be one of speed.

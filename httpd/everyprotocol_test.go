@@ -19,6 +19,7 @@ import (
 
 	"pinion/httpd/anthropic"
 	"pinion/httpd/instances"
+	"pinion/httpd/negotiate"
 	"pinion/httpd/oip"
 	"pinion/httpd/oip/grpc"
 	pb "pinion/httpd/oip/grpc/inferencepb"
@@ -109,7 +110,7 @@ func everyProtocol(t *testing.T, f *fake, function string) (ask func(e entrance,
 		}
 		req, err := http.NewRequest(http.MethodPost, "http://"+s.addr+e.path, strings.NewReader(e.body))
 		assert.NoError(t, err)
-		req.Header.Set("Content-Type", contentJSON)
+		req.Header.Set("Content-Type", negotiate.TypeJSON)
 		for _, h := range append([]string{e.headers}, headers...) {
 			if name, value, ok := strings.Cut(h, ": "); ok {
 				req.Header.Set(name, value)

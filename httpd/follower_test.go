@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/httpd/negotiate"
 	"pinion/tests/assert"
 )
 
@@ -26,7 +27,7 @@ func (c *client) follow() *follower {
 	c.t.Helper()
 	resp, err := http.ReadResponse(c.br, nil)
 	assert.NoError(c.t, err, "read the head of a stream")
-	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != contentSSE {
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != negotiate.TypeEventStream {
 		body, _ := io.ReadAll(resp.Body)
 		c.t.Fatalf("no stream: %s %v %s, want StatusCode 200 and Content-Type text/event-stream", resp.Status, resp.Header,
 			body)

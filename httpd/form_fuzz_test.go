@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/place"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 	"pinion/runtime/request"
@@ -45,8 +46,8 @@ func FuzzBody(f *testing.F) {
 		}
 		ctx.Request.SetBodyStream(bytes.NewReader(body), len(body))
 		svc.attached = nil
-		var req predict.Request
-		_, err := k.read(ctx, &req)
+		req := place.Request{}
+		err := k.read(ctx, &req)
 		if err != nil {
 			var syntax *rawjson.SyntaxError
 			var invalid *predict.ValidationError
@@ -55,7 +56,6 @@ func FuzzBody(f *testing.F) {
 				!errors.Is(err, request.ErrEmpty) && !errors.Is(err, fasthttp.ErrBodyTooLarge) {
 				t.Fatalf("got the error %T: %v, want one that a client is told", err, err)
 			}
-			k.discard(&req, new(bool))
 		} else {
 			files := 0
 			strict := func(name string, value []byte) {
@@ -73,8 +73,8 @@ func FuzzBody(f *testing.F) {
 				}
 			}
 			assert.TrueNow(t, files <= 0 || req.Attachments.Path(files-1) != "", "got no path of file %d, want one", files-1)
-			k.discard(&req, new(bool))
 		}
+		req.Discard()
 		assert.EqualNow(t, fmt.Sprintf("a file is left after %v", err), svc.open(), 0)
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/httpd/negotiate"
 	"pinion/tests/assert"
 )
 
@@ -76,7 +77,7 @@ func wellFormed(t *testing.T, raw, got []byte) {
 			return // an answer to HEAD looks like one that is cut short
 		}
 		body, err := io.ReadAll(resp.Body)
-		if resp.StatusCode == http.StatusOK && resp.Header.Get("Content-Type") == contentSSE {
+		if resp.StatusCode == http.StatusOK && resp.Header.Get("Content-Type") == negotiate.TypeEventStream {
 			// One that is cut short is cut between two events: the client has closed its side.
 			assert.TrueNow(t, bytes.HasPrefix(body, []byte("event: ")) && bytes.HasSuffix(body, []byte("\n\n")),
 				"not a stream: got %.300q, want it starting with \"event: \" and ending in %q\nasked %q\ngot %q", body, "\n\n", raw, got)
@@ -89,7 +90,7 @@ func wellFormed(t *testing.T, raw, got []byte) {
 		if resp.StatusCode == http.StatusNoContent {
 			continue
 		}
-		assert.TrueNow(t, json.Valid(body) && strings.HasPrefix(resp.Header.Get("Content-Type"), contentJSON),
+		assert.TrueNow(t, json.Valid(body) && strings.HasPrefix(resp.Header.Get("Content-Type"), negotiate.TypeJSON),
 			"got %q, want JSON\nasked %q\ngot %q", body, raw, got)
 	}
 }

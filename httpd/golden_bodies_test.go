@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"pinion/httpd/negotiate"
 	"pinion/runtime/predict"
 )
 
@@ -123,7 +124,7 @@ func goldenBodies() []goldenCase {
 
 // squeeze returns text as a client compresses it.
 func squeeze(how, text string) string {
-	c, _ := codingOf([]byte(how))
+	c, _ := negotiate.CodingOf([]byte(how))
 	var out bytes.Buffer
 	w, _ := new(deflaters).open(c, &out)
 	if _, err := w.Write([]byte(text)); err != nil {

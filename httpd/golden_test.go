@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/httpd/negotiate"
 	"pinion/httpd/transport"
 	"pinion/runtime/health"
 	"pinion/runtime/predict"
@@ -177,8 +178,8 @@ func transcript(t *testing.T, c *client, head bool) string {
 	}
 	top := string(raw.Bytes()[:end+4])
 	switch contentType := resp.Header.Get("Content-Type"); {
-	case contentType == contentSSE, resp.Header.Get("Content-Encoding") != "":
-	case contentType == contentPack || strings.HasPrefix(contentType, "image/"):
+	case contentType == negotiate.TypeEventStream, resp.Header.Get("Content-Encoding") != "":
+	case contentType == negotiate.TypeMsgPack || strings.HasPrefix(contentType, "image/"):
 		body = strconv.Quote(body)
 	case contentType != "application/json" && resp.StatusCode != http.StatusNoContent:
 		t.Errorf("Content-Type %q: got %d, want 204", contentType, resp.StatusCode)

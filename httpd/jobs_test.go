@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/httpd/negotiate"
 	"pinion/runtime/memory"
 	"pinion/tests/assert"
 )
@@ -144,9 +145,9 @@ func TestJobs_EndOnce(t *testing.T) {
 		assert.True(t, closes == (c.code == 408 || c.code == 413),
 			"%s %s %.20q: the connection closes: %v, want %t", c.method, c.path, c.body, closes, c.code == 408 || c.code == 413)
 		kind := response.Header.Get("Content-Type")
-		if json := strings.HasPrefix(text, "{"); json != (kind == contentJSON) || !json && kind != contentText {
+		if json := strings.HasPrefix(text, "{"); json != (kind == negotiate.TypeJSON) || !json && kind != contentText {
 			t.Errorf("%s %s %.20q: the type of %q is %q, want json %t and kind %q", c.method, c.path, c.body, text, kind,
-				kind == contentJSON, contentText)
+				kind == negotiate.TypeJSON, contentText)
 		}
 	}
 	if want := "POST / 200"; routes[0] != want || routes[8] != "GET /readyz 503" {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/negotiate"
 	"pinion/httpd/protocol"
 	"pinion/httpd/transport"
 	"pinion/runtime/logtext"
@@ -63,7 +64,7 @@ func (s *Server) refuseForeign(ctx *fasthttp.RequestCtx) {
 			"or start the server with --allowed-host " + logtext.Clip(nameOf(string(h.Host())))
 	default:
 		allowed := "ORIGIN"
-		if len(origin) > 0 && printable([]byte(origin)) {
+		if len(origin) > 0 && negotiate.Printable([]byte(origin)) {
 			allowed = logtext.Clip(origin)
 		}
 		text += ". To allow that origin, start the server with --cors-origin " + allowed

@@ -14,6 +14,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/negotiate"
 	"pinion/httpd/transport"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
@@ -33,7 +34,7 @@ const (
 // prediction that did not succeed gets an error status. It releases p after the last use of its record.
 func (s *Server) answerFile(ctx *fasthttp.RequestCtx, rec *predict.Record, p *predict.Prediction) {
 	h := &ctx.Response.Header
-	varies(h, fasthttp.HeaderAccept)
+	negotiate.Vary(h, fasthttp.HeaderAccept)
 	if rec.Status != predict.Succeeded {
 		s.writeObject(ctx, rec, p)
 		if rec.Status.Terminal() {
@@ -43,7 +44,7 @@ func (s *Server) answerFile(ctx *fasthttp.RequestCtx, rec *predict.Record, p *pr
 	}
 	if file := p.File(); file != nil {
 		content := io.NewSectionReader(file.Content, 0, file.Size)
-		if accepts(&ctx.Request.Header, file.Type, true) {
+		if negotiate.Accepts(&ctx.Request.Header, file.Type, true) {
 			s.writeFile(ctx, rec, file.Type, file.Name, &fileBody{from: content, release: p.Release}, file.Size)
 			return
 		}
@@ -61,9 +62,9 @@ func (s *Server) answerFile(ctx *fasthttp.RequestCtx, rec *predict.Record, p *pr
 		}
 	}
 	media, encoded, ok := oneFile(rec.Output)
-	if !ok || !accepts(&ctx.Request.Header, media, true) {
+	if !ok || !negotiate.Accepts(&ctx.Request.Header, media, true) {
 		s.writeObject(ctx, rec, p)
-		if !accepts(&ctx.Request.Header, contentJSON, false) && !accepts(&ctx.Request.Header, contentPack, false) {
+		if !negotiate.Accepts(&ctx.Request.Header, negotiate.TypeJSON, false) && !negotiate.Accepts(&ctx.Request.Header, negotiate.TypeMsgPack, false) {
 			restate(ctx, fasthttp.StatusNotAcceptable)
 		}
 		return
@@ -119,7 +120,7 @@ func oneFile(output []byte) (media string, encoded []byte, ok bool) {
 	rest, isData := bytes.CutPrefix(bytes.TrimSpace(output), []byte(`"`+scheme))
 	head, encoded, hasData := bytes.Cut(rest, []byte{','})
 	media, inBase64 := strings.CutSuffix(string(head), mark)
-	if !isData || !hasData || !inBase64 || !printable([]byte(media)) {
+	if !isData || !hasData || !inBase64 || !negotiate.Printable([]byte(media)) {
 		return "", nil, false
 	}
 	if media == "" {

@@ -8,10 +8,11 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/negotiate"
+	"pinion/httpd/place"
 	"pinion/httpd/transport"
 	"pinion/runtime/memory"
 	"pinion/runtime/msgpack"
-	"pinion/runtime/predict"
 	"pinion/runtime/request"
 )
 
@@ -19,8 +20,8 @@ import (
 const outputMember = "output"
 
 // readOther reads the body of a create request that is not plain JSON into req.
-func (k collection) readOther(ctx *fasthttp.RequestCtx, req *predict.Request, form request.Format, encoding coding,
-	how *answerMode,
+func (k collection) readOther(ctx *fasthttp.RequestCtx, req *place.Request, form request.Format,
+	encoding negotiate.Coding,
 ) error {
 	in, err := k.open(ctx, encoding)
 	if err != nil {
@@ -30,20 +31,20 @@ func (k collection) readOther(ctx *fasthttp.RequestCtx, req *predict.Request, fo
 	if form == request.JSON {
 		body, err := k.readCharged(in, in.raw.conn)
 		if err == nil {
-			return body.read(req, len(ctx.Request.Header.ContentType()) > 0)
+			return body.read(&req.Request, len(ctx.Request.Header.ContentType()) > 0)
 		}
 		return cmp.Or(in.failed(), err) // the body's error before the format reader's
 	}
 	room, body := &request.Room{Budget: k.opt.Memory, From: in.raw.conn}, io.Reader(in)
-	if k.keeps(*how) {
+	if k.placer.Keeps(req.How) {
 		raw, err := room.ReadAll(in)
 		if err != nil {
 			req.Charged = room.Bytes()
 			return err
 		}
-		body, how.raw = bytes.NewReader(raw), &raw
+		body, req.Raw = bytes.NewReader(raw), raw
 	}
-	if *req, err = k.reader().Read(body, form, string(ctx.Request.Header.ContentType()), room); err != nil {
+	if req.Request, err = k.reader().Read(body, form, string(ctx.Request.Header.ContentType()), room); err != nil {
 		if err = cmp.Or(in.failed(), err); errors.Is(err, request.ErrTooLarge) {
 			err = fasthttp.ErrBodyTooLarge
 		}
@@ -59,8 +60,8 @@ func (a *api) reader() *request.Reader {
 // render converts an answer to the format that its client prefers. Other requests pay two branches.
 func (s *Server) render(ctx *fasthttp.RequestCtx) {
 	h := &ctx.Request.Header
-	if transport.HasSeen(ctx, transport.SeenAccept) && rendered(h, false) == asPack &&
-		string(ctx.Response.Header.ContentType()) == contentJSON {
+	if transport.HasSeen(ctx, transport.SeenAccept) && negotiate.Rendered(h, false) == negotiate.AsPack &&
+		string(ctx.Response.Header.ContentType()) == negotiate.TypeJSON {
 		s.pack(ctx)
 	}
 	if transport.HasSeen(ctx, transport.SeenAcceptEncoding) {
@@ -72,7 +73,7 @@ func (s *Server) render(ctx *fasthttp.RequestCtx) {
 
 // pack converts an answer from JSON to MessagePack.
 func (s *Server) pack(ctx *fasthttp.RequestCtx) {
-	varies(&ctx.Response.Header, fasthttp.HeaderAccept)
+	negotiate.Vary(&ctx.Response.Header, fasthttp.HeaderAccept)
 	var body []byte
 	var release func()
 	if big, ok := ctx.Response.BodyStream().(*sliceBody); ok {
@@ -105,5 +106,5 @@ func (s *Server) pack(ctx *fasthttp.RequestCtx) {
 	} else {
 		ctx.Response.SetBodyRaw(out)
 	}
-	ctx.Response.Header.SetContentType(contentPack)
+	ctx.Response.Header.SetContentType(negotiate.TypeMsgPack)
 }

@@ -7,6 +7,9 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/valyala/fasthttp"
+
+	"pinion/httpd/negotiate"
 	"pinion/httpd/protocol"
 	"pinion/httpd/transport"
 	"pinion/runtime/memory"
@@ -14,8 +17,6 @@ import (
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
 	"pinion/runtime/trace"
-
-	"github.com/valyala/fasthttp"
 )
 
 // Charge implements protocol.Host.
@@ -73,14 +74,13 @@ func cameAs(contentType []byte) string {
 
 // WantsStream implements protocol.Host.
 func (p *protocols) WantsStream(ctx *fasthttp.RequestCtx, iterates bool) bool {
-	stream, object := streamQuality(&ctx.Request.Header)
-	return stream > 0 && stream >= object && (iterates || object == 0)
+	return negotiate.WantsStream(&ctx.Request.Header, iterates)
 }
 
 // ReadForm implements protocol.Host.
 func (p *protocols) ReadForm(ctx *fasthttp.RequestCtx) (protocol.Form, *protocol.Error) {
 	h := &ctx.Request.Header
-	kind, encoding, err := formOf(h)
+	kind, encoding, err := negotiate.FormOf(h)
 	if err != nil || kind != request.FormData {
 		return protocol.Form{}, protocol.Errorf(protocol.BadInput, "Send the body as multipart/form-data, not %s",
 			cameAs(h.ContentType()))
@@ -108,20 +108,15 @@ func (p *protocols) ReadForm(ctx *fasthttp.RequestCtx) (protocol.Form, *protocol
 }
 
 func (p *protocols) readAny(ctx *fasthttp.RequestCtx, copies int64) (received, error) {
-	header := ctx.Request.Header.ContentEncoding()
-	encoding, known := anyCodingOf(header)
+	encoding, err := negotiate.AnyCodingIn(&ctx.Request.Header)
 	switch {
-	case !known || len(ctx.Request.Header.PeekAll(fasthttp.HeaderContentEncoding)) > 1:
-		return received{}, &mediaError{
-			"Unsupported content encoding " + request.Show(header) +
-				": send the body as it is, or compressed once, with deflate, " +
-				readableCodings, true,
-		}
-	case encoding == plain && len(ctx.Request.Header.Peek(protocol.BinaryHeader)) > 0:
+	case err != nil:
+		return received{}, err
+	case encoding == negotiate.Plain && len(ctx.Request.Header.Peek(protocol.BinaryHeader)) > 0:
 		// the protocol reports what is wrong with it
 		head, _ := strconv.Atoi(string(ctx.Request.Header.Peek(protocol.BinaryHeader)))
 		return p.takeBodyIn(ctx, bodyRoom{pool: &p.shared, head: head, copies: copies})
-	case encoding == plain:
+	case encoding == negotiate.Plain:
 		return p.takeBodyIn(ctx, bodyRoom{copies: copies})
 	}
 	in, err := p.open(ctx, encoding)
@@ -138,7 +133,7 @@ func (p *protocols) bodyError(ctx *fasthttp.RequestCtx, err error) *protocol.Err
 	var (
 		broken *bodyError
 		body   *request.Error
-		media  *mediaError
+		media  *negotiate.MediaError
 	)
 	switch {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):

@@ -1,19 +1,17 @@
 package httpd
 
 import (
-	"bytes"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/negotiate"
+	"pinion/httpd/place"
 	"pinion/httpd/protocol"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 	"pinion/runtime/request"
 )
-
-// maxJobWait is how long Prefer: wait lets a client of another protocol wait.
-const maxJobWait = time.Minute
 
 // jobsOf returns the predictions of a model.
 func (p *protocols) jobsOf(m *protocol.Model) collection {
@@ -29,115 +27,64 @@ func (p *protocols) CreateJob(ctx *fasthttp.RequestCtx, m *protocol.Model,
 	c protocol.JobCall,
 ) (protocol.Job, *protocol.Error) {
 	k := p.jobsOf(m)
-	how := jobMode(&ctx.Request.Header)
-	taken := false
-	defer func() {
-		if !taken {
-			c.Body.Release()
-			if c.Attachments != nil {
-				c.Attachments.Close()
-			}
-		}
-	}()
-	req, err := k.jobRequest(ctx, &c, how)
-	if err != nil {
-		return protocol.Job{}, protocol.ErrorOf(err)
+	how := negotiate.ReadJobMode(&ctx.Request.Header)
+	req := place.Request{How: how, ContentType: ctx.Request.Header.ContentType(), Memory: p.opt.Memory}
+	defer req.Discard()
+	err := k.readJob(ctx, &req, &c)
+	var placed place.Placed
+	if err == nil {
+		placed, err = k.placer.Place(&req)
 	}
-	if k.queues(how) {
-		return k.acceptJob(ctx, req, how)
-	}
-	if c.Attachments != nil && req.Attachments == nil { // the input names them by their links
-		c.Attachments.Close()
-		c.Attachments = nil
-	}
-	created, err := k.admit(ctx, &req, how, &taken)
-	if err != nil {
-		return protocol.Job{}, protocol.ErrorOf(err)
-	}
-	if k.access != nil {
-		ctx.SetUserValue(idKey{}, created.ID())
-	}
-	warn(ctx, created.Warnings)
-	return k.startJob(ctx, created, how)
-}
-
-// jobMode returns the mode of a job: it is awaited for a bounded time, or not at all.
-func jobMode(h *fasthttp.RequestHeader) answerMode {
-	how := readPrefer(h)
 	switch {
-	case how.mode == predict.Async:
-	case how.bounded && how.wait > 0:
-		how.wait = min(how.wait, maxJobWait)
-	case prefersWait(h):
-		how = answerMode{bounded: true, wait: maxJobWait}
-	default:
-		how = answerMode{mode: predict.Async}
+	case err != nil:
+		return protocol.Job{}, protocol.ErrorOf(err)
+	case placed.State == place.Queued:
+		warn(ctx, placed.Accepted.Warnings)
+		id := placed.Accepted.ID
+		return protocol.Job{ID: id, Status: predict.Starting.String(), Object: [3][]byte{startingObject(id)}, Bare: true}, nil
 	}
-	return how
+	k.announce(ctx, placed.Prediction.ID(), placed.Prediction.Warnings)
+	return k.startJob(ctx, placed.Prediction, how)
 }
 
-// prefersWait reports whether Prefer has a wait without a number.
-func prefersWait(h *fasthttp.RequestHeader) bool {
-	for item := range elements(h.PeekAll(headerPrefer)...) {
-		if bytes.EqualFold(item, []byte("wait")) {
-			return true
-		}
-	}
-	return false
-}
-
-// jobRequest reads the request of a job.
-func (k collection) jobRequest(ctx *fasthttp.RequestCtx, c *protocol.JobCall, how answerMode) (predict.Request, error) {
-	var req predict.Request
-	err := request.ReadJSON(&req, c.Body.Data, true)
-	req.Charged, req.Disk = c.Body.Charged, c.Body.Disk
+// readJob reads the request of a job, and takes over what the call has.
+func (k collection) readJob(ctx *fasthttp.RequestCtx, req *place.Request, c *protocol.JobCall) error {
+	err := request.ReadJSON(&req.Request, c.Body.Data, true)
+	req.Charged, req.Disk, req.Shared = c.Body.Charged, c.Body.Disk, c.Body.Shared
 	if c.Body.Owned {
 		req.Body = c.Body.Data
 	}
-	if err == nil {
-		var meta request.Meta
-		meta, err = k.meta(ctx)
-		meta.For(&req)
-	}
-	if err != nil || k.queues(how) {
-		return req, err
-	}
-	if c.Input != nil && k.queue == nil {
+	if c.Input != nil && k.placer.Queue == nil {
 		req.Input, req.Lists, req.Attachments = c.Input, rawjson.Lists{}, c.Attachments
+	} else if c.Attachments != nil { // the input names them by their links
+		c.Attachments.Close()
+	}
+	if err != nil {
+		return err
+	}
+	meta, err := k.meta(ctx)
+	if meta.For(&req.Request); err != nil || k.placer.Queues(req.How) {
+		req.Mode = req.How.Prediction()
+		return err
 	}
 	if req.ID == "" {
 		req.ID = predict.NewID(time.Now())
 	}
 	req.Mode, req.Members = predict.Async, c.Members(req.ID)
-	return req, nil
-}
-
-// acceptJob gives a job to the queue.
-func (k collection) acceptJob(ctx *fasthttp.RequestCtx, req predict.Request,
-	how answerMode,
-) (protocol.Job, *protocol.Error) {
-	req.Mode = how.modeOf()
-	a, err := k.queue().Accept(k.submission(ctx, req, how))
-	if err != nil {
-		return protocol.Job{}, protocol.ErrorOf(err)
-	}
-	warn(ctx, a.Warnings)
-	return protocol.Job{
-		ID: a.ID, Status: predict.Starting.String(), Object: [3][]byte{startingObject(a.ID)}, Bare: true,
-	}, nil
+	return nil
 }
 
 // startJob starts a prediction, and waits for its end as long as the client wants.
 func (k collection) startJob(ctx *fasthttp.RequestCtx, p *predict.Prediction,
-	how answerMode,
+	how negotiate.Mode,
 ) (protocol.Job, *protocol.Error) {
-	if !how.bounded {
+	if !how.Bounded {
 		p.Start()
 		return k.jobOf(p, true), nil // clients drop the output that they are given here: Replicate's run reads what follows
 	}
 	r := newRun(k.Server, p)
 	r.start(nil)
-	ended := k.ended(ctx, r, how.wait)
+	ended := k.ended(ctx, r, how.Wait)
 	if ended && r.err != nil {
 		p.Release()
 		return protocol.Job{}, protocol.ErrorOf(r.err)
@@ -172,25 +119,23 @@ func (k collection) jobFrom(p *predict.Prediction, rec *predict.Record) protocol
 // FindJob implements protocol.Jobs.
 func (p *protocols) FindJob(m *protocol.Model, id string) (protocol.Job, bool, *protocol.Error) {
 	k := p.jobsOf(m)
-	if found, rec, ok := k.local(id); ok {
-		return k.jobFrom(found, &rec), true, nil
-	}
-	if k.queue == nil {
-		return protocol.Job{}, false, nil
-	}
-	object, release, err := k.queue().Find(k.kind, id, false)
+	var rec predict.Record
+	placed, err := k.placer.Find(k.kind, id, false, &rec)
 	switch {
 	case err != nil:
 		return protocol.Job{}, false, protocol.ErrorOf(err)
-	case object == nil:
-		return protocol.Job{}, false, nil
+	case placed.State == place.Known:
+		return k.jobFrom(placed.Prediction, &rec), true, nil
+	case placed.State == place.Queued:
+		object := [3][]byte{nil, placed.Accepted.Object}
+		return protocol.Job{ID: id, Object: object, Bare: true, Release: placed.Accepted.Release}, true, nil
 	}
-	return protocol.Job{ID: id, Object: [3][]byte{nil, object}, Bare: true, Release: release}, true, nil
+	return protocol.Job{}, false, nil
 }
 
 // CancelJob implements protocol.Jobs.
 func (p *protocols) CancelJob(m *protocol.Model, id string) (bool, *protocol.Error) {
-	canceled, err := p.jobsOf(m).cancelAny(id)
+	canceled, err := p.jobsOf(m).placer.Cancel(predict.KindPrediction, id)
 	if err != nil {
 		return false, protocol.ErrorOf(err)
 	}
@@ -202,29 +147,18 @@ func (p *protocols) FollowJob(ctx *fasthttp.RequestCtx, m *protocol.Model, id st
 	to protocol.EventRenderer,
 ) (bool, *protocol.Error) {
 	k := p.jobsOf(m)
-	found, _, ok := k.local(id)
-	var r *run
-	if !ok && k.queue != nil {
-		var err error
-		if found, err = k.queue().Attach(k.kind, id, true); err != nil {
-			return true, protocol.ErrorOf(err)
-		}
-		if found == nil {
-			found = k.queue().AttachDirect(k.kind, id)
-		}
-		if ok = found != nil; ok {
-			r = newRun(k.Server, found)
-		}
-	}
-	if !ok {
-		return false, nil
-	}
-	sub, err := found.Subscribe()
+	placed, err := k.placer.Follow(k.kind, id)
 	if err != nil {
-		found.Release()
 		return true, protocol.ErrorOf(err)
 	}
-	k.streamTo(ctx, found, sub, r, to)
+	if placed.State == place.Unknown {
+		return false, nil
+	}
+	var r *run
+	if placed.State == place.Made {
+		r = newRun(k.Server, placed.Prediction)
+	}
+	k.streamTo(ctx, placed.Prediction, placed.Events, r, to)
 	return true, nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/negotiate"
 	"pinion/httpd/protocol"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
@@ -177,7 +178,7 @@ func TestProtocol_StartedJobHasNoOutput(t *testing.T) {
 	s := serve(t, f, Options{Protocols: []protocol.Protocol{lineProtocol(&protocolService{fake: f}, 1)}})
 	k := s.protocols.jobsOf(protocol.NewModel("m", &protocolService{fake: f}))
 	p := predict.New("a", &predict.Request{ID: "a", Mode: predict.Async}, epoch, endsAtOnce{}, predict.Options{})
-	job, err := k.startJob(&fasthttp.RequestCtx{}, p, answerMode{})
+	job, err := k.startJob(&fasthttp.RequestCtx{}, p, negotiate.Mode{})
 	assert.True(t, err == nil, "got %v, want a job", err)
 	object := string(bytes.Join(job.Object[:], nil))
 	assert.Equal(t, "status", job.Status, "starting")

@@ -1,63 +1,18 @@
 package httpd
 
-import (
-	"context"
+import "pinion/httpd/place"
 
-	"pinion/runtime/health"
-	"pinion/runtime/predict"
-	"pinion/runtime/request"
+// Who answers a server's requests; see package place.
+type (
+	Service      = place.Service
+	Prober       = place.Prober
+	Route        = place.Route
+	JobQueue     = place.Queue
+	QueueOptions = place.QueueOptions
 )
 
-// Service answers requests: a model of this server, or one whose requests are jobs of a queue.
-type Service interface {
-	// Create validates a prediction or training, registers it and claims its slot or place in the queue. The error is a
-	// refusal of package predict (ErrInFlight, ErrBusy, ErrNotStreaming, ErrNoTraining, *QueueFullError, *NotReadyError,
-	// *ValidationError) or memory.ErrFull. The caller must call the prediction's Run or Start, and then Release.
-	Create(req predict.Request) (*predict.Prediction, error)
-	// NewAttachments returns an empty store for the files that a request's body carries. The caller closes it, unless
-	// Create took it over with the request.
-	NewAttachments() request.Attachments
-	// Find returns the prediction in flight of that kind and id, or nil.
-	Find(kind predict.Kind, id string) *predict.Prediction
-	// Result returns a prediction in flight or retained, and its record with the input, secrets redacted, or false if
-	// there is none. The caller releases it after the last use of the record.
-	Result(kind predict.Kind, id string) (*predict.Prediction, predict.Record, bool)
-	// Cancel cancels the prediction of that kind and id; false means none is in flight or retained as canceled.
-	Cancel(kind predict.Kind, id string) bool
-	// RunExample runs the model's example until ctx ends; nil means there is none, or the model is not ready.
-	RunExample(ctx context.Context) *health.ExampleRun
-	// OpenAPI returns the model's schema document, or false if setup has not ended.
-	OpenAPI() ([]byte, bool)
-	// HasTraining reports whether the model has a training interface.
-	HasTraining() bool
-}
-
-// Prober says how a model or a server is.
-type Prober interface {
-	// Ready says why no prediction is accepted: not set up, draining, or defunct; nil means they are.
-	Ready() error
-	// Defunct says why the server cannot recover without an operator; nil means it is not defunct.
-	Defunct() error
-	// Health returns the health document; ctx bounds the model's health check.
-	Health(ctx context.Context) health.Document
-}
-
-// Route finds who answers a request for a model, before anything is asked of it.
-type Route interface {
-	// Model returns who answers for the model itself.
-	Model() Service
-	// Holder returns who has the prediction of that kind and id, in flight or retained; if none has, that of Model.
-	Holder(kind predict.Kind, id string) Service
-	// Assign has the prediction created by who has one of its id in flight, or else by whose turn it is. The error is one
-	// of Service.Create's.
-	Assign(req predict.Request) (*predict.Prediction, error)
-	Prober
-}
-
 // ErrNoModel is why a server answers no prediction at its root while SageMaker has loaded no model.
-var ErrNoModel = &predict.NotReadyError{
-	Reason: "No model is loaded: POST /models with model_name and url loads one",
-}
+var ErrNoModel = place.ErrNoModel
 
 // Always is the route to the only one that answers.
 func Always(svc interface {
@@ -65,16 +20,5 @@ func Always(svc interface {
 	Prober
 },
 ) Route {
-	return always{svc, svc}
+	return place.Always(svc)
 }
-
-type always struct {
-	Service
-	Prober
-}
-
-func (r always) Model() Service { return r.Service }
-
-func (r always) Holder(predict.Kind, string) Service { return r.Service }
-
-func (r always) Assign(req predict.Request) (*predict.Prediction, error) { return r.Create(req) }

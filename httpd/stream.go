@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/negotiate"
 	"pinion/httpd/protocol"
 	"pinion/runtime/predict"
 )
@@ -81,7 +82,7 @@ func (k collection) streamTo(ctx *fasthttp.RequestCtx, p *predict.Prediction, su
 		}
 	} // else it is in flight: the head does not wait for the next event, which may take long
 	handed = true
-	k.sendEvents(ctx, st, contentSSE)
+	k.sendEvents(ctx, st, negotiate.TypeEventStream)
 }
 
 // first waits for the first events of its request's prediction, so that a refusal can still set the status. The status

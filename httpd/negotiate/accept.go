@@ -1,35 +1,33 @@
-package httpd
+package negotiate
 
 import (
 	"bytes"
 
-	"pinion/runtime/request"
-
 	"github.com/valyala/fasthttp"
+
+	"pinion/runtime/request"
 )
 
-// rendering is the format of an answer.
-type rendering uint8
+// Rendering is the format of an answer.
+type Rendering uint8
 
 const (
-	asJSONText rendering = iota
-	asPack               // MessagePack
-	asFile               // the output itself
+	AsJSON Rendering = iota
+	AsPack           // MessagePack
+	AsFile           // the output itself
 )
 
-const contentPack = request.TypeMsgPack
-
-// rendered returns the format that the client prefers (RFC 9110, section 12.5.1). Of equal weights a named type wins
+// Rendered returns the format that the client prefers (RFC 9110, section 12.5.1). Of equal weights a named type wins
 // over "*/*", then the first one. Without a known type it is JSON. files means that the output itself is a choice.
-func rendered(h *fasthttp.RequestHeader, files bool) rendering {
+func Rendered(h *fasthttp.RequestHeader, files bool) Rendering {
 	first := h.Peek(fasthttp.HeaderAccept)
-	if len(first) == 0 || string(first) == "*/*" || string(first) == contentJSON {
-		return asJSONText
+	if len(first) == 0 || string(first) == "*/*" || string(first) == TypeJSON {
+		return AsJSON
 	}
-	best, most := asJSONText, 0
+	best, most := AsJSON, 0
 	for name, params := range elements(h.PeekAll(fasthttp.HeaderAccept)...) {
 		form, named, known := renderingOf(name)
-		if !known || form == asFile && !files {
+		if !known || form == AsFile && !files {
 			continue
 		}
 		weight := 2 * quality(params)
@@ -43,8 +41,8 @@ func rendered(h *fasthttp.RequestHeader, files bool) rendering {
 	return best
 }
 
-// varies adds a request header to Vary.
-func varies(h *fasthttp.ResponseHeader, name string) {
+// Vary adds a request header to Vary.
+func Vary(h *fasthttp.ResponseHeader, name string) {
 	for _, known := range h.PeekAll(fasthttp.HeaderVary) {
 		if string(known) == name {
 			return
@@ -54,30 +52,30 @@ func varies(h *fasthttp.ResponseHeader, name string) {
 }
 
 // renderingOf returns the format of an item of Accept. named means that the item is not a range of all types.
-func renderingOf(name []byte) (form rendering, named, known bool) {
+func renderingOf(name []byte) (form Rendering, named, known bool) {
 	switch top, sub, _ := bytes.Cut(name, []byte{'/'}); {
 	case bytes.EqualFold(top, []byte("image")), bytes.EqualFold(top, []byte("audio")),
 		bytes.EqualFold(top, []byte("video")):
-		return asFile, true, true
+		return AsFile, true, true
 	case string(name) == "*/*":
-		return asJSONText, false, true
+		return AsJSON, false, true
 	case !bytes.EqualFold(top, []byte("application")):
-		return asJSONText, false, false
+		return AsJSON, false, false
 	case string(sub) == "*":
-		return asJSONText, false, true
+		return AsJSON, false, true
 	case bytes.EqualFold(sub, []byte("octet-stream")):
-		return asFile, true, true
+		return AsFile, true, true
 	case request.IsMsgPack(name):
-		return asPack, true, true
+		return AsPack, true, true
 	default:
-		return asJSONText, true, request.IsJSON(name)
+		return AsJSON, true, request.IsJSON(name)
 	}
 }
 
-// accepts reports whether the client accepts that type. application/octet-stream accepts any file.
-func accepts(h *fasthttp.RequestHeader, contentType string, file bool) bool {
+// Accepts reports whether the client accepts that type. application/octet-stream accepts any file.
+func Accepts(h *fasthttp.RequestHeader, contentType string, file bool) bool {
 	t, _, _ := bytes.Cut([]byte(contentType), []byte{';'})
-	top, sub, _ := bytes.Cut(trim(t), []byte{'/'})
+	top, sub, _ := bytes.Cut(Trim(t), []byte{'/'})
 	best, weight := -1, 0 // the most specific item decides
 	for name, params := range elements(h.PeekAll(fasthttp.HeaderAccept)...) {
 		wantTop, wantSub, _ := bytes.Cut(name, []byte{'/'})
@@ -105,10 +103,10 @@ func quality(params []byte) int {
 		var param []byte
 		param, params = cutUnquoted(params, ';')
 		key, value, _ := bytes.Cut(param, []byte{'='})
-		if !bytes.EqualFold(trim(key), []byte{'q'}) {
+		if !bytes.EqualFold(Trim(key), []byte{'q'}) {
 			continue
 		}
-		whole, fraction, _ := bytes.Cut(trim(value), []byte{'.'})
+		whole, fraction, _ := bytes.Cut(Trim(value), []byte{'.'})
 		if len(whole) != 1 || whole[0] > '1' || whole[0] < '0' || len(fraction) > 3 {
 			return 1000
 		}

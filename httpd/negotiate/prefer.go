@@ -1,4 +1,4 @@
-package httpd
+package negotiate
 
 import (
 	"bytes"
@@ -11,33 +11,39 @@ import (
 	"pinion/runtime/predict"
 )
 
-// answerMode is the mode of answer that a client asks for.
-type answerMode struct {
-	mode predict.Mode
-	// bounded means that it waits for at most wait, then gets the current state.
-	bounded bool
-	wait    time.Duration
-	raw     *[]byte // a body for the queue that is not JSON; nil means it is
-	// orObject means that without a stream, the prediction object will do.
-	orObject bool
+// Mode is the mode of answer that a client asks for.
+type Mode struct {
+	Kind predict.Mode
+	// Bounded means that it waits for at most wait, then gets the current state.
+	Bounded bool
+	Wait    time.Duration
+	// OrObject means that without a stream, the prediction object will do.
+	OrObject bool
 }
 
-// modeOf returns the mode of the prediction.
-func (a answerMode) modeOf() predict.Mode {
-	if a.bounded {
+// Prediction returns the mode of the prediction.
+func (a Mode) Prediction() predict.Mode {
+	if a.Bounded {
 		return predict.Async // it continues after the client's wait
 	}
-	return a.mode
+	return a.Kind
 }
 
 const headerPrefer = "Prefer"
 
-// readMode reads the mode: a stream if Accept lists one and prefers no object to it, else what Prefer says.
-func readMode(h *fasthttp.RequestHeader) answerMode {
+// ReadMode reads the mode: a stream if Accept lists one and prefers no object to it, else what Prefer says.
+func ReadMode(h *fasthttp.RequestHeader) Mode {
 	if stream, object := streamQuality(h); stream > 0 && stream >= object {
-		return answerMode{mode: predict.Stream, orObject: object > 0}
+		return Mode{Kind: predict.Stream, OrObject: object > 0}
 	}
-	return readPrefer(h)
+	return ReadPrefer(h)
+}
+
+// WantsStream reports whether Accept lists a stream and prefers no object to it. iterates means that the model yields items; if
+// it does not, an acceptable object is preferred.
+func WantsStream(h *fasthttp.RequestHeader, iterates bool) bool {
+	stream, object := streamQuality(h)
+	return stream > 0 && stream >= object && (iterates || object == 0)
 }
 
 // streamQuality returns the weights that Accept gives to a stream, which it must list, and to an object.
@@ -50,10 +56,10 @@ func streamQuality(h *fasthttp.RequestHeader) (stream, object int) {
 		form, named, known := renderingOf(name)
 		rank := 0
 		switch {
-		case bytes.EqualFold(name, []byte(contentSSE)):
+		case bytes.EqualFold(name, []byte(TypeEventStream)):
 			stream = max(stream, quality(params))
 			continue
-		case !known || form == asFile:
+		case !known || form == AsFile:
 			continue
 		case named:
 			rank = 2
@@ -67,21 +73,21 @@ func streamQuality(h *fasthttp.RequestHeader) (stream, object int) {
 	return stream, object
 }
 
-// readPrefer reads the mode from Prefer (RFC 7240). respond-async takes precedence over wait. Invalid preferences are
+// ReadPrefer reads the mode from Prefer (RFC 7240). respond-async takes precedence over wait. Invalid preferences are
 // ignored.
-func readPrefer(h *fasthttp.RequestHeader) answerMode {
-	var a answerMode
+func ReadPrefer(h *fasthttp.RequestHeader) Mode {
+	var a Mode
 	if len(h.Peek(headerPrefer)) == 0 {
 		return a
 	}
 	for item := range elements(h.PeekAll(headerPrefer)...) { // no parameter is known
 		name, value, _ := bytes.Cut(item, []byte{'='})
-		name, value = trim(name), trim(value)
+		name, value = Trim(name), Trim(value)
 		switch {
 		case bytes.EqualFold(name, []byte("respond-async")):
-			return answerMode{mode: predict.Async}
-		case bytes.EqualFold(name, []byte("wait")) && !a.bounded: // the first one counts
-			a.wait, a.bounded = readSeconds(value)
+			return Mode{Kind: predict.Async}
+		case bytes.EqualFold(name, []byte("wait")) && !a.Bounded: // the first one counts
+			a.Wait, a.Bounded = readSeconds(value)
 		}
 	}
 	return a
@@ -114,7 +120,7 @@ func elements(lines ...[]byte) iter.Seq2[[]byte, []byte] {
 				var item []byte
 				item, line = cutUnquoted(line, ',')
 				element, params := cutUnquoted(item, ';')
-				if !yield(trim(element), params) {
+				if !yield(Trim(element), params) {
 					return
 				}
 			}
@@ -138,4 +144,32 @@ func cutUnquoted(b []byte, sep byte) (before, after []byte) {
 	return b, nil
 }
 
-func trim(b []byte) []byte { return bytes.Trim(b, " \t") }
+func Trim(b []byte) []byte { return bytes.Trim(b, " \t") }
+
+// maxJobWait is how long Prefer: wait lets a client of another protocol wait.
+const maxJobWait = time.Minute
+
+// ReadJobMode returns the mode of a job: it is awaited for a bounded time, or not at all.
+func ReadJobMode(h *fasthttp.RequestHeader) Mode {
+	how := ReadPrefer(h)
+	switch {
+	case how.Kind == predict.Async:
+	case how.Bounded && how.Wait > 0:
+		how.Wait = min(how.Wait, maxJobWait)
+	case prefersWait(h):
+		how = Mode{Bounded: true, Wait: maxJobWait}
+	default:
+		how = Mode{Kind: predict.Async}
+	}
+	return how
+}
+
+// prefersWait reports whether Prefer has a wait without a number.
+func prefersWait(h *fasthttp.RequestHeader) bool {
+	for item := range elements(h.PeekAll(headerPrefer)...) {
+		if bytes.EqualFold(item, []byte("wait")) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,12 +1,10 @@
-package httpd
+package place
 
 import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
@@ -36,57 +34,32 @@ func inputDigest(req *predict.Request) string {
 	return string(digest[:])
 }
 
-// identify notes a request's input where repeated PUTs are answered with kept results.
-func (s *Server) identify(req *predict.Request) {
-	if s.opt.ReplayPuts && req.ID != "" {
-		req.Digest = inputDigest(req)
-	}
-}
-
-// replay answers a PUT with the kept result of that id and input; false means there is none. A canceled prediction runs
-// again: its client may have been cut off.
-func (k collection) replay(ctx *fasthttp.RequestCtx, req *predict.Request, how answerMode) bool {
-	if !k.opt.ReplayPuts || req.Digest == "" {
-		return false
-	}
-	p, rec, ok := k.local(req.ID)
+// replay returns the kept result of a PUT's id and input. A canceled prediction runs again: its client may have been cut off.
+func (p *Placer) replay(r *Request) Placed {
+	kept, rec, ok := p.local(r.Kind, r.ID)
 	if !ok {
-		return false
+		return Placed{}
 	}
 	ended := rec.Status == predict.Succeeded || rec.Status == predict.Failed
-	if !ended || p.Request.Digest != req.Digest || how.mode == predict.Stream && !p.Request.Streams {
-		p.Release()
-		return false
+	if !ended || kept.Request.Digest != r.Digest || r.How.Kind == predict.Stream && !kept.Request.Streams {
+		kept.Release()
+		return Placed{}
 	}
-	if how.mode == predict.Stream {
-		k.streamNew(ctx, k.again(p, rec))
-		return true
+	if r.How.Kind == predict.Stream {
+		return Placed{State: Made, Prediction: p.again(kept, rec)}
 	}
-	k.answerKept(ctx, p, &rec)
-	if how.mode == predict.Async {
-		restate(ctx, fasthttp.StatusAccepted)
-	}
-	return true
-}
-
-// answerKept answers with a prediction that is retained or in flight, and takes over the hold on it.
-func (k collection) answerKept(ctx *fasthttp.RequestCtx, p *predict.Prediction, rec *predict.Record) {
-	if rec.Status == predict.Succeeded && rendered(&ctx.Request.Header, true) == asFile {
-		k.answerFile(ctx, rec, p)
-	} else {
-		k.writeObject(ctx, rec, p)
-	}
+	return Placed{State: Known, Prediction: kept, Record: &rec}
 }
 
 // again returns a prediction that emits what a kept one did: its outputs, its logs as of stdout, and its end.
-func (k collection) again(kept *predict.Prediction, rec predict.Record) *predict.Prediction {
+func (p *Placer) again(kept *predict.Prediction, rec predict.Record) *predict.Prediction {
 	req := predict.Request{
-		ID: rec.ID, Kind: k.kind, Mode: predict.Async, Created: rec.Created,
+		ID: rec.ID, Kind: kept.Request.Kind, Mode: predict.Async, Created: rec.Created,
 		CreatedText: rec.CreatedText, Version: rec.Version,
 	}
-	p := predict.New(rec.ID, &req, time.Now(), replayer{rec}, predict.Options{Memory: k.opt.Memory})
-	p.OnRelease(kept.Release)
-	return p
+	made := predict.New(rec.ID, &req, time.Now(), replayer{rec}, predict.Options{Memory: p.Memory})
+	made.OnRelease(kept.Release)
+	return made
 }
 
 // replayer runs a prediction that has ended before.
