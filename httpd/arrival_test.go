@@ -116,8 +116,7 @@ func TestChargeInUse_WaitingRequests(t *testing.T) {
 				f.finish(<-f.started)
 			}
 			for _, waiting := range clients {
-				answer, err := http.ReadResponse(waiting.br, nil)
-				assert.NoError(t, err)
+				answer := assert.Must(http.ReadResponse(waiting.br, nil))(t)
 				if answer.StatusCode == http.StatusServiceUnavailable {
 					assert.TrueNow(t, answer.Header.Get("Retry-After") != "",
 						"got %v without Retry-After, want Retry-After non-empty", answer.Header)

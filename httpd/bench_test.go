@@ -46,18 +46,14 @@ func (ended) Cancel(*predict.Prediction)    {}
 // loopback returns a context on a real connection, with a request in it.
 func loopback(t testing.TB, s *Server, body string) *fasthttp.RequestCtx {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.NoError(t, err)
+	ln := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer ln.Close()
-	peer, err := net.Dial("tcp", ln.Addr().String())
-	assert.NoError(t, err)
+	peer := assert.Must(net.Dial("tcp", ln.Addr().String()))(t)
 	t.Cleanup(func() { peer.Close() })
-	nc, err := ln.Accept()
-	assert.NoError(t, err)
+	nc := assert.Must(ln.Accept())(t)
 	t.Cleanup(func() { nc.Close() })
 	ctx := new(fasthttp.RequestCtx)
-	c, err := s.transport.Adopt(nc)
-	assert.NoError(t, err)
+	c := assert.Must(s.transport.Adopt(nc))(t)
 	t.Cleanup(func() { c.Close() })
 	ctx.Init2(c, nil, false)
 	ctx.Request.Header.SetMethod("POST")
@@ -93,8 +89,7 @@ func BenchmarkEnvelope(b *testing.B) {
 func BenchmarkLoopback(b *testing.B) {
 	b.Run("pinion", func(b *testing.B) { roundTrips(b, serve(b, newStill(), Options{}).addr) })
 	b.Run("bare", func(b *testing.B) {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		assert.NoError(b, err)
+		ln := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(b)
 		defer ln.Close()
 		go fasthttp.Serve(ln, bare)
 		roundTrips(b, ln.Addr().String())
@@ -168,8 +163,7 @@ func BenchmarkBigAnswer(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		c.post(`{}`)
-		resp, err := http.ReadResponse(c.br, nil)
-		assert.NoError(b, err)
+		resp := assert.Must(http.ReadResponse(c.br, nil))(b)
 		n, err := io.Copy(io.Discard, resp.Body)
 		assert.TrueNow(b, n >= 16<<20 && err == nil, "got %d %v, want at least %d", n, err, 16<<20)
 	}
@@ -199,8 +193,7 @@ func BenchmarkStream(b *testing.B) {
 			b.ResetTimer()
 			c.send(streamRequest("a"))
 			for got := 0; got < b.N; {
-				n, err := c.Conn.Read(buf)
-				assert.NoError(b, err)
+				n := assert.Must(c.Conn.Read(buf))(b)
 				if events := bytes.Count(buf[:n], []byte("event: output")); events > 0 {
 					got += events
 					read <- events

@@ -67,8 +67,7 @@ func inflated(t *testing.T, coding, body string) string {
 		r, err = zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
 	}
 	assert.NoError(t, err)
-	text, err := io.ReadAll(r)
-	assert.NoError(t, err)
+	text := assert.Must(io.ReadAll(r))(t)
 	return string(text)
 }
 

@@ -64,8 +64,7 @@ func (l *failingListener) Accept() (net.Conn, error) {
 }
 
 func TestConn_AcceptSurvivesShortage(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.NoError(t, err)
+	ln := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	s := serveOn(t, newFake(), Options{},
 		&failingListener{Listener: ln, errs: []error{syscall.EMFILE, syscall.ECONNABORTED}})
 	c := s.dial(t)
@@ -74,8 +73,7 @@ func TestConn_AcceptSurvivesShortage(t *testing.T) {
 }
 
 func TestConn_AcceptEndsWithItsListener(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.NoError(t, err)
+	ln := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	s := serveOn(t, newFake(), Options{}, &failingListener{Listener: ln, errs: []error{syscall.EBADF}})
 	assert.ErrorIs(t, "Serve", wait(t, s.served, "the end of Serve"), syscall.EBADF)
 }

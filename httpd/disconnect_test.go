@@ -53,13 +53,11 @@ func TestDisconnect_LeavingCancels(t *testing.T) {
 }
 
 func TestDisconnect_LeavingUnixSocketCancels(t *testing.T) {
-	ln, err := net.Listen("unix", t.TempDir()+"/s")
-	assert.NoError(t, err)
+	ln := assert.Must(net.Listen("unix", t.TempDir()+"/s"))(t)
 	f := newFake()
 	f.hold = true
 	serveOn(t, f, Options{}, ln)
-	c, err := net.Dial("unix", ln.Addr().String())
-	assert.NoError(t, err)
+	c := assert.Must(net.Dial("unix", ln.Addr().String()))(t)
 	c.Write([]byte(postRequest(`{"id":"left"}`)))
 	wait(t, f.started, "the prediction")
 	c.Close()

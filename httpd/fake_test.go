@@ -229,8 +229,7 @@ type single interface {
 // serve starts a server on a loopback port and shuts it down with the test.
 func serve(t testing.TB, svc single, o Options) *site {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.NoError(t, err)
+	ln := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	return serveOn(t, svc, o, ln)
 }
 
@@ -255,8 +254,7 @@ type client struct {
 
 func (s *site) dial(t testing.TB) *client {
 	t.Helper()
-	nc, err := net.Dial("tcp", s.addr)
-	assert.NoError(t, err)
+	nc := assert.Must(net.Dial("tcp", s.addr))(t)
 	t.Cleanup(func() { nc.Close() })
 	nc.SetDeadline(time.Now().Add(testTimeout))
 	return &client{t: t, Conn: nc, br: bufio.NewReader(nc)}

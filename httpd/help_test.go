@@ -37,8 +37,7 @@ func TestHelp_RefusalsLeadToDocuments(t *testing.T) {
 			assert.NoError(t, err)
 			r.Header.Set("Content-Type", "application/json")
 			r.Header.Set(c.header[0], c.header[1])
-			answer, err := http.DefaultClient.Do(r)
-			assert.NoError(t, err)
+			answer := assert.Must(http.DefaultClient.Do(r))(t)
 			body, err := io.ReadAll(answer.Body)
 			answer.Body.Close()
 			assert.True(t, err == nil && answer.StatusCode == c.code && strings.Contains(string(body), c.says),

@@ -27,8 +27,7 @@ func TestOpenapi_DocumentDescribesEveryRoute(t *testing.T) {
 			f.schema = []byte(`{"openapi":"3.0.2","info":{"title":"Cog"},"paths":{"/predictions":{"post":{}},"/trainings":{"post":{}}}}`)
 			o.ModelName = "painter"
 			s := serve(t, f, o)
-			response, err := http.Get("http://" + s.addr + "/openapi.json")
-			assert.NoError(t, err)
+			response := assert.Must(http.Get("http://" + s.addr + "/openapi.json"))(t)
 			defer response.Body.Close()
 			var document struct {
 				Info  struct{ Title string }

@@ -95,11 +95,9 @@ func TestServer_HeadIsGetWithoutBody(t *testing.T) {
 	s := serve(t, f, Options{})
 	plain := &http.Client{Transport: &http.Transport{DisableCompression: true}} // nor does HEAD ask for any
 	for _, path := range []string{"/", "/health-check", "/openapi.json"} {
-		get, err := plain.Get("http://" + s.addr + path)
-		assert.NoError(t, err)
+		get := assert.Must(plain.Get("http://" + s.addr + path))(t)
 		get.Body.Close()
-		head, err := http.Head("http://" + s.addr + path)
-		assert.NoError(t, err)
+		head := assert.Must(http.Head("http://" + s.addr + path))(t)
 		head.Body.Close()
 		assert.Equal(t, path+": head.StatusCode", head.StatusCode, 200)
 		assert.Equal(t, path+": head.ContentLength", head.ContentLength, get.ContentLength)

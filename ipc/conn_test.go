@@ -77,9 +77,7 @@ func TestPair_WorkersEndsShareTheirRoom(t *testing.T) {
 		assert.NoError(t, err)
 		defer front.Close()
 		defer worker.Close()
-		bytes, err = unix.GetsockoptInt(int(worker.Fd()), unix.SOL_SOCKET, unix.SO_SNDBUF)
-		assert.NoError(t, err)
-		return bytes
+		return assert.Must(unix.GetsockoptInt(int(worker.Fd()), unix.SOL_SOCKET, unix.SO_SNDBUF))(t)
 	}
 	if alone, each := room(1), room(100); each > alone || each > 2*minSendBuffer {
 		t.Errorf("got room for %d bytes with one slot and %d with 100, want at most %d", alone, each, 2*minSendBuffer)

@@ -75,11 +75,9 @@ func TestFiles_SendFilePassesDescriptor(t *testing.T) {
 	if want := wire(KindSlot, FlagFile, 3, 0, nil); string(buf[:n]) != string(want) {
 		t.Errorf("got % x, want % x", buf[:n], want)
 	}
-	messages, err := unix.ParseSocketControlMessage(oob[:oobn])
-	assert.NoError(t, err)
+	messages := assert.Must(unix.ParseSocketControlMessage(oob[:oobn]))(t)
 	assert.EqualNow(t, "number of messages", len(messages), 1)
-	fds, err := unix.ParseUnixRights(&messages[0])
-	assert.NoError(t, err)
+	fds := assert.Must(unix.ParseUnixRights(&messages[0]))(t)
 	assert.EqualNow(t, "number of descriptors", len(fds), 1)
 	_, err = unix.Write(fds[0], []byte("hello"))
 	assert.NoError(t, err)
@@ -109,8 +107,7 @@ func TestFiles_ThatAreNoBodies(t *testing.T) {
 		want := (message{Kind: KindSucceeded, Flags: FlagFile, ID: uint64(i)})
 		assert.True(t, got.equal(want), "got %v, want %v", got, want)
 	}
-	dir, err := unix.Open(t.TempDir(), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	assert.NoError(t, err)
+	dir := assert.Must(unix.Open(t.TempDir(), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0))(t)
 	defer unix.Close(dir)
 	writeAll(t, fd, wire(KindSucceeded, FlagFile, 9, 0, nil), dir)
 	got, err := untilError(a)

@@ -148,8 +148,7 @@ func goldenFile(name string) string { return filepath.Join("testdata", "golden",
 // golden returns the bytes of a golden file, which holds them as a table.
 func golden(t *testing.T, name string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(goldenFile(name))
-	assert.NoError(t, err)
+	text := assert.Must(os.ReadFile(goldenFile(name)))(t)
 	var b []byte
 	for line := range strings.Lines(string(text)) {
 		line, _, _ = strings.Cut(line, "|")
@@ -246,8 +245,7 @@ func TestGolden_EveryKindHasExample(t *testing.T) {
 	for name := range missing {
 		t.Errorf("got no example of Kind%s, want one", name)
 	}
-	files, err := os.ReadDir(filepath.Dir(goldenFile("")))
-	assert.NoError(t, err)
+	files := assert.Must(os.ReadDir(filepath.Dir(goldenFile(""))))(t)
 	for _, f := range files {
 		assert.True(t, slices.Contains(names, f.Name()),
 			"%s is not an example's: got %.300q, want %q among them", f.Name(), names, f.Name())
@@ -259,8 +257,7 @@ var blocks = regexp.MustCompile("(?s)<!-- golden: ([\\w-]+) -->\n```\n(.*?)```\n
 
 // TestGolden_ProtocolShowsGoldenFiles: the examples of PROTOCOL.md are the golden files, each once.
 func TestGolden_ProtocolShowsGoldenFiles(t *testing.T) {
-	text, err := os.ReadFile("PROTOCOL.md")
-	assert.NoError(t, err)
+	text := assert.Must(os.ReadFile("PROTOCOL.md"))(t)
 	shown := make(map[string]string)
 	for _, m := range blocks.FindAllStringSubmatch(string(text), -1) {
 		if _, twice := shown[m[1]]; twice {
@@ -269,8 +266,7 @@ func TestGolden_ProtocolShowsGoldenFiles(t *testing.T) {
 		shown[m[1]] = m[2]
 	}
 	for _, e := range examples() {
-		want, err := os.ReadFile(goldenFile(e.name))
-		assert.NoError(t, err)
+		want := assert.Must(os.ReadFile(goldenFile(e.name)))(t)
 		got, ok := shown[e.name]
 		assert.True(t, ok && got == string(want), "PROTOCOL.md shows %s as\n%s, want\n%s", e.name, got, want)
 		delete(shown, e.name)
@@ -290,8 +286,7 @@ func writeGolden(t *testing.T) {
 		tables[e.name] = hex.Dump(wire(e.Kind, e.Flags, e.ID, e.Nanos, e.Body))
 		assert.NoError(t, os.WriteFile(goldenFile(e.name), []byte(tables[e.name]), 0o644))
 	}
-	text, err := os.ReadFile("PROTOCOL.md")
-	assert.NoError(t, err)
+	text := assert.Must(os.ReadFile("PROTOCOL.md"))(t)
 	text = blocks.ReplaceAllFunc(text, func(block []byte) []byte {
 		name := string(blocks.FindSubmatch(block)[1])
 		return []byte("<!-- golden: " + name + " -->\n```\n" + tables[name] + "```\n")
@@ -301,8 +296,7 @@ func writeGolden(t *testing.T) {
 
 // TestProtocol_NamesLongestInlineBody: the bodies that PROTOCOL.md bounds have the bound that is compiled in.
 func TestProtocol_NamesLongestInlineBody(t *testing.T) {
-	text, err := os.ReadFile("PROTOCOL.md")
-	assert.NoError(t, err)
+	text := assert.Must(os.ReadFile("PROTOCOL.md"))(t)
 	bounds := regexp.MustCompile(`(?:above|more than|to [\d ]+ \() ?(\d+) MiB`).FindAllStringSubmatch(string(text), -1)
 	assert.TrueNow(t, len(bounds) >= 3, "got %d bounds of a body in PROTOCOL.md, want 3 or more", len(bounds))
 	for _, bound := range bounds {

@@ -37,8 +37,7 @@ var (
 // readHeader translates a header to Go and has the compiler's own front end lay it out.
 func readHeader(t *testing.T, path string) cHeader {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	assert.NoError(t, err)
+	text := assert.Must(os.ReadFile(path))(t)
 	source := cComment.ReplaceAllString(string(text), "")
 	var b strings.Builder
 	b.WriteString("package c\n")

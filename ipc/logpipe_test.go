@@ -22,13 +22,12 @@ func TestLogpipe_LogPipeIsHandedOver(t *testing.T) {
 		writeAll(t, fd, AppendHeader(nil, KindLogPipe, FlagFile, 64, 0, 0), int(ours.Fd()))
 		ours.Close()
 		got := -1
-		err = c.Recv(func(f *Frame) {
+		assert.NoError(t, c.Recv(func(f *Frame) {
 			if isTaken {
 				got = f.Descriptor()
 				assert.Equal(t, fmt.Sprintf("the descriptor was handed over twice, as %d", got), f.Descriptor(), -1)
 			}
-		})
-		assert.NoError(t, err)
+		}))
 		if isTaken {
 			unix.Close(got)
 		}

@@ -58,8 +58,7 @@ func TestMessages_OfProtocol(t *testing.T) {
 		t.Errorf("cuda: got %v, %v, want absent", report, err)
 	}
 	config := WorkerConfig{Python: "python3", Ref: "run.py", GPULost: []string{"CUDA error"}, Preload: true}
-	text, err := config.Encode()
-	assert.NoError(t, err)
+	text := assert.Must(config.Encode())(t)
 	got, err := ParseWorkerConfig(text)
 	assert.True(t, err == nil && reflect.DeepEqual(got, config), "config: got %+v, %v, want %+v", got, err, config)
 }

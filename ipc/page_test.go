@@ -17,10 +17,8 @@ type other []byte
 
 func page(t *testing.T) (*Page, other) {
 	t.Helper()
-	p, err := NewPage()
-	assert.NoError(t, err)
-	mem, err := unix.Mmap(int(p.File().Fd()), 0, PageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	assert.NoError(t, err)
+	p := assert.Must(NewPage())(t)
+	mem := assert.Must(unix.Mmap(int(p.File().Fd()), 0, PageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED))(t)
 	t.Cleanup(func() {
 		assert.ErrorIs(t, "unix.Munmap", unix.Munmap(mem), nil)
 		p.Close()
@@ -174,8 +172,7 @@ func TestPage_ConsumedTellsWhatWasWritten(t *testing.T) {
 			go func() { done <- takeAll(t, fds[0], c.counter) }()
 			written := uint64(0)
 			for i := range 20_000 {
-				n, err := unix.Write(fds[1], filled(1+i%30, 1))
-				assert.NoError(t, err)
+				n := assert.Must(unix.Write(fds[1], filled(1+i%30, 1)))(t)
 				written += uint64(n)
 				assert.EqualNow(t, fmt.Sprintf("write %d: the position", i), o.position(t, c.offset, fds[1]), written)
 			}
@@ -212,8 +209,7 @@ func (o other) position(t *testing.T, offset, fd int) uint64 {
 	for {
 		before, taken := o.word(offset).Load(), o.word(offset+8).Load()
 		if before%2 == 0 {
-			left, err := unix.IoctlGetInt(fd, unix.TIOCINQ)
-			assert.NoError(t, err)
+			left := assert.Must(unix.IoctlGetInt(fd, unix.TIOCINQ))(t)
 			if o.word(offset).Load() == before {
 				return taken + uint64(left)
 			}

@@ -19,8 +19,7 @@ import (
 func ends(t testing.TB) (a, b *Conn) {
 	t.Helper()
 	fd := rawEnd(t, &a)
-	b, err := NewConn(fd, "b")
-	assert.NoError(t, err)
+	b = assert.Must(NewConn(fd, "b"))(t)
 	guard(t, b)
 	return a, b
 }
@@ -28,10 +27,8 @@ func ends(t testing.TB) (a, b *Conn) {
 // rawEnd makes a connected pair of which one end is a bare, blocking descriptor; who takes it closes it.
 func rawEnd(t testing.TB, c **Conn) int {
 	t.Helper()
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	assert.NoError(t, err)
-	*c, err = NewConn(fds[0], "a")
-	assert.NoError(t, err)
+	fds := assert.Must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))(t)
+	*c = assert.Must(NewConn(fds[0], "a"))(t)
 	guard(t, *c)
 	return fds[1]
 }
@@ -126,9 +123,7 @@ func readAll(t testing.TB, fd, n int) []byte {
 // memoryFile makes a memory file that holds body.
 func memoryFile(t testing.TB, body []byte) int {
 	t.Helper()
-	fd, err := bodyFile(nil, 0, [][]byte{body})
-	assert.NoError(t, err)
-	return fd
+	return assert.Must(bodyFile(nil, 0, [][]byte{body}))(t)
 }
 
 // filled returns n bytes that tell who made them.
@@ -157,7 +152,6 @@ func noLeak(t *testing.T) {
 
 func mappedBodies(t testing.TB) int {
 	t.Helper()
-	maps, err := os.ReadFile("/proc/self/maps")
-	assert.NoError(t, err)
+	maps := assert.Must(os.ReadFile("/proc/self/maps"))(t)
 	return strings.Count(string(maps), "pinion-body")
 }

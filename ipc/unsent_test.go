@@ -84,8 +84,7 @@ func TestUnsent_OfLargeFrame(t *testing.T) {
 
 // TestUnsent_OfNothing: what is said to lie in the page does not fit what came.
 func TestUnsent_OfNothing(t *testing.T) {
-	p, err := NewPage()
-	assert.NoError(t, err)
+	p := assert.Must(NewPage())(t)
 	defer p.Close()
 	const at = pageHeader + MaxSlots*pageSlot
 	for _, c := range []struct{ begin, length, position uint64 }{

@@ -23,8 +23,7 @@ func TestHeaders_DeclareOneFile(t *testing.T) {
 	}
 	aside, found := regexp.MustCompile(`(?m)//.*|^typedef .*|^struct px_\w+;`), 0 // comments, and declarations of types
 	for _, header := range headers {
-		text, err := os.ReadFile(header)
-		assert.NoError(t, err)
+		text := assert.Must(os.ReadFile(header))(t)
 		file := strings.TrimSuffix(header, ".h") + ".c"
 		code, err := os.ReadFile(file)
 		if err != nil && !os.IsNotExist(err) {

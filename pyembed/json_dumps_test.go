@@ -140,11 +140,10 @@ func TestJSONDumps_Values(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			data, err := json.Marshal(map[string]any{
+			data := assert.Must(json.Marshal(map[string]any{
 				"value": c.value, "fallback": c.fallback, "pair": c.pair,
 				"want": c.want, "want_expr": c.wantExpr, "error": c.err,
-			})
-			assert.NoError(t, err)
+			}))(t)
 			check(t, "check_dump", string(data))
 		})
 	}

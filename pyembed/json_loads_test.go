@@ -189,11 +189,10 @@ func TestJsonLoads_JSONDigits(t *testing.T) {
 			if c == ' ' {
 				at = strconv.Itoa(place + 1)
 			}
-			data, err := json.Marshal(map[string]string{
+			data := assert.Must(json.Marshal(map[string]string{
 				"text": hex.EncodeToString([]byte(text)), "want": "",
 				"error": "invalid JSON at byte " + at + ": text after the value",
-			})
-			assert.NoError(t, err)
+			}))(t)
 			check(t, "check_load", string(data))
 		}
 	}

@@ -53,8 +53,7 @@ func bridge(tb testing.TB) *jsonBridge {
 // check calls a function of the modules in testdata that complains or does not.
 func check(t *testing.T, function, data string) {
 	t.Helper()
-	complaint, err := bridge(t).call(function, []byte(data))
-	assert.NoError(t, err)
+	complaint := assert.Must(bridge(t).call(function, []byte(data)))(t)
 	if len(complaint) > 0 {
 		t.Errorf("got %q, %d, want none", string(complaint), len(complaint))
 	}
@@ -109,7 +108,6 @@ func TestJSON_Speed(t *testing.T) {
 	if os.Getenv("PINION_TEST_SPEED") == "" {
 		t.Skip("PINION_TEST_SPEED is not set")
 	}
-	report, err := bridge(t).call("speed", nil)
-	assert.NoError(t, err)
+	report := assert.Must(bridge(t).call("speed", nil))(t)
 	t.Logf("\n%s", report)
 }

@@ -26,14 +26,12 @@ var storeys = []string{
 // of included headers stay, in angle brackets.
 func cUnits(t *testing.T) map[string]string {
 	t.Helper()
-	files, err := filepath.Glob("*.[ch]")
-	assert.NoError(t, err)
+	files := assert.Must(filepath.Glob("*.[ch]"))(t)
 	aside := regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/|"[^"\\\n]*(?:\\.[^"\\\n]*)*"|'(?:\\.|[^'\\])+'`)
 	include := regexp.MustCompile(`#include "(\w+)\.h"`)
 	units := map[string]string{}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		assert.NoError(t, err)
+		text := assert.Must(os.ReadFile(file))(t)
 		code := include.ReplaceAllString(string(text), "#include <$1>")
 		units[strings.TrimSuffix(file, filepath.Ext(file))] += aside.ReplaceAllString(code, " ") + "\n"
 	}

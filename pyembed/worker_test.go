@@ -66,10 +66,8 @@ print(sys.executable, get("LIBDIR"), get("INSTSONAME"), sep="\n")`).Output()
 // real sockets, and raise where the worker does not do what ipc/PROTOCOL.md says.
 func TestWorker_Scripts(t *testing.T) {
 	python, library := workerPython(t)
-	sdk, err := filepath.Abs("sdk")
-	assert.NoError(t, err)
-	binary, err := os.Executable()
-	assert.NoError(t, err)
+	sdk := assert.Must(filepath.Abs("sdk"))(t)
+	binary := assert.Must(os.Executable())(t)
 	scripts, err := filepath.Glob("testdata/worker_*.py")
 	if err != nil || len(scripts) == 0 {
 		t.Fatalf("got no scripts: %v, want at least one", err)

@@ -131,8 +131,7 @@ func startFront(t *testing.T, dir, python string) map[string]int {
 	front.Stdout = &out
 	stdin, err := front.StdinPipe()
 	assert.NoError(t, err)
-	stderr, err := front.StderrPipe()
-	assert.NoError(t, err)
+	stderr := assert.Must(front.StderrPipe())(t)
 	assert.NoError(t, front.Start())
 	var log strings.Builder
 	for lines := bufio.NewScanner(stderr); lines.Scan(); {

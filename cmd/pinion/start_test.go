@@ -30,8 +30,7 @@ func TestFootprint_Start(t *testing.T) {
 	if binary == "" || runtime.GOARCH != "amd64" {
 		t.Skip("PINION_BIN names no binary for amd64, whose counts are recorded")
 	}
-	info, err := os.Stat(binary)
-	assert.NoError(t, err)
+	info := assert.Must(os.Stat(binary))(t)
 	packages := initAllocations(t, binary)
 	for range 4 { // maps and pools differ a little from run to run: the least counts
 		for name, n := range initAllocations(t, binary) {
@@ -65,8 +64,7 @@ func initAllocations(t *testing.T, binary string) map[string]int {
 	assert.NoError(t, cmd.Run())
 	packages := map[string]int{}
 	for _, p := range initTrace.FindAllStringSubmatch(trace.String(), -1) {
-		n, err := strconv.Atoi(p[2])
-		assert.NoError(t, err)
+		n := assert.Must(strconv.Atoi(p[2]))(t)
 		packages[p[1]] = n
 	}
 	if len(packages) == 0 {

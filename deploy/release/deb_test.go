@@ -24,13 +24,11 @@ func TestRelease_ManPagesAreInTarballAndDebianPackage(t *testing.T) {
 	if _, err := os.Stat(program); err != nil {
 		t.Skipf("%s, which writes the pages, is not built", program)
 	}
-	version, err := parseVersion("1.2.3", "abc")
-	assert.NoError(t, err)
+	version := assert.Must(parseVersion("1.2.3", "abc"))(t)
 	o := options{
 		version: version, glibc: "2.28", time: time.Unix(1e9, 0), binaries: map[string]string{runtime.GOARCH: program},
 	}
-	files, err := contents(o, slices.Clone(sample[:5]))
-	assert.NoError(t, err)
+	files := assert.Must(contents(o, slices.Clone(sample[:5])))(t)
 	var pages []string
 	for _, f := range files {
 		if page, ok := strings.CutPrefix(f.name, "man/"); ok {
@@ -57,8 +55,7 @@ func tarballNames(t *testing.T, files []file) []string {
 	t.Helper()
 	var packed bytes.Buffer
 	assert.NoError(t, writeTarball(&packed, "folder", files, time.Unix(1e9, 0)))
-	unpacked, err := gzip.NewReader(&packed)
-	assert.NoError(t, err)
+	unpacked := assert.Must(gzip.NewReader(&packed))(t)
 	return names(tar.NewReader(unpacked))
 }
 

@@ -24,8 +24,7 @@ func published(t *testing.T) (o options, url string) {
 	dir := t.TempDir()
 	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	t.Cleanup(server.Close)
-	version, err := parseVersion("1.2.3", "0123456789ab")
-	assert.NoError(t, err)
+	version := assert.Must(parseVersion("1.2.3", "0123456789ab"))(t)
 	o = options{out: dir, version: version, url: server.URL, binaries: map[string]string{"amd64": "", "arm64": ""}}
 	for arch := range o.binaries {
 		var packed bytes.Buffer
@@ -71,8 +70,7 @@ func TestInstallScript_RefusesAnotherChecksum(t *testing.T) {
 	o, url := published(t)
 	folder := t.TempDir()
 	tarball := filepath.Join(o.out, tarballName(o, runtime.GOARCH))
-	content, err := os.ReadFile(tarball)
-	assert.NoError(t, err)
+	content := assert.Must(os.ReadFile(tarball))(t)
 	content[len(content)-1] ^= 1
 	assert.NoError(t, os.WriteFile(tarball, content, 0o644))
 	for _, c := range []struct{ variable, want string }{
@@ -88,11 +86,9 @@ func TestInstallScript_RefusesAnotherChecksum(t *testing.T) {
 
 func TestFormula_NamesTheFilesOfTheRelease(t *testing.T) {
 	o, url := published(t)
-	formula, err := os.ReadFile(filepath.Join(o.out, "pinion.rb"))
-	assert.NoError(t, err)
+	formula := assert.Must(os.ReadFile(filepath.Join(o.out, "pinion.rb")))(t)
 	for arch := range o.binaries {
-		content, err := os.ReadFile(filepath.Join(o.out, tarballName(o, arch)))
-		assert.NoError(t, err)
+		content := assert.Must(os.ReadFile(filepath.Join(o.out, tarballName(o, arch))))(t)
 		for _, want := range []string{
 			fmt.Sprintf("url %q", url+"/"+tarballName(o, arch)), fmt.Sprintf("sha256 \"%x\"", sha256.Sum256(content)),
 		} {

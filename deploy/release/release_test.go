@@ -50,8 +50,7 @@ func TestRelease_DebianSortsVersions(t *testing.T) {
 	for _, text := range []string{
 		"1.2.0-dev", "1.2.0-rc.1", "1.2.0-rc.1-4-gabc", "1.2.0-rc.2", "1.2.0", "1.2.0-4-gabc", "1.2.1",
 	} {
-		v, err := parseVersion(text, "0123456789ab")
-		assert.NoError(t, err)
+		v := assert.Must(parseVersion(text, "0123456789ab"))(t)
 		assert.False(t, last != "" && exec.Command("dpkg", "--compare-versions", last, "lt", v.debian()).Run() != nil,
 			"dpkg does not sort %s before %s", last, v.debian())
 		last = v.debian()
@@ -70,14 +69,11 @@ var sample = []file{
 func TestRelease_Wheel(t *testing.T) {
 	var packed bytes.Buffer
 	assert.NoError(t, writeWheel(&packed, "1.2.0", wheelTag("2.28", "arm64"), sample, time.Unix(1e9, 0).UTC()))
-	archive, err := zip.NewReader(bytes.NewReader(packed.Bytes()), int64(packed.Len()))
-	assert.NoError(t, err)
+	archive := assert.Must(zip.NewReader(bytes.NewReader(packed.Bytes()), int64(packed.Len())))(t)
 	content, modes := map[string]string{}, map[string]os.FileMode{}
 	for _, f := range archive.File {
-		r, err := f.Open()
-		assert.NoError(t, err)
-		text, err := io.ReadAll(r)
-		assert.NoError(t, err)
+		r := assert.Must(f.Open())(t)
+		text := assert.Must(io.ReadAll(r))(t)
 		content[f.Name], modes[f.Name] = string(text), f.Mode()
 	}
 	const info = "pinion_server-1.2.0.dist-info/"
@@ -121,8 +117,7 @@ func TestRelease_TarballsAreSameInAnyOrder(t *testing.T) {
 	}
 	assert.True(t, bytes.Equal(packed[0].Bytes(), packed[1].Bytes()),
 		"the order of the files changes the tarball: got %q, want %q", packed[0].Bytes(), packed[1].Bytes())
-	unpacked, err := gzip.NewReader(&packed[0])
-	assert.NoError(t, err)
+	unpacked := assert.Must(gzip.NewReader(&packed[0]))(t)
 	archive, count := tar.NewReader(unpacked), 0
 	for header, err := archive.Next(); err == nil; header, err = archive.Next() {
 		count++
@@ -137,13 +132,10 @@ func TestRelease_TarballsAreSameInAnyOrder(t *testing.T) {
 // TestRelease_EveryLinkedModuleHasAllowedLicence whose text is in the notices, and stands in the SBOM.
 func TestRelease_EveryLinkedModuleHasAllowedLicence(t *testing.T) {
 	t.Chdir("../..")
-	version, err := parseVersion("1.2.0", "abc")
-	assert.NoError(t, err)
+	version := assert.Must(parseVersion("1.2.0", "abc"))(t)
 	for arch := range architectures {
-		linked, err := modules(arch)
-		assert.NoError(t, err)
-		notices, err := writeNotices(slices.Clone(linked))
-		assert.NoError(t, err)
+		linked := assert.Must(modules(arch))(t)
+		notices := assert.Must(writeNotices(slices.Clone(linked)))(t)
 		o := options{version: version, commit: "abc", glibc: "2.28", time: time.Unix(1e9, 0).UTC()}
 		text, err := writeSBOM(o, arch, map[string][]byte{"pinion": []byte("binary"), natsProgram: []byte("companion")},
 			linked)

@@ -13,20 +13,17 @@ import (
 
 // TestWheel_HasTypesOfPackage lets mypy and pyright check a model against the stubs of the wheel.
 func TestWheel_HasTypesOfPackage(t *testing.T) {
-	mypy, err := filepath.Abs("../../.cache/lint/bin/mypy")
-	assert.NoError(t, err)
+	mypy := assert.Must(filepath.Abs("../../.cache/lint/bin/mypy"))(t)
 	if _, err := os.Stat(mypy); err != nil {
 		t.Skip("there is no mypy: ./build.sh lint makes it")
 	}
-	files, err := stubs()
-	assert.NoError(t, err)
+	files := assert.Must(stubs())(t)
 	dir := t.TempDir()
 	if out, err := exec.Command(filepath.Join(filepath.Dir(mypy), "python"), "-m", "venv", "--without-pip",
 		filepath.Join(dir, "venv")).CombinedOutput(); err != nil {
 		t.Fatalf("make an environment: got %v, want no error\n%s", err, out)
 	}
-	sites, err := filepath.Glob(filepath.Join(dir, "venv/lib/python3.*/site-packages"))
-	assert.NoError(t, err)
+	sites := assert.Must(filepath.Glob(filepath.Join(dir, "venv/lib/python3.*/site-packages")))(t)
 	assert.EqualNow(t, "number of sites", len(sites), 1)
 	for _, f := range files {
 		path := filepath.Join(sites[0], f.name)

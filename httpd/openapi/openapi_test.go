@@ -26,8 +26,7 @@ func documents(t *testing.T) map[string][]byte {
 	assert.TrueNow(t, err == nil && len(files) >= 4, "%v: %q, want at least 4", err, files)
 	out := map[string][]byte{}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		assert.NoError(t, err)
+		text := assert.Must(os.ReadFile(file))(t)
 		out[strings.TrimSuffix(filepath.Base(file), ".json")] = text
 	}
 	return out
@@ -35,9 +34,7 @@ func documents(t *testing.T) map[string][]byte {
 
 func complete(t *testing.T, model []byte, s Server) []byte {
 	t.Helper()
-	whole, err := Complete(model, s)
-	assert.NoError(t, err)
-	return whole
+	return assert.Must(Complete(model, s))(t)
 }
 
 func decode(t *testing.T, text []byte) map[string]any {

@@ -50,8 +50,7 @@ func (c *target) Cancel() {
 
 // pair returns a connected pair of sockets.
 func pair(t testing.TB) (ours, theirs int) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	assert.NoError(t, err)
+	fds := assert.Must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))(t)
 	return fds[0], fds[1]
 }
 

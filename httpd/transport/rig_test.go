@@ -30,8 +30,7 @@ type site struct {
 // serve starts a server on a loopback port and shuts it down with the test.
 func serve(t *testing.T, o Options) *site {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.NoError(t, err)
+	ln := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	if o.IdleTimeout == 0 {
 		o.IdleTimeout = time.Minute
 	}
@@ -92,8 +91,7 @@ type client struct {
 
 func (s *site) dial(t *testing.T) *client {
 	t.Helper()
-	nc, err := net.Dial("tcp", s.addr)
-	assert.NoError(t, err)
+	nc := assert.Must(net.Dial("tcp", s.addr))(t)
 	t.Cleanup(func() { nc.Close() })
 	_ = nc.SetDeadline(time.Now().Add(testTimeout))
 	return &client{nc, t, bufio.NewReader(nc)}

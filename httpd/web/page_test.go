@@ -53,8 +53,7 @@ func TestPage_FetchesNothing(t *testing.T) {
 
 // TestPage_Scripts: each file of the folder is in the page, once.
 func TestPage_Scripts(t *testing.T) {
-	entries, err := pageScripts.ReadDir("page/scripts")
-	assert.NoError(t, err)
+	entries := assert.Must(pageScripts.ReadDir("page/scripts"))(t)
 	var there []string
 	for _, e := range entries {
 		there = append(there, strings.TrimSuffix(e.Name(), ".js"))

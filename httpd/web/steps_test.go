@@ -14,7 +14,6 @@ func TestScripts_StepsOfTexts(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no Node.js")
 	}
-	out, err := exec.Command(node, "testdata/steps.js", ".").Output()
-	assert.NoError(t, err)
+	out := assert.Must(exec.Command(node, "testdata/steps.js", ".").Output())(t)
 	assert.True(t, string(out) == "\n", "what takes too many steps:\n%s", out)
 }

@@ -12,8 +12,7 @@ import (
 
 // TestGenerate_FilesAreUpToDate: C, Python and Go have the kinds of ipc/kind.go and the flags of ipc/frame.go.
 func TestGenerate_FilesAreUpToDate(t *testing.T) {
-	files, err := generate("../..")
-	assert.NoError(t, err)
+	files := assert.Must(generate("../.."))(t)
 	for name, want := range files {
 		if got, err := os.ReadFile(filepath.Join("../..", name)); err != nil || string(got) != want {
 			t.Errorf("%s is out of date: run 'go generate ./ipc': got %v,\n%s, want\n%s", name, err, got, want)

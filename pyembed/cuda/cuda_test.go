@@ -82,8 +82,7 @@ func child(text string) int {
 // inChild runs a case with the fake driver in the given mode.
 func inChild(t *testing.T, mode string, c childCase, env ...string) childAnswer {
 	t.Helper()
-	text, err := json.Marshal(c)
-	assert.NoError(t, err)
+	text := assert.Must(json.Marshal(c))(t)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(pair string) bool { return strings.HasPrefix(pair, "CUDA_") })
 	cmd.Env = append(cmd.Env, caseVar+"="+string(text), "FAKECUDA="+mode, "GORACE=atexit_sleep_ms=0")
@@ -158,8 +157,7 @@ func golden(t *testing.T, name string, r Report, replace map[string]string) {
 	if r.State == Hanging {
 		r.Error = strings.NewReplacer(" 0 s", " N s", " 1 s", " N s", " 2 s", " N s").Replace(r.Error)
 	}
-	text, err := json.MarshalIndent(r, "", "  ")
-	assert.NoError(t, err)
+	text := assert.Must(json.MarshalIndent(r, "", "  "))(t)
 	got := string(text) + "\n"
 	for from, to := range replace {
 		got = strings.ReplaceAll(got, from, to)
@@ -169,8 +167,7 @@ func golden(t *testing.T, name string, r Report, replace map[string]string) {
 		assert.NoError(t, os.WriteFile(path, []byte(got), 0o644))
 		return
 	}
-	want, err := os.ReadFile(path)
-	assert.NoError(t, err)
+	want := assert.Must(os.ReadFile(path))(t)
 	assert.Equal(t, "report of "+path, got, string(want))
 }
 
@@ -212,8 +209,7 @@ func TestCuda_RealDriver(t *testing.T) {
 func cTest(t *testing.T, sanitizer string) func(t *testing.T, name, mode, driver string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "ctest")
-	sources, err := filepath.Glob("px_cuda*.c")
-	assert.NoError(t, err)
+	sources := assert.Must(filepath.Glob("px_cuda*.c"))(t)
 	args := append(sources, "testdata/ctest.c", "-ldl", "-lpthread")
 	if sanitizer != "" {
 		args = append(args, "-fsanitize="+sanitizer, "-fno-sanitize-recover=all")

@@ -56,8 +56,7 @@ func TestMeanings_Encode(t *testing.T) {
 
 // TestMeanings_Docs: the table in the documentation is this one.
 func TestMeanings_Docs(t *testing.T) {
-	text, err := os.ReadFile("../../docs/explanation/cuda.md")
-	assert.NoError(t, err)
+	text := assert.Must(os.ReadFile("../../docs/explanation/cuda.md"))(t)
 	for _, m := range Meanings() {
 		// else it would end the cell
 		row := "| " + m.Key + " | " + m.Name + " | `" + string(m.State) + "` | " + strings.ReplaceAll(m.Fix, "|", `\|`) + " |"

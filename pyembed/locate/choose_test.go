@@ -160,8 +160,7 @@ func TestChoose_VenvNamesakes(t *testing.T) {
 			make(w)
 			want := shared(w, "usr")
 			w.vars["PATH"] = w.path("usr/bin")
-			got, err := w.find(Options{})
-			assert.NoError(t, err)
+			got := assert.Must(w.find(Options{}))(t)
 			assert.Equal(t, "Executable", got.Executable, want)
 			assert.Equal(t, "Source", got.Source, "PATH")
 		})
@@ -175,8 +174,7 @@ func TestChoose_PathSkipsCurrentFolder(t *testing.T) {
 	want := shared(w, "usr")
 	t.Chdir(w.path("trap/bin"))
 	w.vars["PATH"] = ":" + w.path("usr/bin")
-	got, err := w.find(Options{})
-	assert.NoError(t, err)
+	got := assert.Must(w.find(Options{}))(t)
 	assert.Equal(t, "Executable", got.Executable, want)
 }
 
@@ -202,8 +200,7 @@ func TestChoose_PathsStayUnresolved(t *testing.T) {
 	shared(w, "opt")
 	link := w.link("venv/bin/python3", "opt/bin/python3")
 	w.file("venv/pyvenv.cfg", "home = "+w.path("opt/bin")+"\n", 0o644)
-	got, err := w.find(Options{Python: link})
-	assert.NoError(t, err)
+	got := assert.Must(w.find(Options{Python: link}))(t)
 	want := Python{Executable: link, LibPython: filepath.Join(w.root, "opt/lib/libpython3.12.so.1.0"), Version: "3.12", Venv: true, Source: "--python"}
 	assert.Equal(t, "*got", *got, want)
 }

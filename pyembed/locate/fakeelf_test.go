@@ -105,8 +105,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	assert.NoError(t, err)
+	root := assert.Must(filepath.EvalSymlinks(t.TempDir()))(t)
 	machine := thisHost().machine
 	if machine == elf.EM_NONE {
 		t.Skip("no ELF machine is known for this processor")

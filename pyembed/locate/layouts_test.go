@@ -105,8 +105,7 @@ func TestLayouts_OfInstallations(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
-			got, err := w.find(c.build(w))
-			assert.NoError(t, err)
+			got := assert.Must(w.find(c.build(w)))(t)
 			assert.Equal(t, "library", got.LibPython, w.path(c.lib))
 			assert.Equal(t, "executable", got.Executable, w.path(c.exe))
 			assert.Equal(t, "venv", got.Venv, c.inVenv)
@@ -178,8 +177,7 @@ func TestLayouts_FreeThreaded(t *testing.T) {
 			w := newWorld(t)
 			w.lib("opt/lib/libpython3.14.so.1.0")
 			lib := w.lib("opt/lib/libpython3.14t.so.1.0")
-			got, err := w.find(Options{Python: c.build(w)})
-			assert.NoError(t, err)
+			got := assert.Must(w.find(Options{Python: c.build(w)}))(t)
 			assert.Equal(t, "LibPython", got.LibPython, lib)
 			assert.Equal(t, "Version", got.Version, "3.14t")
 		})

@@ -23,8 +23,7 @@ func TestProbe_Shim(t *testing.T) {
 	real := shared(w, "versions/3.12.1")
 	shim := w.file("shims/python3", answer("executable="+real, "implementation=cpython", "version=3.12"), 0o755)
 	w.vars["PATH"] = w.path("shims")
-	got, err := w.find(Options{})
-	assert.NoError(t, err)
+	got := assert.Must(w.find(Options{}))(t)
 	if got.Executable != real || got.LibPython != w.path("versions/3.12.1/lib/libpython3.12.so.1.0") ||
 		got.Source != "PATH" {
 		t.Errorf("for %s: got %+v, want Executable %q, LibPython %q and Source PATH", shim, got, real,
@@ -39,8 +38,7 @@ func TestProbe_ShimRunsInModelFolder(t *testing.T) {
 	w.file("model/.python", real+"\n", 0o644)
 	shim := w.file("shims/python3", "#!/bin/sh\nread -r path <.python\necho \""+probeMark+"executable=$path\"\n"+
 		"echo '"+probeMark+"implementation=cpython'\necho '"+probeMark+"version=3.12'\n", 0o755)
-	got, err := w.find(Options{Python: shim})
-	assert.NoError(t, err)
+	got := assert.Must(w.find(Options{Python: shim}))(t)
 	assert.Equal(t, fmt.Sprintf("%+v", got), got.Executable, real)
 }
 
@@ -51,8 +49,7 @@ func TestProbe_ShimIntoVenv(t *testing.T) {
 	real := w.link("env/bin/python3", "opt/bin/python3")
 	w.file("env/pyvenv.cfg", "home = "+w.path("opt/bin")+"\n", 0o644)
 	shim := w.file("shims/python3", answer("executable="+real, "implementation=cpython", "version=3.12"), 0o755)
-	got, err := w.find(Options{Python: shim})
-	assert.NoError(t, err)
+	got := assert.Must(w.find(Options{Python: shim}))(t)
 	if got.Executable != real || !got.Venv {
 		t.Errorf("got %+v, want the executable %s and a virtual environment", got, real)
 	}
@@ -67,8 +64,7 @@ func TestProbe_Wrapper(t *testing.T) {
 		"abiflags=",
 		"prefix="+w.path("nowhere"), "libdir="+w.path("odd/place"), "instsoname=libpython3.12.so.1.0",
 		"ldlibrary=libpython3.12.so"), 0o755)
-	got, err := w.find(Options{Python: path})
-	assert.NoError(t, err)
+	got := assert.Must(w.find(Options{Python: path}))(t)
 	assert.Equal(t, "Executable", got.Executable, path)
 	assert.Equal(t, "LibPython", got.LibPython, lib)
 }
@@ -169,8 +165,7 @@ func TestProbe_ShimLeavesChild(t *testing.T) {
 		w.path("pid") + "\n"
 	path := w.file("shims/python3", script, 0o755)
 	t.Cleanup(func() { endChild(w.path("pid")) })
-	got, err := w.find(Options{Python: path})
-	assert.NoError(t, err)
+	got := assert.Must(w.find(Options{Python: path}))(t)
 	assert.Equal(t, fmt.Sprintf("%+v", got), got.Executable, real)
 }
 

@@ -32,8 +32,7 @@ func reals(t *testing.T) []real {
 	var found []real
 	seen := map[string]bool{}
 	for _, pattern := range patterns {
-		paths, err := filepath.Glob(pattern)
-		assert.NoError(t, err)
+		paths := assert.Must(filepath.Glob(pattern))(t)
 		for _, path := range paths {
 			resolved, err := filepath.EvalSymlinks(path)
 			if _, ok := parseProgram(filepath.Base(path)); !ok || err != nil || seen[resolved] {
@@ -96,8 +95,7 @@ func check(t *testing.T, want real, path string, inVenv bool) {
 		t.Errorf("%s: got %v, want no error", path, err)
 		return
 	}
-	library, err := filepath.EvalSymlinks(got.LibPython)
-	assert.NoError(t, err)
+	library := assert.Must(filepath.EvalSymlinks(got.LibPython))(t)
 	assert.Equal(t, path+": library , sysconfig", library, want.library)
 	if got.Version != want.version || got.Executable != path || got.Venv != inVenv {
 		t.Errorf("%s: got %+v, want version %s, venv %v", path, got, want.version, inVenv)
@@ -149,8 +147,7 @@ func TestReal_Shim(t *testing.T) {
 	python := usable(t)
 	shim := filepath.Join(t.TempDir(), "python3")
 	assert.NoError(t, os.WriteFile(shim, []byte("#!/bin/sh\nexec \""+python.path+"\" \"$@\"\n"), 0o755))
-	got, err := findReal(shim)
-	assert.NoError(t, err)
+	got := assert.Must(findReal(shim))(t)
 	assert.Equal(t, "Executable", got.Executable, python.path)
 	assert.Equal(t, "Version", got.Version, python.version)
 }
@@ -170,8 +167,7 @@ func TestReal_Default(t *testing.T) {
 	if !ok || python.old || python.library == "" {
 		t.Skipf("Pinion cannot use the python3 of the PATH: %+v", python)
 	}
-	got, err := Find(Options{Dir: dir})
-	assert.NoError(t, err)
+	got := assert.Must(Find(Options{Dir: dir}))(t)
 	if got.Executable != python.path || got.Version != python.version || got.Source != "PATH" {
 		t.Errorf("got %+v, want %+v", got, python)
 	}
@@ -208,8 +204,7 @@ func TestReal_NeedsNoProcess(t *testing.T) {
 			continue
 		}
 		f := newFinder(Options{}, thisHost())
-		in, err := f.identify(python.path)
-		assert.NoError(t, err)
+		in := assert.Must(f.identify(python.path))(t)
 		if _, err := f.library(in); err != nil {
 			t.Fatal(err)
 		}

@@ -10,8 +10,7 @@ import (
 
 func TestOptions_WaitIsReadAsItIsWritten(t *testing.T) {
 	for _, w := range []Wait{{}, AtMost(0), AtMost(2 * time.Millisecond), AtMost(90 * time.Second)} {
-		got, err := ParseWait(w.String())
-		assert.NoError(t, err)
+		got := assert.Must(ParseWait(w.String()))(t)
 		assert.Equal(t, "value", got, w)
 	}
 	for _, bad := range []string{"", "2", "-1ms", "adapt", "soon"} {

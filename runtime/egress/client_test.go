@@ -61,8 +61,7 @@ func TestClient_Send(t *testing.T) {
 		{"/loop", false, 0, ErrRedirect, strings.Repeat("|PUT /loop b Bearer t test", 3)[1:]},
 		{"/file", false, 0, ErrRedirect, "PUT /file b Bearer t test"},
 	} {
-		target, err := url.Parse(server.URL + test.path)
-		assert.NoError(t, err)
+		target := assert.Must(url.Parse(server.URL + test.path))(t)
 		response, _, err := c.Send(t.Context(), &Request{
 			Method: http.MethodPut, Size: 1, Token: "t", SeeOther: test.seeOther, Header: http.Header{},
 			Body: func() io.ReadCloser { return io.NopCloser(strings.NewReader("b")) },
@@ -85,9 +84,7 @@ func TestClient_Send(t *testing.T) {
 func TestClient_TokenStaysInTLS(t *testing.T) {
 	t.Parallel()
 	parse := func(text string) *url.URL {
-		u, err := url.Parse(text)
-		assert.NoError(t, err)
-		return u
+		return assert.Must(url.Parse(text))(t)
 	}
 	c := New(Options{})
 	for pair, want := range map[[2]string]string{

@@ -18,8 +18,7 @@ import (
 func inboxStore(t *testing.T, o Options) (*Store, string) {
 	t.Helper()
 	o.Root = t.TempDir()
-	s, err := New(o)
-	assert.NoError(t, err)
+	s := assert.Must(New(o))(t)
 	t.Cleanup(func() { s.Close() })
 	return s, s.folder.path
 }
@@ -27,8 +26,7 @@ func inboxStore(t *testing.T, o Options) (*Store, string) {
 // left returns the names in a store's folder, except for its lock.
 func left(t *testing.T, folder string) (names []string) {
 	t.Helper()
-	entries, err := os.ReadDir(folder)
-	assert.NoError(t, err)
+	entries := assert.Must(os.ReadDir(folder))(t)
 	for _, e := range entries {
 		if e.Name() != lockName {
 			names = append(names, e.Name())
@@ -53,8 +51,7 @@ func TestAttachments_InboxKeepsFilesUntilItIsClosed(t *testing.T) {
 		{"a\x00b\nc", "", "a_b_c"},
 	} {
 		content := bytes.Repeat([]byte{byte(i)}, 100_000*i)
-		n, err := in.Add(c.name, c.kind, bytes.NewReader(content))
-		assert.NoError(t, err)
+		n := assert.Must(in.Add(c.name, c.kind, bytes.NewReader(content)))(t)
 		assert.EqualNow(t, c.name+": n", n, i)
 		got, err := os.ReadFile(in.Path(n))
 		if err != nil || !bytes.Equal(got, content) || filepath.Base(in.Path(n)) != c.want {

@@ -24,8 +24,7 @@ func packed(t *testing.T, coding, text string) []byte {
 	case "zlib":
 		w = zlib.NewWriter(&out)
 	case "deflate":
-		raw, err := flate.NewWriter(&out, 6)
-		assert.NoError(t, err)
+		raw := assert.Must(flate.NewWriter(&out, 6))(t)
 		w = raw
 	}
 	_, err := io.WriteString(w, text)

@@ -207,8 +207,7 @@ func BenchmarkData(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	folder := b.TempDir()
 	for b.Loop() {
-		path, err := saveData(folder, body, -1)
-		assert.NoError(b, err)
+		path := assert.Must(saveData(folder, body, -1))(b)
 		assert.NoError(b, os.Remove(path))
 	}
 }

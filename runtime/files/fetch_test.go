@@ -25,8 +25,7 @@ func newStore(t *testing.T, o Options) *Store {
 	t.Helper()
 	o.Root = filepath.Join(t.TempDir(), "root")
 	o.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
-	s, err := New(o)
-	assert.NoError(t, err)
+	s := assert.Must(New(o))(t)
 	t.Cleanup(func() {
 		assert.ErrorIs(t, "s.Close", s.Close(), nil)
 		left := list(t, o.Root)
@@ -39,13 +38,12 @@ func newStore(t *testing.T, o Options) *Store {
 func list(t *testing.T, path string) []string {
 	t.Helper()
 	var found []string
-	err := filepath.WalkDir(path, func(at string, _ os.DirEntry, err error) error {
+	assert.NoError(t, filepath.WalkDir(path, func(at string, _ os.DirEntry, err error) error {
 		if err == nil && at != path && filepath.Base(at) != lockName {
 			found = append(found, at)
 		}
 		return err
-	})
-	assert.NoError(t, err)
+	}))
 	return found
 }
 
@@ -167,8 +165,7 @@ func TestFetch_Folder(t *testing.T) {
 		t.Fatalf("%v, %v, want 9", entries, err)
 	}
 	for _, path := range list(t, s.folder.path) {
-		info, err := os.Lstat(path)
-		assert.NoError(t, err)
+		info := assert.Must(os.Lstat(path))(t)
 		assert.Equal(t, path+": info.Mode().Perm()&0o077", info.Mode().Perm()&0o077, 0)
 	}
 	_, cleanup, err := s.Fetch(t.Context(), "again", prepared(t, "data:,x"))

@@ -12,20 +12,17 @@ import (
 // TestFolder_Stale checks that a new store removes what dead ones left, and only that.
 func TestFolder_Stale(t *testing.T) {
 	root := t.TempDir()
-	dead, err := makeFolder(root)
-	assert.NoError(t, err)
+	dead := assert.Must(makeFolder(root))(t)
 	assert.NoError(t, os.MkdirAll(filepath.Join(dead.path, "p", "0"), 0o700))
 	// As the kernel does when a process is killed.
 	assert.NoError(t, dead.lock.Close())
-	alive, err := makeFolder(root)
-	assert.NoError(t, err)
+	alive := assert.Must(makeFolder(root))(t)
 	// one without a lock yet, and a folder of another kind
 	for _, name := range []string{folderPrefix + "young", "other"} {
 		assert.NoError(t, os.Mkdir(filepath.Join(root, name), 0o700))
 	}
 	assert.NoError(t, os.WriteFile(filepath.Join(root, folderPrefix+"file"), nil, 0o600))
-	s, err := New(Options{Root: root})
-	assert.NoError(t, err)
+	s := assert.Must(New(Options{Root: root}))(t)
 	for path, want := range map[string]bool{
 		dead.path: false, alive.path: true, s.folder.path: true,
 		filepath.Join(root, folderPrefix+"young"): true, filepath.Join(root, folderPrefix+"file"): true,
@@ -37,8 +34,7 @@ func TestFolder_Stale(t *testing.T) {
 	for _, remove := range []func() error{s.Close, alive.remove} {
 		assert.ErrorIs(t, "remove", remove(), nil)
 	}
-	entries, err := os.ReadDir(root)
-	assert.NoError(t, err)
+	entries := assert.Must(os.ReadDir(root))(t)
 	assert.Equal(t, "left: number of entries", len(entries), 3)
 }
 
@@ -50,8 +46,7 @@ func TestFolder_New(t *testing.T) {
 	}
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	s, err := New(Options{})
-	assert.NoError(t, err)
+	s := assert.Must(New(Options{}))(t)
 	info, err := os.Stat(s.folder.path)
 	assert.True(t, err == nil && info.Mode().Perm() == 0o700 && filepath.Dir(s.folder.path) == temp,
 		"folder %s: %v, %v, want Perm 0o700 and Dir %q", s.folder.path, info, err, temp)
@@ -59,8 +54,7 @@ func TestFolder_New(t *testing.T) {
 	left := list(t, temp)
 	assert.True(t, len(left) == 0, "left on disk: %q", left)
 	root := filepath.Join(temp, "a", "b")
-	s, err = New(Options{Root: root})
-	assert.NoError(t, err)
+	s = assert.Must(New(Options{Root: root}))(t)
 	info, err = os.Stat(root)
 	assert.True(t, err == nil && info.Mode().Perm() == 0o700, "root: %v, %v, want Perm 0o700", info, err)
 	assert.ErrorIs(t, "s.Close", s.Close(), nil)

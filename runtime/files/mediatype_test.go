@@ -37,8 +37,7 @@ func TestMediaTypes_BothWays(t *testing.T) {
 // TestMediaTypes_AreWorkers checks that a file has the same type in an answer, where the worker's table says it, and
 // where it is sent to.
 func TestMediaTypes_AreWorkers(t *testing.T) {
-	source, err := os.ReadFile("../../pyembed/sdk/cog/_worker/values/mime.py")
-	assert.NoError(t, err)
+	source := assert.Must(os.ReadFile("../../pyembed/sdk/cog/_worker/values/mime.py"))(t)
 	theirs := map[string]string{}
 	for _, m := range regexp.MustCompile(`(?m)^    "(\w+)": "(.+)",$`).FindAllStringSubmatch(string(source), -1) {
 		theirs["."+m[1]] = m[2]

@@ -23,8 +23,7 @@ import (
 // newUploads makes the uploads of a prediction. The test's end closes them and holds that their folder is gone.
 func newUploads(t *testing.T, s *Store, prefix string) *Uploads {
 	t.Helper()
-	u, err := s.NewUploads("../id", Destination{Prefix: prefix})
-	assert.NoError(t, err)
+	u := assert.Must(s.NewUploads("../id", Destination{Prefix: prefix}))(t)
 	t.Cleanup(func() {
 		u.Close()
 		u.Close()
@@ -160,8 +159,7 @@ func TestRewrite_ResolveNothing(t *testing.T) {
 	off.Close()
 	chunk := []byte(`{"a":"pinion-file:x","b":["pinion-file:` + strings.Repeat("0", 32) + `:0/x"]}`)
 	for _, u := range []*Uploads{off, newUploads(t, s, "http://h/")} {
-		got, err := u.Resolve(t.Context(), chunk)
-		assert.NoError(t, err)
+		got := assert.Must(u.Resolve(t.Context(), chunk))(t)
 		assert.Equal(t, "memory of the text", &got[0], &chunk[0])
 		assert.Equal(t, "allocations", testing.AllocsPerRun(100, func() { _, _ = u.Resolve(context.Background(), chunk) }), 0)
 	}

@@ -53,8 +53,7 @@ func TestSpool_Elsewhere(t *testing.T) {
 	if onDisk, err := hasRoom(inMemory, 0); onDisk || err != nil {
 		t.Skipf("/dev/shm does not lie in memory: %v", err)
 	}
-	s, err := New(Options{Root: inMemory})
-	assert.NoError(t, err)
+	s := assert.Must(New(Options{Root: inMemory}))(t)
 	defer s.Close()
 	file, err := s.Spool(1 << 20)
 	if errors.Is(err, ErrNoDisk) {

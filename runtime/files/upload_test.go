@@ -109,13 +109,12 @@ func TestUpload_Succeeds(t *testing.T) {
 		{"a?b#c%2F d;é.txt", "y", "text/plain", "/b/a%3Fb%23c%252F%20d%3B%C3%A9.txt"},
 		{"big.bin", big, "application/octet-stream", "/b/big.bin"},
 	} {
-		found, err := s.Upload(t.Context(),
+		found := assert.Must(s.Upload(t.Context(),
 			Destination{
 				Prefix:      target.URL + "/b",
 				Propagation: trace.Propagation{TraceParent: "00-1-2-01", TraceState: "bad\nstate"}, Prediction: "an id",
 			},
-			writeFile(t, test.name, test.content))
-		assert.NoError(t, err)
+			writeFile(t, test.name, test.content)))(t)
 		assert.Equal(t, test.name+": found", found, target.URL+test.uri)
 		puts := target.received()
 		assert.EqualNow(t, test.name+": requests", len(puts), 1)

@@ -26,17 +26,14 @@ type handServer struct {
 func (r *rig) follow() *handServer {
 	r.t.Helper()
 	gateway := r.join("gateway", nil)
-	nc, err := nats.Connect(r.url)
-	assert.NoError(r.t, err)
+	nc := assert.Must(nats.Connect(r.url))(r.t)
 	r.t.Cleanup(nc.Close)
 	h := &handServer{t: r.t, nc: nc, ended: make(chan error, 1)}
-	h.requests, err = nc.SubscribeSync("pinion.attach.m.>")
-	assert.NoError(r.t, err)
+	h.requests = assert.Must(nc.SubscribeSync("pinion.attach.m.>"))(r.t)
 	assert.NoError(r.t, nc.Flush())
 	s := submission("one", `{"s":"x"}`)
 	s.Request.Mode = predict.Stream
-	h.p, err = gateway.Submit(s, true)
-	assert.NoError(r.t, err)
+	h.p = assert.Must(gateway.Submit(s, true))(r.t)
 	go func() { h.ended <- h.p.Run() }()
 	r.t.Cleanup(func() {
 		h.p.Cancel()
@@ -156,8 +153,7 @@ func TestFollow_SendsWhatAFollowerHasNotHad(t *testing.T) {
 	m, s := r.serve("server")
 	req := submission("one", `{"s":"x"}`).Request
 	req.Mode = predict.Sync
-	p, err := s.Create(req)
-	assert.NoError(t, err)
+	p := assert.Must(s.Create(req))(t)
 	defer p.Release()
 	p.Begin(time.Now())
 	for range 5 {

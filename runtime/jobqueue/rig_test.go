@@ -58,8 +58,7 @@ func (r *rig) start(address string) {
 	if n, _ := strconv.Atoi(port); n > 0 {
 		o.Port = n
 	}
-	s, err := server.NewServer(o)
-	assert.NoError(r.t, err)
+	s := assert.Must(server.NewServer(o))(r.t)
 	s.Start()
 	r.t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
 	assert.TrueNow(r.t, s.ReadyForConnections(20*time.Second),
@@ -122,10 +121,8 @@ func (r *rig) serveAs(name string, set func(*Options)) *Member {
 // serveWith is serve with what wrap makes of its model.
 func (r *rig) serveWith(name string, wrap func(oneVersion) Local, sets ...func(*Options)) (*Member, *service.Service) {
 	r.t.Helper()
-	exe, err := os.Executable()
-	assert.NoError(r.t, err)
-	folder, err := files.New(files.Options{Root: r.t.TempDir()})
-	assert.NoError(r.t, err)
+	exe := assert.Must(os.Executable())(r.t)
+	folder := assert.Must(files.New(files.Options{Root: r.t.TempDir()}))(r.t)
 	r.t.Cleanup(func() { folder.Close() })
 	pool := slot.NewPool(slot.Options{Queue: 10, CancelGrace: time.Minute})
 	s := service.New(service.Options{Pool: pool, Files: folder, Logger: slog.New(slog.DiscardHandler), Queue: true})

@@ -37,7 +37,7 @@ func TestLogText_NoticesNameLimits(t *testing.T) {
 func TestLogText_LimitsAreDefinedOnce(t *testing.T) {
 	var found []string
 	for _, root := range []string{"../../runtime", "../../httpd", "../../ipc", "../../cmd", "../../pyembed"} {
-		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		assert.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				return err
 			}
@@ -54,8 +54,7 @@ func TestLogText_LimitsAreDefinedOnce(t *testing.T) {
 				}
 			}
 			return err
-		})
-		assert.NoError(t, err)
+		}))
 	}
 	want := "../../runtime/logtext/logtext.go"
 	assert.True(t, fmt.Sprint(found) == fmt.Sprint([]string{want, want}), "notices are in %v, want both in %s alone", found, want)

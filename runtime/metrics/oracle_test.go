@@ -28,8 +28,7 @@ var accepts = map[string]string{"text": "text/plain", "openmetrics": "applicatio
 // theirs returns the page that the library writes of a registry.
 func theirs(t *testing.T, r *prometheus.Registry, format string) string {
 	t.Helper()
-	families, err := r.Gather()
-	assert.NoError(t, err)
+	families := assert.Must(r.Gather())(t)
 	kind := expfmt.NewFormat(expfmt.TypeTextPlain)
 	if format == "openmetrics" {
 		kind = expfmt.NewFormat(expfmt.TypeOpenMetrics)
@@ -239,8 +238,7 @@ func TestOracle_GoAndProcessGoByTheirUsualNames(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	families, err := r.Gather()
-	assert.NoError(t, err)
+	families := assert.Must(r.Gather())(t)
 	usual := map[string]*dto.MetricFamily{}
 	for _, f := range families {
 		usual[f.GetName()] = f

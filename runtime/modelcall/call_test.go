@@ -35,10 +35,8 @@ func (served) Shape() (Shape, error) { return Shape{}, nil }
 
 func serve(t *testing.T) served {
 	t.Helper()
-	exe, err := os.Executable()
-	assert.NoError(t, err)
-	folder, err := files.New(files.Options{Root: t.TempDir()})
-	assert.NoError(t, err)
+	exe := assert.Must(os.Executable())(t)
+	folder := assert.Must(files.New(files.Options{Root: t.TempDir()}))(t)
 	t.Cleanup(func() { folder.Close() })
 	s := service.New(service.Options{
 		Pool:  slot.NewPool(slot.Options{Queue: 10, CancelGrace: time.Minute}),
@@ -73,8 +71,7 @@ func newRig(t *testing.T) *rig {
 		},
 		Explain: error.Error, Memory: memory.New(64 << 20),
 	}
-	p, err := serve(t).Create(predict.Request{Input: []byte(`{"s":"forever"}`)})
-	assert.NoError(t, err)
+	p := assert.Must(serve(t).Create(predict.Request{Input: []byte(`{"s":"forever"}`)}))(t)
 	p.Start()
 	t.Cleanup(func() {
 		p.Cancel()
@@ -89,11 +86,9 @@ func newRig(t *testing.T) *rig {
 // dial opens the socket of a call.
 func (r *rig) dial() *ipc.Conn {
 	r.t.Helper()
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	assert.NoError(r.t, err)
+	fds := assert.Must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0))(r.t)
 	r.Serve("caller", []*predict.Prediction{r.caller}, fds[0])
-	c, err := ipc.NewConn(fds[1], "caller")
-	assert.NoError(r.t, err)
+	c := assert.Must(ipc.NewConn(fds[1], "caller"))(r.t)
 	r.t.Cleanup(func() { c.Close() })
 	return c
 }

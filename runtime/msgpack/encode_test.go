@@ -59,8 +59,7 @@ func TestEncode_HeadersOfEverySize(t *testing.T) {
 		object = append(append([]byte("{"), bytes.TrimPrefix(object, []byte(","))...), '}')
 		array := append(append([]byte("["), bytes.TrimSuffix(bytes.Repeat([]byte("[null],"), n), []byte(","))...), ']')
 		for _, json := range [][]byte{object, array} {
-			pack, err := FromJSON(nil, json, "")
-			assert.NoError(t, err)
+			pack := assert.Must(FromJSON(nil, json, ""))(t)
 			back, err := ToJSON(bytes.NewReader(pack), Options{Most: 1 << 30})
 			assert.True(t, err == nil && bytes.Equal(back, json), "%d members: %.60s, %v, want %q", n, back, err, json)
 		}

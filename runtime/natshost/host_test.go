@@ -36,8 +36,7 @@ func TestMain(m *testing.M) {
 // embedOptions adds to o what a test's server has.
 func embedOptions(t *testing.T, o Options) Options {
 	t.Helper()
-	program, err := os.Executable()
-	assert.NoError(t, err)
+	program := assert.Must(os.Executable())(t)
 	o.Program, o.Version, o.Env = program, testVersion, append(o.Env, envNATS+"=1")
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
@@ -55,8 +54,7 @@ type queue struct {
 // embedded starts a server and joins its queue.
 func embedded(t *testing.T, o Options) (*Host, *queue) {
 	t.Helper()
-	s, err := Start(embedOptions(t, o))
-	assert.NoError(t, err)
+	s := assert.Must(Start(embedOptions(t, o)))(t)
 	t.Cleanup(s.Close)
 	return s, join(t, s)
 }
@@ -64,13 +62,11 @@ func embedded(t *testing.T, o Options) (*Host, *queue) {
 // join joins the queue of a server.
 func join(t *testing.T, h *Host) *queue {
 	t.Helper()
-	nc, err := nats.Connect("nats://embedded", nats.SetCustomDialer(Dialer{h.o.Dir}), nats.MaxReconnects(-1),
-		nats.ReconnectWait(100*time.Millisecond))
-	assert.NoError(t, err)
+	nc := assert.Must(nats.Connect("nats://embedded", nats.SetCustomDialer(Dialer{h.o.Dir}), nats.MaxReconnects(-1),
+		nats.ReconnectWait(100*time.Millisecond)))(t)
 	t.Cleanup(nc.Close)
-	q, err := store.Open(t.Context(), state.Connected(nc),
-		state.Options{Model: "m", Server: "a", Bytes: 16 << 20, AckWait: time.Second, Host: h})
-	assert.NoError(t, err)
+	q := assert.Must(store.Open(t.Context(), state.Connected(nc),
+		state.Options{Model: "m", Server: "a", Bytes: 16 << 20, AckWait: time.Second, Host: h}))(t)
 	return &queue{q, t, nc}
 }
 
@@ -96,8 +92,7 @@ func TestEmbedded_AcceptedJobsSurviveRestart(t *testing.T) {
 	var used *FolderInUseError
 	assert.True(t, errors.As(err, &used), "a second server on the folder: got %v, want a FolderInUseError", err)
 	first.Close()
-	info, err := os.Stat(o.Dir)
-	assert.NoError(t, err)
+	info := assert.Must(os.Stat(o.Dir))(t)
 	assert.Equal(t, "the folder's mode", info.Mode().Perm(), 0o700)
 	_, q = embedded(t, o)
 	waits(t, q, "p1")
@@ -106,8 +101,7 @@ func TestEmbedded_AcceptedJobsSurviveRestart(t *testing.T) {
 // waits fails unless a job is the only one, and waits.
 func waits(t *testing.T, q *queue, id string) {
 	t.Helper()
-	s, err := q.Find(context.Background(), id, nil)
-	assert.NoError(t, err)
+	s := assert.Must(q.Find(context.Background(), id, nil))(t)
 	assert.Equal(t, "after a restart: status", s.Status, state.Starting)
 	n, err := q.State.Waiting(t.Context())
 	assert.True(t, n == 1 && err == nil, "got %d waiting jobs, %v; want 1", n, err)
@@ -202,11 +196,9 @@ func TestSocket_OfAnotherProcess(t *testing.T) {
 	// what a killed process left
 	assert.NoError(t, os.WriteFile(filepath.Join(dir, socketName), nil, 0o600))
 	embedded(t, Options{Dir: dir})
-	conn, err := state.DialOnce(t.Context(), Dialer{dir}, "test")
-	assert.NoError(t, err)
+	conn := assert.Must(state.DialOnce(t.Context(), Dialer{dir}, "test"))(t)
 	defer conn.Close()
-	a, err := admin.Open(t.Context(), conn, "m", 0, nil)
-	assert.NoError(t, err)
+	a := assert.Must(admin.Open(t.Context(), conn, "m", 0, nil))(t)
 	n, err := a.Count(t.Context())
 	assert.True(t, err == nil && n.Capacity == 100_000, "counts are %+v, %v, want Capacity 100_000", n, err)
 }

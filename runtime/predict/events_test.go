@@ -65,15 +65,13 @@ func TestEvents_EveryEventIsEmitted(t *testing.T) {
 	p := observed(Options{})
 	var w watcher
 	p.Watch(&w)
-	first, err := p.Subscribe()
-	assert.NoError(t, err)
+	first := assert.Must(p.Subscribe())(t)
 	p.Begin(epoch)
 	p.Log("stdout", []byte("hello\n"))
 	p.Output([]byte(`"x"`))
 	p.Metric([]byte(`{"name":"n"}`))
 	p.Output([]byte(`"y"`))
-	late, err := p.Subscribe()
-	assert.NoError(t, err)
+	late := assert.Must(p.Subscribe())(t)
 	p.End(Result{Status: Succeeded, Yielded: true, Metrics: []byte("{}")}, epoch)
 	want := []string{"0 0  ", "2 0 stdout hello\n", `1 0  "x"`, `3 0  {"name":"n"}`, `1 1  "y"`, "4 0  "}
 	for name, s := range map[string]*Subscription{"first": first, "late": late} {
@@ -130,8 +128,7 @@ func TestEvents_ReplayIsBounded(t *testing.T) {
 		for i := range c.events {
 			p.Output(fmt.Append(nil, i))
 		}
-		s, err := p.Subscribe()
-		assert.NoError(t, err)
+		s := assert.Must(p.Subscribe())(t)
 		p.End(Result{Status: Succeeded, Yielded: true}, epoch)
 		got, err := drain(t, s)
 		var missed *MissedError
@@ -151,16 +148,13 @@ func TestEvents_ReplayIsBounded(t *testing.T) {
 // that ended.
 func TestEvents_NoReplay(t *testing.T) {
 	p := observed(Options{History: -1})
-	first, err := p.Subscribe()
-	assert.NoError(t, err)
+	first := assert.Must(p.Subscribe())(t)
 	p.Begin(epoch)
 	p.Output([]byte("1"))
-	late, err := p.Subscribe()
-	assert.NoError(t, err)
+	late := assert.Must(p.Subscribe())(t)
 	p.Output([]byte("2"))
 	p.End(Result{Status: Succeeded, Yielded: true}, epoch)
-	last, err := p.Subscribe()
-	assert.NoError(t, err)
+	last := assert.Must(p.Subscribe())(t)
 	for _, c := range []struct {
 		s    *Subscription
 		want []string
@@ -284,8 +278,7 @@ func TestEvents_Holds(t *testing.T) {
 	if got, err := drain(t, s); len(got) != 1 || !errors.Is(err, io.EOF) {
 		t.Errorf("who followed it got %q, %v, want len(got) 1 and error io.EOF", got, err)
 	}
-	after, err := p.Subscribe()
-	assert.NoError(t, err)
+	after := assert.Must(p.Subscribe())(t)
 	if got, err := drain(t, after); len(got) != 1 || !errors.Is(err, io.EOF) {
 		t.Errorf("who came after all got %q, %v, want len(got) 1 and error io.EOF", got, err)
 	}

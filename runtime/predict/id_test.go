@@ -35,8 +35,7 @@ func TestIDs_SortByTime(t *testing.T) {
 // TestID_IsUUID of version 7 (RFC 9562): the time in milliseconds, the version, the variant.
 func TestID_IsUUID(t *testing.T) {
 	for range 1000 {
-		raw, err := idEncoding.DecodeString(NewID(epoch))
-		assert.NoError(t, err)
+		raw := assert.Must(idEncoding.DecodeString(NewID(epoch)))(t)
 		assert.EqualNow(t, "length of the raw id", len(raw), 16)
 		var ms int64
 		for _, b := range raw[:6] {

@@ -21,8 +21,7 @@ func TestImports_NoIO(t *testing.T) {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
-		assert.NoError(t, err)
+		parsed := assert.Must(parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly))(t)
 		for _, spec := range parsed.Imports {
 			name, _ := strconv.Unquote(spec.Path.Value)
 			top, _, _ := strings.Cut(name, "/")

@@ -326,8 +326,7 @@ func TestRetained_BoundsRegistriesTogether(t *testing.T) {
 // all its former places.
 func TestRetention_EventsDoNotKeepOldMemory(t *testing.T) {
 	p := New("a", &Request{Mode: Stream}, epoch, nil, Options{})
-	s, err := p.Subscribe()
-	assert.NoError(t, err)
+	s := assert.Must(p.Subscribe())(t)
 	defer s.Close()
 	for i := range 500 {
 		p.Output(fmt.Appendf(nil, `"%0400d"`, i))
@@ -336,8 +335,7 @@ func TestRetention_EventsDoNotKeepOldMemory(t *testing.T) {
 		assert.TrueNow(t, p.events.feed.ring[i].Data == nil,
 			"got %d bytes in an output event, want none: the record has them", len(p.events.feed.ring[i].Data))
 	}
-	events, err := s.Next(make([]Event, 0, 1000), nil)
-	assert.NoError(t, err)
+	events := assert.Must(s.Next(make([]Event, 0, 1000), nil))(t)
 	assert.EqualNow(t, "number of events", len(events), 500)
 	for i, e := range events {
 		assert.EqualNow(t, fmt.Sprintf("event %d", i), string(e.Data), fmt.Sprintf(`"%0400d"`, i))

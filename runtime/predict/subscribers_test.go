@@ -38,8 +38,7 @@ func TestEvents_TooManySubscribers(t *testing.T) {
 	p := observed(Options{})
 	var last *Subscription
 	for range MaxSubscribers {
-		s, err := p.Subscribe()
-		assert.NoError(t, err)
+		s := assert.Must(p.Subscribe())(t)
 		last = s
 	}
 	_, err := p.Subscribe()

@@ -75,8 +75,7 @@ func TestReadStored_EachFormat(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, files := stored(t, memory.New(64*mib))
-			req, err := r.ReadStored(c.contentType, []byte(c.body), 0)
-			assert.NoError(t, err)
+			req := assert.Must(r.ReadStored(c.contentType, []byte(c.body), 0))(t)
 			assert.EqualNow(t, "input", string(req.Input), c.input)
 			var got predict.FormField
 			if len(req.Form) > 0 {

@@ -49,15 +49,10 @@ func TestSchema_AgreesWithLibrary(t *testing.T) {
 // byLibrary validates the one property of s with the oracle.
 func byLibrary(t *testing.T, openapi []byte, s *Schema) *foreign {
 	t.Helper()
-	d, err := readDocument(openapi)
-	assert.NoError(t, err)
-	m, err := d.inputComponent("Input")
-	assert.NoError(t, err)
-	l, err := newLibrary(d, map[string]any{"p": m["properties"].(map[string]any)[s.fields[0].name]})
-	assert.NoError(t, err)
-	f, err := l.compile("p")
-	assert.NoError(t, err)
-	return f
+	d := assert.Must(readDocument(openapi))(t)
+	m := assert.Must(d.inputComponent("Input"))(t)
+	l := assert.Must(newLibrary(d, map[string]any{"p": m["properties"].(map[string]any)[s.fields[0].name]}))(t)
+	return assert.Must(l.compile("p"))(t)
 }
 
 func problemsOf(part interface {

@@ -40,8 +40,7 @@ func TestAllocations_OfPrepare(t *testing.T) {
 }
 
 func TestAlloc_GoodOutputCostsNoMemory(t *testing.T) {
-	o, err := CompileOutput([]byte(outputs), "Point")
-	assert.NoError(t, err)
+	o := assert.Must(CompileOutput([]byte(outputs), "Point"))(t)
 	output := []byte(`{"x":1,"label":"a"}`)
 	assert.Equal(t, "allocations", testing.AllocsPerRun(100, func() { o.Check(output) }), 0)
 }

@@ -27,9 +27,7 @@ func openapi(input string, others ...string) []byte {
 
 func mustCompile(t testing.TB, doc []byte) *Schema {
 	t.Helper()
-	s, err := Compile(doc, "Input")
-	assert.NoError(t, err)
-	return s
+	return assert.Must(Compile(doc, "Input"))(t)
 }
 
 // prepare checks and prepares input.
@@ -52,8 +50,7 @@ func prepare(t testing.TB, s *Schema, input string) (Prepared, []predict.Problem
 // with what becomes of it.
 func TestMessages_Golden(t *testing.T) {
 	const file = "testdata/messages.txt"
-	want, err := os.ReadFile(file)
-	assert.NoError(t, err)
+	want := assert.Must(os.ReadFile(file))(t)
 	var got bytes.Buffer
 	var s *Schema
 	for line := range strings.Lines(string(want)) {

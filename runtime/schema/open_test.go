@@ -23,8 +23,7 @@ func TestPrepare_OpenInputsPass(t *testing.T) {
 		{`"additionalProperties":{},`, `{"x":1,"a":1}`, `{"a":1,"n":null}`},
 		{``, `{"x":1,"a":1}`, `{"a":1,"n":null}`},
 	} {
-		s, err := Compile(document(c.extra), "Input")
-		assert.NoError(t, err)
+		s := assert.Must(Compile(document(c.extra), "Input"))(t)
 		got, err := s.Prepare([]byte(c.input))
 		var have, want any
 		if err != nil || json.Unmarshal(got.Input, &have) != nil || json.Unmarshal([]byte(c.want), &want) != nil {

@@ -35,8 +35,7 @@ func TestOutput_Faults(t *testing.T) {
 		{"Point", `{"label":"a"}`, `output/x: Field required`},
 		{"Named", `{"x":[]}`, `output/x: an array is not of type "number"`},
 	} {
-		o, err := CompileOutput([]byte(outputs), c.component)
-		assert.NoError(t, err)
+		o := assert.Must(CompileOutput([]byte(outputs), c.component))(t)
 		assert.Equal(t, fmt.Sprintf("%s %s", c.component, c.output), o.Check([]byte(c.output)), c.want)
 	}
 }

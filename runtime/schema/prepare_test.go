@@ -25,12 +25,10 @@ func TestPrepare_KeepsInput(t *testing.T) {
 	s := mustCompile(t, openapi(`{"properties":{"a":{"type":"integer"},"f":{"type":"string","format":"uri"}}}`))
 	for _, text := range []string{`{"a":1}`, `{}`, ` { "f" : "data:,x" , "a" : 1 } `} {
 		input := []byte(text)
-		p, err := s.Prepare(input)
-		assert.NoError(t, err)
+		p := assert.Must(s.Prepare(input))(t)
 		assert.True(t, &p.Input[0] == &input[0] && len(p.Input) == len(input), "Prepare(%s) copied its input, want the same bytes", text)
 	}
-	p, err := s.Prepare(nil)
-	assert.NoError(t, err)
+	p := assert.Must(s.Prepare(nil))(t)
 	assert.Equal(t, "input", string(p.Input), "{}")
 }
 
@@ -165,8 +163,7 @@ func TestPrepare_LargeValuesSpill(t *testing.T) {
 	s := mustCompile(t, openapi(`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string","nullable":true},"f":{"type":"string","format":"uri","nullable":true}}}`))
 	large := `"` + strings.Repeat("x", spillFrom) + `"`
 	input := []byte(`{"unknown":1,"a":` + large + `,"f":""}`)
-	want, err := s.Prepare(input)
-	assert.NoError(t, err)
+	want := assert.Must(s.Prepare(input))(t)
 	got, err := s.PrepareWith(input, rawjson.Lists{}, func() Spill { return &buffer{} })
 	assert.True(t, err == nil && reflect.DeepEqual(got, want) && bytes.Contains(got.Input, []byte(large)),
 		"%d bytes, %v; in memory it has %d, want %+v and Input with %q", len(got.Input), err, len(want.Input), want, []byte(large))

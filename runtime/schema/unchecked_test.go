@@ -58,8 +58,7 @@ func TestUnchecked_PartsAreNamed(t *testing.T) {
 			t.Errorf("%s: got %q, want one that begins with %q", property, parts, want)
 		}
 	}
-	s, err := Compile(openapi(`{"required":"a","properties":{"x":{"type":"string"}},"not":{}}`), "Input")
-	assert.NoError(t, err)
+	s := assert.Must(Compile(openapi(`{"required":"a","properties":{"x":{"type":"string"}},"not":{}}`), "Input"))(t)
 	assert.EqualSlices(t, "unchecked", s.Unchecked(),
 		[]string{`Input/required: "a" is not a list of names`, `Input/not: the keyword is not supported`})
 }
@@ -119,8 +118,7 @@ func TestUnchecked_FewAreNamed(t *testing.T) {
 
 // TestUnchecked_Outputs checks that an output is checked by what is left of its schema.
 func TestUnchecked_Outputs(t *testing.T) {
-	o, err := CompileOutput(openapi(`{}`, `"Output":{"type":"string","not":{}}`), "Output")
-	assert.NoError(t, err)
+	o := assert.Must(CompileOutput(openapi(`{}`, `"Output":{"type":"string","not":{}}`), "Output"))(t)
 	assert.EqualSlices(t, "unchecked", o.Unchecked(), []string{"Output/not: the keyword is not supported"})
 	assert.Equal(t, "a string", o.Check([]byte(`"a"`)), "")
 	assert.True(t, o.Check([]byte(`1`)) != "", "got a number accepted, want it refused")

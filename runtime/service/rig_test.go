@@ -34,8 +34,7 @@ func build(t *testing.T, ref string, queue int, restart supervise.Restart) *hous
 	t.Helper()
 	noLeak(t)
 	h := &house{t: t, root: t.TempDir(), dir: t.TempDir()}
-	store, err := files.New(files.Options{Root: h.root})
-	assert.NoError(t, err)
+	store := assert.Must(files.New(files.Options{Root: h.root}))(t)
 	h.pool = slot.NewPool(slot.Options{Queue: queue, CancelGrace: time.Minute})
 	h.Service = New(Options{
 		Pool: h.pool, Files: store, Logger: slog.New(slog.DiscardHandler), Queue: queue > 0,
@@ -70,8 +69,7 @@ func ready(t *testing.T, ref string, queue int, restart supervise.Restart) *hous
 // supervise gives the service a worker that does what ref says.
 func (h *house) supervise(ref string, restart supervise.Restart) {
 	h.t.Helper()
-	exe, err := os.Executable()
-	assert.NoError(h.t, err)
+	exe := assert.Must(os.Executable())(h.t)
 	h.worker = h.Supervise(supervise.Options{
 		Exe: exe, Spec: ipc.WorkerConfig{Ref: ref, Root: h.dir}, Env: supervise.WorkerEnv(nil),
 		Policy: supervise.Policy{Restart: restart},
@@ -133,13 +131,12 @@ func (h *house) refused(want string) {
 // remains returns the files and folders below a folder.
 func remains(t *testing.T, root string) (left []string) {
 	t.Helper()
-	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+	assert.NoError(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 		if path != root {
 			left = append(left, path)
 		}
 		return err
-	})
-	assert.NoError(t, err)
+	}))
 	return left
 }
 
@@ -162,7 +159,6 @@ func noLeak(t *testing.T) {
 
 func mappings(t testing.TB) int {
 	t.Helper()
-	maps, err := os.ReadFile("/proc/self/maps")
-	assert.NoError(t, err)
+	maps := assert.Must(os.ReadFile("/proc/self/maps"))(t)
 	return strings.Count(string(maps), "memfd:body")
 }

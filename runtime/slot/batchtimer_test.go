@@ -20,14 +20,12 @@ type timerTest struct {
 
 func newTimerTest(t *testing.T) *timerTest {
 	b := &timerTest{origin: time.Now(), fired: make(chan time.Duration, 100)}
-	var err error
-	b.batchTimer, err = newBatchTimer(func() {
+	b.batchTimer = assert.Must(newBatchTimer(func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.firesAt = 0
 		b.fired <- b.now()
-	})
-	assert.NoError(t, err)
+	}))(t)
 	t.Cleanup(b.stop)
 	return b
 }

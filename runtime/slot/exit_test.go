@@ -95,8 +95,7 @@ func TestExit_GrandchildKeepsSocket(t *testing.T) {
 	var leaked []int
 	for i, l := range w.ends {
 		flights = append(flights, start(t, p, fmt.Sprint(i)))
-		fd, err := unix.FcntlInt(uintptr(l.fd), unix.F_DUPFD_CLOEXEC, 3)
-		assert.NoError(t, err)
+		fd := assert.Must(unix.FcntlInt(uintptr(l.fd), unix.F_DUPFD_CLOEXEC, 3))(t)
 		leaked = append(leaked, fd)
 	}
 	for _, l := range w.ends {

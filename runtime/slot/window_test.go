@@ -181,9 +181,7 @@ func TestWindow_HalfIsStolen(t *testing.T) {
 // inSocket returns how many bytes in a worker's socket are unread.
 func inSocket(t *testing.T, l *slotEnd) int {
 	t.Helper()
-	n, err := unix.IoctlGetInt(l.fd, unix.TIOCINQ)
-	assert.NoError(t, err)
-	return n
+	return assert.Must(unix.IoctlGetInt(l.fd, unix.TIOCINQ))(t)
 }
 
 // fast returns a slot of a fast model, with n calls on their way and a leader.

@@ -95,8 +95,7 @@ func poolWithSlot(t testing.TB, o Options) (*Pool, *slotEnd) {
 // prepareWorker is newWorker without the Attach.
 func prepareWorker(t testing.TB, p *Pool, n int) *fakeWorker {
 	t.Helper()
-	page, err := ipc.NewPage()
-	assert.NoError(t, err)
+	page := assert.Must(ipc.NewPage())(t)
 	mem, err := unix.Mmap(int(page.File().Fd()), 0, ipc.PageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	assert.NoError(t, err)
 	w := &fakeWorker{t: t, pool: p, page: page, mem: mem, ends: make([]*slotEnd, n)}
@@ -120,8 +119,7 @@ func (w *fakeWorker) attach() {
 		conn, theirs, err := ipc.Pair("slot", 1)
 		assert.NoError(w.t, err)
 		conns[i] = conn
-		l.fd, err = unix.FcntlInt(theirs.Fd(), unix.F_DUPFD_CLOEXEC, 3)
-		assert.NoError(w.t, err)
+		l.fd = assert.Must(unix.FcntlInt(theirs.Fd(), unix.F_DUPFD_CLOEXEC, 3))(w.t)
 		theirs.Close()
 		// A test that waits for a frame which never comes is to fail, not to hang.
 		late := unix.NsecToTimeval(int64(assert.Timeout))

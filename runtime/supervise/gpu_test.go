@@ -11,8 +11,7 @@ import (
 // failure returns the body of a prediction that failed so.
 func failure(t *testing.T, text string) []byte {
 	t.Helper()
-	quoted, err := json.Marshal(text)
-	assert.NoError(t, err)
+	quoted := assert.Must(json.Marshal(text))(t)
 	return []byte(`{"metrics":{"predict_time":0.1,"note":"\",\"error\":\"CUDA"},"error":` + string(quoted) + `}`)
 }
 

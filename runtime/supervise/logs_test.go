@@ -38,8 +38,7 @@ func newPiped(t *testing.T) *piped {
 		ours[i], p.ends[i], err = logPipe(sourceNames[i])
 		assert.NoError(t, err)
 	}
-	p.logs, err = newLogs(ours, page, recorder{note: p.note}, p.running)
-	assert.NoError(t, err)
+	p.logs = assert.Must(newLogs(ours, page, recorder{note: p.note}, p.running))(t)
 	t.Cleanup(func() {
 		for _, end := range p.ends {
 			end.Close()

@@ -14,11 +14,8 @@ import (
 func TestOOM_KernelTakesWorkerFirst(t *testing.T) {
 	score := func(of string) int {
 		t.Helper()
-		text, err := os.ReadFile("/proc/" + of + "/oom_score_adj")
-		assert.NoError(t, err)
-		n, err := strconv.Atoi(strings.TrimSpace(string(text)))
-		assert.NoError(t, err)
-		return n
+		text := assert.Must(os.ReadFile("/proc/" + of + "/oom_score_adj"))(t)
+		return assert.Must(strconv.Atoi(strings.TrimSpace(string(text))))(t)
 	}
 	s := serving(t, "echoes", nil)
 	own, worker := score("self"), score(fmt.Sprint(s.Status().PID))

@@ -27,11 +27,8 @@ func adopt(t *testing.T) {
 // orphan leaves a process behind whose parent has ended, and returns its number. It ends soon.
 func orphan(t *testing.T) int {
 	t.Helper()
-	out, err := exec.Command("sh", "-c", "sleep 0.01 >/dev/null & echo $!").Output()
-	assert.NoError(t, err)
-	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
-	assert.NoError(t, err)
-	return pid
+	out := assert.Must(exec.Command("sh", "-c", "sleep 0.01 >/dev/null & echo $!").Output())(t)
+	return assert.Must(strconv.Atoi(strings.TrimSpace(string(out))))(t)
 }
 
 func TestOrphans_Reap(t *testing.T) {

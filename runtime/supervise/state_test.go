@@ -40,15 +40,13 @@ func TestState_Moves(t *testing.T) {
 
 // TestState_OneFunctionSetsState: no code but worker.move assigns a worker's state, so none evades the table.
 func TestState_OneFunctionSetsState(t *testing.T) {
-	entries, err := os.ReadDir(".")
-	assert.NoError(t, err)
+	entries := assert.Must(os.ReadDir("."))(t)
 	var found []string
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") || e.Name() == "preloader.go" {
 			continue // a preload process has its own states
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), e.Name(), nil, 0)
-		assert.NoError(t, err)
+		file := assert.Must(parser.ParseFile(token.NewFileSet(), e.Name(), nil, 0))(t)
 		ast.Inspect(file, func(n ast.Node) bool {
 			if assignment, ok := n.(*ast.AssignStmt); ok {
 				for _, left := range assignment.Lhs {

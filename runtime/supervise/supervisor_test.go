@@ -26,8 +26,7 @@ type supervised struct {
 // prepare makes a supervisor; Run is for the caller to start. The test ends with it killed.
 func prepare(t *testing.T, mode string, change func(*Options)) *supervised {
 	t.Helper()
-	exe, err := os.Executable()
-	assert.NoError(t, err)
+	exe := assert.Must(os.Executable())(t)
 	s := &supervised{t: t, changes: make(chan struct{}, 1), loaded: make(chan ipc.Loaded, 100)}
 	o := Options{
 		Exe: exe, Spec: ipc.WorkerConfig{Ref: mode, Root: t.TempDir()}, Env: WorkerEnv(nil),

@@ -61,12 +61,10 @@ func (c *picky) requests() []*coltracepb.ExportTraceServiceRequest {
 
 func startSender(t *testing.T, url string, compress bool, limits Batch) *Telemetry {
 	limits.Delay = time.Hour
-	sender, err := Start(&Config{
+	return assert.Must(Start(&Config{
 		Traces: &Exporter{URL: url, Insecure: true, Gzip: compress}, Sampler: alwaysOn, SpanBatch: limits,
 		Resource: map[string]string{instanceID: "one"}, Service: "a model",
-	}, Options{Log: slog.New(slog.DiscardHandler), Version: "1.0"})
-	assert.NoError(t, err)
-	return sender
+	}, Options{Log: slog.New(slog.DiscardHandler), Version: "1.0"}))(t)
 }
 
 // spanNamed returns a span as a field of ScopeSpans.

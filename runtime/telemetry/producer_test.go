@@ -103,14 +103,12 @@ func TestProducer_AllOfPageIsSent(t *testing.T) {
 	produced := produce(t, s)
 	_, text := s.Write("")
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	page, err := parser.TextToMetricFamilies(bytes.NewReader(text))
-	assert.NoError(t, err)
+	page := assert.Must(parser.TextToMetricFamilies(bytes.NewReader(text)))(t)
 	namer := otlptranslator.MetricNamer{WithMetricSuffixes: true}
 	sent := map[string]metricdata.Metrics{}
 	for name, m := range produced {
 		kind, prometheus := typeOf(m)
-		translated, err := namer.Build(otlptranslator.Metric{Name: name, Unit: m.Unit, Type: kind})
-		assert.NoError(t, err)
+		translated := assert.Must(namer.Build(otlptranslator.Metric{Name: name, Unit: m.Unit, Type: kind}))(t)
 		sent[translated] = m
 		if strings.HasPrefix(name, "cog.runtime.") || strings.HasPrefix(name, "http.") {
 			continue

@@ -33,8 +33,7 @@ func newRig(t testing.TB, network string, o Options) *rig {
 	if network == "unix" {
 		address = filepath.Join(t.TempDir(), "s")
 	}
-	ln, err := net.Listen(network, address)
-	assert.NoError(t, err)
+	ln := assert.Must(net.Listen(network, address))(t)
 	seen := &witness{}
 	o.Observer = seen
 	r := &rig{Queue: New(o), t: t, address: ln.Addr(), seen: seen}
@@ -143,9 +142,7 @@ type item struct{ id, body string }
 // connect connects a worker that has not said anything.
 func (r *rig) connect() *program {
 	r.t.Helper()
-	w, err := r.dial()
-	assert.NoError(r.t, err)
-	return w
+	return assert.Must(r.dial())(r.t)
 }
 
 // dial is connect for where the queue may have been closed.

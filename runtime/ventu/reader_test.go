@@ -72,8 +72,7 @@ func TestReader_Encodings(t *testing.T) {
 // TestReader_RepeatedAnswer: the first counts.
 func TestReader_RepeatedAnswer(t *testing.T) {
 	a := strings.Repeat("a", idLength)
-	got, err := readAnswers(bytes.NewReader(framed(pairs(a, "first", a, "second"))), 100, jobsOf("a"))
-	assert.NoError(t, err)
+	got := assert.Must(readAnswers(bytes.NewReader(framed(pairs(a, "first", a, "second"))), 100, jobsOf("a")))(t)
 	assert.Equal(t, "body of the first", string(got[0].body), "first")
 }
 

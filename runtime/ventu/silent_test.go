@@ -14,15 +14,13 @@ import (
 func TestServe_SilentConnectionsMakeRoom(t *testing.T) {
 	limit := connlimit.New(2)
 	q := New(Options{Connections: limit})
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.NoError(t, err)
+	ln := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	served := make(chan error, 1)
 	go func() { served <- q.Serve(ln) }()
 	var conns []net.Conn
 	for i := range 3 {
 		assert.Eventually(t, "those before it are served", func() bool { return len(q.silent()) == i })
-		conn, err := net.Dial("tcp", ln.Addr().String())
-		assert.NoError(t, err)
+		conn := assert.Must(net.Dial("tcp", ln.Addr().String()))(t)
 		defer conn.Close()
 		conns = append(conns, conn)
 	}

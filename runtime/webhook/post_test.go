@@ -21,9 +21,7 @@ import (
 
 func mustParse(t *testing.T, raw string) *url.URL {
 	t.Helper()
-	u, err := url.Parse(raw)
-	assert.NoError(t, err)
-	return u
+	return assert.Must(url.Parse(raw))(t)
 }
 
 const completed = predict.OnCompleted
@@ -139,8 +137,7 @@ func TestPost_RetryAfter(t *testing.T) {
 
 // TestPost_ConnectionErrors are retried: no receiver at first, and connections closed without an answer.
 func TestPost_ConnectionErrors(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.NoError(t, err)
+	listener := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	address := listener.Addr().String()
 	assert.NoError(t, listener.Close())
 	s, log, outcomes := newSender(t, Options{Retries: 2})

@@ -243,8 +243,7 @@ func TestBodies_ImageExample(t *testing.T) {
 	if out, err := curl.CombinedOutput(); err != nil {
 		t.Fatalf("got %v, want no error: %s", err, out)
 	}
-	file, err := os.Open(filepath.Join(curl.Dir, "sample-200.png"))
-	assert.NoError(t, err)
+	file := assert.Must(os.Open(filepath.Join(curl.Dir, "sample-200.png")))(t)
 	defer file.Close()
 	picture, err := png.DecodeConfig(file)
 	assert.True(t, err == nil && max(picture.Width, picture.Height) == 200 && picture.ColorModel == color.GrayModel,

@@ -43,8 +43,7 @@ func TestConnections_LeaveDescriptorsForServer(t *testing.T) {
 	for _, address := range []string{main, s.GRPCAddress(), monitor} {
 		before := s.Worker()
 		for i := range descriptors + descriptors/20 {
-			c, err := net.Dial("tcp", address)
-			assert.NoError(t, err)
+			c := assert.Must(net.Dial("tcp", address))(t)
 			defer c.Close()
 			if i%2 == 0 && address == s.GRPCAddress() {
 				_, _ = io.WriteString(c, http2.ClientPreface+"\x00\x00\x00\x04\x00\x00\x00\x00\x00")
@@ -70,8 +69,7 @@ func TestConnections_LeaveDescriptorsForServer(t *testing.T) {
 	c := s.Health().Connections
 	assert.True(t, c.Open <= limit+64 && c.Evicted >= uint64(descriptors),
 		"got %+v, want at most %d open, and idle ones evicted", c, limit)
-	page, err := http.Get("http://" + monitor + "/metrics")
-	assert.NoError(t, err)
+	page := assert.Must(http.Get("http://" + monitor + "/metrics"))(t)
 	defer page.Body.Close()
 	text, _ := io.ReadAll(page.Body)
 	assert.Contains(t, "the metrics", string(text), "pinion_connections ",

@@ -231,9 +231,7 @@ func unstream(t testing.TB, what string, a *harness.Answer) []byte {
 		}
 	}
 	assert.Equal(t, what+": the last event", last, "completed")
-	text, err := json.Marshal(chunks)
-	assert.NoError(t, err)
-	return text
+	return assert.Must(json.Marshal(chunks))(t)
 }
 
 // check compares an answer with what the step says of it.
@@ -309,12 +307,10 @@ func inputOf(t testing.TB, dir string, input json.RawMessage) json.RawMessage {
 	return regexp.MustCompile(`"@[^"]+"`).ReplaceAllFunc(input, func(quoted []byte) []byte {
 		name := strings.Trim(string(quoted), `@"`)
 		if count, ok := strings.CutPrefix(name, "text "); ok {
-			n, err := strconv.Atoi(count)
-			assert.NoError(t, err)
+			n := assert.Must(strconv.Atoi(count))(t)
 			return []byte(`"` + strings.Repeat("x", n) + `"`)
 		}
-		content, err := os.ReadFile(filepath.Join(dir, name))
-		assert.NoError(t, err)
+		content := assert.Must(os.ReadFile(filepath.Join(dir, name)))(t)
 		media := mime.TypeByExtension(filepath.Ext(name))
 		if filepath.Ext(name) == ".wav" {
 			media = "audio/wav" // not every system's list has it

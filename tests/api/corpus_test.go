@@ -102,8 +102,7 @@ func moduleFinder(t *testing.T, python string) func(string) bool {
 // corpusCases reads all cases, and fails where a model has none.
 func corpusCases(t *testing.T) []*corpusCase {
 	t.Helper()
-	cases, err := readCorpus()
-	assert.NoError(t, err)
+	cases := assert.Must(readCorpus())(t)
 	assert.True(t, len(cases) >= corpusMinimum, "the corpus has %d models, want %d", len(cases), corpusMinimum)
 	return cases
 }

@@ -110,8 +110,7 @@ print(json.dumps([
 // fileURL is a file as a data: URL.
 func fileURL(t *testing.T, path string) string {
 	t.Helper()
-	content, err := os.ReadFile(path)
-	assert.NoError(t, err)
+	content := assert.Must(os.ReadFile(path))(t)
 	return "data:application/octet-stream;base64," + base64.StdEncoding.EncodeToString(content)
 }
 
@@ -147,8 +146,7 @@ vectors = load_file(str(package / "weights" / "l2_supercat_256.safetensors"))["e
 tokenizer = Tokenizer.from_file(str(package / "tokenizers" / "l2_supercat_tokenizer_config.json"))
 network = WordLlamaInference(vectors, tokenizer)
 print(json.dumps([[network.embed([t], norm=n)[0].tolist() for t in json.loads(sys.argv[1])] for n in (True, False)]))`
-	argument, err := json.Marshal(texts)
-	assert.NoError(t, err)
+	argument := assert.Must(json.Marshal(texts))(t)
 	var want [2][][]float64
 	harness.FromJSON(t, harness.RunPython(t, python, dir, nil, "-c", direct, string(argument)), &want)
 	answers := make([]<-chan harness.Answer, 32)

@@ -50,9 +50,7 @@ func hasState(t testing.TB, s *harness.Server, name, state string) {
 func processOf(t testing.TB, s *harness.Server, model string) int {
 	t.Helper()
 	_, _, text, _ := harness.SaidBy(t, harness.PredictBy(s, model, harness.Input{}))
-	pid, err := strconv.Atoi(text)
-	assert.NoError(t, err)
-	return pid
+	return assert.Must(strconv.Atoi(text))(t)
 }
 
 // TestLoading_ModelsFile serves what a file says: the default at the root, keys before flags, a model that its first

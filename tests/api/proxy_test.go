@@ -48,24 +48,20 @@ def run(how: str = "") -> Iterator[str]:
 // makeCertificate writes a certificate of that name and its key, and returns who trusts it.
 func makeCertificate(t *testing.T, name, certFile, keyFile string) *x509.CertPool {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	assert.NoError(t, err)
+	key := assert.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	unsigned := &x509.Certificate{
 		SerialNumber: big.NewInt(1), DNSNames: []string{name}, IsCA: true, BasicConstraintsValid: true,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 	}
-	cert, err := x509.CreateCertificate(rand.Reader, unsigned, unsigned, &key.PublicKey, key)
-	assert.NoError(t, err)
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	assert.NoError(t, err)
+	cert := assert.Must(x509.CreateCertificate(rand.Reader, unsigned, unsigned, &key.PublicKey, key))(t)
+	secret := assert.Must(x509.MarshalPKCS8PrivateKey(key))(t)
 	for file, block := range map[string]*pem.Block{
 		certFile: {Type: "CERTIFICATE", Bytes: cert},
 		keyFile:  {Type: "PRIVATE KEY", Bytes: secret},
 	} {
 		harness.WriteFile(t, file, pem.EncodeToMemory(block))
 	}
-	parsed, err := x509.ParseCertificate(cert)
-	assert.NoError(t, err)
+	parsed := assert.Must(x509.ParseCertificate(cert))(t)
 	pool := x509.NewCertPool()
 	pool.AddCert(parsed)
 	return pool
@@ -119,8 +115,7 @@ func TestProxy_BehindProxyWithTLS(t *testing.T) {
 	client := startNginx(t, s.Address)
 	ask := func(ctx context.Context, method, path, body string, headers ...string) *http.Response {
 		t.Helper()
-		request, err := http.NewRequestWithContext(ctx, method, origin+path, strings.NewReader(body))
-		assert.NoError(t, err)
+		request := assert.Must(http.NewRequestWithContext(ctx, method, origin+path, strings.NewReader(body)))(t)
 		for i := 0; i+1 < len(headers); i += 2 {
 			request.Header.Set(headers[i], headers[i+1])
 		}

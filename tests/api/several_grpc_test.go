@@ -19,12 +19,11 @@ func TestSeveralGRPC_GRPCChoosesModel(t *testing.T) {
 	s, _ := harness.StartTwoModels(t, "--grpc-port=0")
 	_, client := s.GRPC()
 	for _, name := range []string{"a", "b"} {
-		got, err := client.ModelInfer(t.Context(),
+		got := assert.Must(client.ModelInfer(t.Context(),
 			&pb.ModelInferRequest{ModelName: name, Inputs: []*pb.ModelInferRequest_InferInputTensor{{
 				Name: "text", Datatype: "BYTES", Shape: []int64{1},
 				Contents: &pb.InferTensorContents{BytesContents: [][]byte{[]byte("x")}},
-			}}})
-		assert.NoError(t, err)
+			}}}))(t)
 		out := string(got.GetOutputs()[0].GetContents().GetBytesContents()[0])
 		assert.True(t, got.GetModelName() == name && strings.Contains(out, name+" 3."),
 			"%s answers %q as %s, want GetModelName %q and out with %q", name, out, got.GetModelName(), name, name+" 3.")

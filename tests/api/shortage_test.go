@@ -63,8 +63,7 @@ func TestShortageOfProcesses_IsWaitedOut(t *testing.T) {
 				}
 				return nil
 			})
-			fronts, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", s.PID))
-			assert.NoError(t, err)
+			fronts := assert.Must(os.ReadDir(fmt.Sprintf("/proc/%d/task", s.PID)))(t)
 			allow(strconv.Itoa(len(fronts) + threads)) // those that there are may stay
 			harness.SendSignal(t, s.Worker(), syscall.SIGKILL)
 			// As many as would have ended a server whose model dies.

@@ -12,11 +12,9 @@ import (
 // type, for a template may name it. That is a quarter of the binary.
 func TestSize_LinkerLeavesOutUnusedMethods(t *testing.T) {
 	t.Parallel()
-	file, err := elf.Open(harness.Binary(t))
-	assert.NoError(t, err)
+	file := assert.Must(elf.Open(harness.Binary(t)))(t)
 	defer file.Close()
-	symbols, err := file.Symbols()
-	assert.NoError(t, err)
+	symbols := assert.Must(file.Symbols())(t)
 	found := false
 	for _, s := range symbols {
 		found = found || s.Name == "main.main"

@@ -20,6 +20,15 @@ func NoError(t testing.TB, err error, context ...any) {
 	}
 }
 
+// Must returns a function that returns value. The function ends the test if err is not nil: got := assert.Must(f())(t).
+func Must[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		NoError(t, err)
+		return value
+	}
+}
+
 // ErrorIs fails the test unless got is want, or wraps it.
 func ErrorIs(t testing.TB, what string, got, want error) {
 	t.Helper()

@@ -31,6 +31,8 @@ func TestAssert_SaysGotAndWant(t *testing.T) {
 	}{
 		{func(t testing.TB) { NoError(t, nil, "x") }, ""},
 		{func(t testing.TB) { NoError(t, io.EOF, "a.txt", []byte("out")) }, "fatal got the error EOF, want none: a.txt: out"},
+		{func(t testing.TB) { Equal(t, "x", Must(1, nil)(t), 1) }, ""},
+		{func(t testing.TB) { Must(1, io.EOF)(t) }, "fatal got the error EOF, want none"},
 		{func(t testing.TB) { ErrorIs(t, "x", wrapped, io.EOF) }, ""},
 		{func(t testing.TB) { ErrorIs(t, "x", io.EOF, wrapped) }, "error x: got EOF, want read: EOF"},
 		{func(t testing.TB) { ErrorIs(t, "x", nil, io.EOF) }, "error x: got <nil>, want EOF"},

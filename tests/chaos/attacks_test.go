@@ -99,8 +99,7 @@ func half(request string) func(*testing.T, *harness.Server) {
 func dialed(t *testing.T, s *harness.Server, n int, text string) (conns []net.Conn) {
 	from := net.Dialer{LocalAddr: rawgrpc.Address()}
 	for range n {
-		conn, err := from.Dial("tcp", harness.Host(s))
-		assert.NoError(t, err)
+		conn := assert.Must(from.Dial("tcp", harness.Host(s)))(t)
 		t.Cleanup(func() { conn.Close() })
 		_, _ = io.WriteString(conn, text) // it may have been closed already
 		conns = append(conns, conn)

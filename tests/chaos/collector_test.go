@@ -179,8 +179,7 @@ func (c *collectorScene) within(before collectorSample, state string) {
 // another address.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.77:0")
-	assert.NoError(t, err)
+	ln := assert.Must(net.Listen("tcp", "127.0.0.77:0"))(t)
 	defer ln.Close()
 	return ln.Addr().String()
 }
@@ -198,8 +197,7 @@ type collectorPort struct {
 
 func (p *collectorPort) listen() {
 	p.t.Helper()
-	ln, err := net.Listen("tcp", p.address)
-	assert.NoError(p.t, err)
+	ln := assert.Must(net.Listen("tcp", p.address))(p.t)
 	p.ln = ln
 }
 

@@ -74,8 +74,7 @@ type journal struct {
 
 func newJournal(t testing.TB, name string) *journal {
 	t.Helper()
-	file, err := os.Create(name)
-	assert.NoError(t, err)
+	file := assert.Must(os.Create(name))(t)
 	return &journal{name: name, file: file, out: bufio.NewWriter(file)}
 }
 

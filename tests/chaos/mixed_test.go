@@ -242,8 +242,7 @@ func (m *mixed) everyDoorServes() {
 
 // ledgerHas checks that the model ran what was answered.
 func (m *mixed) ledgerHas(ledger string) {
-	data, err := os.ReadFile(ledger)
-	assert.NoError(m.t, err)
+	data := assert.Must(os.ReadFile(ledger))(m.t)
 	ran := map[string]bool{}
 	for line := range strings.Lines(string(data)) {
 		ran[strings.TrimSpace(line)] = true

@@ -53,8 +53,7 @@ func libraryFolders(t *testing.T, base, version string) []string {
 	t.Helper()
 	var folders []string
 	for _, pattern := range []string{base + "/lib", "/usr/lib/*-linux-gnu", "/usr/lib64", "/usr/local/lib"} {
-		found, err := filepath.Glob(filepath.Join(pattern, "libpython"+version+".so*"))
-		assert.NoError(t, err)
+		found := assert.Must(filepath.Glob(filepath.Join(pattern, "libpython"+version+".so*")))(t)
 		for _, path := range found {
 			if dir := filepath.Dir(path); !slices.Contains(folders, dir) {
 				folders = append(folders, dir)

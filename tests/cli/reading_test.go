@@ -191,8 +191,7 @@ func startedProcesses(t *testing.T, dir string, said *bytes.Buffer) (pids []int)
 	text, err := os.ReadFile(file)
 	assert.NoError(t, err, said)
 	for _, field := range strings.Fields(string(text)) {
-		pid, err := strconv.Atoi(field)
-		assert.NoError(t, err)
+		pid := assert.Must(strconv.Atoi(field))(t)
 		pids = append(pids, pid)
 	}
 	assert.EqualNow(t, fmt.Sprintf("the model wrote %q", text), len(pids), 4)

@@ -161,8 +161,7 @@ class Runner(BaseRunner):
     def run(self) -> int: return 1
 `), Env: []string{"TMPDIR=" + tmp}}
 	server, _, _ := c.Start(t, "serve", "-p", "0", "--log-format", "console")
-	log, err := os.Create(filepath.Join(c.Dir, "server.log"))
-	assert.NoError(t, err)
+	log := assert.Must(os.Create(filepath.Join(c.Dir, "server.log")))(t)
 	defer log.Close()
 	server.Stderr = log
 	harness.StartCommand(t, server)

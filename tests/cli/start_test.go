@@ -127,8 +127,7 @@ func TestStart_ServesOnUnixSocket(t *testing.T) {
 
 func TestStart_PortThatIsTakenEndsStart(t *testing.T) {
 	t.Parallel()
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.NoError(t, err)
+	taken := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer taken.Close()
 	_, port, _ := net.SplitHostPort(taken.Addr().String()) // it is one of net's own
 	code, text := harness.Refused(t, harness.Options{Model: "echo.py:run", Args: []string{"--port", port}})

@@ -82,8 +82,7 @@ func logsAppear(t *testing.T, c harness.CLI, open func(), terminals int, args ..
 	seen := term.String
 	if terminals == 0 {
 		name := filepath.Join(t.TempDir(), "stderr")
-		file, err := os.Create(name)
-		assert.NoError(t, err)
+		file := assert.Must(os.Create(name))(t)
 		defer file.Close()
 		cmd.Stderr, seen = file, func() string { return harness.ReadFile(t, name) }
 	}

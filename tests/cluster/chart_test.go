@@ -73,8 +73,7 @@ func TestCluster_HelmChart(t *testing.T) {
 // helm is the documented command, for the namespace of the chart.
 func (c *cluster) helm(verb string) string {
 	c.t.Helper()
-	page, err := os.ReadFile("../../docs/how-to/kubernetes.md")
-	assert.NoError(c.t, err)
+	page := assert.Must(os.ReadFile("../../docs/how-to/kubernetes.md"))(c.t)
 	line := regexp.MustCompile(`(?m)^    helm install (.*)$`).FindSubmatch(page)
 	if line == nil {
 		c.t.Fatal("docs/how-to/kubernetes.md does not install the chart")

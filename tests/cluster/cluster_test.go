@@ -58,8 +58,7 @@ func TestCluster_ManifestsInCluster(t *testing.T) {
 
 func (c *cluster) makeGate() {
 	c.t.Helper()
-	gate, err := os.Create(filepath.Join(c.dir, "gate"))
-	assert.NoError(c.t, err)
+	gate := assert.Must(os.Create(filepath.Join(c.dir, "gate")))(c.t)
 	c.t.Cleanup(func() { gate.Close() })
 	c.gate = gate
 	assert.NoError(c.t, syscall.Flock(int(gate.Fd()), syscall.LOCK_EX))
@@ -74,8 +73,7 @@ func (c *cluster) open() {
 // startNodes starts three, with a disk on each for NATS.
 func (c *cluster) startNodes() {
 	c.t.Helper()
-	model, err := filepath.Abs("model")
-	assert.NoError(c.t, err)
+	model := assert.Must(filepath.Abs("model"))(c.t)
 	pinion, nats := harness.Binary(c.t), program(c.t, "nats-server")
 	served := func(ip string) image {
 		return image{
@@ -102,8 +100,7 @@ func (c *cluster) startNodes() {
 // documented are the commands of docs/how-to/scale-out.md for Kubernetes.
 func (c *cluster) documented() (lines []string) {
 	c.t.Helper()
-	page, err := os.ReadFile("../../docs/how-to/scale-out.md")
-	assert.NoError(c.t, err)
+	page := assert.Must(os.ReadFile("../../docs/how-to/scale-out.md"))(c.t)
 	_, section, _ := strings.Cut(string(page), "\n## Kubernetes\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	loop := false
@@ -204,16 +201,13 @@ func (c *cluster) scalesTo(n int) {
 // ask sends a request to the gateway's service.
 func (c *cluster) ask(method, path string, body any, headers ...string) (int, harness.Prediction) {
 	c.t.Helper()
-	text, err := json.Marshal(body)
-	assert.NoError(c.t, err)
-	request, err := http.NewRequest(method, "http://pinion-gateway:5000"+path, bytes.NewReader(text))
-	assert.NoError(c.t, err)
+	text := assert.Must(json.Marshal(body))(c.t)
+	request := assert.Must(http.NewRequest(method, "http://pinion-gateway:5000"+path, bytes.NewReader(text)))(c.t)
 	request.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := http.DefaultClient.Do(request)
-	assert.NoError(c.t, err)
+	response := assert.Must(http.DefaultClient.Do(request))(c.t)
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
 	var p harness.Prediction
@@ -267,8 +261,7 @@ func (c *cluster) evict(ids []string) {
 			}
 			return ""
 		})
-		list, err := c.api.pods("default")
-		assert.NoError(t, err)
+		list := assert.Must(c.api.pods("default"))(t)
 		list = slices.DeleteFunc(list, func(p pod) bool { return p.Metadata.Labels[nameLabel] != name })
 		var codes []int
 		for _, p := range list[:2] {

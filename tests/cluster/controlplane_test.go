@@ -121,14 +121,12 @@ func (c *controlPlane) kubeconfig(user, token string) string {
 func (c *controlPlane) certify() (authority []byte) {
 	c.t.Helper()
 	issue := func(request, parent *x509.Certificate, signer *ecdsa.PrivateKey) ([]byte, *ecdsa.PrivateKey) {
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		assert.NoError(c.t, err)
+		key := assert.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(c.t)
 		if signer == nil {
 			signer = key
 		}
 		request.NotBefore, request.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour)
-		der, err := x509.CreateCertificate(rand.Reader, request, parent, &key.PublicKey, signer)
-		assert.NoError(c.t, err)
+		der := assert.Must(x509.CreateCertificate(rand.Reader, request, parent, &key.PublicKey, signer))(c.t)
 		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), key
 	}
 	ca := &x509.Certificate{
@@ -142,8 +140,7 @@ func (c *controlPlane) certify() (authority []byte) {
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		DNSNames:    []string{"localhost", "keda-operator.keda.svc.cluster.local", "keda-metrics-apiserver.keda.svc"},
 	}, ca, signer)
-	der, err := x509.MarshalECPrivateKey(key)
-	assert.NoError(c.t, err)
+	der := assert.Must(x509.MarshalECPrivateKey(key))(c.t)
 	c.write("ca.crt", string(authority))
 	c.write("tls.crt", string(cert))
 	c.write("tls.key", string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})))
@@ -164,8 +161,7 @@ func (c *controlPlane) startKEDA() {
 	} {
 		c.kubectl("kubectl apply --server-side " + what)
 	}
-	authority, err := os.ReadFile(filepath.Join(c.dir, "ca.crt"))
-	assert.NoError(c.t, err)
+	authority := assert.Must(os.ReadFile(filepath.Join(c.dir, "ca.crt")))(c.t)
 	c.service("keda-operator", operatorIP, 9666, 9666)
 	c.service("keda-metrics-apiserver", adapterIP, 443, 6443)
 	c.api.must(http.MethodPatch, externalMetrics, object{"spec": object{"caBundle": authority}}, nil)

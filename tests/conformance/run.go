@@ -65,8 +65,7 @@ func bySize(groups map[string][]string) []string {
 // serves is the script's line that names a shared server, or "". It fails where the script does not begin with the
 // sentence that it holds.
 func serves(t *testing.T, script string) string {
-	file, err := os.Open(script)
-	assert.NoError(t, err)
+	file := assert.Must(os.Open(script))(t)
 	defer file.Close()
 	lines := bufio.NewScanner(file)
 	for first := true; lines.Scan(); first = false {

@@ -34,8 +34,7 @@ func TestBenchmarks_PageOfBenchmarksNamesRowsThatExist(t *testing.T) {
 	t.Parallel()
 	page := harness.ReadFile(t, "../docs/reference/benchmarks.md")
 	program := `import sys; sys.path.insert(0, "../bench"); from lib.rows import ALL; print(*ALL)`
-	out, err := exec.Command(harness.AnyPython(t).Path, "-B", "-c", program).Output()
-	assert.NoError(t, err)
+	out := assert.Must(exec.Command(harness.AnyPython(t).Path, "-B", "-c", program).Output())(t)
 	shown := regexp.MustCompile(`(?m)^    bench/run\.sh --rows (\S+)$`).FindAllStringSubmatch(page, -1)
 	rows := map[string]bool{}
 	for _, row := range strings.Fields(string(out)) {

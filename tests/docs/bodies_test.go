@@ -42,8 +42,7 @@ func TestBodies_ModelOfBodiesDocumentKeepsPredictionsApart(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	entries, err := os.ReadDir(s.Dir)
-	assert.NoError(t, err)
+	entries := assert.Must(os.ReadDir(s.Dir))(t)
 	for _, entry := range entries {
 		assert.True(t, slices.Contains([]string{"run.py", "cog.yaml", "__pycache__"}, entry.Name()),
 			"the model left %s in its folder, want nothing new there", entry.Name())

@@ -109,7 +109,5 @@ var sources = sync.OnceValues(func() (map[string]*ast.File, error) {
 // goFiles returns sources.
 func goFiles(t *testing.T) map[string]*ast.File {
 	t.Helper()
-	files, err := sources()
-	assert.NoError(t, err)
-	return files
+	return assert.Must(sources())(t)
 }

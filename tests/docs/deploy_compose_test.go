@@ -82,8 +82,7 @@ func TestDeployCompose_ComposeFileInstallsRequirements(t *testing.T) {
 // writeWheel writes a package of one module.
 func writeWheel(t *testing.T, path string) {
 	t.Helper()
-	file, err := os.Create(path)
-	assert.NoError(t, err)
+	file := assert.Must(os.Create(path))(t)
 	defer file.Close()
 	archive := zip.NewWriter(file)
 	for name, text := range map[string]string{

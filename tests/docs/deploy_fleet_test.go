@@ -121,8 +121,7 @@ func TestDeployFleet_NATSOfFleet(t *testing.T) {
 	objects := fleetObjects(t)
 	file := filepath.Join(t.TempDir(), "nats.conf")
 	harness.WriteFile(t, file, objects["ConfigMap nats"].Text(t, "data", "nats.conf"))
-	o, err := server.ProcessConfigFile(file)
-	assert.NoError(t, err)
+	o := assert.Must(server.ProcessConfigFile(file))(t)
 	assert.True(t, o.ServerName == "nats-0" && o.Username == "pinion" && o.Password == "the-password" && o.JetStream &&
 		len(o.Routes) == 3 && o.Port == 4222 && o.HTTPPort == 8222,
 		"got %+v, want three routes, JetStream, a user, and the ports of NATS", o)
@@ -168,10 +167,8 @@ func TestDeployFleet_FleetHasAlerts(t *testing.T) {
 	} else if !found || text != want {
 		t.Errorf("%s has other rules, want those of alerts.yaml: PINION_UPDATE_GOLDEN=1 takes them", file)
 	}
-	rules, err := yaml.Marshal(fleetObjects(t)["PrometheusRule pinion"].At(t, "spec"))
-	assert.NoError(t, err)
-	tested, err := os.ReadFile(filepath.Join(harness.ObservabilityFolder, "alerts_test.yaml"))
-	assert.NoError(t, err)
+	rules := assert.Must(yaml.Marshal(fleetObjects(t)["PrometheusRule pinion"].At(t, "spec")))(t)
+	tested := assert.Must(os.ReadFile(filepath.Join(harness.ObservabilityFolder, "alerts_test.yaml")))(t)
 	folder := t.TempDir()
 	for name, text := range map[string][]byte{"alerts.yaml": rules, "alerts_test.yaml": tested} {
 		harness.WriteFile(t, filepath.Join(folder, name), text)

@@ -71,8 +71,7 @@ func TestDeps_EverythingElseBuildsWithoutC(t *testing.T) {
 }
 
 func TestDeps_RuntimeFolderHoldsNoGoFile(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("..", "runtime", "*.go"))
-	assert.NoError(t, err)
+	files := assert.Must(filepath.Glob(filepath.Join("..", "runtime", "*.go")))(t)
 	assert.True(t, len(files) == 0, "a package named runtime would hide the standard library's: %q", files)
 }
 
@@ -127,8 +126,7 @@ func list(t *testing.T, tags string) map[string]listed {
 			break
 		}
 		assert.NoError(t, err, "read go list")
-		folder, err := filepath.Rel(root, p.Dir)
-		assert.NoError(t, err)
+		folder := assert.Must(filepath.Rel(root, p.Dir))(t)
 		out[folder] = p
 	}
 	assert.TrueNow(t, len(out) != 0, "go list found no package: got none, want at least one")

@@ -24,8 +24,7 @@ func TestDocs_CommandsOfDocumentsWork(t *testing.T) {
 	found := harness.Commands(t)
 	assert.TrueNow(t, len(found) >= 10,
 		"only %d commands found: the documents have changed their form, want at least 10", len(found))
-	help, err := exec.Command("../build.sh", "help").Output()
-	assert.NoError(t, err)
+	help := assert.Must(exec.Command("../build.sh", "help").Output())(t)
 	harness.AnyPython(t)                    // skips the test here, and not within a part of it
 	servers := map[string]*harness.Server{} // of each document that needs one
 	for _, c := range found {

@@ -299,8 +299,7 @@ func TestFigures_DefaultsThatDocumentsName(t *testing.T) {
 		for _, m := range regexp.MustCompile(
 			"`-{1,2}([a-z-]+)`\\s+\\((\\d+) (s|seconds|minutes|MiB|GiB)\\)").FindAllStringSubmatch(text, -1) {
 			found++
-			n, err := strconv.Atoi(m[2])
-			assert.NoError(t, err)
+			n := assert.Must(strconv.Atoi(m[2]))(t)
 			want := m[2] + units[m[3]]
 			switch m[3] {
 			case "MiB":

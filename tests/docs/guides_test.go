@@ -17,8 +17,7 @@ func TestGuides_ShowTheCodeOfExamples(t *testing.T) {
 		example string
 		least   int
 	}{"language-model.md": {"chat", 4}, "diffusion.md": {"diffusion", 5}} {
-		files, err := filepath.Glob("../examples/" + c.example + "/*.*")
-		assert.NoError(t, err)
+		files := assert.Must(filepath.Glob("../examples/" + c.example + "/*.*"))(t)
 		var code strings.Builder
 		for _, file := range files {
 			code.WriteString(harness.ReadFile(t, file))

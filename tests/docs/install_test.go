@@ -37,7 +37,6 @@ func TestInstall_FromAClone(t *testing.T) {
 
 func goEnv(t *testing.T, name string) string {
 	t.Helper()
-	out, err := exec.Command("go", "env", name).Output()
-	assert.NoError(t, err)
+	out := assert.Must(exec.Command("go", "env", name).Output())(t)
 	return strings.TrimSpace(string(out))
 }

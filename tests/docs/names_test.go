@@ -35,8 +35,7 @@ func contents(t *testing.T, patterns ...string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for _, pattern := range patterns {
-		paths, err := filepath.Glob(pattern)
-		assert.NoError(t, err)
+		paths := assert.Must(filepath.Glob(pattern))(t)
 		for _, path := range paths {
 			text := harness.ReadFile(t, path)
 			found[path] = text

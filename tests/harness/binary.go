@@ -97,8 +97,7 @@ func IsFull() bool { return os.Getenv(envFull) != "" || os.Getenv(envSoak) != ""
 // them the test is skipped.
 func Tool(t testing.TB, made string, programs ...string) string {
 	t.Helper()
-	file, err := filepath.Abs(filepath.Join("..", ".cache", made))
-	assert.NoError(t, err)
+	file := assert.Must(filepath.Abs(filepath.Join("..", ".cache", made)))(t)
 	if _, err := os.Stat(file); err == nil && made != "" {
 		return file
 	}

@@ -76,8 +76,7 @@ func (s *Server) DoContext(ctx context.Context, method, path string, body any, h
 // Open sends a request as Do does, and leaves the answer's body to be read. It is closed when the test ends.
 func (s *Server) Open(t testing.TB, method, path string, body any, headers ...string) *http.Response {
 	t.Helper()
-	response, err := s.send(t.Context(), method, path, body, headers)
-	assert.NoError(t, err)
+	response := assert.Must(s.send(t.Context(), method, path, body, headers))(t)
 	t.Cleanup(func() { response.Body.Close() })
 	return response
 }

@@ -75,9 +75,7 @@ func StartCollector(t testing.TB) *Collector {
 
 func listen(t testing.TB) net.Listener {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.NoError(t, err)
-	return ln
+	return assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 }
 
 // receive returns a handler of one signal's requests.

@@ -18,8 +18,7 @@ import (
 func EndDescriptors(t *testing.T, pid int) (end func()) {
 	t.Helper()
 	folder := fmt.Sprintf("/proc/%d/fd", pid)
-	entries, err := os.ReadDir(folder)
-	assert.NoError(t, err)
+	entries := assert.Must(os.ReadDir(folder))(t)
 	page := -1
 	for _, e := range entries {
 		n, _ := strconv.Atoi(e.Name())

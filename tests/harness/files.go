@@ -27,8 +27,7 @@ func CopyFile(t *testing.T, from, to string) {
 	in, err := os.Open(from)
 	assert.NoError(t, err)
 	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
-	assert.NoError(t, err)
+	out := assert.Must(os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755))(t)
 	if _, err = io.Copy(out, in); err == nil {
 		err = out.Close()
 	}
@@ -69,8 +68,7 @@ func ModelLines(t testing.TB, s *Server, name string) []string {
 // ReadFile returns the text of a file.
 func ReadFile(t testing.TB, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	assert.NoError(t, err)
+	text := assert.Must(os.ReadFile(path))(t)
 	return string(text)
 }
 
@@ -84,7 +82,5 @@ func WriteFile[T string | []byte](t testing.TB, path string, text T) {
 // Absolute returns a path from the root.
 func Absolute(t testing.TB, path string) string {
 	t.Helper()
-	path, err := filepath.Abs(path)
-	assert.NoError(t, err)
-	return path
+	return assert.Must(filepath.Abs(path))(t)
 }

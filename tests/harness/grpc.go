@@ -15,8 +15,7 @@ func (s *Server) GRPCAddress() string { return s.WaitLog("serving gRPC").GRPCAdd
 // GRPC connects to the port of --grpc-port.
 func (s *Server) GRPC() (*grpc.ClientConn, pb.GRPCInferenceServiceClient) {
 	s.t.Helper()
-	conn, err := grpc.NewClient(s.GRPCAddress(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	assert.NoError(s.t, err)
+	conn := assert.Must(grpc.NewClient(s.GRPCAddress(), grpc.WithTransportCredentials(insecure.NewCredentials())))(s.t)
 	s.t.Cleanup(func() { conn.Close() })
 	return conn, pb.NewGRPCInferenceServiceClient(conn)
 }

@@ -87,13 +87,12 @@ func (s *Server) health() (Health, error) {
 func (s *Server) WaitHealth(status string) Health {
 	s.t.Helper()
 	var last Health
-	err := until(func() bool {
+	assert.NoError(s.t, until(func() bool {
 		if h, err := s.health(); err == nil {
 			last = h
 		}
 		return last.Status == status || s.hasExited()
-	})
-	assert.NoError(s.t, err)
+	}))
 	assert.EqualNow(s.t, "status", last.Status, status)
 	return last
 }

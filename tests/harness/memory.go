@@ -83,9 +83,7 @@ func FillMemory(t testing.TB, folder string) (full func() int, end func()) {
 		} else if _, after, found := strings.Cut(ReadFile(t, filepath.Join(folder, "memory.events")), "\nmax "); found {
 			count, _, _ = strings.Cut(after, "\n")
 		}
-		n, err := strconv.Atoi(strings.TrimSpace(count))
-		assert.NoError(t, err)
-		return n
+		return assert.Must(strconv.Atoi(strings.TrimSpace(count)))(t)
 	}
 	return full, repeat(t, folder, 1000, "tail /dev/zero") // it waits for the end of a line
 }

@@ -120,8 +120,7 @@ func startNATS(t testing.TB, settings natsSettings) *NATS {
 // checkout returns the folder of this checkout, which is above that of the test.
 func checkout(t testing.TB) string {
 	t.Helper()
-	folder, err := os.Getwd()
-	assert.NoError(t, err)
+	folder := assert.Must(os.Getwd())(t)
 	for ; folder != "/"; folder = filepath.Dir(folder) {
 		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
 			return folder
@@ -134,10 +133,8 @@ func checkout(t testing.TB) string {
 // Start starts the server again, on its folder and port.
 func (n *NATS) Start() {
 	n.t.Helper()
-	text, err := json.Marshal(n.settings)
-	assert.NoError(n.t, err)
-	program, err := os.Executable()
-	assert.NoError(n.t, err)
+	text := assert.Must(json.Marshal(n.settings))(n.t)
+	program := assert.Must(os.Executable())(n.t)
 	n.cmd = exec.Command(program)
 	n.cmd.Env = append(BareEnv(), envNATS+"="+string(text))
 	n.cmd.Stderr = os.Stderr
@@ -188,8 +185,7 @@ func freePorts(t testing.TB, n int) []int {
 	t.Helper()
 	var ports []int
 	for len(ports) < n {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		assert.NoError(t, err)
+		ln := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 		defer ln.Close()
 		port := ln.Addr().(*net.TCPAddr).Port
 		if _, given := givenPorts.LoadOrStore(port, true); !given {

@@ -56,8 +56,7 @@ func Group(t testing.TB, pid int) int {
 // Descriptors returns how many files a process has open.
 func Descriptors(t testing.TB, pid int) int {
 	t.Helper()
-	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-	assert.NoError(t, err)
+	files := assert.Must(os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid)))(t)
 	return len(files)
 }
 
@@ -78,8 +77,7 @@ func statusBytes(t testing.TB, pid int, name string) int {
 	t.Helper()
 	_, after, found := strings.Cut(ReadFile(t, fmt.Sprintf("/proc/%d/status", pid)), name)
 	assert.TrueNow(t, found, "/proc/%d/status has no %s", pid, name)
-	kilobytes, err := strconv.Atoi(strings.Fields(after)[0])
-	assert.NoError(t, err)
+	kilobytes := assert.Must(strconv.Atoi(strings.Fields(after)[0]))(t)
 	return kilobytes << 10
 }
 

@@ -45,8 +45,7 @@ func (s *Server) Request(id string, input any) *Request {
 
 func (s *Server) request(id string, input any) *Request {
 	s.t.Helper()
-	body, err := json.Marshal(map[string]any{"id": id, "input": input})
-	assert.NoError(s.t, err)
+	body := assert.Must(json.Marshal(map[string]any{"id": id, "input": input}))(s.t)
 	conn, answer := s.Dial(), make(chan Answer, 1)
 	go func() {
 		_, _ = fmt.Fprintf(conn, "POST /predictions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"+
@@ -74,8 +73,7 @@ func (s *Server) Raw(request string, n int) []Answer {
 // Dial returns a new connection, which is closed when the test ends.
 func (s *Server) Dial() net.Conn {
 	s.t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
-	assert.NoError(s.t, err)
+	conn := assert.Must(net.Dial("tcp", strings.TrimPrefix(s.base, "http://")))(s.t)
 	s.t.Cleanup(func() { conn.Close() })
 	return conn
 }

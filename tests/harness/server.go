@@ -168,9 +168,7 @@ func Launch(t testing.TB, o Options) *Server {
 		s.cmd.Stdout, s.cmd.Stderr = o.Output, o.Output
 	}
 	if o.StopsReading {
-		var err error
-		s.pipe, err = newLogPipe(s.Log)
-		assert.NoError(t, err)
+		s.pipe = assert.Must(newLogPipe(s.Log))(t)
 		s.cmd.Stdout, s.cmd.Stderr = s.pipe.write, s.pipe.write
 	}
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -332,8 +330,7 @@ var serial atomic.Int64
 // ShortTempDir makes a folder whose path is short enough for the sockets that multiprocessing makes in it.
 func ShortTempDir(t testing.TB) string {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "pt")
-	assert.NoError(t, err)
+	folder := assert.Must(os.MkdirTemp("", "pt"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) }) // a child that is killed may still write
 	return folder
 }

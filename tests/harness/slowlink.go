@@ -23,8 +23,7 @@ type onTheWay struct {
 // To returns the address at which the proxy listens for another address.
 func (l SlowLink) To(t *testing.T, address string) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.NoError(t, err)
+	listener := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { listener.Close() })
 	go func() {
 		for {

@@ -13,20 +13,16 @@ import (
 // JetStream returns a connection to NATS as its operator has it.
 func JetStream(t testing.TB, at *NATS) jetstream.JetStream {
 	t.Helper()
-	nc, err := nats.Connect(at.Operator())
-	assert.NoError(t, err)
+	nc := assert.Must(nats.Connect(at.Operator()))(t)
 	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	assert.NoError(t, err)
-	return js
+	return assert.Must(jetstream.New(nc))(t)
 }
 
 // DeleteStream deletes a stream, as an operator may. restore makes it again, with its consumers.
 func DeleteStream(t testing.TB, at *NATS, name string) (restore func()) {
 	t.Helper()
 	js := JetStream(t, at)
-	stream, err := js.Stream(t.Context(), name)
-	assert.NoError(t, err)
+	stream := assert.Must(js.Stream(t.Context(), name))(t)
 	config := stream.CachedInfo().Config
 	var consumers []jetstream.ConsumerConfig
 	for info := range stream.ListConsumers(t.Context()).Info() {

@@ -59,8 +59,7 @@ func NewTerminal(t testing.TB) *Terminal {
 		err = unix.IoctlSetPointerInt(int(user.Fd()), unix.TIOCSPTLCK, 0)
 	}
 	assert.NoError(t, err)
-	program, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	assert.NoError(t, err)
+	program := assert.Must(os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0))(t)
 	t.Cleanup(func() { program.Close() })
 	term := &Terminal{User: user, Program: program}
 	go term.read()

@@ -15,16 +15,13 @@ import (
 // ToJSON returns a value as JSON.
 func ToJSON(t *testing.T, v any) []byte {
 	t.Helper()
-	text, err := json.Marshal(v)
-	assert.NoError(t, err)
-	return text
+	return assert.Must(json.Marshal(v))(t)
 }
 
 // FreeAddress returns an address where no server listens.
 func FreeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.NoError(t, err)
+	l := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return l.Addr().String()
 }

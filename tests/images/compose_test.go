@@ -24,8 +24,7 @@ type compose struct {
 
 func newCompose(s *store) *compose {
 	s.t.Helper()
-	file, err := filepath.Abs("../../deploy/compose.yaml")
-	assert.NoError(s.t, err)
+	file := assert.Must(filepath.Abs("../../deploy/compose.yaml"))(s.t)
 	program := harness.Tool(s.t, "../../.cache/images/bin/podman-compose", "podman-compose")
 	return &compose{
 		s, program, file,
@@ -62,8 +61,7 @@ services:
 // testCompose serves the folder of the checkout's that the file names, and then one below the folder where the user
 // stands, whose packages it installs.
 func testCompose(t *testing.T, s *store, file *compose) {
-	root, err := filepath.Abs("../..")
-	assert.NoError(t, err)
+	root := assert.Must(filepath.Abs("../.."))(t)
 	elsewhere := t.TempDir()
 	s.write(filepath.Join(elsewhere, "models", "six", "requirements.txt"), "six==1.17.0\n")
 	s.write(filepath.Join(elsewhere, "models", "six", "run.py"),

@@ -89,8 +89,7 @@ func (s *store) start(image string, options []string, args ...string) *container
 
 func (s *store) freePort() int {
 	s.t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.NoError(s.t, err)
+	listener := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(s.t)
 	defer listener.Close()
 	return listener.Addr().(*net.TCPAddr).Port
 }
@@ -135,9 +134,7 @@ func (s *store) await(name string, port int, cmd, remove *exec.Cmd) *container {
 // predict makes a prediction that succeeds, and returns its output.
 func (c *container) predict(input string) string {
 	c.t.Helper()
-	output, err := c.ask(input)
-	assert.NoError(c.t, err)
-	return output
+	return assert.Must(c.ask(input))(c.t)
 }
 
 func (c *container) ask(input string) (string, error) {

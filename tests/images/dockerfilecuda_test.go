@@ -33,8 +33,7 @@ ENV PATH=/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sb
 		"--isolation", "chroot", "--format", "docker", "--build-arg", "GO=" + goImage,
 		"--volume", goEnv("GOCACHE") + ":/root/.cache/go-build", "--volume", goEnv("GOMODCACHE") + ":/root/go/pkg/mod",
 	}, " "), "build")
-	hello, err := filepath.Abs(filepath.Join(examples, "hello"))
-	assert.NoError(t, err)
+	hello := assert.Must(filepath.Abs(filepath.Join(examples, "hello")))(t)
 	c := s.start(composeImage, []string{"--volume", hello + ":/src:ro"})
 	assert.Equal(t, "the output", c.predict(`{"name":"Ada"}`), `"hello Ada"`)
 	user, err := c.exec("id", "-un")

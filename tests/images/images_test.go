@@ -120,10 +120,8 @@ func testEmbed(t *testing.T, s *store) {
 func testOCR(t *testing.T, s *store) {
 	s.build(filepath.Join(examples, "ocr"), "ocr")
 	c := s.start("ocr", nil)
-	sample, err := os.ReadFile(filepath.Join(examples, "ocr", "sample.png"))
-	assert.NoError(t, err)
-	wanted, err := os.ReadFile(filepath.Join(examples, "ocr", "sample.txt"))
-	assert.NoError(t, err)
+	sample := assert.Must(os.ReadFile(filepath.Join(examples, "ocr", "sample.png")))(t)
+	wanted := assert.Must(os.ReadFile(filepath.Join(examples, "ocr", "sample.txt")))(t)
 	var lines []struct{ Text string }
 	output := c.predict(`{"image":"data:image/png;base64,` + base64.StdEncoding.EncodeToString(sample) + `"}`)
 	harness.FromJSON(t, output, &lines)

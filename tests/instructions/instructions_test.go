@@ -100,8 +100,7 @@ func TestInstructions_GrowthIsFound(t *testing.T) {
 // build compiles the worker with the flags of pyembed/cgo.go.
 func build(t *testing.T) string {
 	t.Helper()
-	sources, err := filepath.Glob("../../pyembed/*.c")
-	assert.NoError(t, err)
+	sources := assert.Must(filepath.Glob("../../pyembed/*.c"))(t)
 	worker := filepath.Join(t.TempDir(), "worker")
 	arguments := []string{
 		"-std=c11", "-D_DEFAULT_SOURCE", "-O2", "-g", "-fvisibility=hidden", "-rdynamic",
@@ -131,11 +130,9 @@ kind = "pgo" if "--enable-optimizations" in (get("CONFIG_ARGS") or "") else "pla
 print(platform.python_version(), platform.machine(), platform.python_compiler().replace(" ", "-").lower(), "-".join(platform.libc_ver()), kind, sep=",")
 path = os.path.join(get("LIBDIR"), get("INSTSONAME"))
 print(path if os.path.exists(path) else get("INSTSONAME"))`
-	out, err := exec.CommandContext(t.Context(), python.Path, "-I", "-c", ask).Output()
-	assert.NoError(t, err)
+	out := assert.Must(exec.CommandContext(t.Context(), python.Path, "-I", "-c", ask).Output())(t)
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	gcc, err := exec.CommandContext(t.Context(), "gcc", "-dumpfullversion").Output()
-	assert.NoError(t, err)
+	gcc := assert.Must(exec.CommandContext(t.Context(), "gcc", "-dumpfullversion").Output())(t)
 	return pythonBuild{name: lines[0] + ",ours-gcc-" + strings.TrimSpace(string(gcc)), library: lines[1]}
 }
 
@@ -148,8 +145,7 @@ exec "$VALGRIND" --tool=callgrind --instr-atstart=no --callgrind-out-file="$PINI
 // count runs count.py.
 func count(t *testing.T, valgrind, worker string, python harness.Python, library string) map[string]int {
 	t.Helper()
-	sdk, err := filepath.Abs("../../pyembed/sdk")
-	assert.NoError(t, err)
+	sdk := assert.Must(filepath.Abs("../../pyembed/sdk"))(t)
 	scratch := t.TempDir()
 	start := filepath.Join(scratch, "start")
 	assert.NoError(t, os.WriteFile(start, []byte(launcher), 0o700))

@@ -43,8 +43,7 @@ func TestBatching_Attacks(t *testing.T) {
 		from := net.Dialer{LocalAddr: rawgrpc.Address()}
 		conns := make([]net.Conn, n)
 		for i := range conns {
-			conn, err := from.Dial("tcp", harness.Host(b.server))
-			assert.NoError(t, err)
+			conn := assert.Must(from.Dial("tcp", harness.Host(b.server)))(t)
 			t.Cleanup(func() { conn.Close() })
 			_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 			_, _ = io.WriteString(conn, text) // it may have been closed already
@@ -80,8 +79,7 @@ func TestBatching_Attacks(t *testing.T) {
 		b.answersOthers(attack.name)
 	}
 	for range batchingAttackers {
-		conn, err := net.Dial(b.protocol, b.address)
-		assert.NoError(t, err)
+		conn := assert.Must(net.Dial(b.protocol, b.address))(t)
 		t.Cleanup(func() { conn.Close() })
 	}
 	b.worker().run()

@@ -162,8 +162,7 @@ type wireItem struct{ id, body string }
 // worker connects a worker that says that it is ready.
 func (b *batching) worker() *wireWorker {
 	b.t.Helper()
-	conn, err := net.Dial(b.protocol, b.address)
-	assert.NoError(b.t, err)
+	conn := assert.Must(net.Dial(b.protocol, b.address))(b.t)
 	b.t.Cleanup(func() { conn.Close() })
 	w := &wireWorker{b, conn}
 	w.send(make([]byte, 4))

@@ -118,8 +118,7 @@ func TestBatching_Timeout(t *testing.T) {
 // TestBatching_Flags: defaults are the original's, but for the latency; what cannot be is refused with the nearest name.
 func TestBatching_Flags(t *testing.T) {
 	t.Parallel()
-	help, err := exec.Command(harness.Binary(t), "batching", "-h").CombinedOutput()
-	assert.NoError(t, err)
+	help := assert.Must(exec.Command(harness.Binary(t), "batching", "-h").CombinedOutput())(t)
 	for _, want := range []string{
 		"(default: batching.socket)", "(default: unix)", "(default: 32)", "(default: 1024)", "(default: 5000)",
 		"(default: by the workers and the load;", "(default: 0.0.0.0)", "(default: 8080)",
@@ -153,8 +152,7 @@ func TestBatching_Flags(t *testing.T) {
 func TestBatching_SocketFile(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(harness.ShortTempDir(t), "s")
-	old, err := net.ListenUnix("unix", &net.UnixAddr{Name: file, Net: "unix"})
-	assert.NoError(t, err)
+	old := assert.Must(net.ListenUnix("unix", &net.UnixAddr{Name: file, Net: "unix"}))(t)
 	old.SetUnlinkOnClose(false)
 	old.Close()
 	b := startBatching(t, "unix", "-address", file)

@@ -30,8 +30,7 @@ func ventuPython(t testing.TB) string {
 // ventu starts an unmodified ventu service as worker and waits until it is connected.
 func (b *batching) ventu(options ...string) *exec.Cmd {
 	b.t.Helper()
-	service, err := filepath.Abs("models/ventu/service.py")
-	assert.NoError(b.t, err)
+	service := assert.Must(filepath.Abs("models/ventu/service.py"))(b.t)
 	return b.start(ventuPython(b.t), append([]string{service, b.protocol, b.address}, options...)...)
 }
 

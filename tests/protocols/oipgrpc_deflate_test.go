@@ -34,27 +34,20 @@ func TestGRPC_HostileCompression(t *testing.T) {
 	t.Parallel()
 	s := tensors(t, "Raw", "--grpc-port=0", "--max-body=1000000")
 	address := s.GRPCAddress()
-	message, err := proto.Marshal(&pb.ModelInferRequest{ModelName: "other"})
-	assert.NoError(t, err)
+	message := assert.Must(proto.Marshal(&pb.ModelInferRequest{ModelName: "other"}))(t)
 	level := func(n int) func(io.Writer) io.WriteCloser {
 		return func(w io.Writer) io.WriteCloser {
-			z, err := zlib.NewWriterLevel(w, n)
-			assert.NoError(t, err)
-			return z
+			return assert.Must(zlib.NewWriterLevel(w, n))(t)
 		}
 	}
 	good := compressed(t, message, level(6))
 	wrongSum := bytes.Clone(good)
 	wrongSum[len(wrongSum)-1] ^= 1
 	raw := func(w io.Writer) io.WriteCloser {
-		z, err := flate.NewWriter(w, 6)
-		assert.NoError(t, err)
-		return z
+		return assert.Must(flate.NewWriter(w, 6))(t)
 	}
 	dictionary := func(w io.Writer) io.WriteCloser {
-		z, err := zlib.NewWriterLevelDict(w, 6, []byte("other"))
-		assert.NoError(t, err)
-		return z
+		return assert.Must(zlib.NewWriterLevelDict(w, 6, []byte("other")))(t)
 	}
 	const unknown, broken = `5 unknown model "other"`, "3 the message cannot be decompressed"
 	for name, c := range map[string]struct {

@@ -52,14 +52,11 @@ func TestOipgrpc_GRPCReflection(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Model: "api/do.py:Runner", Args: []string{"--grpc-port=0"}})
 	conn, _ := s.GRPC()
-	stream, err := grpc_reflection_v1.NewServerReflectionClient(conn).ServerReflectionInfo(t.Context())
-	assert.NoError(t, err)
+	stream := assert.Must(grpc_reflection_v1.NewServerReflectionClient(conn).ServerReflectionInfo(t.Context()))(t)
 	ask := func(req *grpc_reflection_v1.ServerReflectionRequest) *grpc_reflection_v1.ServerReflectionResponse {
 		t.Helper()
 		assert.NoError(t, stream.Send(req))
-		answer, err := stream.Recv()
-		assert.NoError(t, err)
-		return answer
+		return assert.Must(stream.Recv())(t)
 	}
 	services := ask(&grpc_reflection_v1.ServerReflectionRequest{
 		MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{},
@@ -156,8 +153,7 @@ func TestOipgrpc_GRPCCancels(t *testing.T) {
 	}
 	harness.WaitInFlight(t, s, 0) // after a deadline
 	ctx, leave := context.WithCancel(t.Context())
-	stream, err := client.ModelStreamInfer(ctx)
-	assert.NoError(t, err)
+	stream := assert.Must(client.ModelStreamInfer(ctx))(t)
 	assert.NoError(t, stream.Send(doRequest("2", "sleep")))
 	harness.WaitInFlight(t, s, 1)
 	leave()

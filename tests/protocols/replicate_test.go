@@ -48,8 +48,7 @@ func TestReplicateClient_JavaScript(t *testing.T) {
 	t.Parallel()
 	modules := harness.Tool(t, "clients/node_modules")
 	dir := t.TempDir()
-	text, err := os.ReadFile("clients/replicate_sdk.mjs")
-	assert.NoError(t, err)
+	text := assert.Must(os.ReadFile("clients/replicate_sdk.mjs"))(t)
 	harness.WriteFile(t, filepath.Join(dir, "client.mjs"), text)
 	assert.NoError(t, os.Symlink(modules, filepath.Join(dir, "node_modules")))
 	s := replicateServer(t, "Words", "--auth-token-file", harness.TokenFile(t, replicateToken))
@@ -208,9 +207,7 @@ func TestReplicate_UploadGoesAfterUse(t *testing.T) {
 			}
 			s := replicateServer(t, "Words", args...)
 			stored := func() (found []string) {
-				found, err := filepath.Glob(filepath.Join(s.Tmp, "pinion-run-*", "files", "*", "upload-*"))
-				assert.NoError(t, err)
-				return found
+				return assert.Must(filepath.Glob(filepath.Join(s.Tmp, "pinion-run-*", "files", "*", "upload-*")))(t)
 			}
 			for _, prefer := range []string{"wait", "respond-async"} {
 				var file struct {

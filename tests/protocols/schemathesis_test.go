@@ -78,8 +78,7 @@ func schemathesis(t *testing.T, s *harness.Server, receiver, document string, ar
 	command.Dir = t.TempDir()
 	command.Env = append(harness.BareEnv(), "SCHEMATHESIS_HOOKS=hooks", "PYTHONPATH="+hooks, "PYTHONDONTWRITEBYTECODE=1",
 		"PYTHONUTF8=1", "RECEIVER="+receiver+"/")
-	out, err := command.CombinedOutput()
-	assert.NoError(t, err)
+	out := assert.Must(command.CombinedOutput())(t)
 	assert.Contains(t, "schemathesis: string(out)", string(out), "Test cases:")
 	t.Logf("%s", out[max(0, len(out)-600):])
 	h := s.WaitHealth("READY")

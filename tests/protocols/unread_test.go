@@ -111,10 +111,8 @@ func oneStream(t *testing.T, s *harness.Server, size int) bufferDoor {
 		return link
 	})
 	c := bufferClientOf(http.DefaultClient, s, 0, size)
-	answer, err := first(c)
-	assert.NoError(t, err)
-	body, err := io.ReadAll(answer)
-	assert.NoError(t, err)
+	answer := assert.Must(first(c))(t)
+	body := assert.Must(io.ReadAll(answer))(t)
 	assert.NoError(t, c.check(body))
 	return func(c *bufferClient) (io.ReadCloser, error) { return c.send(http.MethodGet, link, "") }
 }

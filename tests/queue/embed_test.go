@@ -73,8 +73,7 @@ func TestEmbeddedNATS_NotInstalled(t *testing.T) {
 // TestEmbeddedNATS_IsProgramOfItsOwn: every front and every worker would pay for what is linked into the command.
 func TestEmbeddedNATS_IsProgramOfItsOwn(t *testing.T) {
 	t.Parallel()
-	out, err := exec.Command("go", "list", "-deps", "../cmd/pinion").Output()
-	assert.NoError(t, err)
+	out := assert.Must(exec.Command("go", "list", "-deps", "../cmd/pinion").Output())(t)
 	for pkg := range strings.Lines(string(out)) {
 		if strings.HasPrefix(pkg, "github.com/nats-io/nats-server/") || strings.HasPrefix(pkg, "pinion/runtime/natsserver") {
 			t.Errorf("cmd/pinion links %s: want it in cmd/pinion-nats alone", strings.TrimSpace(pkg))

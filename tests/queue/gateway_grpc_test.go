@@ -38,8 +38,7 @@ func TestGatewayGRPC_IsWholeFront(t *testing.T) {
 	g := harness.StartGatewayWith(t, at.URL, "--models", "a,b", "--grpc-port", "0")
 	startSeveral(t, at.URL, t.TempDir(), []string{"a", "b"})
 	line, _ := g.Log.Find("serving gRPC")
-	conn, err := grpc.NewClient(line.GRPCAddress, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	assert.NoError(t, err)
+	conn := assert.Must(grpc.NewClient(line.GRPCAddress, grpc.WithTransportCredentials(insecure.NewCredentials())))(t)
 	defer conn.Close()
 	client := pb.NewGRPCInferenceServiceClient(conn)
 	assert.Eventually(t, "the gateway knows the models", func() bool {
@@ -47,13 +46,11 @@ func TestGatewayGRPC_IsWholeFront(t *testing.T) {
 		model, err2 := client.ModelMetadata(t.Context(), &pb.ModelMetadataRequest{Name: "b"})
 		return err == nil && ready.GetReady() && err2 == nil && len(model.GetInputs()) == 3
 	})
-	got, err := client.ModelInfer(t.Context(), inferText("b", "x"))
-	assert.NoError(t, err)
+	got := assert.Must(client.ModelInfer(t.Context(), inferText("b", "x")))(t)
 	out := string(got.GetOutputs()[0].GetContents().GetBytesContents()[0])
 	assert.True(t, strings.HasPrefix(out, "b 3."), "got %q, want the answer of b", out)
 
-	stream, err := client.ModelStreamInfer(t.Context())
-	assert.NoError(t, err)
+	stream := assert.Must(client.ModelStreamInfer(t.Context()))(t)
 	for _, model := range []string{"a", "b"} {
 		assert.NoError(t, stream.Send(inferText(model, "x")))
 		answer, err := stream.Recv()
@@ -61,12 +58,10 @@ func TestGatewayGRPC_IsWholeFront(t *testing.T) {
 			"got %v, %v, want an answer of %s", answer, err, model)
 	}
 
-	probe, err := grpc_health_v1.NewHealthClient(conn).Check(t.Context(),
-		&grpc_health_v1.HealthCheckRequest{Service: "inference.GRPCInferenceService"})
-	assert.NoError(t, err)
+	probe := assert.Must(grpc_health_v1.NewHealthClient(conn).Check(t.Context(),
+		&grpc_health_v1.HealthCheckRequest{Service: "inference.GRPCInferenceService"}))(t)
 	assert.Equal(t, "status", probe.GetStatus(), grpc_health_v1.HealthCheckResponse_SERVING)
-	listed, err := grpc_reflection_v1.NewServerReflectionClient(conn).ServerReflectionInfo(t.Context())
-	assert.NoError(t, err)
+	listed := assert.Must(grpc_reflection_v1.NewServerReflectionClient(conn).ServerReflectionInfo(t.Context()))(t)
 	assert.NoError(t, listed.Send(&grpc_reflection_v1.ServerReflectionRequest{
 		MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{ListServices: "*"},
 	}))
@@ -126,8 +121,7 @@ func TestGatewayGRPC_AsksForToken(t *testing.T) {
 	g := harness.StartGatewayWith(t, at.URL, "--models", "a", "--grpc-port", "0", "--auth-token-file",
 		harness.TokenFile(t, token))
 	line, _ := g.Log.Find("serving gRPC")
-	conn, err := grpc.NewClient(line.GRPCAddress, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	assert.NoError(t, err)
+	conn := assert.Must(grpc.NewClient(line.GRPCAddress, grpc.WithTransportCredentials(insecure.NewCredentials())))(t)
 	defer conn.Close()
 	client := pb.NewGRPCInferenceServiceClient(conn)
 	for sent, want := range map[string]codes.Code{
@@ -141,8 +135,7 @@ func TestGatewayGRPC_AsksForToken(t *testing.T) {
 		if _, err := client.ModelInfer(ctx, inferText("b", "x")); status.Code(err) != want {
 			t.Errorf("ModelInfer with %q: got %v, want %v", sent, err, want)
 		}
-		stream, err := client.ModelStreamInfer(ctx)
-		assert.NoError(t, err)
+		stream := assert.Must(client.ModelStreamInfer(ctx))(t)
 		if err := stream.Send(inferText("b", "x")); err != nil && !errors.Is(err, io.EOF) {
 			t.Fatal(err)
 		}

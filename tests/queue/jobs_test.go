@@ -82,8 +82,7 @@ func TestJobs_EndedEndAtTheEdgeOfTheTerminal(t *testing.T) {
 // publishLetter makes a dead letter of the model "ocr", as a server does.
 func publishLetter(t *testing.T, url, id string) {
 	t.Helper()
-	nc, err := nats.Connect(url)
-	assert.NoError(t, err)
+	nc := assert.Must(nats.Connect(url))(t)
 	defer nc.Close()
 	m := nats.NewMsg("pinion.dead.ocr." + id)
 	for name, value := range map[string]string{

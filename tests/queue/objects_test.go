@@ -45,8 +45,7 @@ func TestObjects_FormInQueue(t *testing.T) {
 	for _, size := range []int{10, 2 << 20} {
 		var body bytes.Buffer
 		form := multipart.NewWriter(&body)
-		part, err := form.CreateFormFile("file", "note.txt")
-		assert.NoError(t, err)
+		part := assert.Must(form.CreateFormFile("file", "note.txt"))(t)
 		fmt.Fprint(part, strings.Repeat("x", size))
 		form.Close()
 		id := fmt.Sprint("form", size)

@@ -29,11 +29,9 @@ func TestPermissions_OfMember(t *testing.T) {
 		"a wrong password: exit code %d, %s, want Authorization Violation, without the password", code, text)
 	harness.WantRefused(t, harness.Options{Model: "fleet.py", Args: []string{"--nats", at.URL, "--model", "other"}},
 		harness.AnyCode, "NATS denies this user the job queue of the model other")
-	nc, err := nats.Connect(at.URL, nats.CustomInboxPrefix("_INBOX.pinion.m"))
-	assert.NoError(t, err)
+	nc := assert.Must(nats.Connect(at.URL, nats.CustomInboxPrefix("_INBOX.pinion.m")))(t)
 	defer nc.Close()
-	js, err := nc.JetStream(nats.MaxWait(2 * time.Second))
-	assert.NoError(t, err)
+	js := assert.Must(nc.JetStream(nats.MaxWait(2 * time.Second)))(t)
 	assert.True(t, js.DeleteStream("PINION_JOBS_m") != nil, "a member removed its stream")
 	assert.True(t, js.PurgeStream("PINION_JOBS_m") != nil, "a member emptied its stream")
 	harness.WantStatus(t, "afterwards", s.Do(http.MethodGet, "/predictions/p1", nil), "succeeded")

@@ -80,20 +80,14 @@ func TestRefused_CredentialsOfQueueThatAreRefused(t *testing.T) {
 // credentials are those of a user of NATS, of an account that no server knows.
 func credentials(t *testing.T, life time.Duration) string {
 	t.Helper()
-	account, err := nkeys.CreateAccount()
-	assert.NoError(t, err)
-	user, err := nkeys.CreateUser()
-	assert.NoError(t, err)
-	public, err := user.PublicKey()
-	assert.NoError(t, err)
+	account := assert.Must(nkeys.CreateAccount())(t)
+	user := assert.Must(nkeys.CreateUser())(t)
+	public := assert.Must(user.PublicKey())(t)
 	claims := jwt.NewUserClaims(public)
 	claims.Expires = time.Now().Add(life).Unix()
-	token, err := claims.Encode(account)
-	assert.NoError(t, err)
-	seed, err := user.Seed()
-	assert.NoError(t, err)
-	text, err := jwt.FormatUserConfig(token, seed)
-	assert.NoError(t, err)
+	token := assert.Must(claims.Encode(account))(t)
+	seed := assert.Must(user.Seed())(t)
+	text := assert.Must(jwt.FormatUserConfig(token, seed))(t)
 	return string(text)
 }
 
@@ -129,15 +123,12 @@ func (a *authority) sign(c *x509.Certificate) (cert, key string) {
 	a.t.Helper()
 	c.SerialNumber, c.NotBefore, c.NotAfter = big.NewInt(time.Now().UnixNano()), time.Now().Add(-time.Hour),
 		time.Now().Add(time.Hour)
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	assert.NoError(a.t, err)
+	private := assert.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(a.t)
 	if a.cert == nil {
 		a.cert, a.key = c, private
 	}
-	signed, err := x509.CreateCertificate(rand.Reader, c, a.cert, private.Public(), a.key)
-	assert.NoError(a.t, err)
-	bytes, err := x509.MarshalPKCS8PrivateKey(private)
-	assert.NoError(a.t, err)
+	signed := assert.Must(x509.CreateCertificate(rand.Reader, c, a.cert, private.Public(), a.key))(a.t)
+	bytes := assert.Must(x509.MarshalPKCS8PrivateKey(private))(a.t)
 	dir := a.t.TempDir()
 	write := func(name, kind string, data []byte) string {
 		file := filepath.Join(dir, name)

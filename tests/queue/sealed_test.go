@@ -34,7 +34,7 @@ func TestSealed_JobsKey(t *testing.T) {
 	assert.Equal(t, "the webhook has the output", string(hooks.Of("p1")[0].Output), `"`+word+`"`)
 	show := []string{"jobs", "show", "p1", "--json", "--nats", "embed:" + store, "--model", "m"}
 	assert.Contains(t, "with the key", (harness.CLI{}).Good(t, append(show, "--jobs-key", key)...), word)
-	err := filepath.WalkDir(store, func(path string, d os.DirEntry, err error) error {
+	assert.NoError(t, filepath.WalkDir(store, func(path string, d os.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return nil //nolint:nilerr // NATS removes some meanwhile
 		}
@@ -42,8 +42,7 @@ func TestSealed_JobsKey(t *testing.T) {
 			t.Errorf(`%s has the word: got %.300q, want no "rumpelstilzchen" in it`, path, string(text))
 		}
 		return nil
-	})
-	assert.NoError(t, err)
+	}))
 	harness.WantRefused(t, harness.Options{
 		Model: "fleet.py",
 		Args:  []string{"--nats", "embed:" + t.TempDir(), "--model", "m", "--jobs-key", filepath.Join(dir, "none")},

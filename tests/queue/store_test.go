@@ -54,8 +54,7 @@ func TestStore_DamagedStoreIsRefused(t *testing.T) {
 	harness.Enqueue(t, s, "p1", harness.Input{})
 	harness.WaitStatus(t, s, "p1", "succeeded")
 	s.Kill()
-	files, err := filepath.Glob(streamFolder(store, "*"))
-	assert.NoError(t, err)
+	files := assert.Must(filepath.Glob(streamFolder(store, "*")))(t)
 	assert.EqualNow(t, "streams", len(files), 6)
 	refused := func(want string) {
 		t.Helper()

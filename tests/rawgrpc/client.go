@@ -35,8 +35,7 @@ func Address() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)} }
 // Dial connects to a gRPC port, from Address, and sends the preface with those settings.
 func Dial(t testing.TB, address string, settings ...http2.Setting) *Client {
 	t.Helper()
-	nc, err := (&net.Dialer{LocalAddr: Address()}).Dial("tcp", address)
-	assert.NoError(t, err)
+	nc := assert.Must((&net.Dialer{LocalAddr: Address()}).Dial("tcp", address))(t)
 	t.Cleanup(func() { nc.Close() })
 	c := &Client{Conn: nc, t: t, framer: http2.NewFramer(nc, nc)}
 	c.framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)

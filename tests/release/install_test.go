@@ -19,8 +19,7 @@ func TestMain(m *testing.M) { os.Exit(harness.Main(m, ".")) }
 // ask makes a prediction and returns its output.
 func ask(t *testing.T, address, body string) any {
 	t.Helper()
-	response, err := http.Post(address+"/predictions", "application/json", strings.NewReader(body))
-	assert.NoError(t, err)
+	response := assert.Must(http.Post(address+"/predictions", "application/json", strings.NewReader(body)))(t)
 	defer response.Body.Close()
 	var answer struct {
 		Status string
@@ -35,8 +34,7 @@ func ask(t *testing.T, address, body string) any {
 // section is the commands of a section of docs/how-to/install.md.
 func section(t *testing.T, title string) []string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/how-to/install.md")
-	assert.NoError(t, err)
+	page := assert.Must(os.ReadFile("../../docs/how-to/install.md"))(t)
 	_, text, ok := strings.Cut(string(page), title+"\n")
 	assert.TrueNow(t, ok, "the page has no section %q", title)
 	text, _, _ = strings.Cut(text, "\n## ")

@@ -124,8 +124,7 @@ func (s *system) prepare() {
 	s.write("etc/apt/apt.conf.d/99-tests", `APT::Get::Assume-Yes "true";`+"\n")
 	s.run("apt-get update && cp -r /release/. /srv")
 	for _, name := range []string{"cog.yaml", "run.py"} {
-		text, err := os.ReadFile(filepath.Join("../../examples/hello", name))
-		assert.NoError(s.t, err)
+		text := assert.Must(os.ReadFile(filepath.Join("../../examples/hello", name)))(s.t)
 		s.write("srv/examples/hello/"+name, string(text))
 	}
 }

@@ -71,8 +71,7 @@ func countRooms(t *testing.T) map[string]count {
 		sum := rooms[room(path)]
 		switch extension := filepath.Ext(path); extension {
 		case ".go":
-			c, err := goCount(path, source)
-			assert.NoError(t, err)
+			c := assert.Must(goCount(path, source))(t)
 			sum.add(c)
 		case ".py":
 			sum.add(pythonCount(string(source)))
@@ -127,8 +126,7 @@ func format(rooms map[string]count) []byte {
 
 func readRecord(t *testing.T) map[string]count {
 	t.Helper()
-	text, err := os.ReadFile(record)
-	assert.NoError(t, err)
+	text := assert.Must(os.ReadFile(record))(t)
 	recorded := map[string]count{}
 	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, "#") {

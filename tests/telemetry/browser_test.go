@@ -177,10 +177,8 @@ func capture(t *testing.T, scene, address, dir string, actions map[string]func()
 		"PINION_TEST_PICTURES="+os.Getenv("PINION_TEST_PICTURES"))
 	var complaints strings.Builder
 	command.Stderr = &complaints
-	answers, err := command.StdinPipe()
-	assert.NoError(t, err)
-	prints, err := command.StdoutPipe()
-	assert.NoError(t, err)
+	answers := assert.Must(command.StdinPipe())(t)
+	prints := assert.Must(command.StdoutPipe())(t)
 	harness.StartCommand(t, command)
 	var report []byte
 	lines := bufio.NewScanner(prints)
@@ -201,8 +199,7 @@ func capture(t *testing.T, scene, address, dir string, actions map[string]func()
 // proxied is the address of a proxy that has a server below a prefix.
 func proxied(t *testing.T, address, prefix string) string {
 	t.Helper()
-	target, err := url.Parse(address)
-	assert.NoError(t, err)
+	target := assert.Must(url.Parse(address))(t)
 	forward := http.StripPrefix(prefix, httputil.NewSingleHostReverseProxy(target))
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// Without it a stream breaks whose first byte comes before the proxy has seen the end of the request's body.

@@ -81,8 +81,7 @@ func TestLiveViewBrowser_LiveViewInBrowser(t *testing.T) {
 // again is a server's successor at the same address.
 func again(t *testing.T, o harness.Options, s *harness.Server) harness.Options {
 	t.Helper()
-	address, err := url.Parse(s.Address)
-	assert.NoError(t, err)
+	address := assert.Must(url.Parse(s.Address))(t)
 	o.Args = append(o.Args, "--port", address.Port())
 	return o
 }

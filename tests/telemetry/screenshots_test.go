@@ -27,8 +27,7 @@ func TestPictures_OfDocuments(t *testing.T) {
 		"page-phone.png": 390, "calls.png": 710, "dashboard-stuck.png": 1232, "dashboard-tokens.png": 1232,
 		"dashboard-models.png": 1232, "dashboard-log.png": 1232,
 	} {
-		content, err := os.ReadFile(filepath.Join(pictures, name))
-		assert.NoError(t, err)
+		content := assert.Must(os.ReadFile(filepath.Join(pictures, name)))(t)
 		size, err := png.DecodeConfig(bytes.NewReader(content))
 		assert.True(t, err == nil && size.Width == width && len(content) <= maxPicture,
 			"%s: %d pixels wide, %d bytes, %v, want %d and at most %d bytes", name, size.Width, len(content), err, width,

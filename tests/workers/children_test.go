@@ -133,11 +133,9 @@ func TestChildren_WaitsOfModelArePunctual(t *testing.T) {
 func TestChildren_WaitsOfFrontAreNot(t *testing.T) {
 	t.Parallel()
 	s := harness.Ready(t, harness.Options{Python: harness.AnyPython(t).Path, Model: "children.py"})
-	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", s.PID))
-	assert.NoError(t, err)
+	threads := assert.Must(os.ReadDir(fmt.Sprintf("/proc/%d/task", s.PID)))(t)
 	for _, thread := range threads {
-		id, err := strconv.Atoi(thread.Name())
-		assert.NoError(t, err)
+		id := assert.Must(strconv.Atoi(thread.Name()))(t)
 		assert.Equal(t, fmt.Sprintf("how late those of its thread %d may end", id), timerSlack(t, id), "500000")
 	}
 }

@@ -152,8 +152,7 @@ func TestClock_JumpOfClockClosesNoConnection(t *testing.T) {
 		t.Helper()
 		_, err := io.WriteString(conn, "GET /health-check HTTP/1.1\r\nHost: x\r\n\r\n")
 		assert.NoError(t, err)
-		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		assert.NoError(t, err)
+		answer := assert.Must(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 		if _, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != http.StatusOK {
 			t.Fatalf("code %d, %v, want 200", answer.StatusCode, err)
 		}

@@ -277,7 +277,6 @@ func TestDeath_WhatDyingWorkerStartedDiesWithIt(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "dying.py"})
 	a := s.Fail(harness.Input{"how": "with_children"})
 	_, after, _ := strings.Cut(a.Logs, "child ")
-	child, err := strconv.Atoi(strings.Fields(after)[0])
-	assert.NoError(t, err)
+	child := assert.Must(strconv.Atoi(strings.Fields(after)[0]))(t)
 	assert.Eventually(t, "the child ends", func() bool { return !harness.Alive(child) })
 }

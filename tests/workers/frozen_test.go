@@ -14,8 +14,7 @@ func freeze(t *testing.T, pid int) (thaw func()) {
 	if !harness.CanFreeze() {
 		t.Skip("no process can be frozen here")
 	}
-	letGo, err := harness.Freeze(pid)
-	assert.NoError(t, err)
+	letGo := assert.Must(harness.Freeze(pid))(t)
 	thaw = func() {
 		err := letGo()
 		assert.True(t, err == nil, "the frozen process is not gone: got %v, want no error", err)

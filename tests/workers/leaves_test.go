@@ -70,8 +70,7 @@ func afterFrontKilled(t *testing.T, s *harness.Server, what string) []string {
 
 func alive(t *testing.T, pid string) bool {
 	t.Helper()
-	n, err := strconv.Atoi(pid)
-	assert.NoError(t, err)
+	n := assert.Must(strconv.Atoi(pid))(t)
 	return harness.Alive(n)
 }
 

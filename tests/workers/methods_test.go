@@ -111,8 +111,7 @@ func testSizesOfBatches(t *testing.T, s *harness.Server) {
 // wantSizes checks what a prediction tells of the batches of its calls.
 func wantSizes(t *testing.T, what string, a harness.Answer, want string) {
 	t.Helper()
-	got, err := json.Marshal(a.Metrics["method_batches"])
-	assert.NoError(t, err)
+	got := assert.Must(json.Marshal(a.Metrics["method_batches"]))(t)
 	harness.EqualJSON(t, what+": method_batches", got, want)
 }
 

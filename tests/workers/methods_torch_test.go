@@ -40,8 +40,7 @@ func TestMethods_TorchGeneratesAsAlone(t *testing.T) {
 		}
 		cases = append(cases, [2]any{prompt, 5 + n%20})
 	}
-	text, err := json.Marshal(cases)
-	assert.NoError(t, err)
+	text := assert.Must(json.Marshal(cases))(t)
 	var want [][]int
 	harness.FromJSON(t, harness.RunTool(t, o.Dir, o.Env, o.Python, "-c", generated, string(text)), &want)
 	o.Args = []string{"--queue", "32"}

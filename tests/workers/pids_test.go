@@ -48,8 +48,7 @@ func (g pidsGroup) limit(n string) {
 // threadsOf returns how many threads a process has.
 func threadsOf(t *testing.T, pid int) int {
 	t.Helper()
-	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	assert.NoError(t, err)
+	tasks := assert.Must(os.ReadDir(fmt.Sprintf("/proc/%d/task", pid)))(t)
 	return len(tasks)
 }
 

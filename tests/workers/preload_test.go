@@ -45,9 +45,7 @@ func imports(t testing.TB, s *harness.Server, n int) []string {
 func oomScore(t testing.TB, pid int) int {
 	t.Helper()
 	text := harness.ReadFile(t, fmt.Sprintf("/proc/%d/oom_score_adj", pid))
-	score, err := strconv.Atoi(strings.TrimSpace(text))
-	assert.NoError(t, err)
-	return score
+	return assert.Must(strconv.Atoi(strings.TrimSpace(text)))(t)
 }
 
 func TestPreload_ForkedWorkerSkipsImport(t *testing.T) {

@@ -149,8 +149,7 @@ func TestStop_NothingIsLeftInTemporaryFolder(t *testing.T) {
 	s := harness.Ready(t, harness.Options{Model: "filing.py:upper"})
 	s.Succeed(harness.Input{"file": "data:,x"})
 	s.Stop()
-	left, err := os.ReadDir(s.Tmp)
-	assert.NoError(t, err)
+	left := assert.Must(os.ReadDir(s.Tmp))(t)
 	for _, entry := range left {
 		t.Errorf("%s is left, want nothing", entry.Name())
 	}

@@ -38,9 +38,7 @@ func TestAnswers_AreChargedUntilTheyAreTaken(t *testing.T) {
 	pass := func() interface{ Free() } {
 		a, refused := encode(ctx, &pb.ModelInferResponse{RawOutputContents: [][]byte{make([]byte, mib)}})
 		assert.TrueNow(t, refused == nil, "got %+v, want nil", refused)
-		data, err := codec{encoding.GetCodecV2("proto")}.Marshal(a)
-		assert.NoError(t, err)
-		return data
+		return assert.Must(codec{encoding.GetCodecV2("proto")}.Marshal(a))(t)
 	}
 	taken := pass()
 	got := b.Stats().Used
@@ -112,8 +110,7 @@ func TestAnswers_EndedCallIsChargedUntilItsEndIsWritten(t *testing.T) {
 	defer c.Close()
 	begin := func() (*call, context.CancelFunc) {
 		ctx, cancel := context.WithCancel(peer.NewContext(t.Context(), &peer.Peer{Addr: c.RemoteAddr()}))
-		ctx, err := s.enter(ctx, &tap.Info{FullMethodName: checkMethod})
-		assert.NoError(t, err)
+		ctx = assert.Must(s.enter(ctx, &tap.Info{FullMethodName: checkMethod}))(t)
 		return callOf(ctx), cancel
 	}
 	canceled, cancel := begin()

@@ -40,8 +40,7 @@ type site struct {
 
 func serve(t *testing.T, o Options) *site {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.NoError(t, err)
+	ln := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	o.Models, o.Logger, o.MaxMessage = protocol.Several(func() []*protocol.Model { return nil }),
 		slog.New(slog.DiscardHandler), 100*mib
 	s := &site{New(o), ln.Addr().String()}
@@ -59,8 +58,7 @@ func serve(t *testing.T, o Options) *site {
 
 func (s *site) client(t *testing.T) *grpc.ClientConn {
 	t.Helper()
-	c, err := grpc.NewClient(s.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	assert.NoError(t, err)
+	c := assert.Must(grpc.NewClient(s.address, grpc.WithTransportCredentials(insecure.NewCredentials())))(t)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -185,8 +183,7 @@ func TestConnections_IdleOnesMakeRoom(t *testing.T) {
 	})
 	watching := rawgrpc.Dial(t, s.address)
 	watching.Message(watching.Call(watchMethod), nil)
-	silent, err := net.Dial("tcp", s.address)
-	assert.NoError(t, err)
+	silent := assert.Must(net.Dial("tcp", s.address))(t)
 	defer silent.Close()
 	assert.Eventually(t, "three are open, for a while", func() bool {
 		idle := s.idle()

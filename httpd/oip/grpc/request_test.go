@@ -85,10 +85,9 @@ func TestRequest_SmallFieldsDoNotFillMemory(t *testing.T) {
 		bytes.Repeat([]byte{4<<3 | 2, 0}, maxFields))
 	shape := protowire.AppendBytes(protowire.AppendTag(nil, shapeField, protowire.BytesType), make([]byte, maxFields))
 	shape = protowire.AppendBytes(protowire.AppendTag(nil, inputsField, protowire.BytesType), shape)
-	large, err := proto.Marshal(&pb.ModelInferRequest{Inputs: []*pb.ModelInferRequest_InferInputTensor{
+	large := assert.Must(proto.Marshal(&pb.ModelInferRequest{Inputs: []*pb.ModelInferRequest_InferInputTensor{
 		tensor(oip.Bytes, []int64{maxFields + 1}, &pb.InferTensorContents{BytesContents: make([][]byte, maxFields+1)}),
-	}})
-	assert.NoError(t, err)
+	}}))(t)
 	for _, c := range []struct {
 		data []byte
 		want codes.Code
@@ -153,8 +152,7 @@ func FuzzRequest(f *testing.F) {
 		}},
 		{Parameters: map[string]*pb.InferParameter{"k": {ParameterChoice: &pb.InferParameter_DoubleParam{DoubleParam: 2}}}},
 	} {
-		seed, err := proto.Marshal(msg)
-		assert.NoError(f, err)
+		seed := assert.Must(proto.Marshal(msg))(f)
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -187,8 +187,7 @@ func TestDashboard_Page(t *testing.T) {
 	} {
 		assert.False(t, bytes.Contains(body, []byte(text)), "the page has %q: got %.300q, want no %q in it", text, body, []byte(text))
 	}
-	entries, err := scripts.ReadDir("scripts")
-	assert.NoError(t, err)
+	entries := assert.Must(scripts.ReadDir("scripts"))(t)
 	var there []string
 	for _, e := range entries {
 		there = append(there, strings.TrimSuffix(e.Name(), ".js"))

@@ -24,8 +24,7 @@ func TestFleet_FetchesNothingFromElsewhere(t *testing.T) {
 }
 
 func TestFleet_HasEachScriptOnce(t *testing.T) {
-	entries, err := fleetScripts.ReadDir("fleet/scripts")
-	assert.NoError(t, err)
+	entries := assert.Must(fleetScripts.ReadDir("fleet/scripts"))(t)
 	var got []string
 	for _, e := range entries {
 		got = append(got, strings.TrimSuffix(e.Name(), ".js"))

@@ -17,9 +17,7 @@ import (
 // admin opens the rig's queue for an operator.
 func (r *rig) admin() *admin.Admin {
 	r.t.Helper()
-	a, err := admin.Open(r.t.Context(), state.Connected(r.State.NC), r.State.Options.Model, 0, nil)
-	assert.NoError(r.t, err)
-	return a
+	return assert.Must(admin.Open(r.t.Context(), state.Connected(r.State.NC), r.State.Options.Model, 0, nil))(r.t)
 }
 
 // dies lets a job lose its only attempt.

@@ -11,8 +11,7 @@ import (
 // TestClock_BeforeFirstReading returns this process's time, and a conversion of a time reads the clock of NATS.
 func TestClock_BeforeFirstReading(t *testing.T) {
 	r := newRig(t, nil)
-	q, err := state.New(state.Connected(r.State.NC), r.State.Options)
-	assert.NoError(t, err)
+	q := assert.Must(state.New(state.Connected(r.State.NC), r.State.Options))(t)
 	q.Jobs = r.State.Jobs
 	got := q.Clock.Now()
 	assert.True(t, time.Since(got).Abs() <= time.Minute, "got %s, want this process's time", got)

@@ -23,11 +23,10 @@ func TestConnect_Certificates(t *testing.T) {
 	t.Parallel()
 	own := httptest.NewTLSServer(nil) // for its certificate, of 127.0.0.1
 	own.Close()
-	s, err := server.NewServer(&server.Options{
+	s := assert.Must(server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, TLSTimeout: 10, TLS: true,
 		TLSConfig: &tls.Config{Certificates: own.TLS.Certificates},
-	})
-	assert.NoError(t, err)
+	}))(t)
 	s.Start()
 	t.Cleanup(s.Shutdown)
 	assert.TrueNow(t, s.ReadyForConnections(time.Minute),

@@ -45,8 +45,7 @@ func TestDirect_AllServersAnswerThatItIsAbsent(t *testing.T) {
 		return q
 	}
 	asker := member("asker")
-	stop, err := asker.Live.Answer(func(string, live.Notice) {})
-	assert.NoError(t, err)
+	stop := assert.Must(asker.Live.Answer(func(string, live.Notice) {}))(t)
 	t.Cleanup(stop)
 	known := func(n int) func() bool { return func() bool { return len(asker.Live.Members.Live(time.Now())) == n } }
 	ask := func(id string) string {
@@ -67,12 +66,11 @@ func TestDirect_AllServersAnswerThatItIsAbsent(t *testing.T) {
 	}
 	r.eventually("both are known", known(2))
 	firstAbsent := sync.OnceFunc(func() { close(slow.gate) })
-	inboxes, err := r.State.NC.Subscribe(nats.InboxPrefix+">", func(m *nats.Msg) {
+	inboxes := assert.Must(r.State.NC.Subscribe(nats.InboxPrefix+">", func(m *nats.Msg) {
 		if m.Header.Get(live.HeaderAbsent) == state.Token("b") {
 			firstAbsent()
 		}
-	})
-	assert.NoError(t, err)
+	}))(t)
 	assert.NoError(t, r.State.NC.Flush())
 	t.Cleanup(func() { _ = inboxes.Unsubscribe() })
 	assert.Equal(t, "the answer", ask("p1"), string(starting("p1")))

@@ -44,16 +44,13 @@ func TestDisk_FullDisk(t *testing.T) {
 		t.Skip("needs to be root, to mount a small disk:", err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
-	program, err := os.Executable()
-	assert.NoError(t, err)
-	host, err := natshost.Start(natshost.Options{
+	program := assert.Must(os.Executable())(t)
+	host := assert.Must(natshost.Start(natshost.Options{
 		Dir: filepath.Join(dir, "queue"), Sync: time.Minute, Program: program, Version: testVersion,
 		Env: []string{envNATS + "=1"}, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
-	})
-	assert.NoError(t, err)
+	}))(t)
 	t.Cleanup(host.Close)
-	nc, err := nats.Connect("nats://embedded", nats.SetCustomDialer(host.Dialer()), nats.MaxReconnects(-1))
-	assert.NoError(t, err)
+	nc := assert.Must(nats.Connect("nats://embedded", nats.SetCustomDialer(host.Dialer()), nats.MaxReconnects(-1)))(t)
 	t.Cleanup(nc.Close)
 	q, err := store.Open(t.Context(), state.Connected(nc), state.Options{Model: "m", Server: "a", Bytes: 16 << 20, AckWait: time.Second, Host: host})
 	assert.NoError(t, err)
@@ -116,8 +113,7 @@ func TestDisk_FullDisk(t *testing.T) {
 func fill(t *testing.T, dir string, left int64) (free func()) {
 	t.Helper()
 	path := filepath.Join(dir, "fill")
-	f, err := os.Create(path)
-	assert.NoError(t, err)
+	f := assert.Must(os.Create(path))(t)
 	for size := 1 << 20; size >= 1<<10; size /= 2 {
 		for {
 			var disk unix.Statfs_t

@@ -18,8 +18,7 @@ import (
 // seen counts the messages of a subject. Its result is what has been sent by now.
 func (r *rig) seen(subject string) func() int {
 	r.t.Helper()
-	sub, err := r.State.NC.SubscribeSync(subject)
-	assert.NoError(r.t, err)
+	sub := assert.Must(r.State.NC.SubscribeSync(subject))(r.t)
 	r.t.Cleanup(func() { _ = sub.Unsubscribe() })
 	return func() int {
 		assert.NoError(r.t, r.State.NC.Flush())
@@ -118,8 +117,7 @@ func TestExchanges_CancelTakesOneReadAndTwoWrites(t *testing.T) {
 // TestExchanges_UrgentJobThatWasGivenBackComesFirst: a pull got it while no job was wanted.
 func TestExchanges_UrgentJobThatWasGivenBackComesFirst(t *testing.T) {
 	r := newRig(t, func(o *state.Options) { o.AckWait = 30 * time.Second })
-	p, err := consume.NewPuller(t.Context(), r.Jobs, "")
-	assert.NoError(t, err)
+	p := assert.Must(consume.NewPuller(t.Context(), r.Jobs, ""))(t)
 	defer p.Close()
 	next := func() string {
 		for {
@@ -132,8 +130,7 @@ func TestExchanges_UrgentJobThatWasGivenBackComesFirst(t *testing.T) {
 		}
 	}
 	waits := func(class state.Class) int { return r.consumerInfo(state.Consumer(class, 0)).NumWaiting }
-	naks, err := r.State.NC.SubscribeSync("$JS.EVENT.ADVISORY.CONSUMER.MSG_NAKED.>")
-	assert.NoError(t, err)
+	naks := assert.Must(r.State.NC.SubscribeSync("$JS.EVENT.ADVISORY.CONSUMER.MSG_NAKED.>"))(t)
 	for i := range 5 {
 		first := make(chan string)
 		go func() { first <- next() }()

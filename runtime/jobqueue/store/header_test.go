@@ -27,11 +27,9 @@ var oddTexts = []string{
 func overWire(t *testing.T, h nats.Header) nats.Header {
 	t.Helper()
 	nc := startServer(t).connect(t)
-	sub, err := nc.SubscribeSync("test")
-	assert.NoError(t, err)
+	sub := assert.Must(nc.SubscribeSync("test"))(t)
 	assert.NoError(t, nc.PublishMsg(&nats.Msg{Subject: "test", Header: h}))
-	m, err := sub.NextMsg(20 * time.Second)
-	assert.NoError(t, err)
+	m := assert.Must(sub.NextMsg(20 * time.Second))(t)
 	return m.Header
 }
 
@@ -68,8 +66,7 @@ func TestHeader_OfOlderMembers(t *testing.T) {
 // of that.
 func TestJob_WithAnyText(t *testing.T) {
 	r := newRig(t, nil)
-	a, err := admin.Open(t.Context(), state.Connected(r.State.NC), "m", 0, nil)
-	assert.NoError(t, err)
+	a := assert.Must(admin.Open(t.Context(), state.Connected(r.State.NC), "m", 0, nil))(t)
 	for _, odd := range oddTexts {
 		job := func(j *state.Job) {
 			j.ContentType, j.TraceState, j.Attempts, j.Tenant = odd, odd, 1, odd
@@ -138,8 +135,7 @@ func TestJob_WithTrimmedID(t *testing.T) {
 // posting returns the next webhook.
 func (r *rig) posting() (p consume.Posting) {
 	r.t.Helper()
-	c, err := r.State.JS.Consumer(r.t.Context(), r.State.Names.Hooks(), state.Sender)
-	assert.NoError(r.t, err)
+	c := assert.Must(r.State.JS.Consumer(r.t.Context(), r.State.Names.Hooks(), state.Sender))(r.t)
 	m := consume.PullOne(r.t.Context(), c)
 	assert.TrueNow(r.t, m != nil, "no webhook came")
 	r.Jobs.Try(r.t.Context(), m, func(_ context.Context, got consume.Posting) time.Duration {

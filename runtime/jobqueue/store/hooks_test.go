@@ -90,8 +90,7 @@ func TestHooks_WebhookThatSilentMemberPulled(t *testing.T) {
 func TestHooks_QueueOfOlderServer(t *testing.T) {
 	r := newRig(t, nil)
 	wait := func() time.Duration {
-		c, err := r.State.JS.Consumer(t.Context(), r.State.Names.Hooks(), state.Sender)
-		assert.NoError(t, err)
+		c := assert.Must(r.State.JS.Consumer(t.Context(), r.State.Names.Hooks(), state.Sender))(t)
 		return c.CachedInfo().Config.AckWait
 	}
 	older := r.State.Options.AllConsumers()[0]

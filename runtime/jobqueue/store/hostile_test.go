@@ -98,8 +98,7 @@ func TestClaim_RepliesToMembersAlone(t *testing.T) {
 	own := &consume.Claim{Q: r.Jobs, Job: state.Job{ID: "p1", Reply: r.Live.ReplySubject("p1")}, Begun: make(chan struct{})}
 	own.NotifyStart()
 	for {
-		m, err := asked.NextMsg(20 * time.Second)
-		assert.NoError(t, err)
+		m := assert.Must(asked.NextMsg(20 * time.Second))(t)
 		if m.Subject == own.Job.Reply {
 			break
 		}
@@ -114,8 +113,7 @@ func TestClaim_RepliesToMembersAlone(t *testing.T) {
 func TestServer_AnswersInboxesAlone(t *testing.T) {
 	r := newRig(t, nil)
 	r.accept("victim")
-	stop, err := r.Live.Answer(func(string, live.Notice) {})
-	assert.NoError(t, err)
+	stop := assert.Must(r.Live.Answer(func(string, live.Notice) {}))(t)
 	defer stop()
 	nc := r.server.connect(t)
 	assert.NoError(t, nc.PublishRequest(r.Live.Waiter(), "$JS.API.STREAM.PURGE."+r.State.Names.States(), nil))

@@ -191,8 +191,7 @@ func TestJobs_MessageWithoutStateIsNeverRun(t *testing.T) {
 func TestJobs_ClaimWhoseAnswerWasLost(t *testing.T) {
 	r := newRig(t, nil)
 	r.accept("p1")
-	now, err := r.State.Read(t.Context(), "p1")
-	assert.NoError(t, err)
+	now := assert.Must(r.State.Read(t.Context(), "p1"))(t)
 	next := now.State
 	next.Status, next.Claim = state.Processing, "mine"
 	mine := func(s *state.State) bool { return s.Claim == "mine" }
@@ -212,8 +211,7 @@ func TestJobs_UrgentJobsComeFirst(t *testing.T) {
 		r.accept(fmt.Sprintf("hi%d", i), func(j *state.Job) { j.Class = state.High })
 	}
 	for _, class := range []state.Class{state.High, state.Low} { // JetStream tells its consumers of a message after it has stored it
-		c, err := r.State.JS.Consumer(t.Context(), r.State.Names.Jobs(), state.Consumer(class, 0))
-		assert.NoError(t, err)
+		c := assert.Must(r.State.JS.Consumer(t.Context(), r.State.Names.Jobs(), state.Consumer(class, 0)))(t)
 		r.eventually("the consumer knows of all",
 			func() bool { info, err := c.Info(t.Context()); return err == nil && info.NumPending == 4 })
 	}

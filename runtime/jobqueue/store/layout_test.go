@@ -61,8 +61,7 @@ func TestLayout_MissingPartIsNotMadeAnew(t *testing.T) {
 func TestLayout_HalfMadeQueueIsFinished(t *testing.T) {
 	t.Parallel()
 	nc := startServer(t).connect(t)
-	js, err := jetstream.New(nc)
-	assert.NoError(t, err)
+	js := assert.Must(jetstream.New(nc))(t)
 	streams := state.Options{}.WithDefaults().Streams()
 	assert.Equal(t, "streams", len(streams), state.StreamCount)
 	for parts := 1; parts <= len(streams)+2; parts++ {

@@ -63,8 +63,7 @@ func TestStream_JobThatIsClaimedAndHasNotBegun(t *testing.T) {
 	t.Cleanup(func() { s.Release(nil) })
 	r.accept("p1")
 	r.eventually("it is claimed", func() bool { return r.state("p1").Status == state.Processing })
-	stream, err := r.other("b").Live.Follow("p1")
-	assert.NoError(t, err)
+	stream := assert.Must(r.other("b").Live.Follow("p1"))(t)
 	defer stream.Close()
 	attach(t, s, stream)
 	assert.True(t, stream.Request(0, 0), "Request: got false, want true")
@@ -110,11 +109,9 @@ func (h heldServer) InProcessConn() (net.Conn, error) {
 func (r *rig) serveHeld(run consume.Runner) (s *consume.Server, release func()) {
 	r.t.Helper()
 	h := heldServer{r.server, heldConn{reached: make(chan struct{}), release: make(chan struct{}), once: new(sync.Once)}}
-	nc, err := nats.Connect("", nats.InProcessServer(h))
-	assert.NoError(r.t, err)
+	nc := assert.Must(nats.Connect("", nats.InProcessServer(h)))(r.t)
 	r.t.Cleanup(nc.Close)
-	q, err := store.Open(r.t.Context(), state.Connected(nc), r.State.Options)
-	assert.NoError(r.t, err)
+	q := assert.Must(store.Open(r.t.Context(), state.Connected(nc), r.State.Options))(r.t)
 	release = sync.OnceFunc(func() { close(h.conn.release) })
 	s, _, _ = r.serve(q, run)
 	r.t.Cleanup(func() {
@@ -139,8 +136,7 @@ func TestServer_ClaimThatIsBeingWritten(t *testing.T) {
 	t.Run("follow", func(t *testing.T) {
 		r := newRig(t, nil)
 		s, release := r.serveHeld(followable(begin))
-		stream, err := r.other("b").Live.Follow("p1")
-		assert.NoError(t, err)
+		stream := assert.Must(r.other("b").Live.Follow("p1"))(t)
 		defer stream.Close()
 		attach(t, s, stream)
 		release()

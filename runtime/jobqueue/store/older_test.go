@@ -42,16 +42,14 @@ func (r *rig) older(state string) {
 
 func (r *rig) olderMessage() *nats.Msg {
 	r.t.Helper()
-	h, err := nats.DecodeHeadersMsg([]byte(olderHeader))
-	assert.NoError(r.t, err)
+	h := assert.Must(nats.DecodeHeadersMsg([]byte(olderHeader)))(r.t)
 	return &nats.Msg{Subject: r.State.Names.Job(state.Normal, 1, ""), Header: h, Data: []byte(olderBody)}
 }
 
 // text returns a state as it is stored.
 func (r *rig) text(id string) string {
 	r.t.Helper()
-	m, err := r.State.States.GetLastMsgForSubject(r.t.Context(), r.State.Names.StateKey(id))
-	assert.NoError(r.t, err)
+	m := assert.Must(r.State.States.GetLastMsgForSubject(r.t.Context(), r.State.Names.StateKey(id)))(r.t)
 	return string(m.Data)
 }
 
@@ -116,8 +114,7 @@ func TestOlder_WhatNewerMemberAdds(t *testing.T) {
 
 	m := r.olderMessage()
 	m.Header.Set("Pinion-Zeta", "1")
-	j, err := state.ReadJob(m.Header, m.Data)
-	assert.NoError(t, err)
+	j := assert.Must(state.ReadJob(m.Header, m.Data))(t)
 	assert.Equal(t, "the id of a message", j.ID, "p1")
 	for _, added := range []string{"", `,"zeta":1`} {
 		var e live.Event
@@ -130,8 +127,7 @@ func TestOlder_WhatNewerMemberAdds(t *testing.T) {
 		assert.True(t, err == nil && l.Slots == 1 && l.Running == 1 && !l.Gone && l.Version != "",
 			"a load is %+v, %v, want Slots 1, Running 1, Gone false and Version non-empty", l, err)
 	}
-	h, err := nats.DecodeHeadersMsg([]byte(olderHook))
-	assert.NoError(t, err)
+	h := assert.Must(nats.DecodeHeadersMsg([]byte(olderHook)))(t)
 	if hook, err := r.State.ReadHook(h); err != nil || hook.URL != "http://hook.test/p1" || hook.RequestID != "q1" {
 		t.Errorf(`a webhook is %+v, %v, want URL "http://hook.test/p1" and RequestID q1`, hook, err)
 	}

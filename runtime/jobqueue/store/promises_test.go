@@ -42,8 +42,7 @@ func TestPromises_ServerKeepsMessageUntilItsWebhookIsStored(t *testing.T) {
 	r.accept("p1")
 	r.eventually("it has ended", func() bool { return r.state("p1").Status == state.Succeeded })
 	b := r.other("b")
-	consumer, err := b.State.JS.Consumer(t.Context(), b.State.Names.Jobs(), state.Consumer(state.Normal, 0))
-	assert.NoError(t, err)
+	consumer := assert.Must(b.State.JS.Consumer(t.Context(), b.State.Names.Jobs(), state.Consumer(state.Normal, 0)))(t)
 	if m, err := consumer.Next(jetstream.FetchMaxWait(3 * r.State.Options.AckWait)); err == nil {
 		t.Errorf("it was delivered to another server: %v", m.Headers())
 	}
@@ -80,13 +79,11 @@ func TestPull_OneOfEightTurnsIsForEachLowerClass(t *testing.T) {
 		}
 	}
 	for _, class := range state.Classes {
-		c, err := r.State.JS.Consumer(t.Context(), r.State.Names.Jobs(), state.Consumer(class, 0))
-		assert.NoError(t, err)
+		c := assert.Must(r.State.JS.Consumer(t.Context(), r.State.Names.Jobs(), state.Consumer(class, 0)))(t)
 		r.eventually("the consumer knows of all",
 			func() bool { info, err := c.Info(t.Context()); return err == nil && info.NumPending == 8 })
 	}
-	p, err := consume.NewPuller(t.Context(), r.Jobs, "")
-	assert.NoError(t, err)
+	p := assert.Must(consume.NewPuller(t.Context(), r.Jobs, ""))(t)
 	defer p.Close()
 	counts := map[string]int{}
 	for range 8 {
@@ -127,8 +124,7 @@ func TestPromises_BodyGoesWithItsJob(t *testing.T) {
 	r := newRig(t, nil)
 	large := func(j *state.Job) { j.Body = []byte(strings.Repeat("x", 1<<20)) }
 	bodies := func() int {
-		store, err := r.State.JS.ObjectStore(t.Context(), r.State.Names.Bodies())
-		assert.NoError(t, err)
+		store := assert.Must(r.State.JS.ObjectStore(t.Context(), r.State.Names.Bodies()))(t)
 		objects, err := store.List(t.Context())
 		if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
 			t.Fatal(err)

@@ -65,8 +65,7 @@ func TestPull_NothingIsPulledForBusyPlace(t *testing.T) {
 // TestPull_WaitingJobIsPrefetched of a place, once, and is the next one.
 func TestPull_WaitingJobIsPrefetched(t *testing.T) {
 	r := newRig(t, nil)
-	p, err := consume.NewPuller(t.Context(), r.Jobs, "")
-	assert.NoError(t, err)
+	p := assert.Must(consume.NewPuller(t.Context(), r.Jobs, ""))(t)
 	defer p.Close()
 	for i := range 3 {
 		r.accept(fmt.Sprint("p", i))

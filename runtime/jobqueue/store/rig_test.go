@@ -79,9 +79,7 @@ func startServer(t *testing.T) *reopened {
 
 func (r *reopened) start(t *testing.T) {
 	t.Helper()
-	var err error
-	r.s, err = natsserver.Start(natsserver.Options{Dir: r.dir, Sync: 2 * time.Minute})
-	assert.NoError(t, err)
+	r.s = assert.Must(natsserver.Start(natsserver.Options{Dir: r.dir, Sync: 2 * time.Minute}))(t)
 }
 
 // InProcessConn implements nats.InProcessConnProvider.
@@ -93,8 +91,7 @@ func (r *reopened) InProcessConn() (net.Conn, error) {
 
 func (r *reopened) connect(t *testing.T) *nats.Conn {
 	t.Helper()
-	nc, err := nats.Connect("", nats.InProcessServer(r))
-	assert.NoError(t, err)
+	nc := assert.Must(nats.Connect("", nats.InProcessServer(r)))(t)
 	t.Cleanup(nc.Close)
 	return nc
 }
@@ -102,9 +99,7 @@ func (r *reopened) connect(t *testing.T) *nats.Conn {
 // member returns another member of the queue.
 func (r *rig) member(o state.Options) *store.Queue {
 	r.t.Helper()
-	q, err := store.Open(r.t.Context(), state.Connected(r.server.connect(r.t)), o)
-	assert.NoError(r.t, err)
-	return q
+	return assert.Must(store.Open(r.t.Context(), state.Connected(r.server.connect(r.t)), o))(r.t)
 }
 
 // other returns another member with another name.
@@ -132,8 +127,7 @@ func (r *rig) accept(id string, change ...func(*state.Job)) state.State {
 // delivery returns the next message of the class std, for a server that has nothing else.
 func (r *rig) delivery(q *store.Queue) jetstream.Msg {
 	r.t.Helper()
-	c, err := q.State.JS.Consumer(r.t.Context(), q.State.Names.Jobs(), state.Consumer(state.Normal, 0))
-	assert.NoError(r.t, err)
+	c := assert.Must(q.State.JS.Consumer(r.t.Context(), q.State.Names.Jobs(), state.Consumer(state.Normal, 0)))(r.t)
 	m, err := c.Next(jetstream.FetchMaxWait(10 * time.Second))
 	assert.NoError(r.t, err, "no job came")
 	return m
@@ -157,8 +151,7 @@ func (r *rig) wantOutcome(q *store.Queue, m jetstream.Msg, want consume.Outcome)
 // cancels has a member cancel a job that it knows.
 func (r *rig) cancels(q *store.Queue, id string, kind state.Kind) {
 	r.t.Helper()
-	canceled, err := q.Cancel(r.t.Context(), id, kind, renderer{})
-	assert.NoError(r.t, err)
+	canceled := assert.Must(q.Cancel(r.t.Context(), id, kind, renderer{}))(r.t)
 	assert.EqualNow(r.t, "the cancel of "+id, canceled, true)
 }
 
@@ -173,10 +166,8 @@ func (r *rig) state(id string) state.State {
 // messages returns how many messages a stream has.
 func (r *rig) messages(stream string) uint64 {
 	r.t.Helper()
-	s, err := r.State.JS.Stream(r.t.Context(), stream)
-	assert.NoError(r.t, err)
-	info, err := s.Info(r.t.Context())
-	assert.NoError(r.t, err)
+	s := assert.Must(r.State.JS.Stream(r.t.Context(), stream))(r.t)
+	info := assert.Must(s.Info(r.t.Context()))(r.t)
 	return info.State.Msgs
 }
 
@@ -325,13 +316,10 @@ func (r *rig) redelivery(q *store.Queue) jetstream.Msg {
 	c, err := q.State.JS.CreateOrUpdateConsumer(r.t.Context(), q.State.Names.Dead(),
 		jetstream.ConsumerConfig{Durable: "test", AckPolicy: jetstream.AckExplicitPolicy})
 	assert.NoError(r.t, err)
-	raw, err := q.State.Jobs.GetLastMsgForSubject(r.t.Context(), "pinion.job.m.>")
-	assert.NoError(r.t, err)
+	raw := assert.Must(q.State.Jobs.GetLastMsgForSubject(r.t.Context(), "pinion.job.m.>"))(r.t)
 	copied := nats.NewMsg("pinion.dead.m.test")
 	copied.Header, copied.Data = raw.Header, raw.Data
 	_, err = q.State.JS.PublishMsg(r.t.Context(), copied)
 	assert.NoError(r.t, err)
-	m, err := c.Next()
-	assert.NoError(r.t, err)
-	return m
+	return assert.Must(c.Next())(r.t)
 }

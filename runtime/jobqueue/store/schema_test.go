@@ -17,15 +17,12 @@ func TestSchema_OfLastServer(t *testing.T) {
 	other := r.other("b")
 	written := func() uint64 {
 		t.Helper()
-		info, err := r.State.States.Info(t.Context())
-		assert.NoError(t, err)
+		info := assert.Must(r.State.States.Info(t.Context()))(t)
 		return info.State.LastSeq
 	}
 	read := func() state.Schema {
 		t.Helper()
-		s, err := other.State.ReadSchema(t.Context())
-		assert.NoError(t, err)
-		return s
+		return assert.Must(other.State.ReadSchema(t.Context()))(t)
 	}
 	assert.Equal(t, "the revision before the first server", read().Revision, "")
 	write := func(s state.Schema) state.Schema {

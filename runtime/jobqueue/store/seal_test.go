@@ -27,23 +27,20 @@ func keysOf(t *testing.T, letters string) *state.Keys {
 	}
 	path := filepath.Join(t.TempDir(), "keys")
 	assert.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
-	k, err := state.ReadKeys(path)
-	assert.NoError(t, err)
-	return k
+	return assert.Must(state.ReadKeys(path))(t)
 }
 
 // storedHas reports whether some file of the store has a text.
 func (r *rig) storedHas(text string) (found bool) {
 	r.t.Helper()
-	err := filepath.WalkDir(r.server.dir, func(path string, d os.DirEntry, err error) error {
+	assert.NoError(r.t, filepath.WalkDir(r.server.dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return nil //nolint:nilerr // NATS removes some meanwhile
 		}
 		data, err := os.ReadFile(path)
 		found = found || err == nil && bytes.Contains(data, []byte(text))
 		return nil
-	})
-	assert.NoError(r.t, err)
+	}))
 	return found
 }
 
@@ -78,13 +75,12 @@ func TestSeal_SealedJobs(t *testing.T) {
 		}
 		var posted []consume.Posting
 		ctx, stop := context.WithCancel(t.Context())
-		err := r.Jobs.SendHooks(ctx, func(_ context.Context, p consume.Posting) time.Duration {
+		assert.NoError(t, r.Jobs.SendHooks(ctx, func(_ context.Context, p consume.Posting) time.Duration {
 			if posted = append(posted, p); len(posted) == 2 {
 				stop()
 			}
 			return 0
-		})
-		assert.NoError(t, err)
+		}))
 		assert.EqualNow(t, "webhooks", len(posted), 2)
 		for _, p := range posted {
 			assert.True(t, strings.Contains(string(p.Body), word) && strings.HasPrefix(p.Hook.URL, "http://hook.test/"),
@@ -111,8 +107,7 @@ func TestSeal_SealedDeadLetter(t *testing.T) {
 	r.accept("p1", func(j *state.Job) { j.Attempts = 1; j.Body = []byte("rumpelstilzchen") })
 	r.claims(r.Queue)
 	r.wantOutcome(r.other("b"), r.delivery(r.Queue), consume.Settled)
-	a, err := admin.Open(t.Context(), state.Connected(r.State.NC), "m", 0, r.State.Options.Keys)
-	assert.NoError(t, err)
+	a := assert.Must(admin.Open(t.Context(), state.Connected(r.State.NC), "m", 0, r.State.Options.Keys))(t)
 	assert.NoError(t, a.Retry(t.Context(), "p1", "p2", func(*state.State) json.RawMessage { return starting("p2") }))
 	c := r.claims(r.Queue)
 	if string(c.Job.Body) != "rumpelstilzchen" || c.State.Hook == nil || c.State.Hook.URL != "http://hook.test/p1" ||

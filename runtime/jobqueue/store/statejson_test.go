@@ -35,8 +35,7 @@ func TestState_JSONIsThatOfPackageJSON(t *testing.T) {
 		if err := json.Unmarshal(text, &byPackage); err != nil || rawjson.Check(text) != nil {
 			t.Errorf("%s: got %s, %v, want JSON of a state", name, text, err)
 		}
-		plain, err := json.Marshal((*plainState)(&want))
-		assert.NoError(t, err)
+		plain := assert.Must(json.Marshal((*plainState)(&want)))(t)
 		var got state.State
 		err = json.Unmarshal(plain, &got)
 		assert.True(t, err == nil, "%s: got %v, want that it is read", name, err)
@@ -80,8 +79,7 @@ func TestState_RefusesOtherTypes(t *testing.T) {
 // FuzzState_ReadAndWritten: a text that is read as a state is written as one that is read the same.
 func FuzzState_ReadAndWritten(f *testing.F) {
 	full := fullState()
-	text, err := full.MarshalJSON()
-	assert.NoError(f, err)
+	text := assert.Must(full.MarshalJSON())(f)
 	f.Add(text)
 	f.Add([]byte(`{"\u0076":1,"new":[{}],"prediction":null}`))
 	f.Fuzz(func(t *testing.T, text []byte) {

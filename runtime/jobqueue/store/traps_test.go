@@ -21,8 +21,7 @@ import (
 // consumerInfo returns what JetStream says of a lane.
 func (r *rig) consumerInfo(name string) *jetstream.ConsumerInfo {
 	r.t.Helper()
-	c, err := r.State.JS.Consumer(r.t.Context(), r.State.Names.Jobs(), name)
-	assert.NoError(r.t, err)
+	c := assert.Must(r.State.JS.Consumer(r.t.Context(), r.State.Names.Jobs(), name))(r.t)
 	return c.CachedInfo()
 }
 
@@ -78,8 +77,7 @@ func TestTraps_LagCountsWhatRuns(t *testing.T) {
 // old.
 func TestTraps_StatesAreReadFromLeader(t *testing.T) {
 	r := newRig(t, nil)
-	direct, err := r.State.NC.SubscribeSync("$JS.API.DIRECT.GET.>")
-	assert.NoError(t, err)
+	direct := assert.Must(r.State.NC.SubscribeSync("$JS.API.DIRECT.GET.>"))(t)
 	r.serve(r.other("b"), newRunner(1, succeed))
 	r.accept("p1")
 	r.eventually("it ended", func() bool { return r.state("p1").Status == state.Succeeded })
@@ -87,9 +85,8 @@ func TestTraps_StatesAreReadFromLeader(t *testing.T) {
 	n, _, err := direct.Pending()
 	assert.True(t, n == 0 && err == nil, "%d reads from followers, %v, want 0", n, err)
 
-	bucket, err := r.State.JS.CreateKeyValue(t.Context(),
-		jetstream.KeyValueConfig{Bucket: "pinion_state_other", History: 1, LimitMarkerTTL: time.Second})
-	assert.NoError(t, err)
+	bucket := assert.Must(r.State.JS.CreateKeyValue(t.Context(),
+		jetstream.KeyValueConfig{Bucket: "pinion_state_other", History: 1, LimitMarkerTTL: time.Second}))(t)
 	if _, err := bucket.Get(t.Context(), "id.p1"); !errors.Is(err, jetstream.ErrKeyNotFound) {
 		t.Fatal(err)
 	}

@@ -48,15 +48,12 @@ func TestVersion_JobGoesToItsConsumer(t *testing.T) {
 	}
 	s.Wait()
 
-	info, err := r.State.JobsInfo(t.Context())
-	assert.NoError(t, err)
+	info := assert.Must(r.State.JobsInfo(t.Context()))(t)
 	if lanes, err := state.LanesOf(t.Context(), r.State.Jobs, info); err != nil || lanes != 1 {
 		t.Errorf("got %d lanes and %v with %d consumers, want 1", lanes, err, info.State.Consumers)
 	}
-	operator, err := admin.Open(t.Context(), state.Connected(r.State.NC), "m", 0, nil)
-	assert.NoError(t, err)
-	entries, err := operator.Jobs(t.Context(), state.Normal, "", 0)
-	assert.NoError(t, err)
+	operator := assert.Must(admin.Open(t.Context(), state.Connected(r.State.NC), "m", 0, nil))(t)
+	entries := assert.Must(operator.Jobs(t.Context(), state.Normal, "", 0))(t)
 	assert.EqualNow(t, "jobs", len(entries), 2)
 	for _, e := range entries {
 		if want := map[string]string{"b": "2.0-rc_1", "d": ""}[e.ID]; e.State.ModelVersion != want || e.Class != state.Normal {
@@ -72,8 +69,7 @@ func TestVersion_SchemasAreListed(t *testing.T) {
 		s := state.Schema{Model: version, Predict: true, OpenAPI: json.RawMessage(`{"v":"` + version + `"}`)}.Revised()
 		assert.NoError(t, r.State.WriteSchema(t.Context(), s))
 	}
-	schemas, err := r.State.ReadVersions(t.Context())
-	assert.NoError(t, err)
+	schemas := assert.Must(r.State.ReadVersions(t.Context()))(t)
 	assert.EqualNow(t, "versions", len(schemas), 2)
 	for _, s := range schemas {
 		want := `{"v":"` + s.Model + `"}`

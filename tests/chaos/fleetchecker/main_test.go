@@ -41,8 +41,7 @@ func TestMain_CheckerFindsBrokenPromises(t *testing.T) {
 		for path, text := range map[string][]string{journal: c.journal, ledger: c.ledger} {
 			assert.NoError(t, os.WriteFile(path, []byte(strings.Join(append(text, ""), "\n")), 0o600))
 		}
-		records, err := read(journal, ledger)
-		assert.NoError(t, err)
+		records := assert.Must(read(journal, ledger))(t)
 		broken, summary := check(records, 2)
 		if want == "" && len(broken) > 0 || want != "" && (len(broken) != 1 || !strings.Contains(broken[0], want)) {
 			t.Errorf("%q: %q, %s, want len(broken) empty and 1 and broken[0] with %q", want, broken, summary, want)

@@ -41,8 +41,7 @@ func newJobsRig(t *testing.T) *jobsRig {
 	assert.TrueNow(t, s.ReadyForConnections(20*time.Second),
 		"NATS does not answer")
 	r := &jobsRig{t: t, url: fmt.Sprintf("nats://u:%s@%s", natsPassword, s.Addr())}
-	r.nc, err = nats.Connect(r.url)
-	assert.NoError(t, err)
+	r.nc = assert.Must(nats.Connect(r.url))(t)
 	t.Cleanup(r.nc.Close)
 	r.q, err = store.Open(t.Context(), state.Connected(r.nc), state.Options{Model: "m", Server: "a", Bytes: 64 << 20})
 	assert.NoError(t, err)
@@ -282,8 +281,7 @@ func TestJobs_ListOfAllModels(t *testing.T) {
 	var out string
 	var list modelsView
 	assert.Eventually(t, "NATS to count all jobs that wait", func() bool {
-		out, err = r.run("list", "--nats", r.url, "--json")
-		assert.NoError(t, err)
+		out = assert.Must(r.run("list", "--nats", r.url, "--json"))(t)
 		assert.NoError(t, json.Unmarshal([]byte(out), &list), out)
 		assert.EqualNow(t, "models", len(list.Models), 2)
 		return list.Models[0].Waiting+list.Models[1].Waiting == 4

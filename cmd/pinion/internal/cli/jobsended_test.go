@@ -13,13 +13,11 @@ import (
 // end writes the end of a job.
 func (r *jobsRig) end(id string, status state.Status, failure string) {
 	r.t.Helper()
-	object, err := json.Marshal(map[string]any{
+	object := assert.Must(json.Marshal(map[string]any{
 		"id": id, "input": map[string]string{"key": "**********"}, "status": status, "error": failure,
-	})
-	assert.NoError(r.t, err)
+	}))(r.t)
 	state := state.State{Version: 1, Job: "token", Status: status, Attempt: 1, Server: "a", Prediction: object}
-	text, err := state.MarshalJSON()
-	assert.NoError(r.t, err)
+	text := assert.Must(state.MarshalJSON())(r.t)
 	js, err := r.nc.JetStream()
 	if err == nil {
 		_, err = js.Publish("$KV.pinion_state_m.id."+id, text)

@@ -23,8 +23,7 @@ func TestProtocols_AreDocumented(t *testing.T) {
 	var known struct {
 		Paths map[string]map[string]json.RawMessage
 	}
-	text, err := os.ReadFile("../../../../httpd/openapi/protocols.json")
-	assert.NoError(t, err)
+	text := assert.Must(os.ReadFile("../../../../httpd/openapi/protocols.json"))(t)
 	assert.NoError(t, json.Unmarshal(text, &known))
 	s := config.Protocols{
 		Names: protocol.Names(), Vertex: instances.VertexPaths{Health: "/h", Predict: "/p"},

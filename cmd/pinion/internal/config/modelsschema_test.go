@@ -78,15 +78,12 @@ func compileSchema(t *testing.T, schema map[string]any) *jsonschema.Schema {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
 	assert.NoError(t, compiler.AddResource("schema.json", throughJSON(t, schema)))
-	compiled, err := compiler.Compile("schema.json")
-	assert.NoError(t, err)
-	return compiled
+	return assert.Must(compiler.Compile("schema.json"))(t)
 }
 
 func jsonOf(t *testing.T, text string) any {
 	t.Helper()
-	documents, err := usertext.ParseYAML([]byte(text))
-	assert.NoError(t, err)
+	documents := assert.Must(usertext.ParseYAML([]byte(text)))(t)
 	return throughJSON(t, documents[0].Value())
 }
 

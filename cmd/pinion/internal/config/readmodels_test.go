@@ -49,8 +49,7 @@ models:
 `)
 	t.Setenv("PINION_QUEUE", "5")
 	t.Setenv("PINION_CANCEL_GRACE", "3s")
-	models, err := readFile(path, givenFlags(t, "--port", "0", "--queue-timeout", "9s", "--workers", "3"))
-	assert.NoError(t, err)
+	models := assert.Must(readFile(path, givenFlags(t, "--port", "0", "--queue-timeout", "9s", "--workers", "3")))(t)
 	assert.EqualNow(t, "memory", models.Memory, 20<<30)
 	assert.EqualNow(t, "number of models", len(models.List), 2)
 	b, a := models.List[0], models.List[1] // the default comes first
@@ -70,8 +69,7 @@ models:
 
 // TestReadmodels_ModelsFileFirst: without a default it is the first.
 func TestReadmodels_ModelsFileFirst(t *testing.T) {
-	models, err := readFile(modelFolders(t, "models: {b: {path: b}, a: {path: a}}"), givenFlags(t))
-	assert.NoError(t, err)
+	models := assert.Must(readFile(modelFolders(t, "models: {b: {path: b}, a: {path: a}}"), givenFlags(t)))(t)
 	assert.Equal(t, "name of the first model", models.List[0].Name, "b")
 }
 

@@ -75,11 +75,9 @@ func TestBuilder_BuildRunsProgram(t *testing.T) {
 	}
 	for _, name := range BuilderNames() {
 		dir := programs(t, map[string]string{name: `[ "$1" != build ] || printf '%s\n' "$@" >"${0%/*}/args"` + "\n"})
-		b, err := FindBuilder("")
-		assert.NoError(t, err)
+		b := assert.Must(FindBuilder(""))(t)
 		assert.NoError(t, b.Build(context.Background(), o))
-		text, err := os.ReadFile(filepath.Join(dir, "args"))
-		assert.NoError(t, err)
+		text := assert.Must(os.ReadFile(filepath.Join(dir, "args")))(t)
 		want := []string{"build", "--file", "/d/Dockerfile"}
 		if name != "docker" {
 			want = append(want, "--format", "docker", "--layers", "--ignorefile", "/d/Dockerfile.dockerignore")

@@ -33,8 +33,7 @@ func TestDockerfile_Golden(t *testing.T) {
 	assert.TrueNow(t, err == nil && len(cases) >= 30, "there are %d cases, want 30: %v", len(cases), err)
 	for _, file := range cases {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(file)
-			assert.NoError(t, err)
+			archive := assert.Must(txtar.ParseFile(file))(t)
 			root := t.TempDir()
 			wanted := map[string]string{}
 			kept := archive.Files[:0:0]

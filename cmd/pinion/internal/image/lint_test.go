@@ -20,8 +20,7 @@ var ignored = []string{
 
 // TestLint_DockerfilesAreLinted by hadolint, which ./build.sh test installs.
 func TestLint_DockerfilesAreLinted(t *testing.T) {
-	linter, err := filepath.Abs("../../../../.cache/images/bin/hadolint")
-	assert.NoError(t, err)
+	linter := assert.Must(filepath.Abs("../../../../.cache/images/bin/hadolint"))(t)
 	if _, err := os.Stat(linter); err != nil {
 		t.Skip("./build.sh test makes the linter where it can")
 	}
@@ -30,8 +29,7 @@ func TestLint_DockerfilesAreLinted(t *testing.T) {
 	dir := t.TempDir()
 	files := []string{"../../../../Dockerfile.cuda"}
 	for _, file := range cases {
-		archive, err := txtar.ParseFile(file)
-		assert.NoError(t, err)
+		archive := assert.Must(txtar.ParseFile(file))(t)
 		for _, f := range archive.Files {
 			if f.Name == wantedDockerfile {
 				place := filepath.Join(dir, filepath.Base(file)+".Dockerfile")

@@ -109,8 +109,7 @@ func TestLoad_StopEnds(t *testing.T) {
 }
 
 func TestLoad_NoServerThere(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.NoError(t, err)
+	ln := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ln.Close()
 	r := Run(Options{URL: "http://" + ln.Addr().String(), Length: 50 * time.Millisecond})
 	assert.True(t, r.Times.Count() == 0 && r.Failed() != 0,

@@ -55,13 +55,12 @@ func collected(t *testing.T, environ []string,
 		answer(w, q)
 	}))
 	t.Cleanup(server.Close)
-	c, err := ReadSentry(func(name string) string {
+	c := assert.Must(ReadSentry(func(name string) string {
 		return map[string]string{
 			"SENTRY_DSN":         strings.Replace(server.URL, "//", "//abc@", 1) + "/7",
 			"SENTRY_ENVIRONMENT": "test",
 		}[name]
-	}, environ)
-	assert.NoError(t, err)
+	}, environ))(t)
 	written = new(bytes.Buffer)
 	inner := slog.New(slog.NewTextHandler(written, nil))
 	r = StartSentry(c, "1.2.3", inner)

@@ -75,23 +75,18 @@ func TestCogSchema_AgreesWithCheck(t *testing.T) {
 
 func compileCogSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	text, err := json.Marshal(CogSchema())
-	assert.NoError(t, err)
+	text := assert.Must(json.Marshal(CogSchema()))(t)
 	var document any
 	assert.NoError(t, json.Unmarshal(text, &document))
 	compiler := jsonschema.NewCompiler()
 	assert.NoError(t, compiler.AddResource("cog.json", document))
-	schema, err := compiler.Compile("cog.json")
-	assert.NoError(t, err)
-	return schema
+	return assert.Must(compiler.Compile("cog.json"))(t)
 }
 
 func validateYAML(t *testing.T, schema *jsonschema.Schema, text string) error {
 	t.Helper()
-	documents, err := usertext.ParseYAML([]byte(text))
-	assert.NoError(t, err)
-	encoded, err := json.Marshal(documents[0].Value())
-	assert.NoError(t, err)
+	documents := assert.Must(usertext.ParseYAML([]byte(text)))(t)
+	encoded := assert.Must(json.Marshal(documents[0].Value()))(t)
 	var value any
 	assert.NoError(t, json.Unmarshal(encoded, &value))
 	return schema.Validate(value)

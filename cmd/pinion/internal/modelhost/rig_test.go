@@ -43,15 +43,11 @@ func newRig(t *testing.T, set func(*Options)) *rig {
 	t.Helper()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	r := &rig{t: t}
-	var err error
-	dir, err := process.MakeRunDir()
-	assert.NoError(t, err)
+	dir := assert.Must(process.MakeRunDir())(t)
 	t.Cleanup(func() { _ = dir.Remove() })
-	store, err := files.New(files.Options{Root: t.TempDir()})
-	assert.NoError(t, err)
+	store := assert.Must(files.New(files.Options{Root: t.TempDir()}))(t)
 	t.Cleanup(func() { store.Close() })
-	r.orphans, err = supervise.AdoptOrphans()
-	assert.NoError(t, err)
+	r.orphans = assert.Must(supervise.AdoptOrphans())(t)
 	webhooks := webhook.New(webhook.Options{Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(webhooks.Close)
 	o := Options{
@@ -65,8 +61,7 @@ func newRig(t *testing.T, set func(*Options)) *rig {
 	if set != nil {
 		set(&o)
 	}
-	r.Host, err = New(o)
-	assert.NoError(t, err)
+	r.Host = assert.Must(New(o))(t)
 	t.Cleanup(r.stop)
 	return r
 }
@@ -82,11 +77,9 @@ func (r *rig) add(name, word string, set func(*config.Model)) *Model {
 	if set != nil {
 		set(&settings)
 	}
-	found, err := settings.FindModel(dir)
-	assert.NoError(r.t, err)
+	found := assert.Must(settings.FindModel(dir))(r.t)
 	of := config.Named{Name: name, Settings: &settings, Found: found, Python: &locate.Python{}, GPUs: gpu.Plan{Workers: 1}}
-	m, err := r.NewModel(of, metrics.New(metrics.Options{Scope: metrics.ScopeModel}), false)
-	assert.NoError(r.t, err)
+	m := assert.Must(r.NewModel(of, metrics.New(metrics.Options{Scope: metrics.ScopeModel}), false))(r.t)
 	r.models = append(r.models, m)
 	return m
 }
@@ -121,8 +114,7 @@ func (r *rig) begin(m *Model, input string) (*predict.Prediction, error) {
 // ask makes a prediction and returns how it ended.
 func (r *rig) ask(m *Model, input string) predict.Status {
 	r.t.Helper()
-	p, err := r.begin(m, input)
-	assert.NoError(r.t, err)
+	p := assert.Must(r.begin(m, input))(r.t)
 	defer p.Release()
 	assert.NoError(r.t, p.Run())
 	return p.Record().Status

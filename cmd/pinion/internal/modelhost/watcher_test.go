@@ -25,9 +25,7 @@ func watching(t *testing.T, files ...string) *watched {
 	for _, name := range files {
 		w.write(name, "as it was")
 	}
-	var err error
-	w.watcher, err = newWatcher(w.dir, func(err error) { t.Error(err) })
-	assert.NoError(t, err)
+	w.watcher = assert.Must(newWatcher(w.dir, func(err error) { t.Error(err) }))(t)
 	t.Cleanup(func() {
 		assert.ErrorIs(t, "w.Close", w.Close(), nil)
 		list, open := <-w.Changes()

@@ -16,8 +16,7 @@ func TestPortOwner_OtherAddress(t *testing.T) {
 	assert.NoError(t, err)
 	port := netip.MustParseAddrPort(free.Addr().String()).Port()
 	free.Close()
-	ln, err := net.Listen("tcp", fmt.Sprintf("127.7.7.7:%d", port))
-	assert.NoError(t, err)
+	ln := assert.Must(net.Listen("tcp", fmt.Sprintf("127.7.7.7:%d", port)))(t)
 	defer ln.Close()
 	for _, at := range []netip.Addr{
 		netip.MustParseAddr("127.7.7.7"), netip.MustParseAddr("::ffff:127.7.7.7"), netip.IPv4Unspecified(),

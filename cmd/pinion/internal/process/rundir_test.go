@@ -12,8 +12,7 @@ import (
 func newRunDir(t *testing.T) *RunDir {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
-	d, err := MakeRunDir()
-	assert.NoError(t, err)
+	d := assert.Must(MakeRunDir())(t)
 	t.Cleanup(func() { assert.ErrorIs(t, "d.Remove", d.Remove(), nil) })
 	return d
 }

@@ -43,8 +43,7 @@ func namedModel(t *testing.T, name, word string) config.Named {
 	var settings config.Model
 	settings.BindFlags(pflag.NewFlagSet("", pflag.ContinueOnError)) // which sets the defaults
 	settings.Predictor, settings.Queue = "run.py:"+word, 10
-	found, err := settings.FindModel(dir)
-	assert.NoError(t, err)
+	found := assert.Must(settings.FindModel(dir))(t)
 	return config.Named{
 		Name: name, Settings: &settings, Found: found, Python: &locate.Python{},
 		GPUs: gpu.Plan{Workers: 1},
@@ -63,8 +62,7 @@ func serve(t *testing.T, models []config.Named, reread func() (*config.Models, e
 	assert.NoError(t, s.Server.FromEnvironment(given, os.Getenv))
 	s.Telemetry = &telemetry.Config{}
 	log, sink := s.Log.Open()
-	f, err := New(&s.Server, models, Reader{File: reread}, log, sink)
-	assert.NoError(t, err)
+	f := assert.Must(New(&s.Server, models, Reader{File: reread}, log, sink))(t)
 	site := &site{Server: f, t: t, address: f.endpoints.address, exit: make(chan int, 1)}
 	ended := make(chan struct{})
 	go func() {
@@ -82,16 +80,13 @@ func serve(t *testing.T, models []config.Named, reread func() (*config.Models, e
 // ask sends a request, with a JSON body if there is one, and returns its answer.
 func (s *site) ask(method, path, body string) (code int, answer string) {
 	s.t.Helper()
-	req, err := http.NewRequest(method, s.address+path, bytes.NewBufferString(body))
-	assert.NoError(s.t, err)
+	req := assert.Must(http.NewRequest(method, s.address+path, bytes.NewBufferString(body)))(s.t)
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := http.DefaultClient.Do(req)
-	assert.NoError(s.t, err)
+	resp := assert.Must(http.DefaultClient.Do(req))(s.t)
 	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	assert.NoError(s.t, err)
+	text := assert.Must(io.ReadAll(resp.Body))(s.t)
 	return resp.StatusCode, string(text)
 }
 

@@ -41,8 +41,7 @@ func TestTokenfile_Reload(t *testing.T) {
 		t.Errorf("no file: got %v, %v, want an error that names it", f, err)
 	}
 	write("short\n", 0o644)
-	f, err := openTokenFile(path, log)
-	assert.NoError(t, err)
+	f := assert.Must(openTokenFile(path, log))(t)
 	for _, want := range []string{"open to other users", "short enough to be guessed", "tokens=1"} {
 		assert.True(t, strings.Contains(said.String(), want) && !strings.Contains(said.String(), "=short"),
 			"got the log %s, want %q and no token", said.String(), want)

@@ -18,14 +18,11 @@ func TestListen_BoundsWhatIsUnsent(t *testing.T) {
 	ln, address, err := listen("127.0.0.1", 0, portSetting{})
 	assert.NoError(t, err)
 	defer ln.Close()
-	client, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
-	assert.NoError(t, err)
+	client := assert.Must(net.Dial("tcp", strings.TrimPrefix(address, "http://")))(t)
 	defer client.Close()
-	server, err := ln.Accept()
-	assert.NoError(t, err)
+	server := assert.Must(ln.Accept())(t)
 	defer server.Close()
-	raw, err := server.(*net.TCPConn).SyscallConn()
-	assert.NoError(t, err)
+	raw := assert.Must(server.(*net.TCPConn).SyscallConn())(t)
 	// Until a write waits: the kernel has all that it takes.
 	const size = 64 << 20
 	_ = server.SetWriteDeadline(time.Now().Add(2 * time.Second))

@@ -61,7 +61,6 @@ func TestReadFile_NamedPipe(t *testing.T) {
 		_, _ = to.WriteString("predict: run.py")
 		to.Close()
 	}()
-	data, err := ReadFile(fmt.Sprintf("/proc/self/fd/%d", from.Fd()), MaxText)
-	assert.NoError(t, err)
+	data := assert.Must(ReadFile(fmt.Sprintf("/proc/self/fd/%d", from.Fd()), MaxText))(t)
 	assert.Equal(t, "with a writer: text", string(data), "predict: run.py")
 }

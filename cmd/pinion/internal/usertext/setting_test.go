@@ -48,8 +48,7 @@ func TestSetting_FlagThenVariableThenInit(t *testing.T) {
 	env := map[string]string{
 		"PINION_COUNT": "2", "PINION_WORD": "cold", "PINION_LARGE": "7", "COG_WAIT": "90", "PINION_SIZE": "2KiB", "SECRET": "s",
 	}
-	warnings, err := list.Read(f, func(name string) string { return env[name] })
-	assert.NoError(t, err)
+	warnings := assert.Must(list.Read(f, func(name string) string { return env[name] }))(t)
 	assert.True(t, v.on && v.count == 9 && v.word == "cold" && v.large == 0 && v.wait == 90*time.Second && v.size == 2048 &&
 		v.secret == "s" && slices.Equal(v.list, []string{"b", "c", "a"}), "got %+v, %q, want flags before variables", v, warnings)
 	assert.True(t, list.Given(&v.count) && list.Given(&v.secret) && !list.Given(&v.large), "got other settings as given")

@@ -8,11 +8,10 @@ import (
 )
 
 func TestSample_ModelsOwnExampleIsItsSample(t *testing.T) {
-	f, err := ReadFields([]byte(`{"openapi":"3.0.2","components":{"schemas":{
+	f := assert.Must(ReadFields([]byte(`{"openapi":"3.0.2","components":{"schemas":{
 		"Input":{"type":"object","properties":{"file":{"type":"string","format":"uri"}},"required":["file"],
 			"example":{"file":"data:,text"}},
-		"Output":{"type":"string"}}}}`), false)
-	assert.NoError(t, err)
+		"Output":{"type":"string"}}}}`), false))(t)
 	if input, err := f.Sample(); err != nil || string(input) != `{"file":"data:,text"}` {
 		t.Errorf("it is %s, %v, want %q", input, err, `{"file":"data:,text"}`)
 	}
@@ -42,8 +41,7 @@ func TestSamples_FitTheirSchema(t *testing.T) {
 				"Size":{"enum":["s","m"],"type":"string"},
 				"Point":{"type":"object","properties":{"left":{"type":"integer"},"name":{"type":"string"}},"required":["left","name"]},
 				"Output":{"type":"string"}}}}`
-			f, err := ReadFields([]byte(document), false)
-			assert.NoError(t, err)
+			f := assert.Must(ReadFields([]byte(document), false))(t)
 			input, err := f.Sample()
 			got := string(input)
 			if err != nil {
