@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import resource
-import signal
-import socket
-import subprocess
-from pathlib import Path as FilePath
 
 import pytest
 from programs import ask, ask_with_output
-
-from cog._worker.static.reader import read_predictor
 
 
 def test_the_program_falls_back_to_the_import(tmp_path):
@@ -93,6 +85,11 @@ cog.Path.validate("http://127.0.0.1:9/made")
 cog.suppress_output.suppress_output().__enter__()
 type("Writing", (), {"__del__": lambda self: open("made", "w")})()
 class InItsBody: open("made", "w")
+class InAMember(io.FileIO, enum.Enum): A = "made", "w"
+MADE = sorted(["made"], key=os.mkdir)
+FIELD = dataclasses.field(default_factory=os.abort)
+Quoted = list["open('made', 'w')"]
+def annotated(a: Quoted = None, b: "os.mkdir('made')" = None, c: list["os.mkdir('made')"] = None): ...
 class InADecorator: here = property(open("made", "w"))
 def in_a_default(file=open("made", "w")): ...
 with open("made", "w") as file: ...
@@ -108,7 +105,7 @@ from helper import N
 
 def test_the_static_reading_changes_nothing_outside_of_its_process(tmp_path):
     source = (
-        "import inspect, io, json, os, pathlib, shutil, subprocess, sys, urllib.request, cog\n"
+        "import dataclasses, enum, inspect, io, json, os, pathlib, shutil, subprocess, sys, urllib.request, cog\n"
         "import cog.suppress_output\nload, os = inspect.importlib.import_module, inspect.os\n"
         f"{OUTSIDE}def run(n: int = N) -> int: ...\n"
     )
@@ -189,15 +186,6 @@ def test_the_program_reports_what_an_import_raises(tmp_path):
     assert problem["fix"].endswith(" not_there_at_all`")
 
 
-def test_the_program_ends_what_takes_too_long(tmp_path):
-    from cog._worker.static import sandbox
-
-    (tmp_path / "run.py").write_text("while True: str(1)\nN = 3\nwhile True: str(1)\ndef run(n: int = N) -> int: ...\n")
-    with sandbox.TimeLimit(1):
-        predictor = read_predictor("run.py", str(tmp_path))
-    assert predictor.signature.inputs[0].default == 3
-
-
 def test_the_program_ends_what_takes_too_much_memory(tmp_path):
     (tmp_path / "run.py").write_text(
         "import pathlib\nBIG = [0] * 10**10\nN = 3\n"
@@ -208,22 +196,7 @@ def test_the_program_ends_what_takes_too_much_memory(tmp_path):
     assert "document" in ask(tmp_path, "run.py", "static")
 
 
-def test_a_statement_that_is_given_up_is_given_up_once():
-    from cog._worker.static import sandbox
-
-    with sandbox.TimeLimit(1000) as limit:
-        with pytest.raises(sandbox.Refusal):
-            limit._on_alarm()  # the statement
-        try:
-            raise sandbox.Refusal("it takes too long")
-        except sandbox.Refusal:
-            for _ in range(sandbox._LATE_ALARMS):
-                limit._on_alarm()  # late alarms, while that propagates
-            with pytest.raises(sandbox.Refusal):
-                limit._on_alarm()  # it does not end
-
-
-def test_a_reading_that_no_alarm_ends_is_ended(monkeypatch):
+def test_a_reading_that_takes_too_long_is_ended(monkeypatch):
     from cog._worker.static import sandbox
 
     monkeypatch.setattr(sandbox, "_LIMITS", ((sandbox.resource.RLIMIT_CPU, 1),))
@@ -231,56 +204,6 @@ def test_a_reading_that_no_alarm_ends_is_ended(monkeypatch):
     with pytest.raises(sandbox.Refusal, match="SIGKILL ended the reading"):
         sandbox.run_sandboxed(lambda: sum(range(10**15)))
     with pytest.raises(sandbox.Refusal, match="the model's code ended the reading"):
-        sandbox.run_sandboxed(lambda: sandbox._exit(3))
+        sandbox.run_sandboxed(lambda: os._exit(3))
     with pytest.raises(sandbox.Refusal, match="ValueError: invalid literal"):
         sandbox.run_sandboxed(lambda: int("no"))
-
-
-# What has an effect outside of the process. The path of each is "made" or that of this file.
-EFFECTS = {
-    "write a file": lambda: FilePath("made").write_text("x"),
-    "make a folder": lambda: os.mkdir("made"),
-    "make a pipe file": lambda: os.mkfifo("made"),
-    "make a device": lambda: os.mknod("made"),
-    "link": lambda: os.link(__file__, "made"),
-    "rename": lambda: os.rename(__file__, "made"),
-    "change times": lambda: os.utime(__file__),
-    "change permissions": lambda: os.chmod(__file__, 0o777),
-    "truncate": lambda: os.truncate(__file__, 0),
-    "empty": lambda: os.open(__file__, os.O_TRUNC),
-    "fork": os.fork,
-    "execute": lambda: os.execv("/bin/touch", ["touch", "made"]),
-    "start": lambda: os.posix_spawn("/bin/touch", ["touch", "made"], {}),
-    "run": lambda: subprocess.run(["touch", "made"], check=True),
-    "kill": lambda: os.kill(os.getppid(), signal.SIGURG),
-    "a socket": socket.socket,
-    "a limit of the parent": lambda: resource.prlimit(os.getppid(), resource.RLIMIT_CORE, (0, 0)),
-    "lock": lambda: fcntl.flock(0, fcntl.LOCK_EX),
-}
-
-
-@pytest.mark.parametrize("alone", ["filter_calls", "addaudithook"])
-def test_the_kernel_and_the_hook_refuse_effects_each_alone(tmp_path, monkeypatch, alone):
-    from cog._worker.static import sandbox
-
-    if alone == "addaudithook":
-        monkeypatch.setattr(sandbox, "filter_calls", lambda: False)
-    else:
-        monkeypatch.setattr(sandbox.sys, "addaudithook", lambda hook: None)
-        monkeypatch.setattr(sandbox, "_UNAUDITED", {})
-    monkeypatch.chdir(tmp_path)
-    before = os.stat(__file__)
-
-    def had_effects():
-        had = []
-        for name, effect in EFFECTS.items():
-            try:
-                effect()
-            except (OSError, RuntimeError, sandbox.Refusal):
-                continue
-            had.append(name)
-        return had
-
-    assert sandbox.run_sandboxed(had_effects) == []
-    assert list(tmp_path.iterdir()) == []
-    assert os.stat(__file__) == before

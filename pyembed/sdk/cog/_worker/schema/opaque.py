@@ -32,7 +32,5 @@ def read_opaque(reader: Reader, annotation: Any) -> Kind:
 def _resolved(reader: Reader, annotation: object) -> Any:
     try:
         return reader.resolve(annotation)
-    except BaseException as error:
-        if not isinstance(error, Unsupported) and type(error).__name__ != "Refusal":
-            raise
-        return None  # a name for type checkers only, or a type that is unknown without an import
+    except Unsupported:
+        return None  # a name for type checkers only

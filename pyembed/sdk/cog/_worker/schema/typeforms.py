@@ -119,6 +119,10 @@ def enum_of(values: tuple[Any, ...]) -> type | None:
     return only_type if issubclass(only_type, enum.Enum) else None
 
 
+# A name in a module whose source is only read: what makes the code of a quoted annotation.
+REDUCE = "__static_reduce__"
+
+
 class Names:
     """The names for quoted annotations: the module's, the builtins, then the fallback's."""
 
@@ -136,7 +140,9 @@ class Names:
         try:
             # Locals come first, so these are the module's names. eval adds to its
             # globals, hence the copy.
-            result: object = eval(text, dict(self.fallback), self.module)  # noqa: S307
+            reduce = self.module.get(REDUCE)
+            code = reduce(text) if reduce is not None else text
+            result: object = eval(code, dict(self.fallback), self.module)  # noqa: S307
         except NameError as exc:
             raise Unsupported(
                 f"the annotation {text!r} cannot be read: {exc}; "

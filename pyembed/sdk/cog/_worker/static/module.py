@@ -1,23 +1,39 @@
-"""Evaluating the modules of a model without their foreign imports."""
+"""A model's modules, without what only running them tells.
+
+Each statement is reduced to what is plain (`plain`), and that is run: imports of modules that only
+compute, definitions without their bodies, assignments of plain values. Other names are unknown.
+"""
 
 from __future__ import annotations
 
-import builtins
+import ast
 import importlib.machinery
 import os
 import sys
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
-from .effects import CHANGEABLE, forget_changed
-from .instrument import CAUGHT, FAILED, Instrumented, Statement
-from .names import PURE, make_builtins, make_importlib, make_os, make_pkgutil, make_sys
-from .unknown import Refusal, Unknown, is_unknown
+from ...coder import Coder
+from ..schema.typeforms import REDUCE
+from .plain import CONTAINERS, PURE, Expressions, Refusal, is_unknown, unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
-_PARTIAL = ("importlib", "os", "pkgutil", "sys")  # modules of which only some names exist
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
+_SCOPES = (*_DEFINITIONS, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_ASSIGNMENTS = (ast.Assign, ast.AnnAssign)
+_IMPORTS = (ast.Import, ast.ImportFrom)
+_CHANGING = "add append clear discard extend insert pop remove setdefault update"
+_IMPORTERS = {"import_module", "__import__"}
+# Decorators of torch that do not change the signature.
+_TRANSPARENT = {
+    f"torch.{name}{call}"
+    for name in ("compile", "enable_grad", "inference_mode", "no_grad", "autocast")
+    for call in ("", "(…)")
+} | {"torch.cuda.amp.autocast(…)"}
 
 
 class StaticReader:
@@ -29,14 +45,11 @@ class StaticReader:
     def __init__(self, root: str) -> None:
         self.root = root
         self.path = [root]
-        self.star: Refusal | None = None  # a `from x import *` after which any name may be defined
-        self._made: dict[str, ModuleType] = {"os": make_os(), "sys": make_sys(self.path)}
-        self._made["importlib"] = make_importlib(self._import_named)
-        self._made["pkgutil"] = make_pkgutil()
-        self._own: set[str] = set()
-        self._files: set[str] = set()
+        self.unsure: Refusal | None = None  # why a fault of the model may be none
+        self.modules: dict[str, _Module] = {}
+        self.changed: set[str] = set()  # names of containers that functions change
+        self.importers = set(_IMPORTERS)  # names of functions that import by a computed name
         self._before: dict[str, ModuleType | None] = {}
-        self._lines: dict[str, dict[str, int]] = {}  # file: name: the line that binds it
 
     def __enter__(self) -> StaticReader:
         return self
@@ -50,177 +63,388 @@ class StaticReader:
 
     def read(self, name: str, file: str, folders: list[str] | None = None) -> ModuleType:
         """Return the module of a file; folders are those of a package's submodules."""
-        if name in self._own:
-            return self._made[name]
-        module = ModuleType(name)
-        space = vars(module)
-        space["__file__"] = file
-        space["__package__"] = name if folders is not None else name.rpartition(".")[0]
-        if folders is not None:
-            space["__path__"] = folders
-        self._made[name] = module
-        self._own.add(name)
-        self._before.setdefault(name, sys.modules.get(name))
-        sys.modules[name] = module
-        if file:
-            self._run(module, file)
-        return module
-
-    def read_packages(self, parts: list[str]) -> None:
-        """Read the packages that the model's file lies in, outermost first."""
-        self._find_all(".".join(parts))
-
-    def _run(self, module: ModuleType, file: str) -> None:
-        self._files.add(file)
-        with open(file, "rb") as source:
-            text = source.read()
-        try:
-            instrumented = Instrumented(text, file)
-        except SyntaxError as exc:
-            raise Refusal(f"SyntaxError: {exc.msg}", "", self.shown(file), exc.lineno or 0) from exc
-        self._lines[file] = instrumented.lines
-
-        def load(
-            name: str, space: Any = None, local: Any = None, wanted: Any = (), level: int = 0
-        ) -> Any:
-            # The caller's line: an import may be inside of a function.
-            optional = sys._getframe(1).f_lineno in instrumented.optional
-            return self._import(name, space or {}, tuple(wanted or ()), level, optional)
-
-        def failed(index: int) -> None:
-            error = sys.exc_info()[1]
-            if error is not None:
-                statement = instrumented.statements[index]
-                frame = sys._getframe(1)
-                reason = str(self.refusal_of(error))
-                if statement.is_star and self.star is None:
-                    self.star = Refusal(reason)
-                at = error.__traceback__
-                line = at.tb_lineno if at is not None and at.tb_frame is frame else 0
-                self._forget_changed(statement, frame, reason)
-                _forget(frame.f_locals, frame.f_globals, statement, line, reason)
-
-        space = vars(module)
-        space["__builtins__"] = {
-            **make_builtins(load),
-            CAUGHT: (Refusal, Exception, SystemExit),
-            "__static_refusal__": Refusal,
-            FAILED: failed,
-        }
-        exec(instrumented.code, space)  # noqa: S102, reading is running this
-
-    def _forget_changed(self, statement: Statement, frame: Any, reason: str) -> None:
-        importlib = self._made["importlib"]
-        imports = (importlib, vars(importlib)["import_module"])
-        own = [self._made[name] for name in self._own]
-        forget_changed(statement.uses, frame.f_locals, frame.f_globals, imports, own, reason)
-
-    def refusal_of(self, error: BaseException) -> Refusal:
-        """Return why the reading ended, with the innermost place in the model."""
-        refusal = (
-            error if isinstance(error, Refusal) else Refusal(f"{type(error).__name__}: {error}")
-        )
-        if not refusal.file:
-            at = error.__traceback__
-            while at is not None:
-                file = at.tb_frame.f_code.co_filename
-                if file in self._files:
-                    refusal.file, refusal.line = self.shown(file), at.tb_lineno
-                at = at.tb_next
-        if not refusal.file and refusal.made_at[0] in self._files:
-            refusal.file, refusal.line = self.shown(refusal.made_at[0]), refusal.made_at[1]
-        return refusal
-
-    def line_of(self, file: str, *names: str) -> int:
-        """Return the line that last binds the first known of the names; 0 without one."""
-        lines = self._lines.get(file, {})
-        return next((lines[name] for name in names if name in lines), 0)
+        if name not in self.modules:
+            self.modules[name] = module = _Module(self, name, file, folders)
+            self._before.setdefault(name, sys.modules.get(name))
+            sys.modules[name] = module.made
+            if file:
+                module.run()
+        return self.modules[name].made
 
     def shown(self, file: str) -> str:
         """Return a file's path below the model's folder, for messages."""
         prefix = self.root.rstrip(os.sep) + os.sep
         return file[len(prefix) :] if file.startswith(prefix) else file
 
-    def _import(self, name: str, space: Any, wanted: tuple[str, ...], level: int, opt: bool) -> Any:
-        if level > 0:
-            package = str(space.get("__package__") or "")
-            base = package.rsplit(".", level - 1)[0] if level > 1 else package
-            if not base:
-                raise ImportError("attempted relative import with no known parent package")
-            name = f"{base}.{name}" if name else base
-        top = name.partition(".")[0]
-        if name == "os.path":
-            return self._made["os"].path if wanted else self._made["os"]
-        if name in _PARTIAL or (top in _PARTIAL and not wanted):
-            return self._made[top]
-        if not is_taken(top) and self._find_all(name):
-            return self._own_module(name, wanted)
-        if top in PURE:
-            try:
-                return builtins.__import__(name, {}, {}, wanted, 0)
-            except ModuleNotFoundError:
-                if top in sys.stdlib_module_names or top in ("cog", "coglet"):
-                    raise
-        return self._foreign(name, top, wanted, opt)
+    def line_of(self, file: str, *names: str) -> int:
+        """Return the line that last binds the first known of the names; 0 without one."""
+        lines = next((m.lines for m in self.modules.values() if m.file == file), {})
+        return next((lines[name] for name in names if name in lines), 0)
 
-    def _import_named(self, name: str) -> Any:
-        """Import a module by a computed name, and return that module itself."""
-        return self._import(name, {}, ("__name__",), 0, False)
+    def forget_containers(self, why: str, *names: str) -> None:
+        """Make the containers of these names unknown in all modules; all without names."""
+        for module in self.modules.values():
+            for name in names or list(module.space):
+                value = module.space.get(name)
+                if isinstance(value, CONTAINERS) and not name.startswith("__"):
+                    module.space[name] = unknown(name, why)
 
-    def _foreign(self, name: str, top: str, wanted: tuple[str, ...], optional: bool) -> Unknown:
-        if optional and top not in sys.builtin_module_names and not _installed(top):
-            raise Refusal(f"it depends on whether {top} is installed", f"import {name}")
-        if "*" in wanted:
-            raise Refusal(
-                f"the names in {name} are unknown when the source is only read",
-                f"from {name} import *",
-            )
-        return Unknown(
-            name if wanted else top, f"{top} is not imported when the source is only read"
-        )
-
-    def _own_module(self, name: str, wanted: tuple[str, ...]) -> ModuleType:
-        leaf = self._find_all(name)[-1]
-        module = self._made[leaf]
-        for item in wanted:
-            if item != "*" and not hasattr(module, item) and hasattr(module, "__path__"):
-                self._find_all(f"{leaf}.{item}")
-        return module if wanted else self._made[name.partition(".")[0]]
-
-    def _find_all(self, name: str) -> list[str]:
-        """Read the packages above a module and then itself; return their names, [] for none."""
-        places, made = self.path, []
+    def find(self, name: str) -> list[ModuleType]:
+        """Read the packages above a module and then itself; return them, [] for none."""
+        places = self.path
+        found: list[ModuleType] = []
         parts = name.split(".")
         for depth in range(1, len(parts) + 1):
             part = ".".join(parts[:depth])
-            module = self._made.get(part) if part in self._own else self._find(part, places)
+            module = self.modules[part].made if part in self.modules else self._find(part, places)
             if module is None:
                 return []
-            if depth > 1:
-                parent = self._made[".".join(parts[: depth - 1])]
-                vars(parent).setdefault(parts[depth - 1], module)
-            made.append(part)
+            if found:
+                found[-1].__dict__.setdefault(parts[depth - 1], module)
+            found.append(module)
             places = getattr(module, "__path__", [])
-        return made
+        return found
 
     def _find(self, name: str, places: list[str]) -> ModuleType | None:
         last = name.rpartition(".")[2]
-        for place in places:
-            folder = os.path.join(self.root, place, last)
+        folders = [os.path.join(self.root, place, last) for place in places]
+        for folder in folders:
             if os.path.isfile(os.path.join(folder, "__init__.py")):
                 return self.read(name, os.path.join(folder, "__init__.py"), [folder])
             if os.path.isfile(folder + ".py"):
                 return self.read(name, folder + ".py")
-        for place in places:
-            folder = os.path.join(self.root, place, last)
-            if os.path.isdir(folder):
-                return self.read(name, "", [folder])
-        return None
+        package = next(filter(os.path.isdir, folders), None)
+        return None if package is None else self.read(name, "", [package])
+
+
+class _Module:
+    """One module of the model."""
+
+    def __init__(
+        self, reader: StaticReader, name: str, file: str, folders: list[str] | None
+    ) -> None:
+        self.reader = reader
+        self.file = file
+        self.made = ModuleType(name)
+        self.space: dict[str, Any] = self.made.__dict__
+        self.space["__file__"] = file
+        self.space["__package__"] = name if folders is not None else name.rpartition(".")[0]
+        if folders is not None:
+            self.space["__path__"] = folders
+        self.expressions = Expressions(self.space)
+        self.space[REDUCE] = self.expressions.quoted
+        self.lines: dict[str, int] = {}  # name: the line that binds it
+
+    def run(self) -> None:
+        """Evaluate the plain statements of the file."""
+        try:
+            with open(self.file, "rb") as source:
+                tree = ast.parse(source.read(), self.file)
+        except SyntaxError as exc:
+            file = self.reader.shown(self.file)
+            raise Refusal(f"SyntaxError: {exc.msg}", "", file, exc.lineno or 0) from exc
+        self.lines = {name: node.lineno for node in tree.body for name in _bound(node)}
+        self._learn(tree)
+        for node in tree.body:
+            self._run(node)
+
+    def _learn(self, tree: ast.Module) -> None:
+        """Note what functions of this module change or import, whoever calls them."""
+        changed: set[str] = set()
+        for function in ast.walk(tree):
+            if isinstance(function, (*_FUNCTIONS, ast.Lambda)):
+                changed.update(*map(_changes, ast.walk(function)))
+                if isinstance(function, _FUNCTIONS) and _used(function) & _IMPORTERS:
+                    self.reader.importers.add(function.name)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                changed |= {alias.name for alias in node.names if alias.asname in changed}
+        self.reader.changed |= changed
+        if changed:
+            self.reader.forget_containers(_CHANGED, *changed)
+
+    def _run(self, node: ast.stmt) -> str:
+        """Evaluate a statement; return why not, "" if it was plain."""
+        try:
+            if isinstance(node, ast.If):
+                for inner in node.body if self._test(node) else node.orelse:
+                    self._run(inner)
+            elif isinstance(node, ast.Try):
+                return self._try(node)
+            elif isinstance(node, _IMPORTS):
+                return self._import(node)
+            else:
+                self._run_plain(node)
+        except (Refusal, Exception) as error:
+            return self._forget(node, error)
+        return ""
+
+    def _run_plain(self, node: ast.stmt) -> None:
+        shown = self.reader.shown(self.file)
+        body = _Body(self.expressions, shown, self.space)
+        reduced = body.reduce(node)
+        if reduced is None:
+            return
+        tree = ast.fix_missing_locations(ast.Module(body=[reduced], type_ignores=[]))
+        exec(compile(tree, self.file, "exec", dont_inherit=True), self.space)  # noqa: S102
+        for name in _bound(node):
+            value = self.space[name]
+            if isinstance(value, CONTAINERS) and name in self.reader.changed:
+                self.space[name] = unknown(name, _CHANGED)
+            if isinstance(value, type) and body.missing and _is_described(value):
+                raise body.missing
+            if isinstance(value, type) and issubclass(value, Coder):
+                self.reader.unsure = Refusal(_NOT_RUN, f"the coder {name}", shown, node.lineno)
+
+    def _test(self, node: ast.If) -> Any:
+        test = ast.Expression(self.expressions.plain(node.test))
+        return eval(compile(ast.fix_missing_locations(test), self.file, "eval"), self.space)  # noqa: S307
+
+    def _forget(self, node: ast.stmt, error: BaseException | str) -> str:
+        """Make unknown what a statement binds, and what it may change; return why."""
+        why = error if isinstance(error, str) else self._why(error, node.lineno)
+        for name in _bound(node):
+            self.space[name] = unknown(name, why)
+        defines = isinstance(node, _DEFINITIONS)
+        runs = node.decorator_list if defines else [node]  # type: ignore[attr-defined]
+        used = set().union(*map(_used, runs))
+        everything = used & self.reader.importers
+        if used or everything:
+            self.reader.forget_containers(why, *(() if everything else used))
+        return why
+
+    def _why(self, error: BaseException, line: int) -> str:
+        if not isinstance(error, Refusal):
+            error = Refusal(f"{type(error).__name__}: {error}")
+        if not error.file:
+            error.file, error.line = self.reader.shown(self.file), line
+        return str(error)
+
+    def _try(self, node: ast.Try) -> str:
+        """Evaluate the body of a `try` to its end, as far as it surely gets there."""
+        why = ""
+        before = set(self.space)
+        for inner in node.body:
+            if why and not isinstance(inner, (*_IMPORTS, *_DEFINITIONS, *_ASSIGNMENTS)):
+                self._forget(inner, why)
+            else:
+                why = self._run(inner) or why
+        rest: list[Any] = [*node.handlers, *node.orelse, *node.finalbody]
+        if not why:
+            for inner in (*node.orelse, *node.finalbody):
+                why = self._run(inner) or why
+            return why
+        bound = [name for part in (*node.body, *rest) for name in set(_bound(part))]
+        for name in bound:
+            if name not in self.space or name in before or bound.count(name) > 1:
+                self.space[name] = unknown(name, why)
+        used = set().union(*map(_used, rest))
+        if used:
+            self.reader.forget_containers(why, *used)
+        return why
+
+    def _import(self, node: ast.Import | ast.ImportFrom) -> str:
+        why = ""
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                top = alias.name.partition(".")[0]
+                module, why = self._module(alias.name)
+                if alias.asname is None:
+                    module = self._module(top)[0]
+                self.space[alias.asname or top] = module
+            return why
+        name = self._absolute(node)
+        module, why = self._module(name)
+        for alias in node.names:
+            bound = alias.asname or alias.name
+            if alias.name != "*":
+                self.space[bound] = self._member(module, name, alias.name)
+            elif is_unknown(module):
+                what = f"the names in {name} are unknown when the source is only read"
+                shown = self.reader.shown(self.file)
+                star = Refusal(what, f"from {name} import *", shown, node.lineno)
+                self.reader.unsure = self.reader.unsure or star
+            elif isinstance(module, ModuleType):
+                public = getattr(module, "__all__", None) or [
+                    name for name in vars(module) if not name.startswith("_")
+                ]
+                self.space.update({name: getattr(module, name) for name in public})
+        return why
+
+    def _absolute(self, node: ast.ImportFrom) -> str:
+        if node.level == 0:
+            return node.module or ""
+        base = str(self.space["__package__"]).rsplit(".", node.level - 1)[0]
+        if not base:
+            raise ImportError("attempted relative import with no known parent package")
+        return f"{base}.{node.module}" if node.module else base
+
+    def _member(self, module: Any, name: str, member: str) -> Any:
+        """Return what `from name import member` gives."""
+        if is_unknown(module):
+            return self.expressions.foreign(f"{name}.{member}", module.static_why)
+        if name in self.reader.modules and member not in vars(module):
+            self.reader.find(f"{name}.{member}")
+        return getattr(module, member)
+
+    def _module(self, name: str) -> tuple[Any, str]:
+        """Return an imported module, and why that may fail."""
+        top = name.partition(".")[0]
+        if top in ("os", "sys"):
+            partial = _partial(top, self.reader.path)
+            return (partial.path if name == "os.path" else partial), ""
+        if not is_taken(top):
+            found = self.reader.find(name)
+            if found:
+                return found[-1], ""
+        if top in PURE:
+            try:
+                __import__(name)
+            except ModuleNotFoundError:
+                if top in sys.stdlib_module_names or top in ("cog", "coglet"):
+                    raise
+            else:
+                return sys.modules[name], ""
+        missing = "" if _installed(top) else f"it depends on whether {top} is installed"
+        return unknown(name, f"{top} is not imported when the source is only read"), missing
+
+
+class _Body:
+    """Reduces statements; missing is why a member of a class is not known, if one is not."""
+
+    def __init__(self, expressions: Expressions, shown: str, space: dict[str, Any]) -> None:
+        self.expressions = expressions
+        self.shown = shown
+        self.missing: Refusal | None = None
+        flag = space.get("annotations")
+        self.postponed = type(flag).__name__ == "_Feature"
+
+    def reduce(self, node: ast.stmt) -> Any:
+        """Return the plain part of a statement, or None if it does nothing; raise a Refusal."""
+        expressions = self.expressions
+        if isinstance(node, ast.ClassDef):
+            return self._class(node)
+        if isinstance(node, _FUNCTIONS):
+            return self._function(node)
+        if isinstance(node, ast.Assign):
+            targets = [self._target(target) for target in node.targets]
+            return _moved(node, ast.Assign(targets, expressions.plain(node.value)))
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            annotation = expressions.annotation(node.annotation, self.postponed)
+            value = node.value and expressions.value(node.value)
+            return _moved(node, ast.AnnAssign(node.target, annotation, value, 1))
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            expressions.plain(ast.Name(node.target.id, ast.Load()))
+            return _moved(node, ast.AugAssign(node.target, node.op, expressions.plain(node.value)))
+        if isinstance(node, ast.Expr) and not isinstance(node.value, ast.Constant):
+            return _moved(node, ast.Expr(expressions.changing(node.value, _CHANGING.split())))
+        if isinstance(node, (ast.Expr, ast.Pass)):
+            return node
+        for part in ("iter", "test", "items"):  # why a loop or a `with` is not known
+            value = getattr(node, part, None)
+            if value is not None:
+                expressions.plain(value if part != "items" else value[0].context_expr)
+        raise Refusal(_NOT_RUN)
+
+    def _target(self, target: ast.expr) -> Any:
+        if isinstance(target, (ast.Tuple, ast.List)):
+            return _moved(target, ast.Tuple([self._target(t) for t in target.elts], ast.Store()))
+        if isinstance(target, ast.Subscript):
+            container = self.expressions.container(target.value)
+            index = self.expressions.plain(target.slice)
+            return _moved(target, ast.Subscript(container, index, ast.Store()))
+        if not isinstance(target, ast.Name):
+            raise Refusal(_NOT_RUN)
+        return target
+
+    def _function(self, node: Any) -> Any:
+        expressions = self.expressions
+        if getattr(node, "type_params", None):
+            raise Refusal(_NOT_RUN)
+        decorators = [
+            expressions.decorator(each)
+            for each in node.decorator_list
+            if expressions.path(each) not in _TRANSPARENT
+        ]
+        given = node.args
+
+        def bare(arg: Any) -> Any:
+            if arg is None:
+                return None
+            annotation = arg.annotation and expressions.annotation(arg.annotation, self.postponed)
+            return _moved(arg, ast.arg(arg.arg, annotation))
+
+        arguments = ast.arguments(
+            posonlyargs=list(map(bare, given.posonlyargs)),
+            args=list(map(bare, given.args)),
+            vararg=bare(given.vararg),
+            kwonlyargs=list(map(bare, given.kwonlyargs)),
+            kw_defaults=[each and expressions.value(each) for each in given.kw_defaults],
+            kwarg=bare(given.kwarg),
+            defaults=list(map(expressions.value, given.defaults)),
+        )
+        returns = node.returns and expressions.annotation(node.returns, self.postponed)
+        said = ast.Expr(ast.Constant(ast.get_docstring(node, clean=False)))
+        body = [said, ast.Expr(ast.Yield()) if _yields(node) else ast.Pass()]
+        made = type(node)(node.name, arguments, body, decorators, returns)
+        made.type_params = []
+        return _moved(node, made)
+
+    def _class(self, node: Any) -> Any:
+        expressions = self.expressions
+        if getattr(node, "type_params", None):
+            raise Refusal(_NOT_RUN)
+        bases = list(map(expressions.base, node.bases))
+        keywords = [ast.keyword(k.arg, expressions.plain(k.value)) for k in node.keywords]
+        if any(k.arg in (None, "metaclass") for k in keywords):
+            raise Refusal(_NOT_RUN, "metaclass")
+        decorators = list(map(expressions.decorator, node.decorator_list))
+        with expressions.scope() as names:
+            body: list[ast.stmt] = []
+            for inner in node.body:
+                body += self._members(inner, names)
+        made: Any = ast.ClassDef(node.name, bases, keywords, body or [ast.Pass()], decorators)
+        made.type_params = []
+        return _moved(node, made)
+
+    def _members(self, node: ast.stmt, names: set[str]) -> Iterator[ast.stmt]:
+        """Yield the plain part of a statement of a class, whose known names are added.
+
+        The names that it binds are unknown if there is none.
+        """
+        if isinstance(node, _FUNCTIONS) and node.name == "__init__":
+            attributes = (n for n in ast.walk(node) if isinstance(n, ast.Attribute))
+            stores = {n.attr for n in attributes if isinstance(n.ctx, ast.Store)}
+            stored = ast.Constant(" ".join(sorted(stores)))
+            yield _moved(node, ast.Assign([ast.Name(STORES, ast.Store())], stored))
+        if isinstance(node, _FUNCTIONS) and node.name.startswith("__"):
+            return  # it could only run
+        before = len(self.expressions.hidden)
+        try:
+            reduced = self.reduce(node)
+            if reduced is not None:
+                yield reduced
+            names.update(_bound(node))
+        except Refusal as refusal:
+            if not refusal.file:
+                refusal.file, refusal.line = self.shown, node.lineno
+            for name in _bound(node):
+                value = self.expressions.hide(unknown(name, str(refusal)))
+                yield _moved(node, ast.Assign([ast.Name(name, ast.Store())], value))
+        new = list(filter(is_unknown, self.expressions.hidden[before:]))
+        if isinstance(node, ast.AnnAssign) and new and self.missing is None:
+            first = new[0]
+            self.missing = Refusal(first.static_why, first.static_path, self.shown, node.lineno)
+
+
+STORES = "__static_stores__"  # a class's member: the attributes that its __init__ sets
+_NOT_RUN = "it is not run when the source is only read"
+_CHANGED = "a function may change it, and is not run when the source is only read"
 
 
 def is_taken(name: str) -> bool:
     """Return whether a module of this name is Python's, even if the model has such a file."""
-    return name in PURE or name in _PARTIAL
+    return name in PURE or name in ("os", "sys")
 
 
 def _installed(name: str) -> bool:
@@ -228,17 +452,64 @@ def _installed(name: str) -> bool:
     return name in sys.stdlib_module_names or finder.find_spec(name) is not None
 
 
-def _forget(local: Any, module: Any, statement: Statement, line: int, reason: str) -> None:
-    """Set to Unknown what a statement that failed at a line would have bound or changed."""
-    unknown, changed = statement.unknown_after(line)
-    for name in unknown:
-        local[name] = Unknown(name, reason)
-    if statement.annotates:
-        local.setdefault("__annotations__", {})[statement.annotates] = Unknown(
-            statement.annotates, reason
-        )
-    for name in changed:
-        for space in (local, module):
-            value = space.get(name)
-            if not is_unknown(value) and isinstance(value, CHANGEABLE):
-                space[name] = Unknown(name, reason)
+def _partial(name: str, path: list[str]) -> Any:
+    """Return the names of `os` and `sys` that only compute."""
+    if name == "os":
+        environ = dict(os.environ)
+        safe = {
+            n: getattr(os, n) for n in ("PathLike", "path", "sep", "linesep", "name", "pathsep")
+        }
+        return SimpleNamespace(environ=environ, getenv=environ.get, **safe)
+    names = ("byteorder", "maxsize", "platform", "version", "version_info")
+    return SimpleNamespace(path=path, **{n: getattr(sys, n) for n in names})
+
+
+def _is_described(cls: type) -> bool:
+    """Return whether the members of a class are in the document."""
+    ours = any(base.__module__ == "cog.model" for base in cls.__mro__)
+    marks = "__dataclass_fields__", "__total__", "_fields", "__pydantic_fields__", "__fields__"
+    return ours or any(hasattr(cls, mark) for mark in marks)
+
+
+def _moved(old: Any, new: Any) -> Any:
+    return ast.copy_location(new, old)
+
+
+def _yields(function: ast.AST) -> bool:
+    inner = [n for n in ast.iter_child_nodes(function) if not isinstance(n, _SCOPES)]
+    return any(isinstance(n, (ast.Yield, ast.YieldFrom)) or _yields(n) for n in inner)
+
+
+def _changes(node: ast.AST) -> set[str]:
+    """Return the names of containers that a node changes."""
+    changed: Any = None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        changed = node.func.value if node.func.attr in _CHANGING.split() else None
+    elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+        changed = node.value
+    elif isinstance(node, ast.Global):
+        return set(node.names)
+    name = getattr(changed, "id", None) or getattr(changed, "attr", None)
+    return {name} if name else set()
+
+
+def _used(node: ast.AST) -> set[str]:
+    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return names | {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+
+
+def _bound(node: ast.AST) -> Iterator[str]:
+    """Yield the names that a statement binds in its scope."""
+    if isinstance(node, _DEFINITIONS):
+        yield node.name
+    elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+        yield node.id
+    elif isinstance(node, _IMPORTS):
+        for alias in node.names:
+            if alias.name != "*":
+                yield alias.asname or alias.name.partition(".")[0]
+    elif isinstance(node, ast.ExceptHandler) and node.name:
+        yield node.name
+    if not isinstance(node, _SCOPES):
+        for child in ast.iter_child_nodes(node):
+            yield from _bound(child)

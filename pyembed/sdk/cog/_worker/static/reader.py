@@ -1,6 +1,6 @@
 """A model's `Predictor` from its source, without foreign imports.
 
-`module` evaluates the modules of the model. The result is the `Predictor` that an import gives, so
+`module` reads the modules of the model. The result is the `Predictor` that an import gives, so
 the same code reads signatures and writes schemas. If the source alone is not enough, a `Refusal`
 says why.
 """
@@ -15,8 +15,8 @@ from ..model.problems import signature_problems
 from ..schema.signature import Source, unwrap
 from ..schema.typeforms import Names, annotations_of
 from ..schema.types import Unsupported
-from .module import StaticReader, is_taken
-from .unknown import Refusal, find_unknown, is_unknown, refuse
+from .module import STORES, StaticReader, is_taken
+from .plain import Refusal, find_unknown, is_unknown, refuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,16 +70,15 @@ def _read(ref: str, root: str, mode: str, then: Callable[[Any, Any, str, str], R
                 at = reader.shown(code.co_filename), code.co_firstlineno
             return then(owner, function, mode, root)
         except Refusal as refusal:
-            refusal = reader.refusal_of(refusal)
             if not refusal.file:
                 refusal.file, refusal.line = at
-            raise refusal from None
-        except LoadError:
-            if reader.star is not None:
-                raise reader.star from None  # the missing name may come from there
             raise
-        except (Exception, SystemExit) as exc:
-            raise reader.refusal_of(exc) from exc
+        except LoadError:
+            if reader.unsure is not None:
+                raise reader.unsure from None
+            raise
+        except Exception as exc:
+            raise Refusal(f"{type(exc).__name__}: {exc}", "", *at) from exc
 
 
 def _find(module: ModuleType, mode: str, ref: str, root: str) -> tuple[Any, Callable[..., Any]]:
@@ -117,7 +116,7 @@ def _module_name(reader: StaticReader, target: str) -> str:
     parts = relative.removesuffix(".py").split(os.sep)
     # A folder "cog" is not the package of that name.
     if len(parts) > 1 and all(part.isidentifier() for part in parts) and not is_taken(parts[0]):
-        reader.read_packages(parts[:-1])
+        reader.find(".".join(parts[:-1]))
         return ".".join(parts)
     if is_taken(parts[-1]):
         parts[-1] += "_model"
@@ -144,15 +143,11 @@ def _instance_of(cls: Any, method: str) -> Any:
 
 def _check_init(cls: Any, method: str) -> None:
     """Refuse a class whose __init__ replaces the method."""
-    import dis
-
     for base in cls.__mro__:
-        code = getattr(vars(base).get("__init__"), "__code__", None)
-        for step in dis.get_instructions(code) if code is not None else ():
-            if step.opname == "STORE_ATTR" and step.argval == method:
-                raise Refusal(
-                    f"{base.__name__}.__init__ sets {method}, and is not run", f"self.{method}"
-                )
+        if method in vars(base).get(STORES, "").split():
+            raise Refusal(
+                f"{base.__name__}.__init__ sets {method}, and is not run", f"self.{method}"
+            )
 
 
 def _predictor(owner: Any, function: Any, mode: str, root: str) -> Predictor:
@@ -175,8 +170,8 @@ def _check_values(function: Any, root: str) -> None:
         unknown = find_unknown(value)
         if unknown is not None:
             raise Refusal(
-                unknown._static_why,
-                unknown._static_path,
+                unknown.static_why,
+                unknown.static_path,
                 source.shown,
                 source._line_of(name),
             )

@@ -1,150 +1,37 @@
-"""Limits on a model while its source is read, and while it is imported for its document.
+"""Limits on reading a model's source, and on what an import of the model may do.
 
-A source is read in a child process. There an audit hook refuses calls with effects outside of the
-process, with a message. For code that gets past the hook, the kernel refuses them too (`seccomp`).
-An import of the model has only an audit hook, which hostile code can escape.
+A source is read in a child process, so that a computation of the model has an end. An import of the
+model has an audit hook, which hostile code can escape.
 """
 
 from __future__ import annotations
 
-import _posixsubprocess  # noqa: F401, so that its function can be replaced
-import contextlib
 import json
 import os
 import resource
 import signal
-import stat
 import sys
-from os import _exit  # which the child replaces in os
+import warnings
 
-from .seccomp import filter_calls
-from .unknown import Refusal
+from .plain import Refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-READ_SECONDS = 10  # seconds that reading a source may take
-_CPU_SECONDS = 20  # of CPU time, after which the kernel ends a reading that an alarm cannot end
+_CPU_SECONDS = 20  # of CPU time, after which the kernel ends a reading
 _LIMITS = (
     (resource.RLIMIT_AS, 4 << 30),
     (resource.RLIMIT_CPU, _CPU_SECONDS),
     (resource.RLIMIT_CORE, 0),
 )
-_LATE_ALARMS = 20  # ignored while a statement ends; more mean that a `finally` does not end
-# Events that the audit hook refuses while a source is read. For files it checks the flags.
-_OUTSIDE = (
-    "_thread.start",
-    "ctypes.",
-    "fcntl.",
-    "ftplib.",
-    "http.",
-    "imaplib.",
-    "msvcrt.",
-    "nntplib.",
-    "os.chmod",
-    "os.chown",
-    "os.exec",
-    "os.fork",
-    "os.forkpty",
-    "os.kill",
-    "os.killpg",
-    "os.link",
-    "os.lockf",
-    "os.mkdir",
-    "os.posix_spawn",
-    "os.putenv",
-    "os.remove",
-    "os.removexattr",
-    "os.rename",
-    "os.rmdir",
-    "os.setxattr",
-    "os.spawn",
-    "os.symlink",
-    "os.system",
-    "os.truncate",
-    "os.utime",
-    "poplib.",
-    "pty.",
-    "resource.",
-    "shutil.",
-    "signal.",
-    "smtplib.",
-    "socket.",
-    "sqlite3.",
-    "subprocess.",
-    "syslog.",
-    "telnetlib.",
-    "tempfile.",
-    "urllib.",
-)
-# Functions that reach out of the process and raise no audit event, by module.
-_OF_OS = [
-    "_exit",
-    "abort",
-    "chroot",
-    "copy_file_range",
-    "mkfifo",
-    "mknod",
-    "pwrite",
-    "pwritev",
-    "sched_setaffinity",
-    "sched_setparam",
-    "sched_setscheduler",
-    "sendfile",
-    "setpgid",
-    "setpgrp",
-    "setpriority",
-    "setsid",
-    "splice",
-    "tcsetpgrp",
-    "write",
-    "writev",
-]
-_UNAUDITED = {
-    "os": _OF_OS,
-    "posix": _OF_OS,
-    "_posixsubprocess": ["fork_exec"],
-    "subprocess": ["_fork_exec"],
-    "_signal": ["pidfd_send_signal"],
-    "signal": ["pidfd_send_signal"],
-    "time": ["clock_settime", "clock_settime_ns"],
-}
-_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-
-
-class TimeLimit:
-    """Ends statements that take too long with a Refusal, in the process's main thread."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self.late_alarms = 0  # ignored alarms in a row
-
-    def __enter__(self) -> TimeLimit:
-        signal.signal(signal.SIGALRM, self._on_alarm)
-        # Repeated, because an alarm ends one statement and the next may be slow too.
-        signal.setitimer(signal.ITIMER_REAL, self.seconds, 1)
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-
-    def _on_alarm(self, *_: object) -> None:
-        if isinstance(sys.exc_info()[1], Refusal) and self.late_alarms < _LATE_ALARMS:
-            # The Refusal of the last alarm still propagates, which takes time on a busy machine.
-            self.late_alarms += 1
-            signal.setitimer(signal.ITIMER_REAL, 0.05, 1)
-            return
-        self.late_alarms = 0
-        raise Refusal(f"it takes more than {self.seconds} s")
 
 
 def run_sandboxed(work: Callable[[], Any]) -> Any:
-    """Return what a function returns in a child process, which passes only that on, as JSON.
+    """Return what a function returns in a child process with limits, which passes it on as JSON.
 
-    Raises Refusal if the child ends without it. The child never leaves the sandbox: objects of the
-    model may run code as long as it lives, such as `__del__`.
+    Raises Refusal if the child ends without it.
     """
     read_end, write_end = os.pipe()
     child = os.fork()
@@ -152,7 +39,7 @@ def run_sandboxed(work: Callable[[], Any]) -> Any:
         try:
             _answer(work, write_end)
         finally:
-            _exit(0)
+            os._exit(0)
     os.close(write_end)
     with open(read_end, "rb") as answers:
         text = answers.read()
@@ -170,60 +57,19 @@ def run_sandboxed(work: Callable[[], Any]) -> Any:
 
 
 def _answer(work: Callable[[], Any], to: int) -> None:
-    null = os.open(os.devnull, os.O_RDWR)
-    for fd in map(int, os.listdir("/proc/self/fd")):
-        if fd <= 2:
-            os.dup2(null, fd)  # what the model prints is not the command's output
-        elif fd != to:
-            with contextlib.suppress(OSError):  # listdir has closed its own
-                os.close(fd)
-    with open(to, "w", encoding="utf-8", errors="backslashreplace") as out:
-        try:
-            with TimeLimit(READ_SECONDS):
-                _enter_sandbox()
-                text = json.dumps({"value": work()}, ensure_ascii=False)
-        except BaseException as error:
-            why = str(error) if isinstance(error, Refusal) else f"{type(error).__name__}: {error}"
-            text = json.dumps({"refusal": why})
-        out.write(text)
-
-
-def _enter_sandbox() -> None:
-    """Confine the effects of this process to itself from now on."""
+    warnings.simplefilter("ignore")  # of the model's syntax
     sys.dont_write_bytecode = True
     for limit, most in _LIMITS:
         hard = resource.getrlimit(limit)[1]
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(limit, (most, most))
-    filter_calls()
-    for module, names in _UNAUDITED.items():
-        for name in names:
-            if hasattr(sys.modules.get(module), name):
-                setattr(sys.modules[module], name, _refuse_outside)
-    sys.addaudithook(_audit)
-
-
-def _audit(event: str, args: tuple[Any, ...]) -> None:
-    if event == "open":
-        flags = args[2] if isinstance(args[2], int) else 0
-        outside = bool(flags & _WRITING) or _is_device(args[0])
-    else:
-        outside = event.startswith(_OUTSIDE)
-    if outside:
-        _refuse_outside()
-
-
-def _refuse_outside(*_: object, **__: object) -> None:
-    raise Refusal("calls that reach outside the process are not run when the source is only read")
-
-
-def _is_device(path: Any) -> bool:
-    """Return whether a file may have no end, or block its reader."""
-    try:
-        mode = os.stat(path).st_mode
-    except (OSError, TypeError, ValueError):
-        return False
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+    with open(to, "w", encoding="utf-8", errors="backslashreplace") as out:
+        try:
+            text = json.dumps({"value": work()}, ensure_ascii=False)
+        except BaseException as error:
+            why = str(error) if isinstance(error, Refusal) else f"{type(error).__name__}: {error}"
+            text = json.dumps({"refusal": why})
+        out.write(text)
 
 
 class ImportGuard:
