@@ -69,7 +69,7 @@ func TestReading_CLINeverExecutesCommandsUnasked(t *testing.T) {
 	for _, statement := range []string{command, dynamic} {
 		c := harness.CLI{Dir: harness.NewFolder(t, "run.py", undecidedModel(statement))}
 		assert.Contains(t, "schema", c.Bad(t, 1, "schema"), "run.py:2: os.system(…) runs a command when the file is imported",
-			"so the model is not imported; --execute imports it all the same", "the source alone does not tell either: "+why)
+			"so the import was stopped there; --execute imports it all the same", "the source alone does not tell either: "+why)
 		assert.Contains(t, "schema --static", c.Bad(t, 1, "schema", "--static"), "the source alone does not tell: "+why,
 			"without --static the model is imported")
 		checked := c.Run(t, "check")

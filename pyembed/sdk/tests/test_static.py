@@ -104,13 +104,10 @@ logger = logging.getLogger(__name__)
 os.environ["HF_HOME"] = "/cache"
 torch.backends.cuda.matmul.allow_tf32 = True
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-SCHEDULERS = {"A": SchedulerA, "B": SchedulerB}
 class OwnScheduler:
     def from_config(config): return SchedulerA.from_config(config)
-SCHEDULERS["OWN"] = OwnScheduler
-MODELS = ["m0"]
-MODELS.append("m1")
-MODELS += [f"m{n}" for n in range(2, 3)]
+SCHEDULERS = {"A": SchedulerA, "B": SchedulerB, "OWN": OwnScheduler}
+MODELS = [f"m{n}" for n in range(3)]
 UNSURE = ["x"]
 for item in hub.models():
     UNSURE.append(item)
@@ -216,13 +213,13 @@ def _imported(folder: FilePath, ref: str):
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("default=0.8", "default=torch.x", "predict.py:57: torch.x: torch is not imported"),
-        ("prompt: str", "prompt: Image", "predict.py:52: heavy_two.images.Image: heavy_two is not"),
-        ('default="A"', "default=DEVICE", r"predict.py:53: DEVICE: predict.py:20: torch.cuda.is_"),
-        ("default=0.8", "default=HAS", "depends on whether optional_one is installed"),
-        ("Predictor(Base)", "Predictor(Base, Net)", "predict.py:4[56]: Net: predict.py:33: torch"),
-        ("@torch.inference_mode()", "@torch.foo()", r"predict.py:(49|50): torch.foo\(…\): "),
-        ("choices=MODELS", "choices=UNSURE", r"UNSURE: predict.py:29: heavy_two.hub.models\(…\)"),
+        ("default=0.8", "default=torch.x", "predict.py:54: torch.x: torch is not imported"),
+        ("prompt: str", "prompt: Image", "predict.py:49: heavy_two.images.Image: heavy_two is not"),
+        ('default="A"', "default=DEVICE", r"predict.py:50: DEVICE: predict.py:20: torch.cuda.is_"),
+        ("default=0.8", "default=HAS", "it depends on whether the `try` fails"),
+        ("Predictor(Base)", "Predictor(Base, Net)", "predict.py:4[23]: Net: predict.py:30: torch"),
+        ("@torch.inference_mode()", "@torch.foo()", r"predict.py:(46|47): torch.foo\(…\): "),
+        ("choices=MODELS", "choices=UNSURE", "UNSURE: it is changed by code that is not run"),
         ("self.net = Net()", "self.predict = Net()", r"__init__ sets predict, and is not run"),
         ("-> Output", "-> Missing", "name 'Missing' is not defined"),
     ],
@@ -335,20 +332,6 @@ def test_models_of_the_repository(name):
 def test_a_module_that_exits(tmp_path):
     (tmp_path / "run.py").write_text("def run() -> int: ...\nraise SystemExit(3)\n")
     assert read_predictor("run.py", str(tmp_path)).signature.inputs == []
-
-
-def test_modules_on_a_path_of_the_models_own(agree, tmp_path):
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "sizes_of_test.py").write_text("SIZES = ['s', 'm']\n")
-    agree(
-        """
-        import os, sys
-        sys.path.append(os.path.join(os.path.dirname(__file__), "src"))
-        from sizes_of_test import SIZES
-        from cog import Input
-        def run(size: str = Input(choices=SIZES)) -> str: ...
-        """
-    )
 
 
 def test_packages_and_bases(agree, tmp_path):

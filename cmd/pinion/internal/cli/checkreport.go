@@ -217,7 +217,7 @@ func (c *checkReport) notImported(r *model.Reading) {
 			c.warn(command)
 			continue
 		}
-		command.Fix = "so it was not imported; --execute imports it all the same"
+		command.Fix = "so the import was stopped there; --execute imports it all the same"
 		for _, refusal := range r.Refusals {
 			command.Fix += "\n    the source alone does not tell: " + refusal
 		}

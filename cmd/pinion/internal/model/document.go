@@ -110,7 +110,7 @@ type Reading struct {
 	Problems []Problem       `json:"problems"`
 	Warnings []Problem       `json:"warnings"` // about what is odd, and served all the same
 	Refusals []string        `json:"refusals"` // why the source alone does not tell
-	Commands []Problem       `json:"commands"` // what importing the model would do to the machine, so it was not imported
+	Commands []Problem       `json:"commands"` // the command that the import would have run, so it was stopped
 }
 
 // ProblemsError is a model whose source has mistakes.
@@ -137,7 +137,7 @@ func (e *ProblemsError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-const notExecuted = "    so the model is not imported; --execute imports it all the same"
+const notExecuted = "    so the import was stopped there; --execute imports it all the same"
 
 // ReadDocument returns the model's OpenAPI document without importing it: the one that it brings, else made from its
 // source alone; nil if that does not tell. The error is a *ProblemsError where the source has mistakes.

@@ -8,16 +8,17 @@ ref and train are references or "", none_defaults is the server's flag, and how 
     import   import the model
     check    import the model and report all mistakes
 
-A model whose import runs commands or downloads is imported only with execute.
+An import that would run a command is stopped there, unless execute is given.
 
 The answer is JSON on stdout: {"document"?, "how", "problems", "warnings", "refusals", "commands"}.
 Output of the model goes to stderr. A problem is {"file", "line", "what", "fix", "traceback"}. A
 warning is a problem that does not stop the model from being served. A command is a problem that
-prevented the import. A refusal is a line that says why the source is not enough.
+stopped the import. A refusal is a line that says why the source is not enough.
 """
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import sys
@@ -68,45 +69,18 @@ def _prepare(request: dict[str, Any]) -> None:
 
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
-    how, root, execute = request["how"], request["root"], bool(request.get("execute"))
+    how, execute = request["how"], request.get("execute")
     asked = [(m, request[k]) for m, k in (("predict", "ref"), ("train", "train")) if request.get(k)]
-    answer: dict[str, Any] = {
-        "how": "static",
-        "problems": [],
-        "warnings": [],
-        "refusals": [],
-        "commands": [],
-    }
-    if how == "check" and not execute:
-        answer["commands"] = _commands(asked, root)
-    if how in ("auto", "static") or answer["commands"]:
+    answer: dict[str, Any] = {"how": "static"}
+    answer.update({name: [] for name in ("problems", "warnings", "refusals", "commands")})
+    if how in ("auto", "static"):
         answer = _read(answer, asked, request)
-        if "document" in answer or answer["problems"] or how != "auto":
+        if "document" in answer or answer["problems"] or how == "static":
             return answer
-        if not execute:
-            answer["commands"] = _commands(asked, root)
-            if answer["commands"]:
-                return answer
         print(f"{answer['refusals'][0]}; so the model is imported", file=sys.stderr)
+    read = {} if execute or how != "check" else _read(copy.deepcopy(answer), asked, request)
     _import(answer, asked, request)
-    return answer
-
-
-def _commands(asked: list[tuple[str, str]], root: str) -> list[Problem]:
-    """Return the commands and downloads of the model's import."""
-    from .commands import find_commands
-
-    commands = {}
-    for mode, ref in asked:
-        for command in find_commands(ref, root, mode):
-            commands[command.file, command.line] = _command(
-                command.file, command.line, str(command)
-            )
-    return list(commands.values())
-
-
-def _command(file: str, line: int, what: str) -> Problem:
-    return {"file": file, "line": line, "what": what}
+    return {**read, "commands": answer["commands"]} if read and answer["commands"] else answer
 
 
 def _read(
@@ -164,7 +138,7 @@ def _import(answer: dict[str, Any], asked: list[tuple[str, str]], request: dict[
             if predictor is not None:
                 loaded[mode] = predictor
     if guard.stopped:
-        answer["commands"] = [_command(*stopped) for stopped in guard.stopped]
+        answer["commands"] = guard.stopped
         answer["problems"] = []
         return
     if every:

@@ -7,7 +7,6 @@ compute, definitions without their bodies, assignments of plain values. Other na
 from __future__ import annotations
 
 import ast
-import importlib.machinery
 import os
 import sys
 from types import ModuleType, SimpleNamespace
@@ -24,10 +23,9 @@ if TYPE_CHECKING:
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
 _SCOPES = (*_DEFINITIONS, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_ASSIGNMENTS = (ast.Assign, ast.AnnAssign)
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _CHANGING = "add append clear discard extend insert pop remove setdefault update"
-_IMPORTERS = {"import_module", "__import__"}
+_IMPORTERS = {"import_module", "__import__"}  # by a computed name
 # Decorators of torch that do not change the signature.
 _TRANSPARENT = {
     f"torch.{name}{call}"
@@ -44,11 +42,10 @@ class StaticReader:
 
     def __init__(self, root: str) -> None:
         self.root = root
-        self.path = [root]
+        self.path = [root]  # folders of the model's modules
         self.unsure: Refusal | None = None  # why a fault of the model may be none
         self.modules: dict[str, _Module] = {}
-        self.changed: set[str] = set()  # names of containers that functions change
-        self.importers = set(_IMPORTERS)  # names of functions that import by a computed name
+        self.changed: set[str] = set()  # names of containers that the modules change
         self._before: dict[str, ModuleType | None] = {}
 
     def __enter__(self) -> StaticReader:
@@ -81,13 +78,18 @@ class StaticReader:
         lines = next((m.lines for m in self.modules.values() if m.file == file), {})
         return next((lines[name] for name in names if name in lines), 0)
 
-    def forget_containers(self, why: str, *names: str) -> None:
-        """Make the containers of these names unknown in all modules; all without names."""
+    def forget(self, changed: set[str]) -> None:
+        """Make the containers of these names unknown in all modules, now and later."""
+        self.changed |= changed
         for module in self.modules.values():
-            for name in names or list(module.space):
-                value = module.space.get(name)
-                if isinstance(value, CONTAINERS) and not name.startswith("__"):
-                    module.space[name] = unknown(name, why)
+            for name in list(module.space):
+                self.check(module.space, name)
+
+    def check(self, space: dict[str, Any], name: str) -> None:
+        """Make a name unknown if it is of a container that the modules change."""
+        is_changed = name in self.changed or ("*" in self.changed and not name.startswith("__"))
+        if is_changed and isinstance(space[name], CONTAINERS):
+            space[name] = unknown(name, _CHANGED)
 
     def find(self, name: str) -> list[ModuleType]:
         """Read the packages above a module and then itself; return them, [] for none."""
@@ -144,53 +146,44 @@ class _Module:
             file = self.reader.shown(self.file)
             raise Refusal(f"SyntaxError: {exc.msg}", "", file, exc.lineno or 0) from exc
         self.lines = {name: node.lineno for node in tree.body for name in _bound(node)}
-        self._learn(tree)
-        for node in tree.body:
-            self._run(node)
-
-    def _learn(self, tree: ast.Module) -> None:
-        """Note what functions of this module change or import, whoever calls them."""
-        changed: set[str] = set()
-        for function in ast.walk(tree):
-            if isinstance(function, (*_FUNCTIONS, ast.Lambda)):
-                changed.update(*map(_changes, ast.walk(function)))
-                if isinstance(function, _FUNCTIONS) and _used(function) & _IMPORTERS:
-                    self.reader.importers.add(function.name)
+        changed = set().union(*map(_changes, ast.walk(tree)))
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom):
                 changed |= {alias.name for alias in node.names if alias.asname in changed}
-        self.reader.changed |= changed
-        if changed:
-            self.reader.forget_containers(_CHANGED, *changed)
+        self.reader.forget(changed)
+        for node in tree.body:
+            self._run(node)
 
-    def _run(self, node: ast.stmt) -> str:
-        """Evaluate a statement; return why not, "" if it was plain."""
+    def _run(self, node: ast.stmt) -> None:
+        """Evaluate a statement; what it binds is unknown if it is not plain."""
         try:
             if isinstance(node, ast.If):
                 for inner in node.body if self._test(node) else node.orelse:
                     self._run(inner)
             elif isinstance(node, ast.Try):
-                return self._try(node)
+                self._try(node)
             elif isinstance(node, _IMPORTS):
-                return self._import(node)
+                self._import(node)
             else:
                 self._run_plain(node)
         except (Refusal, Exception) as error:
-            return self._forget(node, error)
-        return ""
+            refusal = (
+                error if isinstance(error, Refusal) else Refusal(f"{type(error).__name__}: {error}")
+            )
+            if not refusal.file:
+                refusal.file, refusal.line = self.reader.shown(self.file), node.lineno
+            for name in _bound(node):
+                self.space[name] = unknown(name, str(refusal))
 
     def _run_plain(self, node: ast.stmt) -> None:
         shown = self.reader.shown(self.file)
         body = _Body(self.expressions, shown, self.space)
         reduced = body.reduce(node)
-        if reduced is None:
-            return
         tree = ast.fix_missing_locations(ast.Module(body=[reduced], type_ignores=[]))
         exec(compile(tree, self.file, "exec", dont_inherit=True), self.space)  # noqa: S102
         for name in _bound(node):
             value = self.space[name]
-            if isinstance(value, CONTAINERS) and name in self.reader.changed:
-                self.space[name] = unknown(name, _CHANGED)
+            self.reader.check(self.space, name)
             if isinstance(value, type) and body.missing and _is_described(value):
                 raise body.missing
             if isinstance(value, type) and issubclass(value, Coder):
@@ -200,76 +193,39 @@ class _Module:
         test = ast.Expression(self.expressions.plain(node.test))
         return eval(compile(ast.fix_missing_locations(test), self.file, "eval"), self.space)  # noqa: S307
 
-    def _forget(self, node: ast.stmt, error: BaseException | str) -> str:
-        """Make unknown what a statement binds, and what it may change; return why."""
-        why = error if isinstance(error, str) else self._why(error, node.lineno)
-        for name in _bound(node):
-            self.space[name] = unknown(name, why)
-        defines = isinstance(node, _DEFINITIONS)
-        runs = node.decorator_list if defines else [node]  # type: ignore[attr-defined]
-        used = set().union(*map(_used, runs))
-        everything = used & self.reader.importers
-        if used or everything:
-            self.reader.forget_containers(why, *(() if everything else used))
-        return why
-
-    def _why(self, error: BaseException, line: int) -> str:
-        if not isinstance(error, Refusal):
-            error = Refusal(f"{type(error).__name__}: {error}")
-        if not error.file:
-            error.file, error.line = self.reader.shown(self.file), line
-        return str(error)
-
-    def _try(self, node: ast.Try) -> str:
-        """Evaluate the body of a `try` to its end, as far as it surely gets there."""
-        why = ""
+    def _try(self, node: ast.Try) -> None:
+        """Evaluate the body; names that other lines may bind too are unknown."""
         before = set(self.space)
         for inner in node.body:
-            if why and not isinstance(inner, (*_IMPORTS, *_DEFINITIONS, *_ASSIGNMENTS)):
-                self._forget(inner, why)
-            else:
-                why = self._run(inner) or why
-        rest: list[Any] = [*node.handlers, *node.orelse, *node.finalbody]
-        if not why:
-            for inner in (*node.orelse, *node.finalbody):
-                why = self._run(inner) or why
-            return why
-        bound = [name for part in (*node.body, *rest) for name in set(_bound(part))]
+            self._run(inner)
+        parts = (*node.body, *node.handlers, *node.orelse, *node.finalbody)
+        bound = [name for part in parts for name in set(_bound(part))]
+        why = f"{self.reader.shown(self.file)}:{node.lineno}: it depends on whether the `try` fails"
         for name in bound:
             if name not in self.space or name in before or bound.count(name) > 1:
                 self.space[name] = unknown(name, why)
-        used = set().union(*map(_used, rest))
-        if used:
-            self.reader.forget_containers(why, *used)
-        return why
 
-    def _import(self, node: ast.Import | ast.ImportFrom) -> str:
-        why = ""
+    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 top = alias.name.partition(".")[0]
-                module, why = self._module(alias.name)
-                if alias.asname is None:
-                    module = self._module(top)[0]
-                self.space[alias.asname or top] = module
-            return why
+                module = self._module(alias.name)
+                self.space[alias.asname or top] = module if alias.asname else self._module(top)
+            return
         name = self._absolute(node)
-        module, why = self._module(name)
+        module = self._module(name)
         for alias in node.names:
-            bound = alias.asname or alias.name
             if alias.name != "*":
-                self.space[bound] = self._member(module, name, alias.name)
+                self.space[alias.asname or alias.name] = self._member(module, name, alias.name)
             elif is_unknown(module):
                 what = f"the names in {name} are unknown when the source is only read"
                 shown = self.reader.shown(self.file)
                 star = Refusal(what, f"from {name} import *", shown, node.lineno)
                 self.reader.unsure = self.reader.unsure or star
-            elif isinstance(module, ModuleType):
-                public = getattr(module, "__all__", None) or [
-                    name for name in vars(module) if not name.startswith("_")
-                ]
-                self.space.update({name: getattr(module, name) for name in public})
-        return why
+            else:
+                public = [n for n in vars(module) if not n.startswith("_")]
+                names = getattr(module, "__all__", public)
+                self.space.update({name: getattr(module, name) for name in names})
 
     def _absolute(self, node: ast.ImportFrom) -> str:
         if node.level == 0:
@@ -287,16 +243,13 @@ class _Module:
             self.reader.find(f"{name}.{member}")
         return getattr(module, member)
 
-    def _module(self, name: str) -> tuple[Any, str]:
-        """Return an imported module, and why that may fail."""
+    def _module(self, name: str) -> Any:
         top = name.partition(".")[0]
-        if top in ("os", "sys"):
-            partial = _partial(top, self.reader.path)
-            return (partial.path if name == "os.path" else partial), ""
-        if not is_taken(top):
-            found = self.reader.find(name)
-            if found:
-                return found[-1], ""
+        if top == "sys":
+            return _SYS
+        found = [] if is_taken(top) else self.reader.find(name)
+        if found:
+            return found[-1]
         if top in PURE:
             try:
                 __import__(name)
@@ -304,9 +257,8 @@ class _Module:
                 if top in sys.stdlib_module_names or top in ("cog", "coglet"):
                     raise
             else:
-                return sys.modules[name], ""
-        missing = "" if _installed(top) else f"it depends on whether {top} is installed"
-        return unknown(name, f"{top} is not imported when the source is only read"), missing
+                return sys.modules[name]
+        return unknown(name, f"{top} is not imported when the source is only read")
 
 
 class _Body:
@@ -320,42 +272,28 @@ class _Body:
         self.postponed = type(flag).__name__ == "_Feature"
 
     def reduce(self, node: ast.stmt) -> Any:
-        """Return the plain part of a statement, or None if it does nothing; raise a Refusal."""
+        """Return the plain part of a statement; raise a Refusal if it has none."""
         expressions = self.expressions
         if isinstance(node, ast.ClassDef):
             return self._class(node)
         if isinstance(node, _FUNCTIONS):
             return self._function(node)
         if isinstance(node, ast.Assign):
-            targets = [self._target(target) for target in node.targets]
-            return _moved(node, ast.Assign(targets, expressions.plain(node.value)))
+            targets = [n for t in node.targets for n in getattr(t, "elts", (t,))]
+            if not all(isinstance(target, ast.Name) for target in targets):
+                raise Refusal(_NOT_RUN)
+            return _moved(node, ast.Assign(node.targets, expressions.plain(node.value)))
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             annotation = expressions.annotation(node.annotation, self.postponed)
             value = node.value and expressions.value(node.value)
             return _moved(node, ast.AnnAssign(node.target, annotation, value, 1))
-        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            expressions.plain(ast.Name(node.target.id, ast.Load()))
-            return _moved(node, ast.AugAssign(node.target, node.op, expressions.plain(node.value)))
-        if isinstance(node, ast.Expr) and not isinstance(node.value, ast.Constant):
-            return _moved(node, ast.Expr(expressions.changing(node.value, _CHANGING.split())))
-        if isinstance(node, (ast.Expr, ast.Pass)):
+        if isinstance(node, ast.Pass) or isinstance(getattr(node, "value", None), ast.Constant):
             return node
         for part in ("iter", "test", "items"):  # why a loop or a `with` is not known
             value = getattr(node, part, None)
             if value is not None:
                 expressions.plain(value if part != "items" else value[0].context_expr)
         raise Refusal(_NOT_RUN)
-
-    def _target(self, target: ast.expr) -> Any:
-        if isinstance(target, (ast.Tuple, ast.List)):
-            return _moved(target, ast.Tuple([self._target(t) for t in target.elts], ast.Store()))
-        if isinstance(target, ast.Subscript):
-            container = self.expressions.container(target.value)
-            index = self.expressions.plain(target.slice)
-            return _moved(target, ast.Subscript(container, index, ast.Store()))
-        if not isinstance(target, ast.Name):
-            raise Refusal(_NOT_RUN)
-        return target
 
     def _function(self, node: Any) -> Any:
         expressions = self.expressions
@@ -422,8 +360,7 @@ class _Body:
         before = len(self.expressions.hidden)
         try:
             reduced = self.reduce(node)
-            if reduced is not None:
-                yield reduced
+            yield reduced
             names.update(_bound(node))
         except Refusal as refusal:
             if not refusal.file:
@@ -439,29 +376,15 @@ class _Body:
 
 STORES = "__static_stores__"  # a class's member: the attributes that its __init__ sets
 _NOT_RUN = "it is not run when the source is only read"
-_CHANGED = "a function may change it, and is not run when the source is only read"
+_CHANGED = "it is changed by code that is not run when the source is only read"
+
+
+_SYS = SimpleNamespace(platform=sys.platform, version_info=sys.version_info)
 
 
 def is_taken(name: str) -> bool:
     """Return whether a module of this name is Python's, even if the model has such a file."""
-    return name in PURE or name in ("os", "sys")
-
-
-def _installed(name: str) -> bool:
-    finder = importlib.machinery.PathFinder
-    return name in sys.stdlib_module_names or finder.find_spec(name) is not None
-
-
-def _partial(name: str, path: list[str]) -> Any:
-    """Return the names of `os` and `sys` that only compute."""
-    if name == "os":
-        environ = dict(os.environ)
-        safe = {
-            n: getattr(os, n) for n in ("PathLike", "path", "sep", "linesep", "name", "pathsep")
-        }
-        return SimpleNamespace(environ=environ, getenv=environ.get, **safe)
-    names = ("byteorder", "maxsize", "platform", "version", "version_info")
-    return SimpleNamespace(path=path, **{n: getattr(sys, n) for n in names})
+    return name in PURE or name == "sys"
 
 
 def _is_described(cls: type) -> bool:
@@ -481,7 +404,7 @@ def _yields(function: ast.AST) -> bool:
 
 
 def _changes(node: ast.AST) -> set[str]:
-    """Return the names of containers that a node changes."""
+    """Return the names of containers that a node changes; "*" if it may change any."""
     changed: Any = None
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         changed = node.func.value if node.func.attr in _CHANGING.split() else None
@@ -489,13 +412,10 @@ def _changes(node: ast.AST) -> set[str]:
         changed = node.value
     elif isinstance(node, ast.Global):
         return set(node.names)
+    elif {getattr(node, "id", ""), getattr(node, "attr", "")} & _IMPORTERS:
+        return {"*"}
     name = getattr(changed, "id", None) or getattr(changed, "attr", None)
     return {name} if name else set()
-
-
-def _used(node: ast.AST) -> set[str]:
-    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    return names | {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
 
 
 def _bound(node: ast.AST) -> Iterator[str]:

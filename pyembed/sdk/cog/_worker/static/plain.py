@@ -9,6 +9,7 @@ import ast
 import builtins
 import contextlib
 import enum
+import os
 import sys
 
 from ..schema.typeforms import REDUCE, arguments, is_opaque
@@ -22,7 +23,7 @@ CONTAINERS = (list, dict, set, bytearray)
 # Modules that are imported as they are, with those below them.
 _PURE = (
     "__future__ abc annotated_types cog coglet collections dataclasses datetime decimal enum"
-    " fractions io json math numbers pathlib pydantic pydantic_core re string types typing"
+    " fractions io json math numbers os pathlib pydantic pydantic_core re string types typing"
     " typing_extensions uuid"
 )
 PURE = frozenset(_PURE.split())
@@ -54,6 +55,7 @@ _CALLED = {
     "genericpath": "",
     "json": "dumps loads",
     "math": "",
+    "os": "fspath getenv",
     "pathlib": "Path PurePath PurePosixPath PosixPath",
     "posixpath": "",
     "pydantic.config": "ConfigDict",
@@ -250,23 +252,6 @@ class Expressions(ast.NodeTransformer):
                 raise Refusal(_NOT_RUN, ast.unparse(node)[:60])
         return self.plain(node)
 
-    def container(self, node: ast.expr) -> Any:
-        """Return an expression whose value is a container, which may be changed."""
-        if not isinstance(self.resolve(node), CONTAINERS):
-            raise Refusal(_NOT_RUN, ast.unparse(node)[:60])
-        return node
-
-    def changing(self, node: ast.expr, methods: list[str]) -> Any:
-        """Return a call of a method that changes a container."""
-        if not isinstance(node, ast.Call):
-            raise Refusal(_NOT_RUN, ast.unparse(node)[:60])
-        if not isinstance(node.func, ast.Attribute) or node.func.attr not in methods:
-            return self.plain(node)
-        self.container(node.func.value)
-        given = [ast.keyword(k.arg, self.value(k.value)) for k in node.keywords]
-        made = ast.Call(node.func, list(map(self.value, node.args)), given)
-        return ast.copy_location(made, node)
-
     def _reduce(self, node: ast.expr, lenient: bool) -> Any:
         stores = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and _is_stored(n)}
         before, self._lenient = self._lenient, lenient
@@ -460,7 +445,7 @@ class Expressions(ast.NodeTransformer):
 
     def _may_call(self, value: Any) -> bool:
         owner = getattr(value, "__self__", None)
-        if type(owner) in (str, bytes, list, tuple, dict, set, frozenset):
+        if type(owner) in (str, bytes, list, tuple, dict, set, frozenset, type(os.environ)):
             return value.__name__ in _METHODS.split()
         if isinstance(value, enum.EnumMeta) or hasattr(value, "__dataclass_fields__"):
             return True

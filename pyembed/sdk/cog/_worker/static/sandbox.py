@@ -75,15 +75,14 @@ def _answer(work: Callable[[], Any], to: int) -> None:
 class ImportGuard:
     """Stops the network, and commands of the model's own files, while they are imported.
 
-    `commands` finds most commands before the import; this finds the others. A library may run
-    commands, as many query the system, but may not install.
+    A library may run commands, as many query the system, but may not install.
     """
 
     def __init__(self, root: str, allowed: bool) -> None:
         self.root = root
         self.allowed = allowed
         self.open = True
-        self.stopped: list[tuple[str, int, str]] = []  # commands: file, line, what
+        self.stopped: list[dict[str, Any]] = []  # commands: file, line, what
 
     def __enter__(self) -> ImportGuard:
         if not self.allowed:
@@ -106,7 +105,7 @@ class ImportGuard:
             file, line = self._caller()
             if file or _installs(args):
                 what = f"{event}(…) runs a command when the file is imported"
-                self.stopped.append((file, line, what))
+                self.stopped.append({"file": file, "line": line, "what": what})
                 raise Refusal(what, "", file, line)
 
     def _caller(self) -> tuple[str, int]:
