@@ -83,7 +83,7 @@ TRIES = {
 def test_imports_in_a_try(default, name):
     before, expression, value = TRIES[name]
     if value is Refusal:
-        with pytest.raises(Refusal, match="it depends on whether|it is changed by|is not imported"):
+        with pytest.raises(Refusal, match=r"it depends on whether|it is changed by|is not imported"):
             default(before, expression)
     else:
         assert default(before, expression) == value
