@@ -25,7 +25,7 @@ type protocolService struct {
 	made atomic.Int64
 }
 
-func (s *protocolService) Create(req predict.Request) (*predict.Prediction, error) {
+func (s *protocolService) Assign(req predict.Request) (*predict.Prediction, error) {
 	req.ID = fmt.Sprint("p", s.made.Add(1))
 	return s.fake.Create(req)
 }

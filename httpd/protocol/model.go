@@ -15,8 +15,8 @@ const FirstVersion = "1"
 
 // Service is what a Model needs of the server behind it.
 type Service interface {
-	// Create implements httpd.Service.
-	Create(req predict.Request) (*predict.Prediction, error)
+	// Assign implements httpd.Route.
+	Assign(req predict.Request) (*predict.Prediction, error)
 	// SubmitAll enters predictions in the queue together. The caller then calls Prediction.Run for each.
 	SubmitAll(ps []*predict.Prediction)
 	// OpenAPI returns the model's schema document, as far as it is known without loading the model, or false if it is
@@ -242,7 +242,7 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 			req.Attachments = c.Attachments
 		}
 		req.Tensors = c.Tensors
-		p, err := m.Create(req)
+		p, err := m.Assign(req)
 		if err != nil {
 			r.drop(&c)
 			return nil, r.errorOf(0, err)
@@ -261,7 +261,7 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 	for i, input := range c.Inputs {
 		req.Input, req.Attachments = input, shared
 		req.Trace = c.Trace.Another() // each row has its own span
-		p, err := m.Create(req)
+		p, err := m.Assign(req)
 		if err != nil {
 			r.abandon()
 			r.drop(&c)

@@ -22,7 +22,7 @@ type fakeService struct {
 	canceled atomic.Int64
 }
 
-func (s *fakeService) Create(req predict.Request) (*predict.Prediction, error) {
+func (s *fakeService) Assign(req predict.Request) (*predict.Prediction, error) {
 	if strings.Contains(string(req.Input), "invalid") {
 		return nil, &predict.ValidationError{Problems: []predict.Problem{{Loc: []string{"body", "input", "x"}, Msg: "no"}}}
 	}

@@ -43,9 +43,9 @@ type slowSlot struct {
 	create <-chan struct{}
 }
 
-func (s slowSlot) Create(req predict.Request) (*predict.Prediction, error) {
+func (s slowSlot) Assign(req predict.Request) (*predict.Prediction, error) {
 	<-s.create
-	return s.Slot.Create(req)
+	return s.Slot.Assign(req)
 }
 
 // attaches counts the requests for events that members send.

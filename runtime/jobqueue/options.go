@@ -78,8 +78,8 @@ type Local interface {
 // Slot is a slot of Local's that is reserved for a job.
 type Slot interface {
 	consume.Slot
-	// Create makes a prediction for a request with an Attempt, which then owns the slot.
-	Create(req predict.Request) (*predict.Prediction, error)
+	// Assign creates a prediction for a request with an Attempt, which then owns the slot.
+	Assign(req predict.Request) (*predict.Prediction, error)
 	// VisibleInput returns an input as clients see it.
 	VisibleInput(kind predict.Kind, input []byte) []byte
 }

@@ -190,3 +190,5 @@ type oneSlot struct{ *service.Service }
 
 func (s oneSlot) Version() string { return "" }
 func (s oneSlot) Release()        { s.ReleaseSlot() }
+
+func (s oneSlot) Assign(req predict.Request) (*predict.Prediction, error) { return s.Create(req) }

@@ -85,7 +85,7 @@ func (m *Member) create(c *consume.Claim, slot Slot) (*predict.Prediction, error
 		}
 		req.WebhookEvents &^= predict.OnCompleted // the queue posts that one
 		var p *predict.Prediction
-		if p, err = slot.Create(req); err == nil {
+		if p, err = slot.Assign(req); err == nil {
 			return p, nil
 		}
 	}

@@ -18,8 +18,8 @@ import (
 
 // Model is a model that can be called.
 type Model interface {
-	// Create accepts a prediction, or refuses it.
-	Create(req predict.Request) (*predict.Prediction, error)
+	// Assign accepts a prediction, or refuses it.
+	Assign(req predict.Request) (*predict.Prediction, error)
 	// Shape says what the model returns. The error says why it cannot be called.
 	Shape() (Shape, error)
 }
@@ -197,7 +197,7 @@ func (c *call) respond(body []byte) {
 		}
 		req.Charged = size
 	}
-	p, err := model.Create(req)
+	p, err := model.Assign(req)
 	if err != nil {
 		c.o.Memory.Free(req.Charged)
 		refuse(err)

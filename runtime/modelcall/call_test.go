@@ -33,6 +33,8 @@ type served struct{ *service.Service }
 
 func (served) Shape() (Shape, error) { return Shape{}, nil }
 
+func (s served) Assign(req predict.Request) (*predict.Prediction, error) { return s.Create(req) }
+
 func serve(t *testing.T) served {
 	t.Helper()
 	exe := assert.Must(os.Executable())(t)

@@ -30,13 +30,13 @@ func (f *Server) callee(name string) (modelcall.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return callee{m}, nil
+	return callee{m.Chosen()}, nil
 }
 
 func (c callee) Shape() (modelcall.Shape, error) {
 	s, err := c.Signature()
 	switch {
-	case err != nil && err.Kind == protocol.NotReady: // Create says more
+	case err != nil && err.Kind == protocol.NotReady: // Assign says more
 		return modelcall.Shape{Files: true, Tensors: true}, nil
 	case err != nil:
 		return modelcall.Shape{}, err

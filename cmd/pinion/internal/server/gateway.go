@@ -111,7 +111,7 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 		return err
 	}
 	g.routing.Lock() // versions may become known already
-	g.http = httpd.New(httpd.Always(gatewayRoot{newRequestChecker(g.files, g.log), g}), httpd.Options{
+	g.http = httpd.New(&rootRoute{g, g.firstRoute, g.noDefault, newRequestChecker(g.files, g.log)}, httpd.Options{
 		TenantHeader: s.Jobs.TenantHeader,
 		MaxBody:      s.MaxBody, Logger: g.log, CogVersion: version.Cog, AllowedHosts: s.Exposure.AllowedHosts,
 		Metrics: httpd.MetricsHandler(g.allMetrics()), OnRequest: g.metrics.Request,

@@ -37,6 +37,7 @@ type gatewayModel struct {
 
 var (
 	_ httpd.Service    = (*gatewayModel)(nil)
+	_ httpd.Route      = (*gatewayModel)(nil)
 	_ protocol.Service = (*gatewayModel)(nil)
 )
 
@@ -110,6 +111,15 @@ func (m *gatewayModel) Create(req predict.Request) (*predict.Prediction, error) 
 	m.g.budget.Free(req.Charged)
 	return p, nil
 }
+
+// Model implements httpd.Route, as do the next two methods: servers elsewhere answer, by the queue.
+func (m *gatewayModel) Model() httpd.Service { return m }
+
+// Holder returns the model.
+func (m *gatewayModel) Holder(predict.Kind, string) httpd.Service { return m }
+
+// Assign creates a job.
+func (m *gatewayModel) Assign(req predict.Request) (*predict.Prediction, error) { return m.Create(req) }
 
 // SubmitAll has nothing to do: the jobs are in the queue.
 func (m *gatewayModel) SubmitAll([]*predict.Prediction) {}

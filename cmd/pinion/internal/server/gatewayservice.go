@@ -18,35 +18,40 @@ import (
 	"pinion/runtime/request"
 )
 
-// gatewayRoot answers at the root of a gateway: for the default model, if there is one.
-type gatewayRoot struct {
-	requestChecker // of no model
-	g              *gateway
+var _ httpd.Prober = (*gateway)(nil)
+
+// firstRoute returns the route of the default model, or nil.
+func (g *gateway) firstRoute() httpd.Route {
+	if m := g.only(); m != nil {
+		return m
+	}
+	return nil
 }
 
-var _ httpd.Service = gatewayRoot{}
-
 // Ready says why nothing is accepted.
-func (r gatewayRoot) Ready() error {
-	for _, m := range r.g.all() {
+func (g *gateway) Ready() error {
+	for _, m := range g.all() {
 		if err := m.Ready(); err != nil {
 			return err
 		}
 	}
-	return r.g.finder.ready()
+	return g.finder.ready()
 }
 
+// Defunct implements httpd.Prober: NATS may come back.
+func (g *gateway) Defunct() error { return nil }
+
 // Health returns the health of the default model, with the status of each model.
-func (r gatewayRoot) Health(ctx context.Context) health.Document {
-	out := r.g.health()
-	if m := r.g.only(); m != nil {
+func (g *gateway) Health(ctx context.Context) health.Document {
+	out := g.health()
+	if m := g.only(); m != nil {
 		out = m.Health(ctx)
-	} else if r.Ready() != nil {
+	} else if g.Ready() != nil {
 		out.Status = health.Starting
 	}
-	if !r.g.s.Alone() {
+	if !g.s.Alone() {
 		out.Models = map[string]health.Status{}
-		for _, m := range r.g.all() {
+		for _, m := range g.all() {
 			out.Models[m.name] = m.Health(ctx).Status
 		}
 	}
@@ -61,20 +66,6 @@ func (g *gateway) health() health.Document {
 		Version:     map[string]string{"pinion": version.Pinion, "cog": version.Cog, "coglet": version.Cog},
 		Connections: &connections,
 	}
-}
-
-// OpenAPI returns the document of the default model.
-func (r gatewayRoot) OpenAPI() ([]byte, bool) {
-	if m := r.g.only(); m != nil {
-		return m.OpenAPI()
-	}
-	return nil, false
-}
-
-// HasTraining reports whether the default model has trainings.
-func (r gatewayRoot) HasTraining() bool {
-	m := r.g.only()
-	return m == nil || m.HasTraining()
 }
 
 // rootPage answers with the page of the default model, or leads to the dashboard.
@@ -93,7 +84,7 @@ func (g *gateway) httpModels() []httpd.Model {
 	for _, m := range g.all() {
 		for _, version := range append([]*gatewayModel{m}, m.allVersions()...) {
 			models = append(models, httpd.Model{
-				Name: version.name, Route: httpd.Always(version), Title: version.name, Named: g.only() == nil,
+				Name: version.name, Route: version, Title: version.name, Named: g.only() == nil,
 				Queue: version.queue, Queueing: g.queueing(),
 				Docs: version.page(false), OnRequest: version.metrics.Request, Entry: version.entry,
 			})

@@ -29,7 +29,7 @@ func (f *Server) makeHTTP() error {
 	if f.several {
 		f.endpoints.models = protocol.Several(f.knownModels)
 	} else {
-		f.endpoints.models = protocol.Single(f.first().known)
+		f.endpoints.models = protocol.Single(f.first().target.known)
 	}
 	queue, queueing := f.rootQueue()
 	f.endpoints.http = httpd.New(f.root(), httpd.Options{
@@ -70,10 +70,12 @@ func (f *Server) shutdown() func() {
 // knownModels returns the models as other protocols know them.
 func (f *Server) knownModels() (known []*protocol.Model) {
 	for _, m := range f.all() {
-		if v := f.versionsOf(m); v == nil {
-			known = append(known, m.known)
-		} else if !slices.Contains(known, v.known) {
-			known = append(known, v.known)
+		of := m.target.known
+		if v := f.versionsOf(m); v != nil {
+			of = v.route.Load().known
+		}
+		if !slices.ContainsFunc(known, func(other *protocol.Model) bool { return other.Name == of.Name }) {
+			known = append(known, of)
 		}
 	}
 	return known
@@ -105,15 +107,14 @@ func (f *Server) httpModels(monitor bool) []httpd.Model {
 }
 
 func (m *servedModel) httpModel(monitor bool) httpd.Model {
-	exact := m.server.versionsOf(m) != nil
-	queue, queueing := m.httpQueue(exact)
-	route := m.route
-	if exact {
-		route = httpd.Always(oneVersion{m.backend(), nil})
+	t := m.target
+	if v := m.server.versionsOf(m); v != nil {
+		t = v.find(m).exact
 	}
+	queue, queueing := m.httpQueue(t.version)
 	return httpd.Model{
 		Queue: queue, Queueing: queueing,
-		Name: m.pathName(), Route: route, Title: m.title(), Docs: m.page(false),
+		Name: t.known.Name, Route: t, Title: m.title(), Docs: m.page(false),
 		DocsData:  web.PageData(m.pageOptions(false)),
 		Dashboard: m.dashboardAt(false, monitor),
 		Reload:    m.server.reloader(func() *servedModel { return m }), OnRequest: m.metrics.Request, Entry: m.entry,
@@ -124,13 +125,12 @@ func (m *servedModel) httpModel(monitor bool) httpd.Model {
 // httpModel returns what answers for the model's name alone: as the version with the largest share, but with the
 // predictions of all.
 func (v *versions) httpModel(monitor bool) httpd.Model {
-	primary := func() *servedModel { return v.route.Load().primary().servedModel }
+	primary := func() *servedModel { return v.route.Load().primary.servedModel }
 	m := primary().httpModel(monitor)
-	m.Queue, m.Queueing = primary().httpQueue(false)
-	balanced := anyVersion{v}
-	m.Name, m.Route, m.Traffic = v.name, v.answer, v.traffic
+	m.Queue, m.Queueing = primary().httpQueue("")
+	m.Name, m.Route, m.Traffic = v.name, v, v.traffic
 	if m.Load != nil {
-		m.Load, m.Unload, m.Shift = balanced.Load, balanced.Unload, v.shift
+		m.Load, m.Unload, m.Shift = v.route.Load().primary.Load, v.route.Load().primary.Unload, v.shift
 		m.Reload = v.server.reloader(primary)
 	}
 	m.Entry = func() httpd.ModelEntry {

@@ -51,7 +51,7 @@ func (q *modelQueue) loadModels(ctx context.Context) {
 }
 
 // toLoad returns the models that jobs wait for.
-func (q *modelQueue) toLoad(ctx context.Context) (idle []*jobTarget) {
+func (q *modelQueue) toLoad(ctx context.Context) (idle []*target) {
 	var waits bool
 	var named func(version string) bool
 	for _, t := range q.routed() {
@@ -69,7 +69,7 @@ func (q *modelQueue) toLoad(ctx context.Context) (idle []*jobTarget) {
 }
 
 // owes reports whether others had a whole job of a model's share, because it is not loaded.
-func (q *modelQueue) owes(t *jobTarget) bool {
+func (q *modelQueue) owes(t *target) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return t.version != "" && q.owed[t.servedModel] == allJobs

@@ -149,14 +149,14 @@ func (q *modelQueue) join(m *servedModel) (err error) {
 	return nil
 }
 
-// httpQueue returns the queue of the model as HTTP has it, or nil. exact: requests name this version.
-func (m *servedModel) httpQueue(exact bool) (func() httpd.JobQueue, httpd.QueueOptions) {
+// httpQueue returns the queue of the model as HTTP has it, or nil. version is that which requests name, or "".
+func (m *servedModel) httpQueue(version string) (func() httpd.JobQueue, httpd.QueueOptions) {
 	if m.queue == nil {
 		return nil, httpd.QueueOptions{}
 	}
 	var queue httpd.JobQueue = m.queue.member
-	if _, number := m.split(); exact {
-		queue = jobqueue.Version{Member: m.queue.member, Name: number}
+	if version != "" {
+		queue = jobqueue.Version{Member: m.queue.member, Name: version}
 	}
 	return func() httpd.JobQueue { return queue }, m.server.queueing(func() *servedModel { return m })
 }
@@ -182,16 +182,14 @@ func (m *servedModel) schema() (state.Schema, bool) {
 
 // routeJobs lets the queues give jobs to these models.
 func (f *Server) routeJobs(list []*servedModel) {
-	targets := map[*modelQueue][]*jobTarget{}
+	targets := map[*modelQueue][]*target{}
 	for _, m := range list {
 		if m.queue == nil {
 			continue
 		}
-		t := &jobTarget{servedModel: m, share: allJobs}
+		t := m.target
 		if v := f.versionsOf(m); v != nil {
-			t.target = v.find(m)
-			t.share = t.target.share
-			_, t.version = m.split()
+			t = v.find(m)
 		}
 		targets[m.queue] = append(targets[m.queue], t)
 	}
@@ -220,6 +218,6 @@ func (m *servedModel) drainQueue() {
 // releaseJobs gives the jobs that run back, for other servers.
 func (m *servedModel) releaseJobs() {
 	if m.queue != nil {
-		m.queue.member.Release(func(s consume.Slot) bool { return s.(*jobTarget).servedModel == m })
+		m.queue.member.Release(func(s consume.Slot) bool { return s.(*target).servedModel == m })
 	}
 }

@@ -21,7 +21,7 @@ var _ jobqueue.Local = (*modelQueue)(nil)
 // jobs wait where requests do not: if no slot of that version is free, the one with the largest share may have the job,
 // so that a slow version does not hold up the others. It is made up for later, by a job at most.
 type jobTurns struct {
-	targets  []*jobTarget
+	targets  []*target
 	eligible []bool
 	free     []int
 	owed     []int // by how much of a job in percent each had less than its share
@@ -84,14 +84,14 @@ func (t *jobTurns) give(to int) {
 const maxAtOnce = 32
 
 // capacity returns how many jobs could begin now, and what it waits for where none could.
-func (q *modelQueue) capacity(version string) (n int, blocking []*jobTarget, rerouted context.Context) {
+func (q *modelQueue) capacity(version string) (n int, blocking []*target, rerouted context.Context) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
 	case version != "":
 		for _, t := range q.targets {
 			if t.version == version {
-				return t.free(), []*jobTarget{t}, q.rerouted
+				return t.free(), []*target{t}, q.rerouted
 			}
 		}
 		return 0, nil, q.rerouted
@@ -204,7 +204,7 @@ func (q *modelQueue) Check(req *predict.Request, most int) (input []byte, warnin
 	var first error
 	for _, t := range q.byShare(req.Version) {
 		var notReady *predict.NotReadyError
-		input, warnings, err = t.check(req, most)
+		input, warnings, err = t.checkJob(req, most)
 		if !errors.As(err, &notReady) {
 			return input, warnings, err
 		}
@@ -219,13 +219,13 @@ func (q *modelQueue) Check(req *predict.Request, most int) (input []byte, warnin
 }
 
 // byShare returns the targets that such jobs go to, the one with the largest share first.
-func (q *modelQueue) byShare(version string) (targets []*jobTarget) {
+func (q *modelQueue) byShare(version string) (targets []*target) {
 	for _, t := range q.routed() {
 		if version == "" && t.share > 0 || version != "" && t.version == version {
 			targets = append(targets, t)
 		}
 	}
-	slices.SortStableFunc(targets, func(a, b *jobTarget) int { return b.share - a.share })
+	slices.SortStableFunc(targets, func(a, b *target) int { return b.share - a.share })
 	return targets
 }
 

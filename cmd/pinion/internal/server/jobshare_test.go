@@ -11,7 +11,7 @@ import (
 func jobTurnsOf(shares, free []int) *jobTurns {
 	t := &jobTurns{free: free, owed: make([]int, len(shares))}
 	for _, share := range shares {
-		t.targets, t.eligible = append(t.targets, &jobTarget{share: share}), append(t.eligible, share > 0)
+		t.targets, t.eligible = append(t.targets, &target{share: share}), append(t.eligible, share > 0)
 	}
 	return t
 }

@@ -140,7 +140,7 @@ func (s *shadow) follow(p *predict.Prediction) {
 }
 
 func (s *shadow) run() {
-	copied, err := s.to.backend().Create(s.req)
+	copied, err := s.to.create(&s.req)
 	if err != nil {
 		s.drop()
 		s.compareRefusal(err)

@@ -28,8 +28,8 @@ type modelQueue struct {
 	loading context.CancelFunc
 	left    sync.Once
 
-	routing   sync.Mutex   // held before mu while targets are replaced, and the versions that the member takes
-	targets   []*jobTarget // that jobs are given to
+	routing   sync.Mutex // held before mu while targets are replaced, and the versions that the member takes
+	targets   []*target  // that jobs are given to
 	rerouted  context.Context
 	onReroute context.CancelFunc   // ends rerouted, when targets are replaced
 	owed      map[*servedModel]int // by how much of a job in percent a target had less than its share
@@ -69,18 +69,18 @@ func (q *modelQueue) all() []*servedModel {
 }
 
 // route gives jobs to these models from now on, except those that are drained.
-func (q *modelQueue) route(targets []*jobTarget) {
+func (q *modelQueue) route(targets []*target) {
 	q.routing.Lock()
 	defer q.routing.Unlock()
 	q.replaceTargets(targets)
 }
 
 // replaceTargets is called with routing held.
-func (q *modelQueue) replaceTargets(targets []*jobTarget) {
+func (q *modelQueue) replaceTargets(targets []*target) {
 	var versions []string
 	owed := map[*servedModel]int{}
 	q.mu.Lock()
-	targets = slices.DeleteFunc(slices.Clone(targets), func(t *jobTarget) bool {
+	targets = slices.DeleteFunc(slices.Clone(targets), func(t *target) bool {
 		return slices.Contains(q.drained, t.servedModel)
 	})
 	for _, t := range targets {
@@ -112,7 +112,7 @@ func (q *modelQueue) drainFor(m *servedModel) {
 			stopLoading()
 		}
 		q.member.Drain()
-	case slices.ContainsFunc(targets, func(t *jobTarget) bool { return t.servedModel == m }):
+	case slices.ContainsFunc(targets, func(t *target) bool { return t.servedModel == m }):
 		q.replaceTargets(targets)
 	}
 }
@@ -188,7 +188,7 @@ func (q *modelQueue) versions() (slots map[string]int) {
 }
 
 // routed returns the models that jobs are given to.
-func (q *modelQueue) routed() []*jobTarget {
+func (q *modelQueue) routed() []*target {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.targets
@@ -196,7 +196,7 @@ func (q *modelQueue) routed() []*jobTarget {
 
 // find returns what has a version of the model, or ("") what answers for the model: the largest share of it. nil means
 // there is none.
-func (q *modelQueue) find(version string) (found *jobTarget) {
+func (q *modelQueue) find(version string) (found *target) {
 	for _, t := range q.routed() {
 		switch {
 		case version != "" && t.version == version:

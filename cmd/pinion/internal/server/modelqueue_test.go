@@ -54,9 +54,9 @@ func TestModelQueue_DrainedLoadsNothing(t *testing.T) {
 // TestModelQueue_DrainedIsNotRouted: a list of models that was made before one was drained gives it no jobs.
 func TestModelQueue_DrainedIsNotRouted(t *testing.T) {
 	q, models := loadedByJobs(t, 3)
-	var list []*jobTarget
+	var list []*target
 	for _, m := range models {
-		list = append(list, &jobTarget{servedModel: m, share: allJobs})
+		list = append(list, &target{servedModel: m, share: allJobs})
 	}
 	q.route(list)
 	models[0].drainQueue()

@@ -12,49 +12,65 @@ import (
 	"pinion/runtime/predict"
 )
 
-// rootRoute is the route at the root of a server of several models, of which the default one may be another tomorrow.
+// rootRoute is the route at the root of a server or gateway of several models: that of the default model, which may be
+// another tomorrow.
 type rootRoute struct {
-	*Server
-	none httpd.Route // while no model is loaded
+	httpd.Prober
+	first   func() httpd.Route // of the default model; nil means there is none
+	refusal func() error       // where there is none
+	nobody  requestChecker     // answers then
+}
+
+// Model implements httpd.Route.
+func (r *rootRoute) Model() httpd.Service {
+	if first := r.first(); first != nil {
+		return first.Model()
+	}
+	return r.nobody
+}
+
+// Holder implements httpd.Route.
+func (r *rootRoute) Holder(kind predict.Kind, id string) httpd.Service {
+	if first := r.first(); first != nil {
+		return first.Holder(kind, id)
+	}
+	return r.nobody
+}
+
+// Assign implements httpd.Route.
+func (r *rootRoute) Assign(req predict.Request) (*predict.Prediction, error) {
+	if first := r.first(); first != nil {
+		return first.Assign(req)
+	}
+	return nil, r.refusal()
 }
 
 // root returns the route at the root of the server.
 func (f *Server) root() httpd.Route {
 	if !f.several {
-		return httpd.Always(f.first().backend())
+		return f.first().target
 	}
-	return rootRoute{f, httpd.Always(noModel{newRequestChecker(f.files, f.log), f})}
+	return &rootRoute{rootProber{f}, f.firstRoute, noModel, newRequestChecker(f.files, f.log)}
 }
 
-// first returns the route of the default model.
-func (r rootRoute) first() httpd.Route {
-	m := r.Server.first()
+// firstRoute returns the route of the default model, or nil.
+func (f *Server) firstRoute() httpd.Route {
+	m := f.first()
 	if m == nil {
-		return r.none
+		return nil
 	}
-	if v := r.versionsOf(m); v != nil {
-		return v.answer
+	if v := f.versionsOf(m); v != nil {
+		return v
 	}
-	return m.route
+	return m.target
 }
 
-// Model implements httpd.Route, as do the next two methods.
-func (r rootRoute) Model() httpd.Service { return r.first().Model() }
-
-// Holder returns who has a prediction of the default model.
-func (r rootRoute) Holder(kind predict.Kind, id string) httpd.Service {
-	return r.first().Holder(kind, id)
-}
-
-// Assign has a prediction of the default model created.
-func (r rootRoute) Assign(req predict.Request) (*predict.Prediction, error) {
-	return r.first().Assign(req)
-}
+func noModel() error { return httpd.ErrNoModel }
 
 // rootQueue returns the job queue at the root of the server, or nil.
 func (f *Server) rootQueue() (func() httpd.JobQueue, httpd.QueueOptions) {
 	if !f.several {
-		return f.first().httpQueue(false)
+		return f.first().httpQueue("")
 	}
 	if !f.s.Jobs.NATS.On() {
 		return nil, httpd.QueueOptions{}
@@ -63,7 +79,7 @@ func (f *Server) rootQueue() (func() httpd.JobQueue, httpd.QueueOptions) {
 		if m := f.first(); m != nil {
 			return m.queue.member
 		}
-		return noQueue{func() error { return httpd.ErrNoModel }}
+		return noQueue{noModel}
 	}, f.queueing(f.first)
 }
 
@@ -80,45 +96,34 @@ func (f *Server) byFirst(handler func(*servedModel) fasthttp.RequestHandler) fas
 	}
 }
 
-// noModel answers at the root while no model is loaded.
-type noModel struct {
-	requestChecker // of no model
-	server         *Server
-}
+// rootProber says how a server of several models is.
+type rootProber struct{ server *Server }
 
-func (noModel) Create(predict.Request) (*predict.Prediction, error) { return nil, httpd.ErrNoModel }
-
-func (noModel) Ready() error { return httpd.ErrNoModel }
-
-// Health returns the health of the server alone.
-func (n noModel) Health(context.Context) health.Document {
-	h := health.Document{
-		Status:  health.Unloaded,
-		Version: map[string]string{"pinion": version.Pinion, "cog": version.Cog, "coglet": version.Cog},
-	}
-	n.server.addHealth(&h)
-	return h
-}
-
-// Health returns the default model's, with the status of each model.
-func (r rootRoute) Health(ctx context.Context) health.Document {
-	h := r.first().Health(ctx)
-	if len(r.all()) == 0 {
+// Health returns the default model's, with the status of each model. Without one it is that of the server alone.
+func (p rootProber) Health(ctx context.Context) health.Document {
+	first := p.server.firstRoute()
+	if first == nil {
+		h := health.Document{
+			Status:  health.Unloaded,
+			Version: map[string]string{"pinion": version.Pinion, "cog": version.Cog, "coglet": version.Cog},
+		}
+		p.server.addHealth(&h)
 		return h
 	}
+	h := first.Health(ctx)
 	h.Models = map[string]health.Status{}
-	for _, m := range r.all() {
+	for _, m := range p.server.all() {
 		h.Models[m.pathName()] = m.Service.Glance().Status
 	}
 	return h
 }
 
 // Ready says why the server is not ready: a first setup goes on, or no model takes predictions.
-func (r rootRoute) Ready() error { return r.ready() }
+func (p rootProber) Ready() error { return p.server.ready() }
 
 // Defunct says why no model can recover.
-func (r rootRoute) Defunct() (err error) {
-	for _, m := range r.all() {
+func (p rootProber) Defunct() (err error) {
+	for _, m := range p.server.all() {
 		if err = m.Service.Defunct(); err == nil {
 			return nil
 		}
@@ -133,7 +138,7 @@ func (f *Server) ready() error {
 	var first error
 	serves := false
 	for _, m := range f.all() {
-		err := m.backend().Ready()
+		err := m.target.Ready()
 		if err == nil {
 			serves = true
 			continue

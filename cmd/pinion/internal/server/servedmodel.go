@@ -6,8 +6,6 @@ import (
 
 	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/modelhost"
-	"pinion/httpd"
-	"pinion/httpd/protocol"
 	"pinion/httpd/web/dashboard"
 	"pinion/runtime/metrics"
 	"pinion/runtime/slot"
@@ -24,8 +22,7 @@ type servedModel struct {
 	view    *dashboard.View // nil means it is off
 	before  *servedModel    // whose end this one waits for, or nil
 	ended   chan struct{}   // closed once it and that one have ended
-	route   httpd.Route     // of requests that name it
-	known   *protocol.Model // to other protocols
+	target  *target         // of requests that name it
 
 	mirrored atomic.Pointer[mirrored] // how it did as a mirror of another version; nil means it was none
 }
@@ -58,8 +55,7 @@ func (m *servedModel) host(late bool) (err error) {
 	}
 	m.Overdue, m.ended = m.releaseJobs, make(chan struct{})
 	m.view = m.newDashboard()
-	m.route = httpd.Always(m.backend())
-	m.known = protocol.NewModel(m.Name, m.backend())
+	m.target = newTarget(m, m.Name, "")
 	return nil
 }
 
@@ -80,11 +76,6 @@ func (f *Server) workerCount() (n int) {
 		n += m.of.GPUs.Workers
 	}
 	return n
-}
-
-// backend gives httpd the model's service.
-func (m *servedModel) backend() backend {
-	return backend{m.Service, m}
 }
 
 // close ends what the model has beside its service, when it has no workers.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -8,34 +9,28 @@ import (
 	"pinion/cmd/pinion/internal/config"
 	"pinion/httpd"
 	"pinion/httpd/protocol"
+	"pinion/runtime/health"
 	"pinion/runtime/predict"
 )
 
-// versions are a model of which the server has several versions. Requests for its name go to them by their shares.
+// versions are a model of which the server has several versions: the route of requests for its name, which go to them by
+// their shares.
 type versions struct {
 	server *Server
-	name   string      // the model's, without a version
-	answer httpd.Route // of requests for its name
-	known  *protocol.Model
+	name   string // the model's, without a version
 	route  atomic.Pointer[route]
 	turn   atomic.Uint64 // of the next request in route.order
 }
 
+var _ httpd.Route = (*versions)(nil)
+
 // route is where the requests for a model go. It is never changed.
 type route struct {
 	versions []*target
-	order    []*target // whose turn it is: as many times as its share says
-	mirror   *target   // nil means there is none
-}
-
-// target is a version of a model, as one of several.
-type target struct {
-	*servedModel
-	of       *versions
-	share    int             // in percent
-	answers  *protocol.Model // for requests that name the model alone
-	exact    *protocol.Model // for requests that name this version
-	mirrored *mirrored       // how it did as a mirror; nil means it was none
+	primary  *target         // the version with the largest share, which also answers for the model itself
+	known    *protocol.Model // to other protocols
+	order    []*target       // whose turn it is: as many times as its share says
+	mirror   *target         // nil means there is none
 }
 
 // split returns the model and the version of a name.
@@ -86,9 +81,6 @@ func (f *Server) groupVersions(list []*servedModel, of config.Traffic) {
 		v := before[name]
 		if v == nil {
 			v = &versions{server: f, name: name}
-			v.known = protocol.NewModel(name, anyVersion{v})
-			v.answer = httpd.Always(anyVersion{v})
-			v.known.Choose, v.known.Versions = func() *protocol.Model { return v.choose(nil).answers }, v.exact
 		}
 		v.regroup(members[name], of, f.models.mirrors)
 		grouped[name] = v
@@ -125,14 +117,13 @@ func (v *versions) regroup(members []*servedModel, of config.Traffic, mirrors []
 func (v *versions) newRoute(members []*servedModel, shares config.Traffic, mirror string) *route {
 	r := &route{}
 	for _, m := range members {
-		version := &target{servedModel: m, of: v, share: shares[config.WithVersion(m.Name)]}
+		_, number := m.split()
+		version := newTarget(m, v.name, number)
+		version.of, version.share = v, shares[config.WithVersion(m.Name)]
+		version.exact = newTarget(m, config.WithVersion(m.Name), number)
 		if before := v.find(m); before != nil {
 			version.mirrored = before.mirrored
 		}
-		_, number := m.split()
-		version.answers = protocol.NewModel(v.name, oneVersion{m.backend(), version})
-		version.exact = protocol.NewModel(config.WithVersion(m.Name), oneVersion{m.backend(), nil})
-		version.answers.Version, version.exact.Version = number, number
 		r.versions = append(r.versions, version)
 		if config.WithVersion(m.Name) == mirror {
 			if version.mirrored == nil {
@@ -143,6 +134,9 @@ func (v *versions) newRoute(members []*servedModel, shares config.Traffic, mirro
 		}
 	}
 	r.order = turns(r.versions)
+	r.primary = slices.MaxFunc(r.versions, func(a, b *target) int { return a.share - b.share })
+	r.known = protocol.NewModel(v.name, r.primary)
+	r.known.Choose, r.known.Versions = func() *protocol.Model { return v.choose(nil).known }, v.exact
 	return r
 }
 
@@ -186,7 +180,7 @@ func (v *versions) shift(shares map[string]int) error {
 		return err
 	}
 	for _, m := range members {
-		if err := m.backend().Ready(); err != nil && asked[config.WithVersion(m.Name)] > 0 {
+		if err := m.target.accepts(); err != nil && asked[config.WithVersion(m.Name)] > 0 {
 			return &predict.NotReadyError{Reason: config.WithVersion(m.Name) + " takes no predictions: " + err.Error()}
 		}
 	}
@@ -212,11 +206,6 @@ func (r *route) shares() config.Traffic {
 	return shares
 }
 
-// primary returns the version with the largest share, which also answers for the schema.
-func (r *route) primary() *target {
-	return slices.MaxFunc(r.versions, func(a, b *target) int { return a.share - b.share })
-}
-
 // find returns a model as one of the versions, or nil.
 func (v *versions) find(m *servedModel) *target {
 	r := v.route.Load()
@@ -237,7 +226,7 @@ func (v *versions) choose(without []*target) *target {
 	turn := int(v.turn.Add(1) % uint64(len(r.order)))
 	for i := range r.order {
 		version := r.order[(turn+i)%len(r.order)]
-		if !slices.Contains(without, version) && version.backend().Ready() == nil {
+		if !slices.Contains(without, version) && version.accepts() == nil {
 			return version
 		}
 	}
@@ -247,7 +236,86 @@ func (v *versions) choose(without []*target) *target {
 // exact returns the versions for requests that name them.
 func (v *versions) exact() (list []*protocol.Model) {
 	for _, version := range v.route.Load().versions {
-		list = append(list, version.exact)
+		list = append(list, version.exact.known)
 	}
 	return list
+}
+
+// Model implements httpd.Route: the version with the largest share answers for the model.
+func (v *versions) Model() httpd.Service { return v.route.Load().primary }
+
+// all returns the versions, and those that leave and end their predictions.
+func (v *versions) all() (list []*servedModel) {
+	for _, m := range v.server.models.every() {
+		if name, _ := m.split(); name == v.name {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// Holder implements httpd.Route.
+func (v *versions) Holder(kind predict.Kind, id string) httpd.Service {
+	if m := v.inFlight(kind, id); m != nil {
+		return m.target
+	}
+	for _, m := range v.all() {
+		if p, _, ok := m.Service.Result(kind, id); ok {
+			p.Release()
+			return m.target
+		}
+	}
+	return v.Model()
+}
+
+// inFlight returns the version that has a prediction of that id in flight, or nil.
+func (v *versions) inFlight(kind predict.Kind, id string) *servedModel {
+	if id == "" {
+		return nil
+	}
+	for _, m := range v.all() {
+		if m.Service.Find(kind, id) != nil {
+			return m
+		}
+	}
+	return nil
+}
+
+// Assign implements httpd.Route.
+func (v *versions) Assign(req predict.Request) (p *predict.Prediction, err error) {
+	if m := v.inFlight(req.Kind, req.ID); m != nil { // the request joins, or is refused
+		_, req.Version = m.split()
+		return m.target.create(&req)
+	}
+	return v.choose(nil).Assign(req)
+}
+
+// Ready says why no version takes predictions.
+func (v *versions) Ready() error { return v.any((*target).accepts) }
+
+// Defunct implements httpd.Route.
+func (v *versions) Defunct() error { return v.any((*target).Defunct) }
+
+// any asks the versions that have a share until one has no error.
+func (v *versions) any(ask func(*target) error) (err error) {
+	for _, version := range v.route.Load().versions {
+		if version.share == 0 {
+			continue
+		}
+		if err = ask(version); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// Health returns the health of the version with the largest share, and the status of each version.
+func (v *versions) Health(ctx context.Context) health.Document {
+	r := v.route.Load()
+	h := r.primary.Health(ctx)
+	h.Models = map[string]health.Status{}
+	for _, version := range r.versions {
+		h.Models[version.exact.known.Name] = version.Glance().Status
+	}
+	return h
 }
