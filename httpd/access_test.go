@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"regexp"
 	"strings"
@@ -12,8 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
+	"pinion/httpd/access"
 	"pinion/runtime/logtext"
 	"pinion/tests/assert"
 )
@@ -111,7 +109,7 @@ func TestAccess_TimesOfRequestsAreRounded(t *testing.T) {
 		0: "0s", 1499: "1µs", 123456: "123µs", 1234567: "1.23ms", 12345678: "12.3ms", 123456789: "123ms",
 		1234567890: "1.23s", 12345678901: "12.3s", 123456789012: "2m3.5s",
 	} {
-		assert.Equal(t, fmt.Sprintf("%d", d), rounded(d).String(), want)
+		assert.Equal(t, fmt.Sprintf("%d", d), access.Rounded(d).String(), want)
 	}
 }
 
@@ -123,57 +121,4 @@ func TestAccess_NoAccessLines(t *testing.T) {
 	c.want(200)
 	lines := log.requests(t)
 	assert.True(t, len(lines) == 0, "got %v, want no lines", lines)
-}
-
-// TestAccess_Sample: of many requests as many lines are written as are allowed, evenly spread, and all requests are
-// counted.
-func TestAccess_Sample(t *testing.T) {
-	a := newAccess(Options{Logger: slog.New(slog.DiscardHandler), AccessLines: 10})
-	newcomer := newAccess(Options{Logger: slog.New(slog.DiscardHandler), AccessLines: 10})
-	const perSecond, seconds = 1000, 5
-	admitted := make([]int, seconds)
-	last := time.Duration(0)
-	for i := range perSecond * seconds {
-		now := time.Hour + time.Duration(i)*time.Second/perSecond
-		if a.admits(now) {
-			admitted[i/perSecond]++
-			assert.TrueNow(t, i <= perSecond || now-last == 100*time.Millisecond,
-				"a line %s after the last, want %v", now-last, 100*time.Millisecond)
-			last = now
-		}
-	}
-	total := 0
-	for second, n := range admitted {
-		if second > 0 && n != 10 || second == 0 && n > 20 {
-			t.Errorf("%d lines in second %d, want 10 and at most 20", n, second)
-		}
-		total += n
-	}
-	if left := a.left.Load(); int(left)+total != perSecond*seconds {
-		t.Errorf("%d lines and %d left out, of %d, want %d", total, left, perSecond*seconds, perSecond*seconds)
-	}
-	first := 0
-	for range 20 { // at once, right at the start
-		if newcomer.admits(0) {
-			first++
-		}
-	}
-	assert.Equal(t, "lines", first, 10)
-	assert.True(t, newAccess(Options{}) == nil, "an access log without the option")
-}
-
-// BenchmarkAccess measures a request whose line is left out, and one that has a line.
-func BenchmarkAccess(b *testing.B) {
-	for name, lines := range map[string]int{"left_out": 1, "written": 1e9} {
-		b.Run(name, func(b *testing.B) {
-			a := newAccess(Options{Logger: slog.New(slog.NewJSONHandler(io.Discard, nil)), AccessLines: lines})
-			var ctx fasthttp.RequestCtx
-			ctx.Init(&fasthttp.Request{}, nil, nil)
-			ctx.Request.SetRequestURI("/predictions")
-			b.ReportAllocs()
-			for b.Loop() {
-				a.note(&ctx, time.Millisecond)
-			}
-		})
-	}
 }

@@ -41,9 +41,7 @@ func (k collection) respond(ctx *fasthttp.RequestCtx, placed place.Placed) {
 
 // announce notes the id of a request's prediction for the log, and adds warnings to the answer.
 func (s *Server) announce(ctx *fasthttp.RequestCtx, id string, warnings []string) {
-	if s.access != nil {
-		ctx.SetUserValue(idKey{}, id)
-	}
+	s.access.Named(ctx, id)
 	warn(ctx, warnings)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/access"
 	"pinion/runtime/health"
 	"pinion/tests/assert"
 )
@@ -14,7 +15,7 @@ import (
 // TestAuth_Tokens: which requests want a token, and what the others get.
 func TestAuth_Tokens(t *testing.T) {
 	const known, other = "a-token-of-this-server", "another-of-its-tokens"
-	var tokens Tokens
+	var tokens access.Tokens
 	tokens.Set([]string{known, other})
 	page := func(ctx *fasthttp.RequestCtx) {}
 	f := newFake()
@@ -106,7 +107,7 @@ func TestAuth_Tokens(t *testing.T) {
 
 // TestAuth_NoTokensNoAccess: an empty set accepts no token.
 func TestAuth_NoTokensNoAccess(t *testing.T) {
-	var tokens Tokens
+	var tokens access.Tokens
 	assert.True(t, !tokens.Has(nil) && !tokens.Has([]byte("x")),
 		`it takes a token, want tokens.Has(nil) false and tokens.Has([]byte("x")) false`)
 	tokens.Set(nil)
@@ -115,7 +116,7 @@ func TestAuth_NoTokensNoAccess(t *testing.T) {
 
 // TestAuth_Monitor: the monitor answers what monitoring needs, and nothing else.
 func TestAuth_Monitor(t *testing.T) {
-	var tokens Tokens
+	var tokens access.Tokens
 	s := NewMonitor(Always(newFake()), Options{
 		Tokens:  &tokens,
 		Metrics: func(ctx *fasthttp.RequestCtx) { ctx.SetBodyString("m 1") },

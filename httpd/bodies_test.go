@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/httpd/body"
 	"pinion/httpd/negotiate"
 	"pinion/runtime/predict"
 	"pinion/tests/assert"
@@ -212,7 +213,7 @@ func (s *site) closed(t *testing.T) {
 func TestBodies_UnreadBodiesAreNoRequests(t *testing.T) {
 	smuggled := "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
 	next := "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"
-	for _, size := range []int{0, 10, 8 << 10, 64 << 10, maxDrained - len(smuggled), maxDrained, 1 << 20} {
+	for _, size := range []int{0, 10, 8 << 10, 64 << 10, body.MaxDrained - len(smuggled), body.MaxDrained, 1 << 20} {
 		body := strings.Repeat("x", size) + smuggled
 		for _, request := range []string{
 			fmt.Sprintf("POST /nothing HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body), body),

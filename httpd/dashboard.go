@@ -1,10 +1,9 @@
 package httpd
 
 import (
-	"strings"
-
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/access"
 	"pinion/runtime/request"
 )
 
@@ -44,30 +43,18 @@ func (t routeTable) dashboard() {
 func (a *api) guarded(h fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		header := &ctx.Request.Header
-		switch foreign, rebound := a.readers(header, a.model.Dashboard.Origins); {
+		foreign, rebound := a.guard.Readers(header, a.model.Dashboard.Origins)
+		text := "A browser sent this request for a page of another origin, which may not read the live view"
+		switch {
 		case foreign:
-			a.detail(ctx, fasthttp.StatusForbidden, a.withHelp(
-				"A browser sent this request for a page of another origin, which may not read the live view", "how-to/security"))
 		case rebound:
-			a.detail(ctx, fasthttp.StatusForbidden, a.withHelp(
-				"The name "+request.Show(header.Host())+
-					" could be registered by anyone (DNS rebinding), so the live view is not shown at it over plain http. "+
-					"Open it by IP address or over https, or start the server with --allowed-host "+nameOf(string(header.Host())), "how-to/security"))
+			text = "The name " + request.Show(header.Host()) +
+				" could be registered by anyone (DNS rebinding), so the live view is not shown at it over plain http. " +
+				"Open it by IP address or over https, or start the server with --allowed-host " + access.NameOf(string(header.Host()))
 		default:
 			h(ctx)
+			return
 		}
+		a.detail(ctx, fasthttp.StatusForbidden, a.withHelp(text, "how-to/security"))
 	}
-}
-
-// readers reports whether a page of another origin may have sent a GET, or one at a name that could be registered,
-// where origins are those at which that is allowed.
-func (s *Server) readers(h *fasthttp.RequestHeader, origins []string) (foreign, rebound bool) {
-	site, origin, host := string(h.Peek(headerFetchSite)), string(h.Peek(fasthttp.HeaderOrigin)), string(h.Host())
-	if site != "" {
-		return site != "same-origin" && site != "none", false
-	}
-	foreign = origin != "" && origin != "http://"+host && !ownOrigin(origin, host, s.opt.AllowedHosts)
-	known := s.opt.Tokens != nil || isOwnName(host, s.opt.AllowedHosts) ||
-		originIn(origins, "http://"+strings.TrimSuffix(strings.ToLower(host), ":80"))
-	return foreign, !known
 }

@@ -1,9 +1,9 @@
 package httpd
 
 import (
-	"bytes"
-
 	"github.com/valyala/fasthttp"
+
+	"pinion/httpd/negotiate"
 )
 
 // discoveryBody is the answer to GET /. Like Cog's, it names some routes before they exist.
@@ -38,7 +38,7 @@ func (a *api) discovery() fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		if a.model.Docs != nil {
 			ctx.Response.Header.Add(fasthttp.HeaderVary, fasthttp.HeaderAccept)
-			if isBrowser(&ctx.Request.Header) {
+			if negotiate.IsBrowser(&ctx.Request.Header) {
 				seeOther(ctx, "docs")
 				return
 			}
@@ -51,9 +51,4 @@ func (a *api) discovery() fasthttp.RequestHandler {
 		}
 		a.encodeSeldom(ctx, doc)
 	}
-}
-
-// isBrowser reports whether a client asks for a page: browsers name text/html when a user opens an address.
-func isBrowser(h *fasthttp.RequestHeader) bool {
-	return bytes.Contains(h.Peek(fasthttp.HeaderAccept), []byte("text/html"))
 }

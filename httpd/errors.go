@@ -14,6 +14,8 @@ import (
 	"github.com/bytedance/sonic"
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/access"
+	"pinion/httpd/body"
 	"pinion/httpd/negotiate"
 	"pinion/httpd/protocol"
 	"pinion/httpd/transport"
@@ -25,6 +27,9 @@ const (
 	// headerRetry tells a load balancer that the request had no effect: it may ask another replica.
 	headerRetry = "Pinion-Retry"
 	elsewhere   = "elsewhere"
+
+	// headerWarning tells a client about an unknown input, one header for each.
+	headerWarning = protocol.HeaderWarning
 )
 
 // encoder writes the answers that are structs. Invalid UTF-8, which a model's text may contain, becomes U+FFFD.
@@ -100,7 +105,7 @@ func (s *Server) withHelp(text, page string) string {
 func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 	var (
 		media   *negotiate.MediaError
-		broken  *bodyError
+		broken  *body.BrokenError
 		invalid *predict.ValidationError
 		doubt   *predict.InDoubtError
 	)
@@ -113,7 +118,7 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 		return
 	case errors.As(err, &broken), errors.Is(err, fasthttp.ErrBodyTooLarge):
 		s.answerMalformed(ctx, err)
-		s.leave(ctx)
+		body.Leave(ctx)
 		return
 	}
 	refusal := predict.RefusalOf(err)
@@ -146,7 +151,7 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 		}
 	default:
 		if refusal.Kind == predict.RefusedMemory || refusal.Kind == predict.RefusedBudget {
-			s.leaveUnread(ctx)
+			body.LeaveUnread(ctx)
 		}
 		s.encode(ctx, status, refusalBody{err.Error(), predict.Failed.String()})
 	}
@@ -163,7 +168,7 @@ func (s *Server) malformed(ctx *fasthttp.RequestCtx, err error) {
 	if s.reports() {
 		defer s.report(ctx) // no handler runs
 	}
-	echoRequestID(ctx)
+	access.EchoRequestID(ctx)
 	s.answerMalformed(ctx, err)
 }
 
@@ -228,4 +233,11 @@ func (s *Server) tooLargeText() string {
 func tooLarge(ctx *fasthttp.RequestCtx) bool {
 	h := &ctx.Request.Header
 	return h.ContentLength() == 0 && ctx.RequestBodyStream() != nil && len(h.Peek(headerTooLarge)) > 0
+}
+
+// warn adds warnings to an answer.
+func warn(ctx *fasthttp.RequestCtx, warnings []string) {
+	for _, w := range warnings {
+		ctx.Response.Header.Add(headerWarning, w)
+	}
 }

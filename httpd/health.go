@@ -10,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/access"
 	"pinion/httpd/openapi"
 	"pinion/runtime/health"
 )
@@ -27,7 +28,7 @@ func (a *api) health(ctx *fasthttp.RequestCtx) {
 			h.Status = health.Unhealthy
 		}
 	}
-	if !a.authorized(&ctx.Request.Header) {
+	if !a.guard.Authorized(&ctx.Request.Header) {
 		h = withoutDetails(h)
 	}
 	a.encodeSeldom(ctx, h)
@@ -39,7 +40,7 @@ const exampleBound = time.Minute
 // runExample runs the model's example if the request has the parameter "example"; else it returns nil. It requires the
 // same permission as a prediction.
 func (a *api) runExample(ctx *fasthttp.RequestCtx) *health.ExampleRun {
-	if !ctx.QueryArgs().Has("example") || !a.authorized(&ctx.Request.Header) || a.foreign(&ctx.Request.Header) {
+	if !ctx.QueryArgs().Has("example") || !a.guard.Authorized(&ctx.Request.Header) || a.guard.Foreign(&ctx.Request.Header) {
 		return nil
 	}
 	bound, cancel := context.WithTimeout(context.Background(), exampleBound)
@@ -70,7 +71,7 @@ func (a *api) document(model []byte) []byte {
 	}
 	described := openapi.Server{
 		Title: a.model.Title, Docs: a.model.Docs != nil, Reload: a.model.Reload != nil, Prefix: a.prefix,
-		Tokens: a.opt.Tokens != nil, Public: slices.Concat(probes[:], a.protocols.probes(), a.opt.Public),
+		Tokens: a.opt.Tokens != nil, Public: slices.Concat(access.Probes[:], a.protocols.probes(), a.opt.Public),
 	}
 	if a.prefix == "" {
 		described.Metrics, described.Shutdown, described.Models = a.opt.Metrics != nil, a.opt.Shutdown != nil,
@@ -88,7 +89,7 @@ func (a *api) document(model []byte) []byte {
 
 // shutdown answers before the server ends, because Shutdown waits for the requests in flight.
 func (a *api) shutdown(ctx *fasthttp.RequestCtx) {
-	if !a.opt.ShutdownFromAny && !local(ctx) {
+	if !a.opt.ShutdownFromAny && !access.Local(ctx) {
 		a.detail(ctx, fasthttp.StatusForbidden,
 			"Only a program on the server's own machine may shut it down, and not through a proxy. "+
 				"To allow every client that, start the server with --shutdown-from any")
@@ -119,4 +120,15 @@ func (s *Server) answerProbe(ctx *fasthttp.RequestCtx, err error) {
 		return
 	}
 	literal(ctx, fasthttp.StatusOK, "{}")
+}
+
+// withoutDetails returns the health that a client without a token may see.
+func withoutDetails(h health.Document) health.Document {
+	out := health.Document{Status: h.Status, Version: map[string]string{}}
+	if h.Setup != nil {
+		setup := *h.Setup
+		setup.Logs, setup.LastLine, setup.Percent = "", "", nil
+		out.Setup = &setup
+	}
+	return out
 }

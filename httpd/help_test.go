@@ -6,17 +6,18 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/httpd/access"
 	"pinion/tests/assert"
 )
 
 // TestHelp_RefusalsLeadToDocuments where their address is known, and say what to do also where it is not.
 func TestHelp_RefusalsLeadToDocuments(t *testing.T) {
-	var tokens Tokens
+	var tokens access.Tokens
 	tokens.Set([]string{"a-token-of-this-server"})
 	for _, c := range []struct {
 		name, path string
 		header     [2]string
-		tokens     *Tokens
+		tokens     *access.Tokens
 		code       int
 		says, page string
 	}{

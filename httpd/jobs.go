@@ -41,9 +41,10 @@ type jobs struct {
 // headers, and the answer comes from there. An empty body gets an empty answer. Only GET of /livez, /readyz and, if
 // Options has it, /metrics is answered by the server.
 func NewJobs(queue Jobs, o Options) *Server {
+	o.jobs = true
 	s := New(nil, o)
 	j := &jobs{Server: s, queue: queue, list: &route{jobRoute, o.OnRequest}}
-	s.route, s.jobs = j.route, true
+	s.route = j.route
 	return s
 }
 
@@ -77,18 +78,17 @@ func (j *jobs) own(ctx *fasthttp.RequestCtx) fasthttp.RequestHandler {
 func (j *jobs) readyz(ctx *fasthttp.RequestCtx) { j.answerProbe(ctx, j.queue.Ready()) }
 
 func (j *jobs) submit(ctx *fasthttp.RequestCtx) {
-	taken, err := j.takeBody(ctx)
+	sent, err := j.bodies.Take(ctx)
 	if err != nil {
 		j.refuse(ctx, err)
 		return
 	}
-	defer func() { j.opt.Memory.Free(taken.charged) }()
-	body := taken.data
+	defer sent.Release()
 	ctx.Response.Header.SetContentType(contentText)
-	if len(body) == 0 {
+	if len(sent.Data) == 0 {
 		return
 	}
-	job, ok := j.queue.Submit(body)
+	job, ok := j.queue.Submit(sent.Data)
 	if !ok {
 		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
 		ctx.Response.Header.Set(headerRetry, elsewhere)
@@ -97,8 +97,7 @@ func (j *jobs) submit(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	status, answer := j.await(ctx, job)
-	j.opt.Memory.Free(taken.charged) // the answer takes its place
-	taken.charged = 0
+	sent.Release() // the answer takes its place
 	if status == fasthttp.StatusRequestTimeout {
 		ctx.SetConnectionClose() // as the batching service does
 	}

@@ -96,7 +96,7 @@ func (s *Server) named(ctx *fasthttp.RequestCtx) *api {
 // change answers with the model's entry once it is loaded, or unloaded.
 func (a *api) change(to string, do func() error) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
-		if !a.MayControl(ctx) {
+		if !a.guard.MayControl(ctx) {
 			a.detail(ctx, fasthttp.StatusForbidden, protocol.NoControl(to))
 			return
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/access"
 	"pinion/httpd/protocol"
 	"pinion/httpd/transport"
 	"pinion/runtime/connlimit"
@@ -62,7 +63,7 @@ type Options struct {
 
 	// Tokens are required of every request except probes and the paths in Public; else the answer is 401. A health request
 	// without one gets the status and no details. Default: none are required.
-	Tokens *Tokens
+	Tokens *access.Tokens
 
 	// Help returns the address of a document, such as "how-to/security", to which refusals lead; nil means none is known.
 	Help func(page string) string
@@ -128,6 +129,7 @@ type Options struct {
 	// an empty list may be replaced later. Default: nil.
 	Models   []Model
 	monitors bool // see NewMonitor
+	jobs     bool // see NewJobs: answers are neither translated nor compressed
 
 	conns transport.Options // what tests change
 

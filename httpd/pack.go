@@ -23,19 +23,19 @@ const outputMember = "output"
 func (k collection) readOther(ctx *fasthttp.RequestCtx, req *place.Request, form request.Format,
 	encoding negotiate.Coding,
 ) error {
-	in, err := k.open(ctx, encoding)
+	in, err := k.bodies.Open(ctx, encoding)
 	if err != nil {
 		return err
 	}
-	defer in.close()
+	defer in.Close()
 	if form == request.JSON {
-		body, err := k.readCharged(in, in.raw.conn)
-		if err == nil {
-			return body.read(&req.Request, len(ctx.Request.Header.ContentType()) > 0)
+		read, err := k.bodies.ReadAll(in)
+		if err != nil {
+			return err
 		}
-		return cmp.Or(in.failed(), err) // the body's error before the format reader's
+		return req.ReadJSON(&read, len(req.ContentType) > 0)
 	}
-	room, body := &request.Room{Budget: k.opt.Memory, From: in.raw.conn}, io.Reader(in)
+	room, body := &request.Room{Budget: k.opt.Memory, From: in.Raw.Conn}, io.Reader(in)
 	if k.placer.Keeps(req.How) {
 		raw, err := room.ReadAll(in)
 		if err != nil {
@@ -45,7 +45,7 @@ func (k collection) readOther(ctx *fasthttp.RequestCtx, req *place.Request, form
 		body, req.Raw = bytes.NewReader(raw), raw
 	}
 	if req.Request, err = k.reader().Read(body, form, string(ctx.Request.Header.ContentType()), room); err != nil {
-		if err = cmp.Or(in.failed(), err); errors.Is(err, request.ErrTooLarge) {
+		if err = cmp.Or(in.Failed(), err); errors.Is(err, request.ErrTooLarge) {
 			err = fasthttp.ErrBodyTooLarge
 		}
 	}

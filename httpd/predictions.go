@@ -5,6 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/body"
 	"pinion/httpd/negotiate"
 	"pinion/httpd/place"
 	"pinion/httpd/transport"
@@ -136,9 +137,9 @@ func (k collection) read(ctx *fasthttp.RequestCtx, req *place.Request) error {
 	}
 	req.How, req.ContentType = how, h.ContentType()
 	if form == request.JSON && encoding == negotiate.Plain {
-		var body received
-		if body, err = k.takeBody(ctx); err == nil {
-			err = body.read(&req.Request, len(req.ContentType) > 0)
+		var read body.Body
+		if read, err = k.bodies.Take(ctx); err == nil {
+			err = req.ReadJSON(&read, len(req.ContentType) > 0)
 		}
 	} else {
 		err = k.readOther(ctx, req, form, encoding)

@@ -2,13 +2,13 @@ package httpd
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"io"
 	"strconv"
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/body"
 	"pinion/httpd/negotiate"
 	"pinion/httpd/protocol"
 	"pinion/httpd/transport"
@@ -22,7 +22,7 @@ import (
 // Charge implements protocol.Host.
 func (p *protocols) Charge(ctx *fasthttp.RequestCtx, held, bytes int64) *protocol.Error {
 	c, _ := ctx.Conn().(*transport.Conn)
-	if err := p.awaitMore(c, held, bytes); err != nil {
+	if err := p.bodies.AwaitMore(c, held, bytes); err != nil {
 		return protocol.ErrorOf(err)
 	}
 	return nil
@@ -37,31 +37,23 @@ func (p *protocols) Sampled(ctx *fasthttp.RequestCtx) bool {
 	return t != nil && t.Sampled
 }
 
+// MayControl implements protocol.Host.
+func (p *protocols) MayControl(ctx *fasthttp.RequestCtx) bool { return p.guard.MayControl(ctx) }
+
 // Meta implements protocol.Host.
 func (p *protocols) Meta(ctx *fasthttp.RequestCtx) (request.Meta, error) { return p.meta(ctx) }
 
 // ReadBody implements protocol.Host.
 func (p *protocols) ReadBody(ctx *fasthttp.RequestCtx, more int64) (protocol.Body, *protocol.Error) {
-	body, err := p.readAny(ctx, more)
-	if err == nil && body.copies < more*int64(len(body.data)) && len(body.data) > protocol.FewBytes {
-		// compressed, chunked or on disk
+	sent, err := p.readAny(ctx, more)
+	if err == nil {
 		c, _ := ctx.Conn().(*transport.Conn)
-		if err = p.awaitMore(c, body.charged, more*int64(len(body.data))); err != nil {
-			p.drop(body)
-		}
-		body.charged += more * int64(len(body.data))
+		err = p.bodies.ChargeCopies(c, &sent, more)
 	}
 	if err != nil {
 		return protocol.Body{}, p.bodyError(ctx, err)
 	}
-	if body.disk != nil {
-		return protocol.NewBody(body.data, body.charged, body.disk, p.opt.Memory.Free), nil
-	}
-	taken := protocol.NewBody(body.data, body.charged, nil, p.opt.Memory.Free)
-	if body.shared != nil {
-		taken.Shared, taken.Owned = body.shared, false
-	}
-	return taken, nil
+	return sent, nil
 }
 
 // cameAs says of which type a body came.
@@ -85,15 +77,16 @@ func (p *protocols) ReadForm(ctx *fasthttp.RequestCtx) (protocol.Form, *protocol
 		return protocol.Form{}, protocol.Errorf(protocol.BadInput, "Send the body as multipart/form-data, not %s",
 			cameAs(h.ContentType()))
 	}
-	in, err := p.open(ctx, encoding)
+	in, err := p.bodies.Open(ctx, encoding)
 	if err != nil {
 		return protocol.Form{}, p.bodyError(ctx, err)
 	}
-	defer in.close()
-	files, room := &request.Files{New: p.root.to.Model().NewAttachments}, &request.Room{Budget: p.opt.Memory, From: in.raw.conn}
+	defer in.Close()
+	files := &request.Files{New: p.root.to.Model().NewAttachments}
+	room := &request.Room{Budget: p.opt.Memory, From: in.Raw.Conn}
 	f := request.Form{Plain: true}
 	err = f.Read(in, string(h.ContentType()), files, room)
-	if failed := in.failed(); err != nil && failed != nil {
+	if failed := in.Failed(); err != nil && failed != nil {
 		err = failed // the body's error, not the form's
 	}
 	if err != nil {
@@ -103,73 +96,70 @@ func (p *protocols) ReadForm(ctx *fasthttp.RequestCtx) (protocol.Form, *protocol
 	}
 	return protocol.Form{
 		Fields: f.Fields, Attachments: files.Attachments,
-		Body: protocol.NewBody(nil, room.Bytes(), nil, p.opt.Memory.Free),
+		Body: body.New(nil, room.Bytes(), nil, p.opt.Memory),
 	}, nil
 }
 
-func (p *protocols) readAny(ctx *fasthttp.RequestCtx, copies int64) (received, error) {
+func (p *protocols) readAny(ctx *fasthttp.RequestCtx, copies int64) (body.Body, error) {
 	encoding, err := negotiate.AnyCodingIn(&ctx.Request.Header)
 	switch {
 	case err != nil:
-		return received{}, err
+		return body.Body{}, err
 	case encoding == negotiate.Plain && len(ctx.Request.Header.Peek(protocol.BinaryHeader)) > 0:
 		// the protocol reports what is wrong with it
 		head, _ := strconv.Atoi(string(ctx.Request.Header.Peek(protocol.BinaryHeader)))
-		return p.takeBodyIn(ctx, bodyRoom{pool: &p.shared, head: head, copies: copies})
+		return p.bodies.TakeIn(ctx, body.Room{Pool: &p.shared, Head: head, Copies: copies})
 	case encoding == negotiate.Plain:
-		return p.takeBodyIn(ctx, bodyRoom{copies: copies})
+		return p.bodies.TakeIn(ctx, body.Room{Copies: copies})
 	}
-	in, err := p.open(ctx, encoding)
+	in, err := p.bodies.Open(ctx, encoding)
 	if err != nil {
-		return received{}, err
+		return body.Body{}, err
 	}
-	defer in.close()
-	body, err := p.readCharged(in, in.raw.conn)
-	return body, cmp.Or(in.failed(), err) // the body's error before the format reader's
+	defer in.Close()
+	return p.bodies.ReadAll(in)
 }
 
 // bodyError turns the error of a body that was not read into one of the protocols, and sees to its connection.
 func (p *protocols) bodyError(ctx *fasthttp.RequestCtx, err error) *protocol.Error {
 	var (
-		broken *bodyError
-		body   *request.Error
+		broken *body.BrokenError
+		bad    *request.Error
 		media  *negotiate.MediaError
 	)
 	switch {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		p.leave(ctx)
+		body.Leave(ctx)
 		return p.tooLargeError()
 	case errors.Is(err, transport.ErrSlow):
-		p.leave(ctx)
+		body.Leave(ctx)
 		err = memory.ErrFull
 	case errors.As(err, &broken):
-		p.leave(ctx)
+		body.Leave(ctx)
 		return protocol.Errorf(protocol.BadInput, "The body did not arrive completely")
-	case errors.As(err, &body), errors.As(err, &media):
+	case errors.As(err, &bad), errors.As(err, &media):
 		return protocol.Errorf(protocol.BadInput, "%v", err)
 	case errors.Is(err, memory.ErrFull), errors.Is(err, memory.ErrTooLarge):
-		p.leaveUnread(ctx)
+		body.LeaveUnread(ctx)
 	}
 	return protocol.ErrorOf(err)
 }
 
 // refuseTooLarge answers a request whose body is too large to be read.
 func (s *Server) refuseTooLarge(ctx *fasthttp.RequestCtx) {
-	if p := s.protocols; p != nil && p.refuseFor(ctx, p.tooLargeError()) {
-		s.leave(ctx)
+	if s.protocols.refuseFor(ctx, s.tooLargeError()) {
+		body.Leave(ctx)
 		return
 	}
 	s.refuse(ctx, fasthttp.ErrBodyTooLarge)
 }
 
-func (p *protocols) tooLargeError() *protocol.Error {
-	return &protocol.Error{Kind: protocol.TooLarge, Row: -1, Message: p.tooLargeText()}
+func (s *Server) tooLargeError() *protocol.Error {
+	return &protocol.Error{Kind: protocol.TooLarge, Row: -1, Message: s.tooLargeText()}
 }
 
 func (p *protocols) Watch(ctx *fasthttp.RequestCtx, r *protocol.Run) (stop func()) {
-	if p.access != nil {
-		ctx.SetUserValue(idKey{}, r.ID())
-	}
+	p.access.Named(ctx, r.ID())
 	w := p.transport.Watch(ctx, r)
 	return func() { p.transport.Unwatch(w) }
 }

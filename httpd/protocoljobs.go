@@ -10,7 +10,6 @@ import (
 	"pinion/httpd/protocol"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
-	"pinion/runtime/request"
 )
 
 // jobsOf returns the predictions of a model.
@@ -49,11 +48,7 @@ func (p *protocols) CreateJob(ctx *fasthttp.RequestCtx, m *protocol.Model,
 
 // readJob reads the request of a job, and takes over what the call has.
 func (k collection) readJob(ctx *fasthttp.RequestCtx, req *place.Request, c *protocol.JobCall) error {
-	err := request.ReadJSON(&req.Request, c.Body.Data, true)
-	req.Charged, req.Disk, req.Shared = c.Body.Charged, c.Body.Disk, c.Body.Shared
-	if c.Body.Owned {
-		req.Body = c.Body.Data
-	}
+	err := req.ReadJSON(&c.Body, true)
 	if c.Input != nil && k.placer.Queue == nil {
 		req.Input, req.Lists, req.Attachments = c.Input, rawjson.Lists{}, c.Attachments
 	} else if c.Attachments != nil { // the input names them by their links
@@ -167,7 +162,7 @@ func (p *protocols) Signature(path string) string {
 	if p.opt.Tokens == nil {
 		return ""
 	}
-	return p.opt.Tokens.sign(path)
+	return p.opt.Tokens.Sign(path)
 }
 
 // Address implements protocol.Jobs.

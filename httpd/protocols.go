@@ -92,14 +92,14 @@ func (p *protocols) handler(h func(*protocol.Exchange)) fasthttp.RequestHandler 
 // private answers only requests that no page of another origin can have sent.
 func (p *protocols) private(h fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
-		switch foreign, rebound := p.readers(&ctx.Request.Header, p.opt.CORSOrigins); {
+		switch foreign, rebound := p.guard.Readers(&ctx.Request.Header, p.opt.CORSOrigins); {
 		case foreign:
-			p.refuseForeign(ctx)
+			p.refuseError(ctx, p.guard.RefuseForeign(&ctx.Request.Header))
 		case rebound:
-			p.refuseAs(ctx, protocol.Forbidden,
+			p.refuseError(ctx, protocol.Errorf(protocol.Forbidden, "%s",
 				"The name "+request.Show(ctx.Request.Header.Host())+" could be registered by anyone "+
 					"(DNS rebinding), so this path is not served at it. Ask by IP address, or start the server with --auth-token-file, "+
-					"or with --cors-origin http:// and that name")
+					"or with --cors-origin http:// and that name"))
 		default:
 			h(ctx)
 		}
@@ -138,10 +138,10 @@ func (p *protocols) refuseFor(ctx *fasthttp.RequestCtx, err *protocol.Error) boo
 	return true
 }
 
-// refuseAs answers with a status and a text: in the shape of the protocol that owns the path, or as the native API.
-func (s *Server) refuseAs(ctx *fasthttp.RequestCtx, kind protocol.Kind, text string) {
-	if s.protocols == nil || !s.protocols.refuseFor(ctx, protocol.Errorf(kind, "%s", text)) {
-		s.detail(ctx, kind.Status(), text)
+// refuseError answers with a refusal: in the shape of the protocol that owns the path, or as the native API.
+func (s *Server) refuseError(ctx *fasthttp.RequestCtx, err *protocol.Error) {
+	if !s.protocols.refuseFor(ctx, err) {
+		s.detail(ctx, err.Kind.Status(), err.Message)
 	}
 }
 

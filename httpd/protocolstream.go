@@ -33,9 +33,7 @@ func (p *protocols) SendStream(ctx *fasthttp.RequestCtx, r *protocol.Run, conten
 	st := &protocolStream{
 		chunkWriter: p.newChunkWriter(ctx), p: p, run: r, to: to, items: make([][]byte, 0, maxEvents),
 	}
-	if p.access != nil {
-		ctx.SetUserValue(idKey{}, r.ID())
-	}
+	p.access.Named(ctx, r.ID())
 	st.watched = p.transport.Watch(ctx, st)
 	st.timer = time.AfterFunc(p.opt.StreamComment, r.Waker())
 	if err := st.first(); err != nil {

@@ -9,15 +9,9 @@ import (
 	"pinion/runtime/rawjson"
 )
 
-// MayControl reports whether a client may load, unload and reload models: it is a program on this machine, it has a
-// token, or every client may.
-func (s *Server) MayControl(ctx *fasthttp.RequestCtx) bool {
-	return s.opt.ControlFromAny || local(ctx) || s.opt.Tokens != nil && s.authorized(&ctx.Request.Header)
-}
-
 // reload replaces the workers by new ones that load the model as it is now, and does not wait.
 func (a *api) reload(ctx *fasthttp.RequestCtx) {
-	if !a.MayControl(ctx) {
+	if !a.guard.MayControl(ctx) {
 		a.detail(ctx, fasthttp.StatusForbidden, protocol.NoControl("reloaded"))
 		return
 	}

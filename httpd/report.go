@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"pinion/httpd/access"
 )
 
 // routeKey is the key of a request's route in its context.
@@ -36,7 +38,7 @@ func (s *Server) reports() bool { return s.opt.OnRequest != nil || s.access != n
 func (s *Server) report(ctx *fasthttp.RequestCtx) {
 	took := time.Since(ctx.Time())
 	if s.access != nil {
-		s.access.note(ctx, took)
+		s.access.Note(ctx, took)
 	}
 	if s.opt.OnRequest == nil {
 		return
@@ -45,18 +47,5 @@ func (s *Server) report(ctx *fasthttp.RequestCtx) {
 	if r, ok := ctx.UserValue(routeKey{}).(*route); ok {
 		pattern, record = r.pattern, r.record
 	}
-	record(pattern, methodName(ctx.Method()), ctx.Response.StatusCode(), took)
-}
-
-// methodName returns one of a few constants, so that clients cannot create new label values.
-func methodName(method []byte) string {
-	for _, known := range [...]string{
-		fasthttp.MethodPost, fasthttp.MethodGet, fasthttp.MethodPut, fasthttp.MethodHead, fasthttp.MethodOptions,
-		fasthttp.MethodDelete, fasthttp.MethodPatch,
-	} {
-		if string(method) == known {
-			return known
-		}
-	}
-	return "OTHER"
+	record(pattern, access.MethodName(ctx.Method()), ctx.Response.StatusCode(), took)
 }

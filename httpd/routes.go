@@ -8,6 +8,8 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/access"
+	"pinion/httpd/body"
 	"pinion/httpd/protocol"
 	"pinion/httpd/transport"
 	"pinion/runtime/logtext"
@@ -55,7 +57,7 @@ func (t routeTable) get(path string, h fasthttp.RequestHandler) {
 
 // probes adds the routes for health.
 func (t routeTable) probes() {
-	t.get(pathHealth, t.health)
+	t.get(access.PathHealth, t.health)
 	t.get("/livez", t.livez)
 	t.get("/readyz", t.readyz)
 }
@@ -112,7 +114,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		defer s.report(ctx) // after recovered
 	}
 	defer s.recovered(ctx)
-	echoRequestID(ctx)
+	access.EchoRequestID(ctx)
 	c, counted := ctx.Conn().(*transport.Conn)
 	last := counted && c.Begin()
 	unescapePath(ctx)
@@ -120,19 +122,15 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		s.refuseTooLarge(ctx)
 		return
 	}
-	switch {
-	case s.cors != nil && s.cors.answer(ctx):
-	case s.foreignPage(ctx):
-		s.refuseForeign(ctx)
-	case !s.admits(ctx):
-		s.refuseUnauthorized(ctx)
-	default:
+	if done, refused := s.guard.Check(ctx); refused != nil {
+		s.refuseError(ctx, refused)
+	} else if !done {
 		s.route(ctx)
 	}
-	s.finishBody(ctx)
+	body.Finish(ctx)
 	ctx.Request.ReleaseBody(maxReused)
 	s.holdAnswer(ctx, c)
-	if !s.jobs {
+	if !s.opt.jobs {
 		s.render(ctx)
 	}
 	if last || s.transport.Closing() {
@@ -151,7 +149,7 @@ func (s *Server) holdAnswer(ctx *fasthttp.RequestCtx, c *transport.Conn) {
 	}
 	if err := c.HoldAnswer(int64(made)); err != nil {
 		ctx.Response.ResetBody() // releases what it belongs to
-		if s.protocols == nil || !s.protocols.refuseFor(ctx, protocol.ErrorOf(err)) {
+		if !s.protocols.refuseFor(ctx, protocol.ErrorOf(err)) {
 			s.refuse(ctx, err)
 		}
 	}
@@ -203,9 +201,10 @@ func (s *Server) recovered(ctx *fasthttp.RequestCtx) {
 	if r == nil {
 		return
 	}
-	s.logPanic(r, slog.String("method", methodName(ctx.Method())), slog.String("path", logtext.Clip(string(ctx.Path()))))
+	s.logPanic(r, slog.String("method", access.MethodName(ctx.Method())),
+		slog.String("path", logtext.Clip(string(ctx.Path()))))
 	ctx.Response.Reset()
-	echoRequestID(ctx)
+	access.EchoRequestID(ctx)
 	ctx.SetConnectionClose()
 	s.detail(ctx, fasthttp.StatusInternalServerError, "Internal Server Error")
 }

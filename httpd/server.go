@@ -9,6 +9,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/access"
+	"pinion/httpd/body"
 	"pinion/httpd/transport"
 	"pinion/runtime/logtext"
 	"pinion/runtime/predict"
@@ -21,14 +23,13 @@ type Server struct {
 	route     fasthttp.RequestHandler
 	root      *api                   // the default model
 	models    atomic.Pointer[[]*api] // those below /models; the first is the default one
-	jobs      bool                   // see NewJobs: answers are neither translated nor compressed
 	protocols *protocols             // nil means none
 	transport *transport.Transport
-	cors      *cors           // nil means off
-	access    *access         // nil means off
+	guard     *access.Guard
+	access    *access.Log     // nil means off
 	object    predict.Encoder // writes prediction objects
 
-	inflaters inflaters
+	bodies    *body.Reader
 	deflaters deflaters
 }
 
@@ -39,12 +40,16 @@ func New(route Route, o Options) *Server {
 		opt:       o,
 		log:       o.Logger,
 		transport: transport.New(o.transport()),
-		cors:      newCORS(o.CORSOrigins),
-		access:    newAccess(o),
+		access:    access.NewLog(o.Logger, o.AccessLines, o.AccessProbes, o.AccessText),
 	}
+	s.bodies = &body.Reader{MaxBody: o.MaxBody, Memory: o.Memory, Spool: o.Spool, Stopping: s.transport.Stopping()}
 	s.root = s.newRoot(route)
 	s.SetModels(o.Models)
 	s.protocols = newProtocols(s)
+	s.guard = access.NewGuard(access.Guard{
+		Tokens: o.Tokens, Public: o.Public, AllowedHosts: o.AllowedHosts, ControlFromAny: o.ControlFromAny, Jobs: o.jobs,
+		Help: s.withHelp, IsProbe: s.protocols.isProbe, IsSigned: s.protocols.isSigned, Within: s.within,
+	}, o.CORSOrigins, corsExposed)
 	s.route = s.routes().Handler
 	s.transport.Use(&fasthttp.Server{
 		Handler:            s.handle,
@@ -61,6 +66,10 @@ func New(route Route, o Options) *Server {
 	})
 	return s
 }
+
+// corsExposed are the headers of answers that pages of other origins may read.
+const corsExposed = "Content-Disposition, Retry-After, " + headerID + ", " + headerMetrics + ", " + headerRetry + ", " +
+	access.HeaderRequestID + ", " + headerWarning
 
 // Serve answers the connections of ln until Shutdown, then returns nil; any other end of ln is an error. It may be
 // called for several listeners.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/access"
 	"pinion/httpd/transport"
 	"pinion/runtime/request"
 	"pinion/runtime/trace"
@@ -48,7 +49,7 @@ func (s *Server) traced(path string, h fasthttp.RequestHandler) fasthttp.Request
 		}
 		name, attrs := post, attrs
 		if !ctx.IsPost() {
-			name, attrs = describe(methodName(ctx.Method()))
+			name, attrs = describe(access.MethodName(ctx.Method()))
 		}
 		root := t.New()
 		t.Server = root.Span

@@ -25,17 +25,17 @@ func (a *api) showTraffic(ctx *fasthttp.RequestCtx) { a.encodeSeldom(ctx, a.mode
 // shiftTraffic answers POST /models/{name}/traffic. The next request goes by the new shares; those in flight end where
 // they are.
 func (a *api) shiftTraffic(ctx *fasthttp.RequestCtx) {
-	if !a.MayControl(ctx) {
+	if !a.guard.MayControl(ctx) {
 		a.detail(ctx, fasthttp.StatusForbidden, protocol.NoControl("given other traffic"))
 		return
 	}
-	body, err := a.takeBody(ctx)
+	sent, err := a.bodies.Take(ctx)
 	if err != nil {
 		a.refuse(ctx, err)
 		return
 	}
-	shares, err := readShares(body.data)
-	a.drop(body)
+	shares, err := readShares(sent.Data)
+	sent.Release()
 	if err == nil {
 		err = a.model.Shift(shares)
 	}

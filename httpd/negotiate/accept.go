@@ -122,3 +122,8 @@ func quality(params []byte) int {
 	}
 	return 1000
 }
+
+// IsBrowser reports whether a client asks for a page: browsers name text/html when a user opens an address.
+func IsBrowser(h *fasthttp.RequestHeader) bool {
+	return bytes.Contains(h.Peek(fasthttp.HeaderAccept), []byte("text/html"))
+}

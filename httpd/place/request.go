@@ -1,6 +1,7 @@
 package place
 
 import (
+	"pinion/httpd/body"
 	"pinion/httpd/negotiate"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
@@ -28,6 +29,17 @@ type noCopy struct{}
 
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
+
+// ReadJSON reads the envelope of a prediction request, and takes the body over. typed means that the client declared it
+// as JSON.
+func (r *Request) ReadJSON(from *body.Body, typed bool) error {
+	err := request.ReadJSON(&r.Request, from.Data, typed)
+	r.Charged, r.Disk, r.Shared = from.Charged, from.Disk, from.Shared
+	if from.Owned {
+		r.Body = from.Data
+	}
+	return err
+}
 
 // create has the prediction made, which then owns what the request had.
 func (r *Request) create(by Route) (*predict.Prediction, error) {

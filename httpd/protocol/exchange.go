@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/body"
 	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
@@ -190,7 +191,7 @@ func (x *Exchange) NotJSON(body []byte) string {
 func (x *Exchange) Body() (Body, *Error) { return x.host.ReadBody(x.RequestCtx, 0) }
 
 // FewBytes is up to which size a body is not charged for what is made of it.
-const FewBytes = 64 << 10
+const FewBytes = body.Few
 
 // BodyToCopy is Body for a body of which so many copies are made. They are charged with it, before it is read: requests
 // that held their bodies and waited for the copies' memory would wait for each other.

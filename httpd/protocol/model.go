@@ -4,8 +4,8 @@ import (
 	"sync"
 	"unsafe"
 
+	"pinion/httpd/body"
 	"pinion/runtime/health"
-	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
 )
@@ -132,25 +132,8 @@ type Call struct {
 	Span *predict.SpanAttrs
 }
 
-// Body is the bytes of a request, and the memory budget that they are charged to.
-type Body struct {
-	Data []byte
-	// Charged is how many bytes of the memory budget it takes.
-	Charged int64
-	// Disk is the file that holds Data; nil means memory holds it.
-	Disk predict.DiskBody
-	// Owned means that nothing else refers to Data, which may be reused when no prediction needs it.
-	Owned bool
-	// Shared is the memory that holds Data, if a worker can read it too; nil means it cannot.
-	Shared *memory.Shared
-	free   func(int64)
-	inUse  bool // a worker may still be reading it
-}
-
-// NewBody returns a body whose charge free gives back.
-func NewBody(data []byte, charged int64, disk predict.DiskBody, free func(int64)) Body {
-	return Body{Data: data, Charged: charged, Disk: disk, Owned: disk == nil, free: free}
-}
+// Body is the bytes of a request, and the memory that they take.
+type Body = body.Body
 
 // copied returns how many bytes of the inputs are not charged yet: copies on the heap of parts of a body that lies on
 // disk, which the memory budget does not count.
@@ -175,20 +158,6 @@ func begins(a, b []byte) bool { return unsafe.SliceData(a) == unsafe.SliceData(b
 func inside(part, whole []byte) bool {
 	at, from := uintptr(unsafe.Pointer(unsafe.SliceData(part))), uintptr(unsafe.Pointer(unsafe.SliceData(whole)))
 	return at >= from && at < from+uintptr(len(whole))
-}
-
-// Release frees a body that no call took over.
-func (b *Body) Release() {
-	if b.Disk != nil {
-		b.Disk.Unmap(!b.inUse)
-	}
-	if b.Shared != nil {
-		b.Shared.Free(!b.inUse)
-	}
-	if b.free != nil && b.Charged > 0 {
-		b.free(b.Charged)
-	}
-	*b = Body{}
 }
 
 // MaxRows is how many predictions a call may have: each takes memory before it runs.
@@ -270,7 +239,7 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 		r.ps = append(r.ps, p)
 		req.UnknownKeys = nil // reported once
 	}
-	c.Body.inUse = true
+	c.Body.KeepInUse()
 	r.after = func() { r.drop(&c) }
 	return r, nil
 }

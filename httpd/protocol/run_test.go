@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/httpd/body"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
 	"pinion/tests/assert"
@@ -56,14 +57,19 @@ func inputs(texts ...string) (list [][]byte) {
 	return list
 }
 
+// counter counts the bytes that are freed.
+type counter int64
+
+func (c *counter) Free(bytes int64) { *c += counter(bytes) }
+
 // TestRun_Rows: each row is a prediction, and the answers have their order.
 func TestRun_Rows(t *testing.T) {
 	s := &fakeService{run: func(p *predict.Prediction) predict.Result {
 		return predict.Result{Status: predict.Succeeded, Output: p.Request.Input}
 	}}
-	freed := int64(0)
-	body := NewBody([]byte("x"), 7, nil, func(n int64) { freed += n })
-	run, err := NewModel("m", s).Begin(Call{Inputs: inputs("a", "b", "c"), Body: body})
+	freed := counter(0)
+	from := body.New([]byte("x"), 7, nil, &freed)
+	run, err := NewModel("m", s).Begin(Call{Inputs: inputs("a", "b", "c"), Body: from})
 	assert.TrueNow(t, err == nil, "got %+v, want nil", err)
 	answers, err := run.Wait()
 	assert.TrueNow(t, err == nil, "got %+v, want nil", err)
@@ -89,21 +95,21 @@ func TestRun_BadRows(t *testing.T) {
 		return predict.Result{Status: predict.Succeeded, Output: []byte("1")}
 	}}
 	m := NewModel("m", s)
-	freed := int64(0)
-	body := func() Body { return NewBody([]byte("x"), 7, nil, func(n int64) { freed += n }) }
-	if _, err := m.Begin(Call{Inputs: inputs("a", "invalid"), Body: body()}); err == nil || err.Kind != BadInput ||
+	freed := counter(0)
+	from := func() Body { return body.New([]byte("x"), 7, nil, &freed) }
+	if _, err := m.Begin(Call{Inputs: inputs("a", "invalid"), Body: from()}); err == nil || err.Kind != BadInput ||
 		err.Row != 1 || err.Error() != "row 1: input x: no" || freed != 7 {
 		t.Errorf(`an invalid row: %+v, %d bytes freed, want Kind %d, Row 1, err "row 1: input x: no" and freed 7`, err, freed,
 			BadInput)
 	}
-	if _, err := m.Begin(Call{Inputs: inputs("invalid"), Rows: true, Body: body()}); err == nil || err.Row != 0 {
+	if _, err := m.Begin(Call{Inputs: inputs("invalid"), Rows: true, Body: from()}); err == nil || err.Row != 0 {
 		t.Errorf("an invalid only row: %+v, want Row 0", err)
 	}
-	if _, err := m.Begin(Call{Inputs: make([][]byte, MaxRows+1), Body: body()}); err == nil || err.Kind != BadInput ||
+	if _, err := m.Begin(Call{Inputs: make([][]byte, MaxRows+1), Body: from()}); err == nil || err.Kind != BadInput ||
 		freed != 21 {
 		t.Errorf("too many rows: %+v, %d bytes freed, want Kind %d and freed 21", err, freed, BadInput)
 	}
-	run, err := m.Begin(Call{Inputs: inputs("a", "b", "fail"), Body: body()})
+	run, err := m.Begin(Call{Inputs: inputs("a", "b", "fail"), Body: from()})
 	assert.TrueNow(t, err == nil, "got %+v, want nil", err)
 	if _, err := run.Wait(); err == nil || err.Kind != Failed || err.Row != 2 || err.Message != "ValueError: no" {
 		t.Errorf(`a failed row: %+v, want Kind %d, Row 2 and Message "ValueError: no"`, err, Failed)

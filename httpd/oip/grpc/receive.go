@@ -16,8 +16,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/runtime/protoiface"
 
+	"pinion/httpd/body"
 	pb "pinion/httpd/oip/grpc/inferencepb"
-
 	"pinion/httpd/protocol"
 	"pinion/runtime/memory"
 )
@@ -140,7 +140,7 @@ func (s *Server) charge(size int64) (protocol.Body, *protocol.Error) {
 	if err := s.opt.Memory.Wait(size, memoryWait, s.closing); err != nil {
 		return protocol.Body{}, protocol.ErrorOf(err)
 	}
-	return protocol.NewBody(nil, size, nil, s.opt.Memory.Free), nil
+	return body.New(nil, size, nil, s.opt.Memory), nil
 }
 
 // charger returns a function that charges more to a body. It does not wait, since the body is charged already.

@@ -10,7 +10,7 @@ import (
 
 	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/usertext"
-	"pinion/httpd"
+	"pinion/httpd/access"
 )
 
 const (
@@ -23,7 +23,7 @@ type tokenFile struct {
 	path    string
 	log     *slog.Logger
 	mu      sync.Mutex // one read at a time
-	current httpd.Tokens
+	current access.Tokens
 }
 
 // openTokenFile reads the tokens.
@@ -36,7 +36,7 @@ func openTokenFile(path string, log *slog.Logger) (*tokenFile, error) {
 }
 
 // Tokens returns the tokens of the file; nil if there is none.
-func (f *tokenFile) Tokens() *httpd.Tokens {
+func (f *tokenFile) Tokens() *access.Tokens {
 	if f == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package httpd
+package body
 
 import (
 	"fmt"
@@ -19,11 +19,11 @@ const (
 )
 
 // spool makes a file for a body of that size in bytes (0 means unknown), or returns nil where bodies cannot go to disk.
-func (s *Server) spool(size int64) (*os.File, error) {
-	if s.opt.Spool == nil {
+func (r *Reader) spool(size int64) (*os.File, error) {
+	if r.Spool == nil {
 		return nil, nil
 	}
-	file, err := s.opt.Spool(size)
+	file, err := r.Spool(size)
 	if err != nil {
 		return nil, &request.RoomError{Bytes: size, Cause: fmt.Errorf("%w, and %w", memory.ErrFull, err)}
 	}

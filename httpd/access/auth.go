@@ -1,4 +1,4 @@
-package httpd
+package access
 
 import (
 	"bytes"
@@ -13,7 +13,6 @@ import (
 
 	"pinion/httpd/negotiate"
 	"pinion/httpd/protocol"
-	"pinion/runtime/health"
 )
 
 // Tokens are the bearer tokens (RFC 6750) that a server accepts. Safe for concurrent use.
@@ -43,8 +42,8 @@ func (t *Tokens) Has(token []byte) bool {
 	return found == 1
 }
 
-// sign returns the proof that a server with the same tokens has made a path.
-func (t *Tokens) sign(path string) string {
+// Sign returns the proof that a server with the same tokens has made a path.
+func (t *Tokens) Sign(path string) string {
 	digests := t.digests.Load()
 	if digests == nil || len(*digests) == 0 {
 		return ""
@@ -71,18 +70,54 @@ func signature(key []byte, path string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// probes are the paths that never require a token: a kubelet, for example, has none.
-var probes = [...]string{"/livez", "/readyz", pathHealth}
+// Guard decides who may ask for what. Safe for concurrent use.
+type Guard struct {
+	// Tokens are required, where they are not nil, except for probes and the paths in Public.
+	Tokens *Tokens
+	Public []string
+	// AllowedHosts are names of the server that no other can have, beside those that cannot be registered.
+	AllowedHosts   []string
+	ControlFromAny bool                           // every client may load, unload and reload models
+	Jobs           bool                           // refusals name no flag
+	Help           func(text, page string) string // adds the address of a document to a refusal
+	// IsProbe and IsSigned report whether a path of a protocol requires no token: never, or with a signature.
+	IsProbe, IsSigned func(path string) bool
+	Within            func(path string) string // returns the part of a path below /models/NAME, or the whole path
 
-const pathHealth = "/health-check"
+	cors *cors // nil means off
+}
 
-// authorized reports whether a request has a valid token, or none is required.
-func (s *Server) authorized(h *fasthttp.RequestHeader) bool {
-	if s.opt.Tokens == nil {
+// NewGuard returns a guard that lets the pages of some origins call the server, and read those headers of answers.
+func NewGuard(g Guard, origins []string, exposed string) *Guard {
+	g.cors = newCORS(origins, exposed)
+	return &g
+}
+
+// Check answers a preflight, or says why a request is not served. done means that it is answered.
+func (g *Guard) Check(ctx *fasthttp.RequestCtx) (done bool, refused *protocol.Error) {
+	switch {
+	case g.cors != nil && g.cors.answer(ctx):
+		return true, nil
+	case g.ForeignPage(ctx):
+		return false, g.RefuseForeign(&ctx.Request.Header)
+	case !g.admits(ctx):
+		return false, g.refuseUnauthorized(ctx)
+	}
+	return false, nil
+}
+
+// Probes are the paths that never require a token: a kubelet, for example, has none.
+var Probes = [...]string{"/livez", "/readyz", PathHealth}
+
+const PathHealth = "/health-check"
+
+// Authorized reports whether a request has a valid token, or none is required.
+func (g *Guard) Authorized(h *fasthttp.RequestHeader) bool {
+	if g.Tokens == nil {
 		return true
 	}
 	token, ok := bearer(h)
-	return ok && s.opt.Tokens.Has(token)
+	return ok && g.Tokens.Has(token)
 }
 
 // bearer returns the token of a request. Clients of Replicate name the scheme Token, and those of Anthropic send the
@@ -99,32 +134,32 @@ func bearer(h *fasthttp.RequestHeader) ([]byte, bool) {
 
 // admits reports whether a request may be served: it has a token, or its path requires none. The path is compared as
 // the router does; see unescapePath.
-func (s *Server) admits(ctx *fasthttp.RequestCtx) bool {
-	if s.authorized(&ctx.Request.Header) {
+func (g *Guard) admits(ctx *fasthttp.RequestCtx) bool {
+	if g.Authorized(&ctx.Request.Header) {
 		return true
 	}
-	path := s.within(string(ctx.Request.URI().PathOriginal()))
-	return slices.Contains(probes[:], path) || (ctx.IsGet() || ctx.IsHead()) && s.protocols.isProbe(path) ||
-		slices.Contains(s.opt.Public, path) || s.leadsToPage(ctx, path) || s.signed(ctx)
+	path := g.Within(string(ctx.Request.URI().PathOriginal()))
+	return slices.Contains(Probes[:], path) || (ctx.IsGet() || ctx.IsHead()) && g.IsProbe(path) ||
+		slices.Contains(g.Public, path) || g.leadsToPage(ctx, path) || g.signed(ctx)
 }
 
 // signed reports whether a request is a GET of a link that the server has made; see protocol.Jobs.
-func (s *Server) signed(ctx *fasthttp.RequestCtx) bool {
+func (g *Guard) signed(ctx *fasthttp.RequestCtx) bool {
 	if !ctx.IsGet() && !ctx.IsHead() || !ctx.QueryArgs().Has("signature") {
 		return false
 	}
 	path := string(ctx.Request.URI().PathOriginal())
-	return s.protocols.isSigned(path) && s.opt.Tokens.signed(path, ctx.QueryArgs().Peek("signature"))
+	return g.IsSigned(path) && g.Tokens.signed(path, ctx.QueryArgs().Peek("signature"))
 }
 
 // leadsToPage reports whether a request for path is only redirected to the page, which requires no token.
-func (s *Server) leadsToPage(ctx *fasthttp.RequestCtx, path string) bool {
-	toPage := path == "/docs/" || path == "/" && isBrowser(&ctx.Request.Header)
-	return toPage && (ctx.IsGet() || ctx.IsHead()) && slices.Contains(s.opt.Public, "/docs")
+func (g *Guard) leadsToPage(ctx *fasthttp.RequestCtx, path string) bool {
+	toPage := path == "/docs/" || path == "/" && negotiate.IsBrowser(&ctx.Request.Header)
+	return toPage && (ctx.IsGet() || ctx.IsHead()) && slices.Contains(g.Public, "/docs")
 }
 
-// refuseUnauthorized answers a request that admits refuses.
-func (s *Server) refuseUnauthorized(ctx *fasthttp.RequestCtx) {
+// refuseUnauthorized says why admits refuses a request.
+func (g *Guard) refuseUnauthorized(ctx *fasthttp.RequestCtx) *protocol.Error {
 	challenge, detail := `Bearer realm="pinion"`,
 		"This server requires a token: send the header Authorization: Bearer TOKEN"
 	if _, ok := bearer(&ctx.Request.Header); ok {
@@ -132,16 +167,5 @@ func (s *Server) refuseUnauthorized(ctx *fasthttp.RequestCtx) {
 			"The token in the header Authorization is not valid for this server"
 	}
 	ctx.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, challenge)
-	s.refuseAs(ctx, protocol.Unauthorized, s.withHelp(detail, "how-to/security"))
-}
-
-// withoutDetails returns the health that a client without a token may see.
-func withoutDetails(h health.Document) health.Document {
-	out := health.Document{Status: h.Status, Version: map[string]string{}}
-	if h.Setup != nil {
-		setup := *h.Setup
-		setup.Logs, setup.LastLine, setup.Percent = "", "", nil
-		out.Setup = &setup
-	}
-	return out
+	return protocol.Errorf(protocol.Unauthorized, "%s", g.Help(detail, "how-to/security"))
 }

@@ -1,4 +1,4 @@
-package httpd
+package access
 
 import (
 	"bytes"
@@ -18,9 +18,9 @@ import (
 	"pinion/runtime/logtext"
 )
 
-// access logs requests, up to a rate. Beyond it lines are left out evenly, and the next line says how many. A request
+// Log logs requests, up to a rate. Beyond it lines are left out evenly, and the next line says how many. A request
 // without a line costs one clock read and two atomic operations.
-type access struct {
+type Log struct {
 	log   *slog.Logger
 	text  bool          // for people
 	quiet bool          // probes are not logged
@@ -34,21 +34,20 @@ type access struct {
 // burst is how much of the rate may be used at once.
 const burst = time.Second
 
-// newAccess returns the log that the options describe, or nil.
-func newAccess(o Options) *access {
-	if o.AccessLines <= 0 {
+// NewLog returns a log of so many lines a second, with probes or without, and for people or not; nil if lines is 0.
+func NewLog(log *slog.Logger, lines int, probes, text bool) *Log {
+	if lines <= 0 {
 		return nil
 	}
-	a := &access{
-		log: o.Logger, text: o.AccessText, quiet: !o.AccessProbes,
-		every: max(1, time.Second/time.Duration(o.AccessLines)), begun: time.Now(),
+	a := &Log{
+		log: log, text: text, quiet: !probes, every: max(1, time.Second/time.Duration(lines)), begun: time.Now(),
 	}
 	a.next.Store(-int64(burst)) // so that the first second may burst too
 	return a
 }
 
 // admits reports whether a request now gets a line. It is the generic cell rate algorithm of ATM.
-func (a *access) admits(now time.Duration) bool {
+func (a *Log) admits(now time.Duration) bool {
 	for {
 		next := a.next.Load()
 		due := max(next, int64(now-burst+a.every))
@@ -65,16 +64,23 @@ func (a *access) admits(now time.Duration) bool {
 // idKey is the key of the prediction's id in a request's context.
 type idKey struct{}
 
-// note writes a line. The line has nothing that may be secret: no query, no header, no body.
-func (a *access) note(ctx *fasthttp.RequestCtx, took time.Duration) {
+// Named notes the id of a request's prediction.
+func (a *Log) Named(ctx *fasthttp.RequestCtx, id string) {
+	if a != nil {
+		ctx.SetUserValue(idKey{}, id)
+	}
+}
+
+// Note writes a line. The line has nothing that may be secret: no query, no header, no body.
+func (a *Log) Note(ctx *fasthttp.RequestCtx, took time.Duration) {
 	if a.quiet && isProbe(ctx.Path()) || !a.admits(time.Since(a.begun)) {
 		return
 	}
-	method, path, status := methodName(ctx.Method()), logtext.Clip(string(ctx.Path())), ctx.Response.StatusCode()
+	method, path, status := MethodName(ctx.Method()), logtext.Clip(string(ctx.Path())), ctx.Response.StatusCode()
 	message := "request"
 	attrs := make([]slog.Attr, 0, 8)
 	if a.text {
-		message = fmt.Sprintf("%s %s %d %s", method, onTerminal(path), status, rounded(took))
+		message = fmt.Sprintf("%s %s %d %s", method, onTerminal(path), status, Rounded(took))
 	} else {
 		attrs = append(attrs, slog.String("method", method), slog.String("path", path), slog.Int("status", status),
 			slog.Float64("seconds", took.Seconds()))
@@ -96,7 +102,7 @@ func (a *access) note(ctx *fasthttp.RequestCtx, took time.Duration) {
 
 // isProbe reports whether a path is a probe or metrics, of the server or of a model.
 func isProbe(path []byte) bool {
-	if rest, ok := bytes.CutPrefix(path, []byte(pathModels+"/")); ok {
+	if rest, ok := bytes.CutPrefix(path, []byte("/models/")); ok {
 		if at := bytes.LastIndexByte(rest, '/'); at >= 0 { // a name may have slashes, and no probe does
 			path = rest[at:]
 		}
@@ -116,12 +122,25 @@ func onTerminal(path string) string {
 	return path
 }
 
-// rounded rounds a time to about three digits.
-func rounded(d time.Duration) time.Duration {
+// Rounded rounds a time to about three digits.
+func Rounded(d time.Duration) time.Duration {
 	for unit := time.Second; unit > time.Microsecond; unit /= 10 {
 		if d >= 10*unit {
 			return d.Round(unit / 10)
 		}
 	}
 	return d.Round(time.Microsecond)
+}
+
+// MethodName returns one of a few constants, so that clients cannot create new label values.
+func MethodName(method []byte) string {
+	for _, known := range [...]string{
+		fasthttp.MethodPost, fasthttp.MethodGet, fasthttp.MethodPut, fasthttp.MethodHead, fasthttp.MethodOptions,
+		fasthttp.MethodDelete, fasthttp.MethodPatch,
+	} {
+		if string(method) == known {
+			return known
+		}
+	}
+	return "OTHER"
 }

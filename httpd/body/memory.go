@@ -1,4 +1,4 @@
-package httpd
+package body
 
 import (
 	"time"
@@ -29,19 +29,19 @@ func bodyCost(size int64) int64 {
 
 // awaitRoom charges n bytes for a body, and waits until they are free. The wait does not count against the client's
 // time for sending. The error is a *request.RoomError.
-func (s *Server) awaitRoom(c *transport.Conn, n int64) error {
+func (r *Reader) awaitRoom(c *transport.Conn, n int64) error {
 	if n == 0 {
 		return nil
 	}
-	return s.awaitIn(c, n, func() error { return s.opt.Memory.Wait(n, roomWait, s.transport.Stopping()) })
+	return r.awaitIn(c, n, func() error { return r.Memory.Wait(n, roomWait, r.Stopping) })
 }
 
-// awaitMore is awaitRoom for a request that holds some bytes already.
-func (s *Server) awaitMore(c *transport.Conn, held, n int64) error {
-	return s.awaitIn(c, n, func() error { return s.opt.Memory.WaitMore(held, n, roomWait, s.transport.Stopping()) })
+// AwaitMore is awaitRoom for a request that holds some bytes already.
+func (r *Reader) AwaitMore(c *transport.Conn, held, n int64) error {
+	return r.awaitIn(c, n, func() error { return r.Memory.WaitMore(held, n, roomWait, r.Stopping) })
 }
 
-func (s *Server) awaitIn(c *transport.Conn, n int64, wait func() error) error {
+func (r *Reader) awaitIn(c *transport.Conn, n int64, wait func() error) error {
 	c.PauseArrival()
 	began := time.Now()
 	if err := wait(); err != nil {
@@ -49,6 +49,27 @@ func (s *Server) awaitIn(c *transport.Conn, n int64, wait func() error) error {
 	}
 	if c != nil {
 		c.ExtendRead(time.Since(began))
+	}
+	return nil
+}
+
+// Few is up to which size a body is not charged for what is made of it.
+const Few = 64 << 10
+
+// ChargeCopies charges so many copies of a body that were not charged while it was read: it was compressed, chunked or
+// on disk. After an error it has released the body.
+func (r *Reader) ChargeCopies(c *transport.Conn, b *Body, copies int64) error {
+	more := copies * int64(len(b.Data))
+	if b.copies >= more || len(b.Data) <= Few {
+		return nil
+	}
+	if err := r.AwaitMore(c, b.Charged, more); err != nil {
+		b.Release()
+		return err
+	}
+	b.Charged += more
+	if b.budget == nil { // on disk
+		b.budget = r.Memory
 	}
 	return nil
 }

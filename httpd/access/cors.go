@@ -1,4 +1,4 @@
-package httpd
+package access
 
 import (
 	"slices"
@@ -10,9 +10,7 @@ import (
 // The CORS headers of this server.
 const (
 	corsMethods = "GET, HEAD, POST, PUT, DELETE, OPTIONS"
-	corsExposed = "Content-Disposition, Retry-After, " + headerID + ", " + headerMetrics + ", " + headerRetry + ", " +
-		headerRequestID + ", " + headerWarning
-	corsMaxAge = "600" // seconds for which a browser may cache a preflight's answer
+	corsMaxAge  = "600" // seconds for which a browser may cache a preflight's answer
 
 	// headerAskPrivate is how a preflight of Chrome asks whether a page of the internet may call a server in a private
 	// network.
@@ -23,16 +21,17 @@ const (
 // cors lets pages of some origins call this server from a browser (the Fetch standard, section 3.2). Cookies are not
 // allowed: the server uses none.
 type cors struct {
+	exposed   string // the headers of answers that pages may read
 	anyOrigin bool
 	origins   []string
 }
 
 // newCORS returns nil if no origin is allowed.
-func newCORS(origins []string) *cors {
+func newCORS(origins []string, exposed string) *cors {
 	if len(origins) == 0 {
 		return nil
 	}
-	return &cors{anyOrigin: slices.Contains(origins, "*"), origins: origins}
+	return &cors{exposed: exposed, anyOrigin: slices.Contains(origins, "*"), origins: origins}
 }
 
 // answer adds the CORS headers for a request's origin. It answers a preflight, and reports whether it was one.
@@ -53,7 +52,7 @@ func (c *cors) answer(ctx *fasthttp.RequestCtx) bool {
 		return false // without CORS headers, the browser hides the answer from the page; see foreignPage
 	}
 	if !ctx.IsOptions() || len(ctx.Request.Header.Peek(fasthttp.HeaderAccessControlRequestMethod)) == 0 {
-		h.Set(fasthttp.HeaderAccessControlExposeHeaders, corsExposed)
+		h.Set(fasthttp.HeaderAccessControlExposeHeaders, c.exposed)
 		return false
 	}
 	h.Set(fasthttp.HeaderAccessControlAllowMethods, corsMethods)

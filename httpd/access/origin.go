@@ -1,4 +1,4 @@
-package httpd
+package access
 
 import (
 	"bytes"
@@ -15,9 +15,9 @@ import (
 	"pinion/runtime/request"
 )
 
-const headerFetchSite = "Sec-Fetch-Site"
+const HeaderFetchSite = "Sec-Fetch-Site"
 
-// foreignPage reports whether a request that changes state comes from a browser page of another origin that
+// ForeignPage reports whether a request that changes state comes from a browser page of another origin that
 // Options.CORSOrigins does not name. CORS alone does not stop it: a form, or a fetch without a preflight, is executed,
 // and the browser only hides the answer.
 //
@@ -26,14 +26,14 @@ const headerFetchSite = "Sec-Fetch-Site"
 // none of them.
 //
 // A page of any origin may cause a GET without a preflight or an Origin, so no GET may change state.
-func (s *Server) foreignPage(ctx *fasthttp.RequestCtx) bool {
+func (g *Guard) ForeignPage(ctx *fasthttp.RequestCtx) bool {
 	h := &ctx.Request.Header
-	return transport.HasSeen(ctx, transport.SeenOrigin) && !h.IsGet() && !h.IsHead() && !h.IsOptions() && s.foreign(h)
+	return transport.HasSeen(ctx, transport.SeenOrigin) && !h.IsGet() && !h.IsHead() && !h.IsOptions() && g.Foreign(h)
 }
 
-// foreign reports whether a request, of any method, comes from such a page.
-func (s *Server) foreign(h *fasthttp.RequestHeader) bool {
-	site, origin := h.Peek(headerFetchSite), h.Peek(fasthttp.HeaderOrigin)
+// Foreign reports whether a request, of any method, comes from such a page.
+func (g *Guard) Foreign(h *fasthttp.RequestHeader) bool {
+	site, origin := h.Peek(HeaderFetchSite), h.Peek(fasthttp.HeaderOrigin)
 	switch {
 	case len(site) == 0 && len(origin) == 0:
 		referer := h.Peek(fasthttp.HeaderReferer)
@@ -41,27 +41,26 @@ func (s *Server) foreign(h *fasthttp.RequestHeader) bool {
 			return false
 		}
 		origin = originOf(referer)
-		return (s.cors == nil || !s.cors.allows(origin)) && !ownOrigin(string(origin), string(h.Host()), s.opt.AllowedHosts)
-	case s.cors != nil && s.cors.allows(origin):
+		return (g.cors == nil || !g.cors.allows(origin)) && !ownOrigin(string(origin), string(h.Host()), g.AllowedHosts)
+	case g.cors != nil && g.cors.allows(origin):
 		return false
 	case len(site) > 0:
 		return string(site) != "same-origin" && string(site) != "none" // none: the user typed the address
 	default:
-		return !ownOrigin(string(origin), string(h.Host()), s.opt.AllowedHosts)
+		return !ownOrigin(string(origin), string(h.Host()), g.AllowedHosts)
 	}
 }
 
-// refuseForeign answers a request for which foreignPage is true.
-func (s *Server) refuseForeign(ctx *fasthttp.RequestCtx) {
+// RefuseForeign says why a request for which foreignPage is true is refused.
+func (g *Guard) RefuseForeign(h *fasthttp.RequestHeader) *protocol.Error {
 	text := "A browser sent this request for a page of another origin, which may not call this server"
-	h := &ctx.Request.Header
 	switch origin := string(h.Peek(fasthttp.HeaderOrigin)); {
-	case s.jobs:
-	case origin == "http://"+string(h.Host()) && len(h.Peek(headerFetchSite)) == 0:
+	case g.Jobs:
+	case origin == "http://"+string(h.Host()) && len(h.Peek(HeaderFetchSite)) == 0:
 		text = "This page was opened at the name " + request.Show(h.Host()) +
 			" over plain http, and that name is not known to be " +
 			"this machine's own: it could be registered by anyone (DNS rebinding). Open the page by IP address or over https, " +
-			"or start the server with --allowed-host " + logtext.Clip(nameOf(string(h.Host())))
+			"or start the server with --allowed-host " + logtext.Clip(NameOf(string(h.Host())))
 	default:
 		allowed := "ORIGIN"
 		if len(origin) > 0 && negotiate.Printable([]byte(origin)) {
@@ -69,7 +68,7 @@ func (s *Server) refuseForeign(ctx *fasthttp.RequestCtx) {
 		}
 		text += ". To allow that origin, start the server with --cors-origin " + allowed
 	}
-	s.refuseAs(ctx, protocol.Forbidden, s.withHelp(text, "how-to/security"))
+	return protocol.Errorf(protocol.Forbidden, "%s", g.Help(text, "how-to/security"))
 }
 
 // originOf returns the origin of a URL.
@@ -104,7 +103,7 @@ func ownOrigin(origin, host string, names []string) bool {
 // isOwnName reports whether an authority cannot be another server's: by DNS rebinding, any other name can be made to
 // lead here.
 func isOwnName(authority string, names []string) bool {
-	return unregistrable(authority) || slices.Contains(names, nameOf(authority))
+	return unregistrable(authority) || slices.Contains(names, NameOf(authority))
 }
 
 // privateDomains are the top-level domains for private networks. None can be registered.
@@ -112,27 +111,27 @@ var privateDomains = [...]string{"localhost", "local", "internal", "lan", "home.
 
 // unregistrable reports whether an authority is an IP address, or a name that cannot be registered in the public DNS.
 func unregistrable(authority string) bool {
-	name := nameOf(authority)
+	name := NameOf(authority)
 	if net.ParseIP(name) != nil || !strings.Contains(name, ".") {
 		return true
 	}
 	return slices.ContainsFunc(privateDomains[:], func(domain string) bool { return strings.HasSuffix(name, "."+domain) })
 }
 
-// nameOf returns the name or address of an authority, without its port, as Options.AllowedHosts has it.
-func nameOf(authority string) string {
+// NameOf returns the name or address of an authority, without its port, as Options.AllowedHosts has it.
+func NameOf(authority string) string {
 	if host, _, err := net.SplitHostPort(authority); err == nil {
 		authority = host
 	}
 	return strings.ToLower(strings.TrimSuffix(strings.Trim(authority, "[]"), "."))
 }
 
-// local reports whether a request comes from a program on this machine, but not from a proxy or a browser: a browser
+// Local reports whether a request comes from a program on this machine, but not from a proxy or a browser: a browser
 // may run any page.
-func local(ctx *fasthttp.RequestCtx) bool {
+func Local(ctx *fasthttp.RequestCtx) bool {
 	for key := range ctx.Request.Header.All() {
 		if protocol.Forwards(key) ||
-			bytes.EqualFold(key, []byte(fasthttp.HeaderOrigin)) || bytes.EqualFold(key, []byte(headerFetchSite)) ||
+			bytes.EqualFold(key, []byte(fasthttp.HeaderOrigin)) || bytes.EqualFold(key, []byte(HeaderFetchSite)) ||
 			bytes.EqualFold(key, []byte(fasthttp.HeaderReferer)) {
 			return false
 		}
@@ -146,4 +145,23 @@ func local(ctx *fasthttp.RequestCtx) bool {
 	default:
 		return false
 	}
+}
+
+// Readers reports whether a page of another origin may have sent a GET, or one at a name that could be registered,
+// where origins are those at which that is allowed.
+func (g *Guard) Readers(h *fasthttp.RequestHeader, origins []string) (foreign, rebound bool) {
+	site, origin, host := string(h.Peek(HeaderFetchSite)), string(h.Peek(fasthttp.HeaderOrigin)), string(h.Host())
+	if site != "" {
+		return site != "same-origin" && site != "none", false
+	}
+	foreign = origin != "" && origin != "http://"+host && !ownOrigin(origin, host, g.AllowedHosts)
+	known := g.Tokens != nil || isOwnName(host, g.AllowedHosts) ||
+		originIn(origins, "http://"+strings.TrimSuffix(strings.ToLower(host), ":80"))
+	return foreign, !known
+}
+
+// MayControl reports whether a client may load, unload and reload models: it is a program on this machine, it has a
+// token, or every client may.
+func (g *Guard) MayControl(ctx *fasthttp.RequestCtx) bool {
+	return g.ControlFromAny || Local(ctx) || g.Tokens != nil && g.Authorized(&ctx.Request.Header)
 }
