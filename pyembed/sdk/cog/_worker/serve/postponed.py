@@ -8,7 +8,6 @@ neither `except` nor `finally` would run. The next instruction is the first one 
 from __future__ import annotations
 
 import sys
-from opcode import opname
 
 import _px
 
@@ -31,13 +30,20 @@ def postpone(frame: FrameType, anywhere: bool) -> bool:
     code, at = frame.f_code, frame.f_lasti
     if _monitoring is None or at < 0:
         return False
-    if not anywhere and opname[code.co_code[at]] != "JUMP_BACKWARD":
+    if not anywhere and not _jumps_back(code, at):
         return False
     if not _watched and not _claim():
         return False
     _watched.append(code)
     _monitoring.set_local_events(_tool(), code, _monitoring.events.INSTRUCTION)
     return True
+
+
+def _jumps_back(code: CodeType, at: int) -> bool:
+    import dis
+
+    step = next((each for each in dis.get_instructions(code) if each.offset == at), None)
+    return step is not None and step.opcode in dis.hasjrel and step.argval < at
 
 
 def end() -> None:

@@ -8,6 +8,7 @@ without one: it may be cleaning up.
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 from gc import get_referents
 from time import monotonic_ns
 
@@ -163,75 +164,50 @@ def _is_awaitable(value: object) -> bool:
 
 
 def _cleans_up(code: CodeType, at: int) -> bool:
-    """Return whether an instruction is of a `finally` or `with` block that ends without exception.
-
-    Its code is there twice, with the same lines: once more as a handler.
-    """
-    handlers = list(_handlers(code))
-    if any(begin <= at < end for begin, end in handlers):
-        return False
-    lines = {line for begin, end in handlers for line in _lines(code, begin, end)}
-    return any(line in lines for line in _lines(code, at, at + 1))
-
-
-def _lines(code: CodeType, begin: int, end: int) -> Iterator[int]:
-    return (
-        line
-        for first, last, line in code.co_lines()
-        if line is not None and first < end and begin < last
-    )
-
-
-def _handlers(code: CodeType) -> Iterator[tuple[int, int]]:
-    """Yield begin and end of the code of each handler."""
-    import dis
-
-    entries: Any = getattr(dis.Bytecode(code), "exception_entries", None)
-    if entries is None:  # before Python 3.11
-        last = [i.offset for i in dis.get_instructions(code) if i.opname in _ENDS]
-        for _, handler in _blocks(code):
-            yield handler, next((at for at in last if at >= handler), len(code.co_code))
-        return
-    # A handler is in a block of its own, with more on the stack than the block that it handles.
-    # A name, as in `except OSError as error`, is dropped by one more inside of that.
-    ends = {
-        e.target for e in entries if any(_holds(e, o.target) and e.depth > o.depth for o in entries)
-    }
-    for entry in entries:
-        named = any(
-            _holds(e, entry.target) and e.target in ends and e.depth <= entry.depth for e in entries
-        )
-        if entry.lasti and (entry.target in ends or named):
-            yield entry.start, entry.end
+    """Return whether an instruction is of a `finally` block, or at the end of a `with` block."""
+    return _line(code, at) in _blocks(code)[0]
 
 
 def _is_tried(code: CodeType, at: int) -> bool:
     """Return whether a handler of the function catches what an instruction raises."""
-    import dis
-
-    entries: Any = getattr(dis.Bytecode(code), "exception_entries", None)
-    if entries is None:
-        return any(begin <= at < handler for begin, handler in _blocks(code))
-    while (block := next((e for e in entries if _holds(e, at)), None)) is not None:
-        if any(_holds(e, block.target) and e.depth > block.depth for e in entries):
-            return True
-        at = block.target  # Python's own code, which raises it again
-    return False
+    return _line(code, at) in _blocks(code)[1]
 
 
-def _holds(entry: Any, at: int) -> bool:
-    return bool(entry.start <= at < entry.end)
+def _line(code: CodeType, at: int) -> int | None:
+    return next((line for first, last, line in code.co_lines() if first <= at < last), None)
 
 
-# Before Python 3.11.
-_SETUPS = ("SETUP_FINALLY", "SETUP_WITH", "SETUP_ASYNC_WITH")
-_ENDS = ("RERAISE", "POP_EXCEPT")
+@lru_cache(maxsize=1024)
+def _blocks(code: CodeType) -> tuple[set[int], set[int]]:
+    """Return the lines of a function's blocks that clean up, and those that a handler covers.
 
+    They are empty without the function's source.
+    """
+    import ast
+    import inspect
 
-def _blocks(code: CodeType) -> Iterator[tuple[int, int]]:
-    """Yield begin and handler of each block that has one."""
-    import dis
+    cleaning: set[int] = set()
+    tried: set[int] = set()
 
-    for each in dis.get_instructions(code):
-        if each.opname in _SETUPS:
-            yield each.offset + 2, each.argval
+    def lines(first: Any, last: Any) -> range:
+        return range(first.lineno + offset, last.end_lineno + offset + 1)
+
+    try:
+        source, start = inspect.getsourcelines(code)
+        above = "if True:\n" if start and source[0][0].isspace() else "\n"
+        tree = ast.parse(above + "".join(source))
+    except (OSError, SyntaxError, IndexError):
+        return cleaning, tried
+    offset = (start or 1) - 2
+    tries: Any = (ast.Try, getattr(ast, "TryStar", ast.Try))  # TryStar: from Python 3.11 on
+    for node in ast.walk(tree):
+        if isinstance(node, tries):
+            last = node.body[-1]
+            if node.finalbody:
+                cleaning.update(lines(node.finalbody[0], node.finalbody[-1]))
+                last = [*node.body, *node.handlers, *node.orelse][-1]
+            tried.update(lines(node.body[0], last))
+        elif isinstance(node, (ast.With, ast.AsyncWith)):
+            cleaning.update(lines(node, node.items[-1].context_expr))
+            tried.update(lines(node.body[0], node.body[-1]))
+    return cleaning, tried
