@@ -14,7 +14,7 @@ import (
 func (m *servedModel) announce() {
 	f := m.server
 	kubernetes, wantsUsageHint, failFast := os.Getenv("KUBERNETES_SERVICE_HOST") != "",
-		f.s.WantsUsageHint() && m == f.first(), m.FailsFast()
+		f.s.WantsUsageHint() && m == f.models.first(), m.FailsFast()
 	if !kubernetes && !wantsUsageHint && !failFast {
 		return
 	}
@@ -33,7 +33,7 @@ func (m *servedModel) announce() {
 			continue
 		case <-m.Service.Changes():
 		}
-		if kubernetes && f.several && f.ready() == nil { // it may be this model's failure that makes it so
+		if kubernetes && f.several && f.models.ready() == nil { // it may be this model's failure that makes it so
 			f.readyFile.Do(f.writeReadyFile)
 		}
 		if m.Pool.Load().Slots == 0 {

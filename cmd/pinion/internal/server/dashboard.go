@@ -58,7 +58,7 @@ func (m *servedModel) dashboardAt(atRoot, monitor bool) *httpd.Dashboard {
 // rootDashboard returns the live view of the default model at the root.
 func (f *Server) rootDashboard(monitor bool) *httpd.Dashboard {
 	if !f.several {
-		return f.first().dashboardAt(true, monitor)
+		return f.models.first().dashboardAt(true, monitor)
 	}
 	if !f.hasDashboard(monitor) {
 		return nil
@@ -123,7 +123,7 @@ func (m *servedModel) viewState() dashboard.State {
 		Memory: dashboard.Memory{Used: budget.Used, Limit: budget.Limit}, Webhooks: m.webhookState(),
 	}
 	if m.server.several {
-		for _, other := range m.server.all() {
+		for _, other := range m.server.models.all() {
 			out.Models = append(out.Models, other.overview())
 		}
 	}

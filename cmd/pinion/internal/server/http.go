@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"net/url"
-	"slices"
 
 	"github.com/valyala/fasthttp"
 
@@ -27,9 +26,9 @@ func (f *Server) makeHTTP() error {
 	s := f.s
 	lines, probes := s.Access()
 	if f.several {
-		f.endpoints.models = protocol.Several(f.knownModels)
+		f.endpoints.models = protocol.Several(f.models.knownModels)
 	} else {
-		f.endpoints.models = protocol.Single(f.first().target.known)
+		f.endpoints.models = protocol.Single(f.models.first().target.known)
 	}
 	queue, queueing := f.rootQueue()
 	f.endpoints.http = httpd.New(f.root(), httpd.Options{
@@ -39,7 +38,7 @@ func (f *Server) makeHTTP() error {
 		CORSOrigins: s.Exposure.CORSOrigins, AllowedHosts: s.Exposure.AllowedHosts,
 		Docs: f.rootPage(), DocsData: f.rootPageData(), Dashboard: f.rootDashboard(false),
 		Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, OnGeneration: f.metrics.Generation,
-		Tracer: f.telemetry.Tracer(), Reload: f.reloader(f.first),
+		Tracer: f.telemetry.Tracer(), Reload: f.reloader(f.models.first),
 		Tokens: f.auth.Tokens(), Public: s.Exposure.Public(), Help: helpPages(),
 		AccessLines: lines, AccessProbes: probes, AccessText: s.Log.Console(), Memory: f.budget,
 		Spool: f.files.SpoolToDisk, ReplayPuts: s.Jobs.ReplayPuts,
@@ -67,23 +66,9 @@ func (f *Server) shutdown() func() {
 	return f.stop.ask
 }
 
-// knownModels returns the models as other protocols know them.
-func (f *Server) knownModels() (known []*protocol.Model) {
-	for _, m := range f.all() {
-		of := m.target.known
-		if v := f.versionsOf(m); v != nil {
-			of = v.route.Load().known
-		}
-		if !slices.ContainsFunc(known, func(other *protocol.Model) bool { return other.Name == of.Name }) {
-			known = append(known, of)
-		}
-	}
-	return known
-}
-
 func (f *Server) rootPage() fasthttp.RequestHandler {
 	if !f.several {
-		return f.first().page(true)
+		return f.models.first().page(true)
 	}
 	return f.byFirst(func(m *servedModel) fasthttp.RequestHandler { return m.page(true) })
 }
@@ -93,11 +78,11 @@ func (f *Server) rootPage() fasthttp.RequestHandler {
 func (f *Server) httpModels(monitor bool) []httpd.Model {
 	models := []httpd.Model{}
 	shown := map[*versions]bool{}
-	for _, m := range f.all() {
+	for _, m := range f.models.all() {
 		if !config.IsVersionName(m.Name) {
 			return nil
 		}
-		if v := f.versionsOf(m); v != nil && !shown[v] {
+		if v := f.models.versionsOf(m); v != nil && !shown[v] {
 			shown[v] = true
 			models = append(models, v.httpModel(monitor))
 		}
@@ -108,7 +93,7 @@ func (f *Server) httpModels(monitor bool) []httpd.Model {
 
 func (m *servedModel) httpModel(monitor bool) httpd.Model {
 	t := m.target
-	if v := m.server.versionsOf(m); v != nil {
+	if v := m.server.models.versionsOf(m); v != nil {
 		t = v.find(m).exact
 	}
 	queue, queueing := m.httpQueue(t.version)
@@ -149,7 +134,7 @@ func (v *versions) traffic() *httpd.Traffic {
 
 // title returns the name of the default model at the start for people; "" means there is none.
 func (f *Server) title() string {
-	if m := f.first(); m != nil {
+	if m := f.models.first(); m != nil {
 		return m.title()
 	}
 	return ""
@@ -167,7 +152,7 @@ func (m *servedModel) title() string {
 // the time.
 func (f *Server) rootPageData() map[string]fasthttp.RequestHandler {
 	if !f.several {
-		return web.PageData(f.first().pageOptions(true))
+		return web.PageData(f.models.first().pageOptions(true))
 	}
 	data := web.PageData(web.PageOptions{}) // every page has the same paths
 	for path := range data {
@@ -220,7 +205,7 @@ func (m *servedModel) links(atRoot bool, to string) (links []web.Link) {
 	if atRoot {
 		above = "models/"
 	}
-	for _, other := range m.server.all() {
+	for _, other := range m.server.models.all() {
 		links = append(links, web.Link{
 			Text: other.pathName(), Address: above + url.PathEscape(other.pathName()) + "/" + to,
 			Current: other == m,

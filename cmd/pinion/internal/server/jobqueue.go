@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"pinion/cmd/internal/version"
@@ -21,14 +20,14 @@ const joinWait = time.Second
 
 // joinQueues joins the job queue of each model, if there is to be one.
 func (f *Server) joinQueues() error {
-	for _, m := range f.all() {
+	for _, m := range f.models.all() {
 		if err := m.joinQueue(); err != nil {
 			return err
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), joinWait)
 	defer cancel()
-	for _, m := range f.all() {
+	for _, m := range f.models.all() {
 		// One that is refused later ends the server, as it would have ended the start.
 		if err := m.awaitQueue(ctx, f.stop.refuse); err != nil {
 			return err
@@ -188,7 +187,7 @@ func (f *Server) routeJobs(list []*servedModel) {
 			continue
 		}
 		t := m.target
-		if v := f.versionsOf(m); v != nil {
+		if v := f.models.versionsOf(m); v != nil {
 			t = v.find(m)
 		}
 		targets[m.queue] = append(targets[m.queue], t)
@@ -196,16 +195,6 @@ func (f *Server) routeJobs(list []*servedModel) {
 	for q, list := range targets {
 		q.route(list)
 	}
-}
-
-// queues returns the queues of the models, each once.
-func (f *Server) queues() (queues []*modelQueue) {
-	for _, m := range f.all() {
-		if m.queue != nil && !slices.Contains(queues, m.queue) {
-			queues = append(queues, m.queue)
-		}
-	}
-	return queues
 }
 
 // drainQueue takes no more jobs.

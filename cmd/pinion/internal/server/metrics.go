@@ -21,7 +21,7 @@ func (f *Server) makeMetrics() {
 		GPUs:             func() []metrics.GPU { return gpusOf(f.gpus.Samples()) },
 	}
 	if !f.several {
-		m := f.first()
+		m := f.models.first()
 		m.addMetrics(&o)
 		m.metrics = metrics.New(o)
 		f.metrics = m.metrics
@@ -29,7 +29,7 @@ func (f *Server) makeMetrics() {
 	}
 	o.Scope = metrics.ScopeServer
 	f.metrics = metrics.New(o)
-	for _, m := range f.all() {
+	for _, m := range f.models.all() {
 		m.makeMetrics()
 	}
 }
@@ -70,14 +70,14 @@ func (f *Server) allMetrics() metricsPage {
 		return f.metrics
 	}
 	return metrics.Several{Server: f.metrics, Models: func() (models []metrics.NamedSet) {
-		for _, m := range f.all() {
+		for _, m := range f.models.all() {
 			named := metrics.NamedSet{Name: m.Name, Set: m.metrics}
-			if f.versionsOf(m) != nil {
+			if f.models.versionsOf(m) != nil {
 				named.Name, named.Version = m.split()
 			}
 			models = append(models, named)
 		}
-		for _, q := range f.queues() {
+		for _, q := range f.models.queues() {
 			models = append(models, metrics.NamedSet{Name: q.title, Set: q.metrics})
 		}
 		return models

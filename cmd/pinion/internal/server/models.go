@@ -1,11 +1,15 @@
 package server
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"pinion/cmd/pinion/internal/modelhost"
+	"pinion/httpd"
+	"pinion/httpd/protocol"
 )
 
 // models are those of the server. The file of models may be read again, so they come and go.
@@ -21,17 +25,15 @@ type models struct {
 	stopped  bool           // no more come
 }
 
-// all returns the models that requests find; the first one is the default.
-func (f *Server) all() []*servedModel { return f.models.all() }
-
 // first returns the default model, or nil if SageMaker has loaded none yet.
-func (f *Server) first() *servedModel {
-	if list := f.all(); len(list) > 0 {
+func (s *models) first() *servedModel {
+	if list := s.all(); len(list) > 0 {
 		return list[0]
 	}
 	return nil
 }
 
+// all returns the models that requests find; the first one is the default.
 func (s *models) all() []*servedModel {
 	if list := s.served.Load(); list != nil {
 		return *list
@@ -92,4 +94,99 @@ func (s *models) stop() {
 	s.mu.Lock()
 	s.stopped = true
 	s.mu.Unlock()
+}
+
+// knownModels returns the models as other protocols know them.
+func (s *models) knownModels() (known []*protocol.Model) {
+	for _, m := range s.all() {
+		of := m.target.known
+		if v := s.versionsOf(m); v != nil {
+			of = v.route.Load().known
+		}
+		if !slices.ContainsFunc(known, func(other *protocol.Model) bool { return other.Name == of.Name }) {
+			known = append(known, of)
+		}
+	}
+	return known
+}
+
+// queues returns the queues of the models, each once.
+func (s *models) queues() (queues []*modelQueue) {
+	for _, m := range s.all() {
+		if m.queue != nil && !slices.Contains(queues, m.queue) {
+			queues = append(queues, m.queue)
+		}
+	}
+	return queues
+}
+
+// firstRoute returns the route of the default model, or nil.
+func (s *models) firstRoute() httpd.Route {
+	m := s.first()
+	if m == nil {
+		return nil
+	}
+	if v := s.versionsOf(m); v != nil {
+		return v
+	}
+	return m.target
+}
+
+// ready says why the server is not ready: a first setup goes on, or no model takes predictions.
+func (s *models) ready() error {
+	if len(s.all()) == 0 {
+		return httpd.ErrNoModel
+	}
+	var first error
+	serves := false
+	for _, m := range s.all() {
+		err := m.target.Ready()
+		if err == nil {
+			serves = true
+			continue
+		}
+		if first == nil {
+			first = fmt.Errorf("model %s: %w", m.Name, err)
+		}
+		if m.Lifecycle.FirstLoadPending() {
+			return fmt.Errorf("model %s: %w", m.Name, err)
+		}
+	}
+	if serves {
+		return nil
+	}
+	return first
+}
+
+func (s *models) workerCount() (n int) {
+	for _, m := range s.all() {
+		n += m.of.GPUs.Workers
+	}
+	return n
+}
+
+// working reports whether a prediction runs, or waits for a worker.
+func (s *models) working() bool {
+	return slices.ContainsFunc(s.every(), func(m *servedModel) bool { return m.Pool.Load().InFlight > 0 })
+}
+
+func (s *models) inFlight() (n int) {
+	for _, m := range s.every() {
+		n += m.Service.InFlight()
+	}
+	return n
+}
+
+// cancelGrace returns how long canceled predictions may take before their workers are killed.
+func (s *models) cancelGrace() (grace time.Duration) {
+	for _, m := range s.every() {
+		grace = max(grace, m.of.Settings.CancelGrace)
+	}
+	return grace
+}
+
+// versionsOf returns the versions to which a model belongs, or nil if it has none.
+func (s *models) versionsOf(m *servedModel) *versions {
+	name, _ := m.split()
+	return s.versioned()[name]
 }

@@ -42,7 +42,7 @@ const monitorLinger = time.Second
 
 // closeMonitor ends the monitor: last, so that a draining server is still watched.
 func (f *Server) closeMonitor() {
-	for _, m := range f.all() {
+	for _, m := range f.models.all() {
 		if m.view != nil {
 			m.view.Close()
 		}

@@ -52,10 +52,10 @@ func (f *Server) watchReload() {
 			last = f.readAgain(last)
 			return
 		}
-		if len(f.all()) == 0 { // else the reload of a model does
+		if len(f.models.all()) == 0 { // else the reload of a model does
 			f.auth.Reload()
 		}
-		for _, m := range f.all() {
+		for _, m := range f.models.all() {
 			_, _ = m.Reload("SIGHUP") // it has logged its error
 		}
 	})

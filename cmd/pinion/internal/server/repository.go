@@ -15,7 +15,7 @@ type repository struct{ server *Server }
 
 // Loaded implements instances.Repository.
 func (r repository) Loaded() (loaded []instances.LoadedModel) {
-	for _, m := range r.server.all() {
+	for _, m := range r.server.models.all() {
 		if m.isReady() {
 			loaded = append(loaded, instances.LoadedModel{Name: m.Name, URL: m.of.Found.Dir})
 		}
@@ -25,11 +25,11 @@ func (r repository) Loaded() (loaded []instances.LoadedModel) {
 
 // Ready implements instances.Repository: a server whose models are all unloaded waits for others.
 func (r repository) Ready() error {
-	err := r.server.ready()
+	err := r.server.models.ready()
 	if err == nil || r.server.stop.begun.Load() {
 		return err
 	}
-	for _, m := range r.server.all() {
+	for _, m := range r.server.models.all() {
 		state, _ := m.Lifecycle.State()
 		if m.Lifecycle.FirstLoadPending() || state != modelhost.Unloaded && state != modelhost.Unloading {
 			return err
@@ -42,7 +42,7 @@ func (r repository) Ready() error {
 // that of another folder.
 func (r repository) Add(name, folder string) *protocol.Error {
 	f := r.server
-	if old := named(f.all(), name); old != nil {
+	if old := named(f.models.all(), name); old != nil {
 		state, _ := old.Lifecycle.State()
 		switch {
 		case state == modelhost.Ready || state == modelhost.Loading:
@@ -63,11 +63,11 @@ func (r repository) Add(name, folder string) *protocol.Error {
 	}
 	f.models.changing.Lock()
 	defer f.models.changing.Unlock()
-	if named(f.all(), name) != nil { // the file of models was read again meanwhile, and names it
+	if named(f.models.all(), name) != nil { // the file of models was read again meanwhile, and names it
 		go f.retire(m)
 		return protocol.Errorf(protocol.Conflict, "model %q is loaded already", name)
 	}
-	f.show(append(slices.Clone(f.all()), m), nil)
+	f.show(append(slices.Clone(f.models.all()), m), nil)
 	return nil
 }
 
@@ -115,7 +115,7 @@ func (m *servedModel) loadError(err error) *protocol.Error {
 
 // Remove implements instances.Repository. A model of the start stays there, unloaded.
 func (r repository) Remove(name string) *protocol.Error {
-	m := named(r.server.all(), name)
+	m := named(r.server.models.all(), name)
 	if m == nil || !m.isReady() {
 		return instances.NotLoaded(name, r.Loaded())
 	}
@@ -134,8 +134,8 @@ func (r repository) Remove(name string) *protocol.Error {
 // remove ends a model, and returns once its processes are gone, or false if another client ends it.
 func (f *Server) remove(m *servedModel) bool {
 	f.models.changing.Lock()
-	left := slices.DeleteFunc(slices.Clone(f.all()), func(other *servedModel) bool { return other == m })
-	found := len(left) < len(f.all())
+	left := slices.DeleteFunc(slices.Clone(f.models.all()), func(other *servedModel) bool { return other == m })
+	found := len(left) < len(f.models.all())
 	if found {
 		f.models.add(m)
 		f.show(left, nil)

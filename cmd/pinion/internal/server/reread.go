@@ -53,7 +53,7 @@ func (f *Server) readAgain(last *reading) *reading {
 // serveWanted serves what the file of models says. If ctx ends first, nothing changes.
 func (f *Server) serveWanted(ctx context.Context, wanted *config.Models) {
 	f.host.SetLimit(int64(wanted.Memory))
-	before := f.all()
+	before := f.models.all()
 	var list []*servedModel
 	for _, of := range wanted.List {
 		if ctx.Err() != nil {
@@ -65,7 +65,7 @@ func (f *Server) serveWanted(ctx context.Context, wanted *config.Models) {
 	}
 	f.models.changing.Lock()
 	defer f.models.changing.Unlock()
-	now := f.all() // SageMaker may have added or removed some meanwhile
+	now := f.models.all() // SageMaker may have added or removed some meanwhile
 	if ctx.Err() != nil {
 		for _, m := range list {
 			if !slices.Contains(before, m) {
@@ -217,7 +217,7 @@ func (m *servedModel) successor() *servedModel {
 	if !m.Service.Draining() {
 		return nil
 	}
-	if next := named(m.server.all(), m.Name); next != m {
+	if next := named(m.server.models.all(), m.Name); next != m {
 		return next
 	}
 	return nil

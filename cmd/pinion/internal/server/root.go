@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/valyala/fasthttp"
 
@@ -48,21 +47,9 @@ func (r *rootRoute) Assign(req predict.Request) (*predict.Prediction, error) {
 // root returns the route at the root of the server.
 func (f *Server) root() httpd.Route {
 	if !f.several {
-		return f.first().target
+		return f.models.first().target
 	}
-	return &rootRoute{rootProber{f}, f.firstRoute, noModel, newRequestChecker(f.files, f.log)}
-}
-
-// firstRoute returns the route of the default model, or nil.
-func (f *Server) firstRoute() httpd.Route {
-	m := f.first()
-	if m == nil {
-		return nil
-	}
-	if v := f.versionsOf(m); v != nil {
-		return v
-	}
-	return m.target
+	return &rootRoute{rootProber{f}, f.models.firstRoute, noModel, newRequestChecker(f.files, f.log)}
 }
 
 func noModel() error { return httpd.ErrNoModel }
@@ -70,23 +57,23 @@ func noModel() error { return httpd.ErrNoModel }
 // rootQueue returns the job queue at the root of the server, or nil.
 func (f *Server) rootQueue() (func() httpd.JobQueue, httpd.QueueOptions) {
 	if !f.several {
-		return f.first().httpQueue("")
+		return f.models.first().httpQueue("")
 	}
 	if !f.s.Jobs.NATS.On() {
 		return nil, httpd.QueueOptions{}
 	}
 	return func() httpd.JobQueue {
-		if m := f.first(); m != nil {
+		if m := f.models.first(); m != nil {
 			return m.queue.member
 		}
 		return noQueue{noModel}
-	}, f.queueing(f.first)
+	}, f.queueing(f.models.first)
 }
 
 // byFirst answers as the default model does at that time.
 func (f *Server) byFirst(handler func(*servedModel) fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
-		if m := f.first(); m != nil {
+		if m := f.models.first(); m != nil {
 			handler(m)(ctx)
 			return
 		}
@@ -101,7 +88,7 @@ type rootProber struct{ server *Server }
 
 // Health returns the default model's, with the status of each model. Without one it is that of the server alone.
 func (p rootProber) Health(ctx context.Context) health.Document {
-	first := p.server.firstRoute()
+	first := p.server.models.firstRoute()
 	if first == nil {
 		h := health.Document{
 			Status:  health.Unloaded,
@@ -112,46 +99,21 @@ func (p rootProber) Health(ctx context.Context) health.Document {
 	}
 	h := first.Health(ctx)
 	h.Models = map[string]health.Status{}
-	for _, m := range p.server.all() {
+	for _, m := range p.server.models.all() {
 		h.Models[m.pathName()] = m.Service.Glance().Status
 	}
 	return h
 }
 
-// Ready says why the server is not ready: a first setup goes on, or no model takes predictions.
-func (p rootProber) Ready() error { return p.server.ready() }
+// Ready implements httpd.Prober.
+func (p rootProber) Ready() error { return p.server.models.ready() }
 
 // Defunct says why no model can recover.
 func (p rootProber) Defunct() (err error) {
-	for _, m := range p.server.all() {
+	for _, m := range p.server.models.all() {
 		if err = m.Service.Defunct(); err == nil {
 			return nil
 		}
 	}
 	return err
-}
-
-func (f *Server) ready() error {
-	if len(f.all()) == 0 {
-		return httpd.ErrNoModel
-	}
-	var first error
-	serves := false
-	for _, m := range f.all() {
-		err := m.target.Ready()
-		if err == nil {
-			serves = true
-			continue
-		}
-		if first == nil {
-			first = fmt.Errorf("model %s: %w", m.Name, err)
-		}
-		if m.Lifecycle.FirstLoadPending() {
-			return fmt.Errorf("model %s: %w", m.Name, err)
-		}
-	}
-	if serves {
-		return nil
-	}
-	return first
 }

@@ -32,7 +32,7 @@ func (f *Server) hostModels() (err error) {
 	f.host, err = modelhost.New(modelhost.Options{
 		Config: f.s, Several: f.several, Logger: f.log, Tracer: f.telemetry.Tracer(),
 		RunDir: f.dir, Orphans: f.orphans, Memory: f.budget, Files: f.files, Webhooks: f.webhooks,
-		BusyPoll: func() slot.BusyPoll { return busyPolling(f.s.BusyPolls(), f.workerCount(), cores()) },
+		BusyPoll: func() slot.BusyPoll { return busyPolling(f.s.BusyPolls(), f.models.workerCount(), cores()) },
 		Models:   f.models.hosted, Calls: f.onCalls,
 		Reload: f.auth.Reload, Quiet: func() { f.giveBack(0) },
 	})
@@ -40,7 +40,7 @@ func (f *Server) hostModels() (err error) {
 		return err
 	}
 	f.host.SetLimit(int64(f.s.ModelsMemory))
-	for _, m := range f.all() {
+	for _, m := range f.models.all() {
 		if err := m.host(false); err != nil {
 			return err
 		}
@@ -69,13 +69,6 @@ func (m *servedModel) begin() {
 func (m *servedModel) beginLate() {
 	m.Begin()
 	m.beginJobs()
-}
-
-func (f *Server) workerCount() (n int) {
-	for _, m := range f.all() {
-		n += m.of.GPUs.Workers
-	}
-	return n
 }
 
 // close ends what the model has beside its service, when it has no workers.

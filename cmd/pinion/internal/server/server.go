@@ -101,7 +101,7 @@ func New(s *config.Server, models []config.Named, read Reader, log *slog.Logger,
 // describe says in the run folder what the server is, for 'pinion ps' and others.
 func (f *Server) describe() {
 	models := []process.ModelInfo{}
-	for _, m := range f.all() {
+	for _, m := range f.models.all() {
 		models = append(models, process.ModelInfo{Name: m.Name, Folder: m.of.Found.Dir})
 	}
 	address, _ := reachable(f.endpoints.address)
@@ -139,22 +139,22 @@ func (f *Server) logStart() {
 		return []any{"python", p.Executable, "python_version", p.Version, "python_from", p.Source}
 	}
 	if !f.several {
-		f.log.Info("listening", append([]any{"address", f.endpoints.address, "model", f.first().of.Found.Name()},
-			about(f.first())...)...)
+		f.log.Info("listening", append([]any{"address", f.endpoints.address, "model", f.models.first().of.Found.Name()},
+			about(f.models.first())...)...)
 		return
 	}
 	f.log.Info("listening", "address", f.endpoints.address)
-	if f.first() == nil {
+	if f.models.first() == nil {
 		f.log.Info(httpd.ErrNoModel.Reason)
 	}
-	for _, m := range f.all() {
+	for _, m := range f.models.all() {
 		m.Log.Info("serving", append([]any{"folder", m.of.Found.Dir}, about(m)...)...)
 	}
 }
 
 // discard undoes New.
 func (f *Server) discard() {
-	for _, m := range f.all() {
+	for _, m := range f.models.all() {
 		m.close()
 	}
 	f.endpoints.discard()
@@ -168,7 +168,7 @@ func (f *Server) discard() {
 
 // Run serves until the server stops. The error has the command's exit code.
 func (f *Server) Run() error {
-	for _, m := range f.all() {
+	for _, m := range f.models.all() {
 		m.begin()
 	}
 	served := f.endpoints.serve()

@@ -146,13 +146,13 @@ func TestServer_ReadsItsFileAgain(t *testing.T) {
 	s := serve(t, []config.Named{a, b}, func() (*config.Models, error) { return next, nil })
 	s.until("/models/a/readyz", 200)
 	s.until("/models/b/readyz", 200)
-	pid := s.first().Workers()[0].Status().PID
+	pid := s.models.first().Workers()[0].Status().PID
 	next = &config.Models{List: []config.Named{a, c}}
 	<-s.readAgain(nil).done
 	s.until("/models/c/readyz", 200)
 	s.want("POST", "/models/c/predictions", prediction, 200, `"status":"succeeded"`)
 	s.want("POST", "/models/b/predictions", prediction, 404, "")
-	assert.Equal(t, "the process of a model that has not changed", s.first().Workers()[0].Status().PID, pid)
+	assert.Equal(t, "the process of a model that has not changed", s.models.first().Workers()[0].Status().PID, pid)
 	assert.Eventually(t, "b has left", func() bool { return len(s.models.every()) == 2 })
 }
 
@@ -165,7 +165,7 @@ func TestServer_StopsWithinItsGrace(t *testing.T) {
 		_, answer := s.ask("POST", "/predictions", `{"input":{"s":"forever"}}`)
 		answered <- answer
 	}()
-	assert.Eventually(t, "it runs", func() bool { return s.working() })
+	assert.Eventually(t, "it runs", func() bool { return s.models.working() })
 	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil { // New watches for it
 		t.Fatal(err)
 	}

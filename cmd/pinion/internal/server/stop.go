@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -91,9 +90,9 @@ func (f *Server) drain(grace time.Duration) bool {
 			finished = nil
 		case <-late:
 			f.cancelAll()
-			canceled = time.After(f.cancelGrace())
+			canceled = time.After(f.models.cancelGrace())
 		case <-canceled:
-			if f.inFlight() == 0 { // only clients who do not read their answers
+			if f.models.inFlight() == 0 { // only clients who do not read their answers
 				giveUp()
 			}
 			last = time.After(modelhost.CancelWait)
@@ -115,7 +114,7 @@ func (f *Server) drain(grace time.Duration) bool {
 	}
 	retried := begun.Add(f.outsiderGrace())
 	soonest := time.Now().Add(lastTry)
-	end := latest(retried.Add(f.cancelGrace()), soonest)
+	end := latest(retried.Add(f.models.cancelGrace()), soonest)
 	// Nothing is left to cancel in the workers, so only the webhooks have the grace of cancels too.
 	return f.stopWorkers(false, time.After(time.Until(latest(retried, soonest)))) && f.leave(retried, end)
 }
@@ -133,7 +132,7 @@ func (f *Server) whenLate(ctx context.Context, grace time.Duration) <-chan time.
 		for worked := time.Now(); ; {
 			select {
 			case now := <-ticker.C:
-				if f.working() {
+				if f.models.working() {
 					worked = now
 				} else if now.Sub(worked) >= f.outsiderGrace() {
 					late <- now
@@ -149,11 +148,6 @@ func (f *Server) whenLate(ctx context.Context, grace time.Duration) <-chan time.
 
 // outsiderGrace returns how long a stop waits for what is not the model's work.
 func (f *Server) outsiderGrace() time.Duration { return cmp.Or(f.s.Grace, config.DefaultGrace) }
-
-// working reports whether a prediction runs, or waits for a worker.
-func (f *Server) working() bool {
-	return slices.ContainsFunc(f.models.every(), func(m *servedModel) bool { return m.Pool.Load().InFlight > 0 })
-}
 
 func latest(a, b time.Time) time.Time {
 	if a.After(b) {
@@ -171,7 +165,7 @@ func (f *Server) answer(ctx context.Context) {
 	if http != nil {
 		f.log.Warn("connections were closed with requests in flight", "error", http)
 	}
-	for f.inFlight() > 0 && ctx.Err() == nil { // again, because a prediction may call a model that was idle
+	for f.models.inFlight() > 0 && ctx.Err() == nil { // again, because a prediction may call a model that was idle
 		for _, m := range f.models.every() { // predictions without a connection that waits for them
 			select {
 			case <-m.Service.Idle():
@@ -179,21 +173,6 @@ func (f *Server) answer(ctx context.Context) {
 			}
 		}
 	}
-}
-
-func (f *Server) inFlight() (n int) {
-	for _, m := range f.models.every() {
-		n += m.Service.InFlight()
-	}
-	return n
-}
-
-// cancelGrace returns how long canceled predictions may take before their workers are killed.
-func (f *Server) cancelGrace() (grace time.Duration) {
-	for _, m := range f.models.every() {
-		grace = max(grace, m.of.Settings.CancelGrace)
-	}
-	return grace
 }
 
 // cancelAll cancels what is in flight when the grace is over.

@@ -39,15 +39,9 @@ func (m *servedModel) split() (model, number string) {
 	return model, number
 }
 
-// versionsOf returns the versions to which a model belongs, or nil if it has none.
-func (f *Server) versionsOf(m *servedModel) *versions {
-	name, _ := m.split()
-	return f.models.versioned()[name]
-}
-
 // pathName returns the model's name in paths: with its version if there are several.
 func (m *servedModel) pathName() string {
-	if m.server.versionsOf(m) == nil {
+	if m.server.models.versionsOf(m) == nil {
 		return m.Name
 	}
 	return config.WithVersion(m.Name)
@@ -57,9 +51,9 @@ func (m *servedModel) pathName() string {
 func (f *Server) route() error {
 	if f.several {
 		f.models.mirrors = f.s.Mirrors
-		f.groupVersions(f.all(), f.s.Traffic)
+		f.groupVersions(f.models.all(), f.s.Traffic)
 	}
-	f.routeJobs(f.all())
+	f.routeJobs(f.models.all())
 	return nil
 }
 
@@ -185,7 +179,7 @@ func (v *versions) shift(shares map[string]int) error {
 		}
 	}
 	v.route.Store(v.newRoute(members, asked, r.mirrorName()))
-	v.server.routeJobs(v.server.all())
+	v.server.routeJobs(v.server.models.all())
 	v.server.log.Info("traffic shifted", "model", v.name, "traffic", v.route.Load().shares())
 	return nil
 }

@@ -67,7 +67,7 @@ func TestVersions_RequestsByShareAndName(t *testing.T) {
 // TestVersions_MirrorGetsCopies: the mirror runs each request too, and its clients get nothing of that.
 func TestVersions_MirrorGetsCopies(t *testing.T) {
 	s, v := versionedSite(t)
-	v.regroup(s.all(), nil, []string{"m@2"})
+	v.regroup(s.models.all(), nil, []string{"m@2"})
 	got := s.answeredBy("/models/m/predictions", 3)
 	assert.True(t, got["1"] == 3, "got %v, want all by version 1", got)
 	mirror := v.route.Load().mirror
