@@ -60,9 +60,7 @@ func predictions(list []protocol.Answer) []byte {
 	}
 	out := append(make([]byte, 0, size), `{"predictions":[`...)
 	for i := range list {
-		if i > 0 {
-			out = append(out, ',')
-		}
+		out = rawjson.Comma(out, i > 0)
 		out = append(out, list[i].Output...)
 	}
 	return append(out, "]}"...)

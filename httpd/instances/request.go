@@ -190,9 +190,7 @@ func (ps *parameters) into(input []byte) []byte {
 		if has[i] {
 			continue
 		}
-		if !empty {
-			out = append(out, ',')
-		}
+		out = rawjson.Comma(out, !empty)
 		empty = false
 		out = append(append(rawjson.AppendQuoted(out, p.name), ':'), p.value...)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"pinion/httpd/protocol"
 	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
 )
 
 // joinArrays is join if the output of each row is a binary array; false means it is not. The tensor has the
@@ -75,9 +76,7 @@ func (w *listWriter) append(dst []byte, shape []int64) []byte {
 	}
 	dst = append(dst, '[')
 	for i := range shape[0] {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
+		dst = rawjson.Comma(dst, i > 0)
 		dst = w.append(dst, shape[1:])
 	}
 	return append(dst, ']')

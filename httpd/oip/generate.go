@@ -8,16 +8,14 @@ import (
 )
 
 // generate answers POST …/generate: the text of the whole output.
-func (h *handlers) generate(x *protocol.Exchange) {
+func (h *handlers) generate(x *protocol.Exchange) *protocol.Error {
 	g, c, err := h.readGenerate(x)
 	if err != nil {
-		refuse(x.RequestCtx, err)
-		return
+		return err
 	}
 	answers, err := x.Predict(g.model, c)
 	if err != nil {
-		refuse(x.RequestCtx, err)
-		return
+		return err
 	}
 	defer answers.Release()
 	output := answers.List[0].Output
@@ -25,22 +23,20 @@ func (h *handlers) generate(x *protocol.Exchange) {
 		output = concatenated(output)
 	}
 	x.Send(contentJSON, g.append(nil, output))
+	return nil
 }
 
 // generateStream answers POST …/generate_stream: a data line for each item.
-func (h *handlers) generateStream(x *protocol.Exchange) {
+func (h *handlers) generateStream(x *protocol.Exchange) *protocol.Error {
 	g, c, err := h.readGenerate(x)
-	if err == nil {
-		c.Stream = true
-		var run *protocol.Run
-		if run, err = x.Begin(g.model, c); err == nil {
-			g.run = run
-			err = x.Stream(run, "text/event-stream", g)
-		}
-	}
 	if err != nil {
-		refuse(x.RequestCtx, err)
+		return err
 	}
+	c.Stream = true
+	if g.run, err = x.Begin(g.model, c); err != nil {
+		return err
+	}
+	return x.Stream(g.run, "text/event-stream", g)
 }
 
 // generated is a request for text. As a Renderer it writes the stream.
@@ -96,9 +92,7 @@ func (g *generated) input(body []byte) ([]byte, *protocol.Error) {
 			return bad("input %q is given twice", f.Name)
 		}
 		given = append(given, f.Name)
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
+		out = rawjson.Comma(out, len(out) > 1)
 		out = append(append(rawjson.AppendQuoted(out, f.Name), ':'), value...)
 		return nil
 	}

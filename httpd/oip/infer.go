@@ -9,13 +9,7 @@ import (
 )
 
 // infer answers POST …/infer.
-func (h *handlers) infer(x *protocol.Exchange) {
-	if err := h.tryInfer(x); err != nil {
-		refuse(x.RequestCtx, err)
-	}
-}
-
-func (h *handlers) tryInfer(x *protocol.Exchange) *protocol.Error {
+func (h *handlers) infer(x *protocol.Exchange) *protocol.Error {
 	m, s, err := h.model(x)
 	if err != nil {
 		return err
@@ -146,9 +140,7 @@ func (r *Request) write(x *protocol.Exchange, m *protocol.Model, tensors []Tenso
 	out = append(out, `,"outputs":[`...)
 	for i := range tensors {
 		t := &tensors[i]
-		if i > 0 {
-			out = append(out, ',')
-		}
+		out = rawjson.Comma(out, i > 0)
 		out = rawjson.AppendQuoted(append(out, `{"name":`...), t.Name)
 		out = append(out, `,"datatype":"`+t.Type.Name+`","shape":`+shapeText(t.Shape)...)
 		if r.wantsBinary(t.Name) {
@@ -168,9 +160,7 @@ func (r *Request) write(x *protocol.Exchange, m *protocol.Model, tensors []Tenso
 				"output %q has values that JSON cannot hold (bytes that are not UTF-8, a NaN or infinity): ask for it with binary_data, or by gRPC", t.Name)
 		}
 		for j, token := range tokens {
-			if j > 0 {
-				out = append(out, ',')
-			}
+			out = rawjson.Comma(out, j > 0)
 			out = append(out, token...)
 		}
 		out = append(out, "]}"...)

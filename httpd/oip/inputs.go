@@ -316,9 +316,7 @@ func nest(dst []byte, tokens [][]byte, shape []int64) []byte {
 		each *= int(length)
 	}
 	for i := range int(shape[0]) {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
+		dst = rawjson.Comma(dst, i > 0)
 		dst = nest(dst, tokens[i*each:(i+1)*each], shape[1:])
 	}
 	return append(dst, ']')

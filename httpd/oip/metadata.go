@@ -69,17 +69,17 @@ func (h *handlers) server(x *protocol.Exchange) {
 // pathStatistics is a path of Triton's that the path of a model matches.
 const pathStatistics = "/v2/models/stats"
 
-func (h *handlers) metadata(x *protocol.Exchange) {
+func (h *handlers) metadata(x *protocol.Exchange) *protocol.Error {
 	d, err := Describe(h.models, x.Param("model"), x.Param("version"))
 	if err != nil && err.Kind == protocol.Unknown && string(x.Path()) == pathStatistics {
 		err = protocol.Errorf(protocol.Unknown,
 			"unknown path %s: this server has no extension of statistics; /metrics has its counts", pathStatistics)
 	}
 	if err != nil {
-		refuse(x.RequestCtx, err)
-		return
+		return err
 	}
 	encode(x.RequestCtx, d)
+	return nil
 }
 
 // Describe describes the model of that name and version. It does not load the model.
@@ -137,11 +137,10 @@ func inputRank(v *protocol.Value) int {
 	return max(depth(v)+item.Rank, 1)
 }
 
-func (h *handlers) modelReady(x *protocol.Exchange) {
+func (h *handlers) modelReady(x *protocol.Exchange) *protocol.Error {
 	m, err := h.models.Find(x.Param("model"), x.Param("version"))
 	if err != nil {
-		refuse(x.RequestCtx, err)
-		return
+		return err
 	}
 	ready := m.Ready() == nil
 	encode(x.RequestCtx, struct {
@@ -151,13 +150,13 @@ func (h *handlers) modelReady(x *protocol.Exchange) {
 	if !ready {
 		x.SetStatusCode(fasthttp.StatusServiceUnavailable)
 	}
+	return nil
 }
 
-func (h *handlers) index(x *protocol.Exchange) {
+func (h *handlers) index(x *protocol.Exchange) *protocol.Error {
 	body, err := x.Body()
 	if err != nil {
-		refuse(x.RequestCtx, err)
-		return
+		return err
 	}
 	var asked struct {
 		Ready bool `json:"ready"`
@@ -167,8 +166,7 @@ func (h *handlers) index(x *protocol.Exchange) {
 	}
 	body.Release()
 	if err != nil {
-		refuse(x.RequestCtx, err)
-		return
+		return err
 	}
 	list := []indexEntry{}
 	for _, m := range h.models.List() {
@@ -179,11 +177,12 @@ func (h *handlers) index(x *protocol.Exchange) {
 		}
 	}
 	encode(x.RequestCtx, list)
+	return nil
 }
 
 // load answers once the model is loaded.
-func (h *handlers) load(x *protocol.Exchange) {
-	h.change(x, func(m *protocol.Model, parameters []string) *protocol.Error {
+func (h *handlers) load(x *protocol.Exchange) *protocol.Error {
+	return h.change(x, func(m *protocol.Model, parameters []string) *protocol.Error {
 		if err := CheckLoad(parameters); err != nil {
 			return err
 		}
@@ -192,8 +191,8 @@ func (h *handlers) load(x *protocol.Exchange) {
 }
 
 // unload answers once the processes of the model are gone.
-func (h *handlers) unload(x *protocol.Exchange) {
-	h.change(x, func(m *protocol.Model, _ []string) *protocol.Error { return m.UnloadFor(x.MayControl()) })
+func (h *handlers) unload(x *protocol.Exchange) *protocol.Error {
+	return h.change(x, func(m *protocol.Model, _ []string) *protocol.Error { return m.UnloadFor(x.MayControl()) })
 }
 
 // CheckLoad refuses parameters of a load that replace parts of the model.
@@ -207,7 +206,7 @@ func CheckLoad(parameters []string) *protocol.Error {
 }
 
 // change answers POST of a model in the repository. Triton's parameters are checked by their names alone.
-func (h *handlers) change(x *protocol.Exchange, do func(*protocol.Model, []string) *protocol.Error) {
+func (h *handlers) change(x *protocol.Exchange, do func(*protocol.Model, []string) *protocol.Error) *protocol.Error {
 	m, err := h.models.Find(x.Param("model"), "")
 	var parameters []string
 	if err == nil {
@@ -217,10 +216,10 @@ func (h *handlers) change(x *protocol.Exchange, do func(*protocol.Model, []strin
 		err = do(m, parameters)
 	}
 	if err != nil {
-		refuse(x.RequestCtx, err)
-		return
+		return err
 	}
 	answer(x.RequestCtx, fasthttp.StatusOK, "{}")
+	return nil
 }
 
 // repositoryParameters returns the names of the request's parameters. Clients may send no body.

@@ -248,12 +248,7 @@ func guess(tokens [][]byte) string {
 }
 
 func allStrings(tokens [][]byte) bool {
-	for _, token := range tokens {
-		if rawjson.KindOf(token) != rawjson.KindString {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(tokens, func(token []byte) bool { return rawjson.KindOf(token) != rawjson.KindString })
 }
 
 // member returns the member of an object, or null.

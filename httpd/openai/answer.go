@@ -57,9 +57,7 @@ func (r *Request) answerText(h Head, results []Result) ([]byte, *Error) {
 	dst = append(dst, `"choices":[`...)
 	for i := range messages {
 		m := &messages[i]
-		if i > 0 {
-			dst = append(dst, ',')
-		}
+		dst = rawjson.Comma(dst, i > 0)
 		m.cut(r)
 		if r.Endpoint == Chat {
 			dst = strconv.AppendInt(append(dst, `{"index":`...), int64(i), 10)

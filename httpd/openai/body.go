@@ -91,9 +91,7 @@ func formValue(m *member, kind rawjson.Kind) []byte {
 	case kind == rawjson.KindArray:
 		out := []byte{'['}
 		for i, f := range m.field {
-			if i > 0 {
-				out = append(out, ',')
-			}
+			out = rawjson.Comma(out, i > 0)
 			out = rawjson.AppendQuotedBytes(out, f.Value)
 		}
 		return append(out, ']')

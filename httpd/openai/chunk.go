@@ -192,9 +192,7 @@ func (c *Chunks) appendDelta(dst []byte, at int, item []byte) ([]byte, *Error) {
 // appendCalls appends the tool calls of a delta, with the indices of their calls.
 func (ch *choice) appendCalls(dst, list []byte) ([]byte, *Error) {
 	for i, item := range rawjson.Items(list) {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
+		dst = rawjson.Comma(dst, i > 0)
 		known := len(ch.calls.calls)
 		at := ch.calls.callOf(item)
 		var part toolCall

@@ -13,9 +13,7 @@ func (r *Request) answerEmbeddings(h Head, results []Result) ([]byte, *Error) {
 	dst := []byte(`{"object":"list","data":[`)
 	n := 0
 	add := func(vector []byte) *Error {
-		if n > 0 {
-			dst = append(dst, ',')
-		}
+		dst = rawjson.Comma(dst, n > 0)
 		dst = strconv.AppendInt(append(dst, `{"object":"embedding","index":`...), int64(n), 10)
 		dst = append(dst, `,"embedding":`...)
 		n++

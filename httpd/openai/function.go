@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -163,9 +164,7 @@ func ReadFunction(document []byte) (*Function, error) {
 				f.content = defined.contentForms(&s)
 			}
 		}
-		if f.content == 0 {
-			f.content = formText
-		}
+		f.content = cmp.Or(f.content, formText)
 		return f, nil
 	}
 	return nil, fmt.Errorf("the OpenAPI document names the unknown endpoint %q in x-cog-openai", name)

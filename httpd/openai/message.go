@@ -119,9 +119,7 @@ func (m *member) join(value []byte) *Error {
 		m.own()
 		for _, item := range rawjson.Items(value) {
 			m.value = m.value[:len(m.value)-1]
-			if m.value[len(m.value)-1] != '[' {
-				m.value = append(m.value, ',')
-			}
+			m.value = rawjson.Comma(m.value, m.value[len(m.value)-1] != '[')
 			m.value = append(append(m.value, item...), ']')
 		}
 	default:
@@ -161,9 +159,7 @@ func (m *member) appendTo(dst []byte) []byte {
 	}
 	dst = append(dst, '{')
 	for i := range m.members {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
+		dst = rawjson.Comma(dst, i > 0)
 		dst = m.members[i].appendTo(dst)
 	}
 	return append(dst, '}')
@@ -310,9 +306,7 @@ func (m *message) append(dst []byte) []byte {
 	if len(m.calls) > 0 {
 		dst = append(dst, `,"tool_calls":[`...)
 		for i := range m.calls {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
+			dst = rawjson.Comma(dst, i > 0)
 			dst = m.calls[i].append(dst, -1, true)
 		}
 		dst = append(dst, ']')

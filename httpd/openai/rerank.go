@@ -49,9 +49,7 @@ func (f *Function) readDocuments(r *Request, value []byte) ([]promptValue, *Erro
 	case f.inputs[name]&(formTexts|formList) != 0:
 		list := []byte{'['}
 		for i, document := range r.documents {
-			if i > 0 {
-				list = append(list, ',')
-			}
+			list = rawjson.Comma(list, i > 0)
 			list = append(list, document...)
 		}
 		r.copied += int64(len(list))
@@ -123,9 +121,7 @@ func (r *Request) answerRanking(h Head, results []Result) ([]byte, *Error) {
 	dst = rawjson.AppendQuoted(append(dst, `,"model":`...), h.Model)
 	dst = append(dst, `,"results":[`...)
 	for n, i := range order {
-		if n > 0 {
-			dst = append(dst, ',')
-		}
+		dst = rawjson.Comma(dst, n > 0)
 		dst = strconv.AppendInt(append(dst, `{"index":`...), int64(i), 10)
 		dst = append(append(dst, `,"relevance_score":`...), scores[i]...)
 		if r.returns {

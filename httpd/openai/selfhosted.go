@@ -1,6 +1,9 @@
 package openai
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // selfHosted are parameters that OpenAI's API does not have and clients of self-hosted servers send: vLLM, SGLang, TGI,
 // llama.cpp, Ollama, text-generation-webui, routers, and servers of embeddings, images and speech. A function that
@@ -52,15 +55,7 @@ var streamOptions = []string{"chunk_include_usage", "continuous_usage_stats", "i
 
 // ignores reports whether the function ignores a parameter that OpenAI's API does not have.
 func (f *Function) ignores(name string) bool {
-	if f.Strict {
-		return false
-	}
-	for known := range strings.FieldsSeq(selfHosted) {
-		if known == name {
-			return true
-		}
-	}
-	return false
+	return !f.Strict && slices.Contains(strings.Fields(selfHosted), name)
 }
 
 // Warning names the parameters that were ignored; "" means none was.

@@ -207,9 +207,7 @@ func (t *Translation) EndTools() *Error {
 	if t.given {
 		list := []byte{'['}
 		for i := range t.tools {
-			if i > 0 {
-				list = append(list, ',')
-			}
+			list = rawjson.Comma(list, i > 0)
 			list = append(list, t.tools[i].json...)
 		}
 		t.Add("tools", append(list, ']'))

@@ -163,9 +163,7 @@ func (t *transcript) verbose(segments []segment) []byte {
 	}
 	dst = append(append(append(dst, `,"text":"`...), t.text...), `","segments":[`...)
 	for i, s := range segments {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
+		dst = rawjson.Comma(dst, i > 0)
 		dst = append(dst, `{"id":`...)
 		if s.id != nil {
 			dst = append(dst, s.id...)

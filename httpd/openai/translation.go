@@ -160,9 +160,7 @@ func (t *Translation) AddMessage(role string, content, calls, thought []byte) {
 
 // next begins a message.
 func (t *Translation) next() {
-	if len(t.messages) > 0 {
-		t.messages = append(t.messages, ',')
-	}
+	t.messages = rawjson.Comma(t.messages, len(t.messages) > 0)
 }
 
 // AddResult adds the result of a tool.
@@ -224,9 +222,7 @@ func (t *Translation) AppendPart(dst []byte, param string, part []byte) (_ []byt
 	}
 	at := slices.IndexFunc(t.words.Parts, func(p Part) bool { return p.Type == kind })
 	before := len(dst)
-	if dst[before-1] != '[' && dst[before-1] != ',' {
-		dst = append(dst, ',')
-	}
+	dst = rawjson.Comma(dst, dst[before-1] != '[' && dst[before-1] != ',')
 	begin := len(dst)
 	switch said := ""; {
 	case at >= 0 && t.words.Parts[at].Append != nil:

@@ -87,9 +87,7 @@ func mergeParameters(base, more []byte) []byte {
 				continue
 			}
 			named[name] = true
-			if len(out) > 1 {
-				out = append(out, ',')
-			}
+			out = rawjson.Comma(out, len(out) > 1)
 			out = append(out, item...)
 		}
 	}

@@ -141,9 +141,7 @@ func (h *handlers) listFiles(x *protocol.Exchange) {
 	}
 	dst := append(make([]byte, 0, size), `{"next":null,"previous":null,"results":[`...)
 	for i := range list {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
+		dst = rawjson.Comma(dst, i > 0)
 		dst = appendFile(dst, x, &list[i])
 	}
 	x.Send(contentJSON, append(dst, "]}"...))

@@ -27,9 +27,7 @@ func (h *handlers) attach(x *protocol.Exchange, m *protocol.Model, body *protoco
 	r := &linkReplacer{h: h, x: x, to: &attached{of: &h.uploads}, address: x.Jobs().Address(x.RequestCtx)}
 	dst := []byte{'{'}
 	for key, value := range rawjson.Members(input) {
-		if len(dst) > 1 {
-			dst = append(dst, ',')
-		}
+		dst = rawjson.Comma(dst, len(dst) > 1)
 		dst = append(append(append(dst, '"'), key...), `":`...)
 		field := signature.Input(rawjson.Name(key))
 		switch {
@@ -63,9 +61,7 @@ func (r *linkReplacer) appendList(dst, list []byte) []byte {
 	}
 	dst = append(dst, '[')
 	for i, item := range rawjson.Items(list) {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
+		dst = rawjson.Comma(dst, i > 0)
 		dst = r.append(dst, item)
 	}
 	return append(dst, ']')

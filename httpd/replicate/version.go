@@ -191,9 +191,7 @@ func (h *handlers) listVersions(x *protocol.Exchange) {
 	dst := []byte(`{"next":null,"previous":null,"results":[`)
 	for _, of := range versionsOf(m) {
 		if v, ok := h.versions.of(of); ok {
-			if dst[len(dst)-1] == '}' {
-				dst = append(dst, ',')
-			}
+			dst = rawjson.Comma(dst, dst[len(dst)-1] == '}')
 			dst = h.appendVersion(dst, v)
 		}
 	}

@@ -1,6 +1,9 @@
 package cuda
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Options of Start. The zero value is right for a worker.
 type Options struct {
@@ -21,14 +24,8 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Library == "" {
-		o.Library = "libcuda.so.1"
-	}
-	if o.HangAfter == 0 {
-		o.HangAfter = 30 * time.Second
-	}
-	if o.deviceNode == "" {
-		o.deviceNode = "/dev/nvidiactl"
-	}
+	o.Library = cmp.Or(o.Library, "libcuda.so.1")
+	o.HangAfter = cmp.Or(o.HangAfter, 30*time.Second)
+	o.deviceNode = cmp.Or(o.deviceNode, "/dev/nvidiactl")
 	return o
 }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -132,12 +133,10 @@ func inEnvironment(dir string) (string, error) {
 // isEnvironment reports whether a folder is a virtual environment, even a broken one. A folder or file may only have
 // its name (pipenv's .venv is a text file).
 func isEnvironment(dir string) bool {
-	for _, name := range []string{"pyvenv.cfg", "bin/python3", "bin/python"} {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"pyvenv.cfg", "bin/python3", "bin/python"}, func(name string) bool {
+		_, err := os.Lstat(filepath.Join(dir, name))
+		return err == nil
+	})
 }
 
 // executable returns why path cannot be run, or nil if it can.

@@ -1,6 +1,7 @@
 package locate
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 )
@@ -57,12 +58,9 @@ type finder struct {
 }
 
 func newFinder(o Options, h host) *finder {
-	f := &finder{env: o.Env, dir: o.Dir, host: h}
+	f := &finder{env: o.Env, dir: cmp.Or(o.Dir, "."), host: h}
 	if f.env == nil {
 		f.env = os.Getenv
-	}
-	if f.dir == "" {
-		f.dir = "."
 	}
 	return f
 }

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -89,9 +90,7 @@ func baseName(name string) string {
 
 // withExtension adds the extension of a media type if name has none; "" becomes "file".
 func withExtension(name, kind string) string {
-	if name == "" {
-		name = "file"
-	}
+	name = cmp.Or(name, "file")
 	if extensionOf(name) != "" {
 		return name
 	}

@@ -80,9 +80,7 @@ func webhookBody(object []byte) []byte {
 		case "input", "calls", "calls_omitted":
 			continue
 		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
+		out = rawjson.Comma(out, len(out) > 1)
 		out = append(append(rawjson.AppendQuoted(out, rawjson.KeyText(key)), ':'), value...)
 	}
 	return append(out, '}')

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"strings"
 	"time"
 )
@@ -13,9 +14,7 @@ type callKey struct{ method, code string }
 // Call records an answered gRPC call: its method ("" means unknown), for example "ModelInfer", its code, for example
 // "OK", and how long it took. The strings are not retained.
 func (s *Set) Call(method, code string, took time.Duration) {
-	if method == "" {
-		method = other
-	}
+	method = cmp.Or(method, other)
 	r := s.calls.snapshot()[callKey{method, code}]
 	if r == nil {
 		fresh := func(k callKey) *requests {

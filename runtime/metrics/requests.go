@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -35,9 +36,7 @@ func (s *Set) Request(route, method string, code int, took time.Duration) {
 	default:
 		method = other
 	}
-	if route == "" {
-		route = other
-	}
+	route = cmp.Or(route, other)
 	r := s.requests.snapshot()[requestKey{route, method, code}]
 	if r == nil {
 		r = s.newRequest(requestKey{strings.Clone(route), strings.Clone(method), code})

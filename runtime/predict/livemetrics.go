@@ -94,9 +94,7 @@ func (m liveMetric) appendedTo(previous *liveMetric) liveMetric {
 	default:
 		list = append([]byte{'['}, previous.value...)
 	}
-	if len(list) > 1 {
-		list = append(list, ',')
-	}
+	list = rawjson.Comma(list, len(list) > 1)
 	return liveMetric{name: m.name, value: append(list, m.value...), open: true}
 }
 

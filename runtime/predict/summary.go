@@ -46,7 +46,7 @@ const (
 func (p *Prediction) Summary() Summary {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := Summary{Record: p.recordNow(), Mode: p.Request.Mode, TraceParent: p.Request.Parent()}
+	s := Summary{Record: p.recordNow(), Mode: p.Request.Mode, TraceParent: p.Request.TraceParent}
 	s.Input, s.Output, s.Metrics, s.live = nil, nil, nil, nil
 	s.ID, s.CreatedText, s.Error = strings.Clone(s.ID), "", clipText(s.Error, maxSummaryError)
 	s.Logs = bytes.Clone(logtext.Tail(s.Logs, maxSummaryLogs))
@@ -57,17 +57,13 @@ func (p *Prediction) Summary() Summary {
 func (p *Prediction) Ending() Summary {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return Summary{Record: p.recordNow(), Mode: p.Request.Mode, TraceParent: p.Request.Parent()}
+	return Summary{Record: p.recordNow(), Mode: p.Request.Mode, TraceParent: p.Request.TraceParent}
 }
 
 // Mentions reports whether the id, the error or the trace contains text, which is in lower case.
 func (s *Summary) Mentions(text string) bool {
-	for _, part := range [...]string{s.ID, s.Error, s.TraceParent} {
-		if strings.Contains(strings.ToLower(part), text) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{s.ID, s.Error, s.TraceParent},
+		func(part string) bool { return strings.Contains(strings.ToLower(part), text) })
 }
 
 // clipText returns a copy of the first bytes of a text.

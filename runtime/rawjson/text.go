@@ -46,6 +46,14 @@ func KeyIs(key []byte, name string) bool {
 	return string(AppendText(space[:0], key)) == name
 }
 
+// Comma appends the comma before a further item of a list.
+func Comma(dst []byte, further bool) []byte {
+	if further {
+		return append(dst, ',')
+	}
+	return dst
+}
+
 // AppendText appends the text of key; see KeyText.
 func AppendText(dst, key []byte) []byte {
 	for {

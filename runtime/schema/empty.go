@@ -67,9 +67,7 @@ func (n *node) withoutEmptyItems(raw []byte) (out []byte, changed bool) {
 			part.valid([]byte("null")) {
 			item, changed = []byte("null"), true
 		}
-		if i > 0 {
-			out = append(out, ',')
-		}
+		out = rawjson.Comma(out, i > 0)
 		out = append(out, item...)
 	}
 	return append(out, ']'), changed

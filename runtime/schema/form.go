@@ -34,9 +34,7 @@ func (s *Schema) Form(input []byte, fields []predict.FormField) []byte {
 			continue // written with the first one of that name
 		}
 		named[f.Name] = nil
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
+		out = rawjson.Comma(out, len(out) > 1)
 		out = append(rawjson.AppendQuoted(out, f.Name), ':')
 		n := &node{} // an unknown field, which Prepare drops
 		if at := slices.IndexFunc(s.fields, func(known field) bool { return known.name == f.Name }); at >= 0 {
@@ -61,9 +59,7 @@ func (n *node) appendForm(out []byte, values []predict.FormField) []byte {
 	out = append(out, '[')
 	item := n.formItem()
 	for i := range values {
-		if i > 0 {
-			out = append(out, ',')
-		}
+		out = rawjson.Comma(out, i > 0)
 		out = item.appendField(out, &values[i])
 	}
 	return append(out, ']')

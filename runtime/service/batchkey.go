@@ -58,9 +58,7 @@ func withQueueTime(metrics []byte, waited time.Duration) []byte {
 	open := metrics[:len(metrics)-1]
 	longer := make([]byte, 0, len(metrics)+32)
 	longer = append(longer, open...)
-	if len(open) > 1 {
-		longer = append(longer, ',')
-	}
+	longer = rawjson.Comma(longer, len(open) > 1)
 	longer = append(longer, `"queue_time":`...)
 	longer = strconv.AppendFloat(longer, waited.Seconds(), 'f', -1, 64)
 	return append(longer, '}')

@@ -2,6 +2,7 @@ package service
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"pinion/runtime/trace"
@@ -38,10 +39,5 @@ func exceptionOf(line string, logs []byte) trace.Exception {
 
 // isLinked reports whether the traceback that follows is of an exception that another one led to.
 func isLinked(before []byte) bool {
-	for _, link := range tracebackLinks {
-		if bytes.HasSuffix(before, link) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(tracebackLinks, func(link []byte) bool { return bytes.HasSuffix(before, link) })
 }

@@ -63,13 +63,9 @@ func (g *gpuErrors) fatal(body []byte) bool {
 	}
 	kind, message, _ := strings.Cut(errorOf(body), ": ")
 	kind = kind[strings.LastIndexByte(kind, '.')+1:]
-	for _, l := range g.libraries {
-		if slices.Contains(l.types, kind) &&
-			slices.ContainsFunc(g.errors, func(e gpuError) bool { return l.says(message, e) }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.libraries, func(l gpuLibrary) bool {
+		return slices.Contains(l.types, kind) && slices.ContainsFunc(g.errors, func(e gpuError) bool { return l.says(message, e) })
+	})
 }
 
 // says reports whether a message has the form in which the library reports that error.

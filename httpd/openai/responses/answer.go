@@ -25,9 +25,7 @@ func (d *dialog) Answer(dst []byte, h openai.Head, m *openai.Message, u openai.U
 	}
 	output := []byte{'['}
 	for i := range items {
-		if i > 0 {
-			output = append(output, ',')
-		}
+		output = rawjson.Comma(output, i > 0)
 		output = items[i].append(output, itemID(h, items[i].kind, i), "completed")
 	}
 	status, incomplete := endOf(m.Finish)

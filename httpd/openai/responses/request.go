@@ -108,9 +108,7 @@ func appendMembers(dst, object []byte, names ...string) []byte {
 		if !openai.IsGiven(value) {
 			continue
 		}
-		if !first {
-			dst = append(dst, ',')
-		}
+		dst = rawjson.Comma(dst, !first)
 		first = false
 		dst = append(append(rawjson.AppendQuoted(dst, name), ':'), value...)
 	}

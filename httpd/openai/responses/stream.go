@@ -175,9 +175,7 @@ func (d *dialog) endItem(dst []byte) []byte {
 		dst = d.textDone(dst)
 	}
 	dst = d.itemEvent(dst, "response.output_item.done", "completed")
-	if d.items > 1 {
-		d.output = append(d.output, ',')
-	}
+	d.output = rawjson.Comma(d.output, d.items > 1)
 	d.output = d.item.append(d.output, d.itemID(), "completed")
 	d.item = item{}
 	return dst

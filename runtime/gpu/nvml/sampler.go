@@ -3,6 +3,7 @@
 package nvml
 
 import (
+	"cmp"
 	"sync"
 	"time"
 )
@@ -39,9 +40,7 @@ type sampling struct {
 
 // New returns a sampler. The library is opened by the first call of Samples.
 func New(o Options) *Sampler {
-	if o.Library == "" {
-		o.Library = "libnvidia-ml.so.1"
-	}
+	o.Library = cmp.Or(o.Library, "libnvidia-ml.so.1")
 	if o.Timeout <= 0 {
 		o.Timeout = 200 * time.Millisecond
 	}

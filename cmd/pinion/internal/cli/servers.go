@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -189,12 +190,9 @@ func isMeant(s process.ServerInfo, word string) bool {
 		return true
 	}
 	folder, err := filepath.Abs(word)
-	for _, m := range s.Models {
-		if word == m.Name || err == nil && folder == m.Folder {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Models, func(m process.ModelInfo) bool {
+		return word == m.Name || err == nil && folder == m.Folder
+	})
 }
 
 func listed(servers []process.ServerInfo) string {

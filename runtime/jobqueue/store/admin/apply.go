@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -145,10 +146,7 @@ func (a *Admin) applyStream(ctx context.Context, name string, l *Limits, changes
 			next.MaxBytes = *l.Bytes
 		}
 		if l.TenantCapacity != nil {
-			each := *l.TenantCapacity
-			if each == 0 {
-				each = -1
-			}
+			each := cmp.Or(*l.TenantCapacity, -1)
 			note("max_msgs_per_subject", next.MaxMsgsPerSubject, each)
 			next.MaxMsgsPerSubject, next.DiscardNewPerSubject = each, each > 0
 		}

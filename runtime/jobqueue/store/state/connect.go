@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -244,10 +245,7 @@ func Always(name string, changed func(lost error)) []nats.Option {
 		nats.ConnectHandler(func(*nats.Conn) { changed(nil) }),
 		nats.ReconnectHandler(func(*nats.Conn) { changed(nil) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
-			if err == nil {
-				err = nats.ErrConnectionClosed
-			}
-			changed(err)
+			changed(cmp.Or(err, nats.ErrConnectionClosed))
 		}),
 	}
 }

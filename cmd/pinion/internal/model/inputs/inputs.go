@@ -132,9 +132,7 @@ func (f *Fields) readPairs(pairs []string, stdin io.Reader) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("input %q: %w", name, err)
 		}
-		if n > 0 {
-			input = append(input, ',')
-		}
+		input = rawjson.Comma(input, n > 0)
 		input = append(rawjson.AppendQuoted(input, name), ':')
 		input = append(input, value...)
 	}
@@ -166,9 +164,7 @@ func (f *Fields) value(s *shape, given []string, stdin io.Reader) ([]byte, error
 		if err != nil {
 			return nil, err
 		}
-		if n > 0 {
-			out = append(out, ',')
-		}
+		out = rawjson.Comma(out, n > 0)
 		out = append(out, item...)
 	}
 	return append(out, ']'), nil

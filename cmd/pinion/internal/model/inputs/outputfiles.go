@@ -58,9 +58,7 @@ func (w *treeWriter) value(dst []byte, s *shape, value []byte, place string) ([]
 	case rawjson.KindArray:
 		dst = append(dst, '[')
 		for n, item := range rawjson.Items(value) {
-			if n > 0 {
-				dst = append(dst, ',')
-			}
+			dst = rawjson.Comma(dst, n > 0)
 			if dst, err = w.value(dst, w.fields.item(s), item, place+"."+strconv.Itoa(n)); err != nil {
 				return nil, err
 			}

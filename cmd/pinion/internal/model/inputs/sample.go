@@ -35,9 +35,7 @@ func (f *Fields) Sample() ([]byte, error) {
 			unknown = append(unknown, name)
 			continue
 		}
-		if len(input) > 1 {
-			input = append(input, ',')
-		}
+		input = rawjson.Comma(input, len(input) > 1)
 		input = append(rawjson.AppendQuoted(input, name), ':')
 		input = append(input, value...)
 	}
