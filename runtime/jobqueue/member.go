@@ -20,13 +20,14 @@ import (
 type Member struct {
 	Renderer
 
-	o      Options
-	conn   *state.Conn
-	tried  chan struct{}               // closed when the first attempt to join has ended
-	denial error                       // what came of it
-	heard  atomic.Int64                // when NATS answered meanwhile
-	queue  atomic.Pointer[store.Queue] // nil means not joined yet
-	outage atomic.Pointer[outage]      // nil means NATS answers, as far as this member knows
+	o       Options
+	conn    *state.Conn
+	tried   chan struct{}               // closed when the first attempt to join has ended
+	settled chan struct{}               // closed when the member has joined, is refused or leaves
+	denial  error                       // why it is refused; read after settled is closed
+	heard   atomic.Int64                // when NATS answered meanwhile
+	queue   atomic.Pointer[store.Queue] // nil means not joined yet
+	outage  atomic.Pointer[outage]      // nil means NATS answers, as far as this member knows
 
 	waiters    waiters
 	schemas    knownSchemas
@@ -50,16 +51,22 @@ func Join(o Options) *Member {
 	if o.Memory != nil {
 		o.Queue.Memory = o.Memory
 	}
-	m := &Member{o: o, tried: make(chan struct{})}
+	m := &Member{o: o, tried: make(chan struct{}), settled: make(chan struct{})}
 	m.pulling, m.drain = context.WithCancel(context.Background())
 	m.sending, m.stop = context.WithCancel(context.Background())
 	m.setProblem("it waits for NATS, which has not answered yet")
 	connected := make(chan struct{}, 1)
 	m.conn = o.Connect(func(lost error) { m.onConnection(lost, connected) })
 	m.background.Go(func() {
-		m.denial = m.joinFirst()
-		close(m.tried)
-		if m.denial == nil && (m.queue.Load() != nil || m.joinLater(connected)) {
+		if m.denial = m.joinFirst(); m.denial == nil && m.queue.Load() == nil {
+			close(m.tried)
+			m.denial = m.joinLater(connected)
+			close(m.settled)
+		} else {
+			close(m.settled)
+			close(m.tried)
+		}
+		if m.queue.Load() != nil {
 			m.serve(connected)
 		}
 	})
@@ -67,21 +74,32 @@ func Join(o Options) *Member {
 }
 
 // Joined waits for the end of the first attempt to join: until ctx ends, and for as long as NATS answers. It is an error
-// if NATS refuses this member, or has the model's queue with other settings; a NATS that does not answer is not.
+// if NATS refuses this member, or has the model's queue with other settings; a NATS that does not answer is not, and may
+// refuse it later.
 func (m *Member) Joined(ctx context.Context) error {
 	select {
 	case <-m.tried:
-		return m.denial
 	case <-ctx.Done():
 	}
-	for time.Since(time.Unix(0, m.heard.Load())) < quietTime {
+	for waiting := true; waiting && time.Since(time.Unix(0, m.heard.Load())) < quietTime; {
 		select {
 		case <-m.tried:
-			return m.denial
+			waiting = false
 		case <-time.After(quietTime / 10):
 		}
 	}
-	return nil
+	select {
+	case <-m.settled:
+		return m.denial
+	default:
+		return nil
+	}
+}
+
+// Refused waits until the member has joined, is refused or leaves, and returns why it is refused.
+func (m *Member) Refused() error {
+	<-m.settled
+	return m.denial
 }
 
 // quietTime is for how long NATS must say nothing to be not waited for.
@@ -95,20 +113,10 @@ func (m *Member) joinFirst() error {
 		}
 		return err
 	}
-	var denied atomic.Pointer[error]
-	m.conn.OnError(func(err error) {
-		if state.IsDenied(err) {
-			denied.Store(&err)
-		}
-		m.o.Logger.Warn("NATS reports an error", "error", err)
-	})
 	if !m.conn.IsConnected() {
 		return nil
 	}
 	err := m.join()
-	if denied := denied.Load(); err != nil && denied != nil {
-		return fmt.Errorf("NATS denies this user the job queue of the model %s: %w", m.o.Queue.Model, *denied)
-	}
 	if state.Temporary(err) {
 		m.joinFailed(err)
 		return nil
@@ -140,7 +148,18 @@ const joinTimeout = 10 * time.Second
 func (m *Member) join() error {
 	ctx, cancel := state.WithProgress(joinTimeout, func() { m.heard.Store(time.Now().UnixNano()) })
 	defer cancel()
+	var denied atomic.Pointer[error]
+	m.conn.OnError(func(err error) {
+		if state.IsDenied(err) {
+			denied.Store(&err)
+			cancel() // what NATS denies it never answers
+		}
+		m.o.Logger.Warn("NATS reports an error", "error", err)
+	})
 	q, err := store.Open(ctx, m.conn, m.o.Queue)
+	if denied := denied.Load(); err != nil && denied != nil {
+		return fmt.Errorf("NATS denies this user the job queue of the model %s: %w", m.o.Queue.Model, *denied)
+	}
 	if err != nil {
 		return err
 	}
@@ -152,14 +171,14 @@ func (m *Member) join() error {
 	return nil
 }
 
-// joinLater joins when NATS can be reached; false means the member leaves before.
-func (m *Member) joinLater(connected <-chan struct{}) bool {
+// joinLater joins when NATS can be reached; its error is that of Refused. It ends too when the member leaves.
+func (m *Member) joinLater(connected <-chan struct{}) error {
 	for {
 		select {
 		case <-connected:
 		case <-time.After(5 * time.Second):
 		case <-m.sending.Done():
-			return false
+			return nil
 		}
 		if !m.conn.IsConnected() {
 			continue
@@ -167,7 +186,10 @@ func (m *Member) joinLater(connected <-chan struct{}) bool {
 		err := m.join()
 		if err == nil {
 			m.o.Logger.Info("joined the job queue", "model", m.o.Queue.Model)
-			return true
+			return nil
+		}
+		if _, misused := errors.AsType[*state.MismatchError](err); misused || state.IsDenied(err) {
+			return err
 		}
 		m.joinFailed(err)
 	}

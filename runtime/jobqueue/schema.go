@@ -139,6 +139,20 @@ func (m *Member) refreshSchema(ctx context.Context) error {
 	return err
 }
 
+// LearnSchema has the Checker know what the last server has written of the model. It waits for a NATS that does not
+// answer, as requests do.
+func (m *Member) LearnSchema() {
+	ask, err := m.ask(0, time.Time{})
+	if err != nil {
+		return
+	}
+	s, err := ask.q.State.ReadSchema(ask)
+	ask.done(err)
+	if err == nil {
+		m.learn(s)
+	}
+}
+
 // refreshVersions reads what servers wrote of the model's versions.
 func (m *Member) refreshVersions(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, natsTimeout)

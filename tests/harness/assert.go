@@ -70,8 +70,7 @@ func WantAnswer(t testing.TB, what string, a Answer, code int, text string) {
 // AnyCode stands for any exit code but 0, for WantRefused.
 const AnyCode = -1
 
-// WantRefused fails unless a server ends before it listens, with this exit code, and says this text. It returns all
-// that it says.
+// WantRefused fails unless a server is Refused with this exit code, and says this text. It returns all that it says.
 func WantRefused(t testing.TB, o Options, code int, text string) string {
 	t.Helper()
 	got, says := Refused(t, o)

@@ -41,11 +41,13 @@ func TestGatewayGRPC_IsWholeFront(t *testing.T) {
 	conn := assert.Must(grpc.NewClient(line.GRPCAddress, grpc.WithTransportCredentials(insecure.NewCredentials())))(t)
 	defer conn.Close()
 	client := pb.NewGRPCInferenceServiceClient(conn)
-	assert.Eventually(t, "the gateway knows the models", func() bool {
-		ready, err := client.ServerReady(t.Context(), &pb.ServerReadyRequest{})
-		model, err2 := client.ModelMetadata(t.Context(), &pb.ModelMetadataRequest{Name: "b"})
-		return err == nil && ready.GetReady() && err2 == nil && len(model.GetInputs()) == 3
-	})
+	for _, name := range []string{"a", "b"} {
+		assert.Eventually(t, "the gateway knows the model "+name, func() bool {
+			ready, err := client.ModelReady(t.Context(), &pb.ModelReadyRequest{Name: name})
+			model, err2 := client.ModelMetadata(t.Context(), &pb.ModelMetadataRequest{Name: name})
+			return err == nil && ready.GetReady() && err2 == nil && len(model.GetInputs()) == 3
+		})
+	}
 	got := assert.Must(client.ModelInfer(t.Context(), inferText("b", "x")))(t)
 	out := string(got.GetOutputs()[0].GetContents().GetBytesContents()[0])
 	assert.True(t, strings.HasPrefix(out, "b 3."), "got %q, want the answer of b", out)

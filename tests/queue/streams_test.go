@@ -3,6 +3,7 @@ package queue
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"pinion/tests/assert"
@@ -17,8 +18,12 @@ func TestQueue_WithoutStream(t *testing.T) {
 	for _, name := range []string{"PINION_JOBS_m", "KV_pinion_state_m"} {
 		restore := harness.DeleteStream(t, nats, name)
 		for range 2 {
-			got := a.Create(map[string]any{"id": name, "input": harness.Input{"token": name}}, "Prefer", "respond-async")
-			harness.WantAnswer(t, "without "+name, got, http.StatusServiceUnavailable, "NATS has no stream for them")
+			var got harness.Answer
+			assert.Eventually(t, "it is refused without "+name+", not left in doubt", func() bool {
+				got = a.Create(map[string]any{"id": name, "input": harness.Input{"token": name}}, "Prefer", "respond-async")
+				return strings.Contains(string(got.Body), "NATS has no stream for them")
+			})
+			harness.WantCode(t, "without "+name, got, http.StatusServiceUnavailable)
 			assert.Equal(t, fmt.Sprintf("%v", got.Header), got.Header.Get("Pinion-Retry"), "elsewhere")
 		}
 		harness.WantCode(t, "a synchronous request", a.Input(harness.Input{}), http.StatusOK)

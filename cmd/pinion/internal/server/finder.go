@@ -31,7 +31,7 @@ func (g *gateway) joinAll() error {
 			}
 		})
 		g.finder = &finder{conn, make(chan struct{})}
-		if err := g.await(ctx, conn.Tried); err != nil {
+		if err := g.await(ctx, conn.Tried, func() error { return conn.Tried(context.Background()) }); err != nil {
 			return err
 		}
 		if conn.IsConnected() {
@@ -47,21 +47,20 @@ func (g *gateway) joinAll() error {
 	}
 	g.models.Store(&joined)
 	for _, m := range joined {
-		if err := g.await(ctx, m.joined); err != nil {
+		if err := g.await(ctx, m.joined, func() error { return m.refusal(m.member.Refused()) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// await waits for what NATS says first. After ctx it does so in the background, and an error ends the gateway.
-func (g *gateway) await(ctx context.Context, said func(context.Context) error) error {
-	err := said(ctx)
-	if ctx.Err() == nil {
+// await waits for what NATS says first, until ctx ends. An error that it says later ends the gateway.
+func (g *gateway) await(ctx context.Context, first func(context.Context) error, later func() error) error {
+	if err := first(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}
 	go func() {
-		if err := said(context.Background()); err != nil {
+		if err := later(); err != nil {
 			select {
 			case g.refused <- err:
 			default: // another one was first

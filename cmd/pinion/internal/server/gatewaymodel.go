@@ -66,12 +66,14 @@ func (g *gateway) join(name string) *gatewayModel {
 	return m
 }
 
-// joined returns why the queue could not be joined, once that is known.
-func (m *gatewayModel) joined(ctx context.Context) error {
-	if err := m.member.Joined(ctx); err != nil {
-		return fmt.Errorf("model %s: %w", m.name, err)
+// joined returns why the queue could not be joined, if that is known.
+func (m *gatewayModel) joined(ctx context.Context) error { return m.refusal(m.member.Joined(ctx)) }
+
+func (m *gatewayModel) refusal(err error) error {
+	if err != nil {
+		err = fmt.Errorf("model %s: %w", m.name, err)
 	}
-	return nil
+	return err
 }
 
 // Create makes a job of a request of another protocol, and returns a prediction that stands for it. A native request
@@ -124,8 +126,13 @@ func (m *gatewayModel) Assign(req predict.Request) (*predict.Prediction, error) 
 // SubmitAll has nothing to do: the jobs are in the queue.
 func (m *gatewayModel) SubmitAll([]*predict.Prediction) {}
 
-// LoadOpenAPI is OpenAPI: the document is that of the last server.
-func (m *gatewayModel) LoadOpenAPI() ([]byte, bool) { return m.OpenAPI() }
+// LoadOpenAPI is OpenAPI, which it asks NATS for where no server's document is known yet.
+func (m *gatewayModel) LoadOpenAPI() ([]byte, bool) {
+	if _, ok := m.OpenAPI(); !ok {
+		m.member.LearnSchema()
+	}
+	return m.OpenAPI()
+}
 
 // Ready says why nothing is accepted.
 func (m *gatewayModel) Ready() error {

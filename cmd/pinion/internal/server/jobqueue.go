@@ -46,29 +46,26 @@ func (m *servedModel) joinLate() error {
 	return m.awaitQueue(ctx, func(err error) { m.Log.Error("the model's job queue cannot be joined", "error", err) })
 }
 
-// awaitQueue waits for the end of the first attempt to join the queue. After ctx it does so in the background, and
-// refused is called with the error.
+// awaitQueue waits for the end of the first attempt to join the queue, until ctx ends. refused is called with the error
+// if NATS refuses the model later.
 func (m *servedModel) awaitQueue(ctx context.Context, refused func(error)) error {
 	if m.queue == nil {
 		return nil
 	}
-	err := m.queue.joined(ctx)
-	if err == nil && ctx.Err() != nil {
-		go func() {
-			if err := m.queue.joined(context.Background()); err != nil {
-				refused(err)
-			}
-		}()
+	q := m.queue
+	if err := q.member.Joined(ctx); err != nil {
+		return q.refusal(err)
 	}
-	return err
+	go func() {
+		if err := q.member.Refused(); err != nil {
+			refused(q.refusal(err))
+		}
+	}()
+	return nil
 }
 
-// joined returns why the queue could not be joined.
-func (q *modelQueue) joined(ctx context.Context) error {
-	err := q.member.Joined(ctx)
-	if err == nil {
-		return nil
-	}
+// refusal returns why the queue could not be joined, with its exit code.
+func (q *modelQueue) refusal(err error) error {
 	_, misused := errors.AsType[*state.MismatchError](err)
 	if q.server.several {
 		err = fmt.Errorf("model %s: %w", q.title, err)
