@@ -21,7 +21,7 @@
 
 #define MAX_PROCESSES 4096
 #define END_GRACE_MS 500
-#define HELPER_GRACE_MS 2000
+#define HELPER_GRACE_MS 5000
 #define STEP_MS 10
 
 struct process {
@@ -128,11 +128,13 @@ static bool has_term(const char *status, const char *name) {
   return line && strtoull(line + strlen(name), NULL, 16) & UINT64_C(1) << (SIGTERM - 1);
 }
 
-// ask_to_end ends a process that has not ended by itself, unless it ignores SIGTERM, as resource trackers do.
+// ask_to_end ends a process that has not ended by itself, unless it ignores SIGTERM, as resource trackers do, or blocks
+// it, as they do while they start.
 static void ask_to_end(pid_t pid) {
   char status[4096];
   read_file(pid, "status", status, sizeof status);
-  if (has_term(status, "\nSigIgn:\t") || strstr(status, "Name:\ttorch_shm_manag")) return;
+  if (has_term(status, "\nSigIgn:\t") || has_term(status, "\nSigBlk:\t") || strstr(status, "Name:\ttorch_shm_manag"))
+    return;
   kill(pid, has_term(status, "\nSigCgt:\t") ? SIGTERM : SIGKILL);
 }
 

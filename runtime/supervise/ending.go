@@ -19,7 +19,7 @@ const (
 	// endGrace is for descendants that end by themselves.
 	endGrace = 500 * time.Millisecond
 	// helperGrace is for those that ignore or handle SIGTERM, as all these helpers do.
-	helperGrace = 2 * time.Second
+	helperGrace = 5 * time.Second
 	// urgentGrace replaces both if the server must end at once.
 	urgentGrace = 300 * time.Millisecond
 	// endTimeout is how long the front waits for killed processes: one may wait in a driver.
@@ -117,8 +117,8 @@ func awaitOne(pids []int, limit time.Duration) {
 	_, _ = unix.Poll(fds, int(max(limit.Milliseconds(), 1))) // the caller checks in any case
 }
 
-// askToEnd ends a process that has not ended by itself. One that ignores SIGTERM is a tracker, which waits until all
-// others have ended; one that handles it gets it.
+// askToEnd ends a process that has not ended by itself. One that ignores SIGTERM, or blocks it while it starts, is a
+// tracker, which waits until all others have ended; one that handles it gets it.
 func askToEnd(pid int) {
 	ignored, caught := signalSets(pid)
 	const term = 1 << (unix.SIGTERM - 1)
@@ -139,16 +139,16 @@ func isHelper(pid int) bool {
 	return strings.HasPrefix(string(name), "torch_shm_manag")
 }
 
-// signalSets reads which signals a process ignores and which it handles; proc_pid_status(5).
+// signalSets reads which signals a process ignores or blocks, and which it handles; proc_pid_status(5).
 func signalSets(pid int) (ignored, caught uint64) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // fails if it has ended
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(line, ":")
-		switch name {
-		case "SigIgn":
-			ignored, _ = strconv.ParseUint(strings.TrimSpace(value), 16, 64)
+		switch set, _ := strconv.ParseUint(strings.TrimSpace(value), 16, 64); name {
+		case "SigIgn", "SigBlk":
+			ignored |= set
 		case "SigCgt":
-			caught, _ = strconv.ParseUint(strings.TrimSpace(value), 16, 64)
+			caught = set
 		}
 	}
 	return ignored, caught

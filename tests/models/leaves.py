@@ -70,6 +70,19 @@ class Runner(BaseRunner):
         self.kept += [memory, lock, child]
         return [memory.name.lstrip("/"), "sem." + lock._semlock.name.lstrip("/")]
 
+    def starting_tracker(self) -> list[str]:
+        """Start what removes a file once the worker has ended. As multiprocessing's it blocks SIGTERM while it starts."""
+        path = f"/dev/shm/pinion-test-{os.getpid()}"
+        open(path, "w").close()
+        read, write = os.pipe()
+        code = f"import os, time; time.sleep(1.5); os.read({read}, 1); os.unlink({path!r})"
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        tracker = subprocess.Popen([sys.executable, "-S", "-c", code], pass_fds=[read], start_new_session=True, **QUIET)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+        os.close(read)
+        self.kept += [write, tracker]
+        return [os.path.basename(path)]
+
     def joblib(self) -> list[str]:
         from joblib import Parallel, delayed
         from joblib.externals.loky.backend.resource_tracker import _resource_tracker

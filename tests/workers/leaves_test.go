@@ -177,6 +177,21 @@ func TestSharedMemory_IsRemovedWithItsWorker(t *testing.T) {
 	}
 }
 
+// TestSharedMemory_IsRemovedByTrackerThatStarts: a resource tracker is left to its work also while it starts, which takes
+// long on a busy machine.
+func TestSharedMemory_IsRemovedByTrackerThatStarts(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*testing.T, *harness.Server, string) []string{
+		"SIGKILL": endsOfWorkers()["SIGKILL"], "front killed": afterFrontKilled,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := harness.Ready(t, harness.Options{Model: "leaves.py"})
+			wantGone(t, end(t, s, "starting_tracker"))
+		})
+	}
+}
+
 // TestSharedMemory_IsRemovedByJoblib has the resource tracker of loky, and workers of another kind.
 func TestSharedMemory_IsRemovedByJoblib(t *testing.T) {
 	t.Parallel()
