@@ -73,9 +73,9 @@ func Join(o Options) *Member {
 	return m
 }
 
-// Joined waits for the end of the first attempt to join: until ctx ends, and for as long as NATS answers. It is an error
-// if NATS refuses this member, or has the model's queue with other settings; a NATS that does not answer is not, and may
-// refuse it later.
+// Joined waits for the end of the first attempt to join: until ctx ends, and for as long as NATS answers. It is an
+// error if NATS refuses this member, or has the model's queue with other settings; a NATS that does not answer is not,
+// and may refuse it later.
 func (m *Member) Joined(ctx context.Context) error {
 	select {
 	case <-m.tried:

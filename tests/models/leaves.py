@@ -71,7 +71,7 @@ class Runner(BaseRunner):
         return [memory.name.lstrip("/"), "sem." + lock._semlock.name.lstrip("/")]
 
     def starting_tracker(self) -> list[str]:
-        """Start what removes a file once the worker has ended. As multiprocessing's it blocks SIGTERM while it starts."""
+        """Start what removes a file when the worker has ended. It blocks SIGTERM, as trackers do while they start."""
         path = f"/dev/shm/pinion-test-{os.getpid()}"
         open(path, "w").close()
         read, write = os.pipe()
