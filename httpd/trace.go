@@ -59,9 +59,11 @@ func (s *Server) traced(path string, h fasthttp.RequestHandler) fasthttp.Request
 			return
 		}
 		code, g := ctx.Response.StatusCode(), t.Group()
-		span := g.Add(root, name, trace.SpanID{}, ctx.Time(), time.Now(),
-			append(g.Attrs(), attrs...).Int("http.response.status_code", int64(code)))
-		span.Kind, span.Failed = trace.Server, code >= fasthttp.StatusInternalServerError
+		g.Add(&trace.Span{
+			Context: root, Name: name, Kind: trace.Server, Start: ctx.Time().UnixNano(), End: time.Now().UnixNano(),
+			Attrs:  append(g.Attrs(), attrs...).Int("http.response.status_code", int64(code)),
+			Failed: code >= fasthttp.StatusInternalServerError,
+		})
 		g.Send()
 	}
 }

@@ -111,7 +111,7 @@ func ParseLog(body []byte) (Log, error) { return parse[Log](body, "log") }
 
 // Traced is when the model got a prediction, and how long its input took to prepare.
 type Traced struct {
-	Began    time.Time
+	Began    int64 // in nanoseconds since 1970
 	Prepared time.Duration
 }
 
@@ -120,7 +120,7 @@ func ParseTraced(f *Frame) (Traced, error) {
 	if err != nil {
 		return Traced{}, fmt.Errorf("decode times: %w", err)
 	}
-	return Traced{time.Unix(0, int64(f.Nanos)), time.Duration(n)}, nil
+	return Traced{int64(f.Nanos), time.Duration(n)}, nil
 }
 
 // BatchDone is the body of a BatchDone frame.

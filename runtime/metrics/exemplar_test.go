@@ -112,3 +112,18 @@ func TestExemplar_TimesOfAllEndsAreOneHistogram(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// TestExemplar_IsReplacedAfterASecond: and at once where the clock was set back.
+func TestExemplar_IsReplacedAfterASecond(t *testing.T) {
+	h := newTimes()
+	at := time.Unix(1_700_000_000, 0)
+	for i, c := range []struct {
+		after time.Duration
+		want  byte
+	}{{0, 0}, {999 * time.Millisecond, 0}, {time.Second, 2}, {-time.Hour, 3}} {
+		h.observeIn(time.Minute, aTrace(byte(i)), at.Add(c.after))
+		for _, e := range sumOf(h).Exemplars {
+			assert.True(t, e == nil || e.Trace == *aTrace(c.want), "after %v: got %+v, want trace %d", c.after, e, c.want)
+		}
+	}
+}

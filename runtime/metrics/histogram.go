@@ -36,8 +36,9 @@ type histogram struct {
 	exemplars atomic.Pointer[[]latest] // of the buckets; nil means no trace was sampled
 }
 
-// latest is the newest exemplar of a bucket. Each takes the memory of the one before.
+// latest is an exemplar of a bucket. A newer one takes its memory once it is a second old: readers come less often.
 type latest struct {
+	at       atomic.Int64 // its time in nanoseconds, so that most observations take no lock
 	mu       sync.Mutex
 	exemplar Exemplar
 }
@@ -75,7 +76,11 @@ func (h *histogram) observeIn(n time.Duration, in *trace.Context, at time.Time) 
 		of := make([]latest, len(h.buckets))
 		h.exemplars.CompareAndSwap(nil, &of)
 	}
-	l := &(*h.exemplars.Load())[bucket]
+	l, now := &(*h.exemplars.Load())[bucket], at.UnixNano()
+	if uint64(now-l.at.Load()) < uint64(time.Second) {
+		return
+	}
+	l.at.Store(now)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.exemplar = Exemplar{Trace: *in, Value: h.value(int64(max(n, 0))), At: at}

@@ -125,6 +125,15 @@ type Request struct {
 	Attempt int
 }
 
+// Parent returns the W3C header of the prediction's span, or of its client's where none is traced; "" means none.
+func (r *Request) Parent() string {
+	if r.Trace == nil {
+		return r.TraceParent
+	}
+	parent, _ := r.Trace.Passed(r.Trace.Own())
+	return parent
+}
+
 // SpanAttrs are attributes that a protocol adds to a prediction's span.
 type SpanAttrs struct {
 	Begin trace.Attrs

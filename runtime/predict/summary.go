@@ -46,7 +46,7 @@ const (
 func (p *Prediction) Summary() Summary {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := Summary{Record: p.recordNow(), Mode: p.Request.Mode, TraceParent: p.Request.TraceParent}
+	s := Summary{Record: p.recordNow(), Mode: p.Request.Mode, TraceParent: p.Request.Parent()}
 	s.Input, s.Output, s.Metrics, s.live = nil, nil, nil, nil
 	s.ID, s.CreatedText, s.Error = strings.Clone(s.ID), "", clipText(s.Error, maxSummaryError)
 	s.Logs = bytes.Clone(logtext.Tail(s.Logs, maxSummaryLogs))
@@ -57,7 +57,7 @@ func (p *Prediction) Summary() Summary {
 func (p *Prediction) Ending() Summary {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return Summary{Record: p.recordNow(), Mode: p.Request.Mode, TraceParent: p.Request.TraceParent}
+	return Summary{Record: p.recordNow(), Mode: p.Request.Mode, TraceParent: p.Request.Parent()}
 }
 
 // Mentions reports whether the id, the error or the trace contains text, which is in lower case.

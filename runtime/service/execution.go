@@ -146,7 +146,6 @@ func (x *execution) newCall(input []byte) *slot.Call {
 		}
 	}
 	if x.spans != nil {
-		x.spans.traced.Span = x.spans.prediction
 		call.Traced = &x.spans.traced
 	}
 	call.Deadline, call.Group = p.Request.Deadline, p.Request.Group

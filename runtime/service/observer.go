@@ -29,7 +29,7 @@ type Observer interface {
 // the queue. Where the model never ran it counts all time but that of the files.
 func (x *execution) observe(r *predict.Result, waited time.Duration, reason string, now time.Time) {
 	if x.spans != nil && x.call != nil {
-		x.spans.submitted = x.call.Submitted()
+		x.spans.submitted = x.call.Submitted().UnixNano()
 	}
 	x.spans.described(x.p, r)
 	x.spans.ended(x.p, r, waited, reason, now)

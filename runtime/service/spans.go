@@ -41,31 +41,30 @@ var (
 // spans are the spans of one traced prediction; nil means it is not traced, and the methods do nothing. They are filled
 // in and sent at its end, if its trace is sampled: many of them at once cost less.
 type spans struct {
-	trace      *trace.Trace
-	names      *names
-	prediction trace.Context
-	invoke     trace.Context
-	traced     slot.Traced        // of the call
-	further    *predict.SpanAttrs // nil means nothing
-	mode       string
-	model      string // "" means the server has one
-	id         string
-	callers    trace.Attrs
-	last       trace.Attrs // by the request's protocol, at the end
-	arrived    time.Time
-	valid      time.Time // the end of the validation; zero means there was none
-	submitted  time.Time
+	trace   *trace.Trace
+	names   *names
+	traced  slot.Traced // of the call, and the prediction's span
+	invoke  trace.SpanID
+	further *predict.SpanAttrs // nil means nothing
+	mode    string
+	model   string // "" means the server has one
+	id      string
+	callers trace.Attrs
+	last    trace.Attrs // by the request's protocol, at the end
+	// Times are as in trace.Span. valid is the end of the validation; zero means there was none.
+	arrived, valid, submitted int64
+	context                   [80]byte // memory for what the model gets
 }
 
-// newSpans begins the span of a request's prediction, and gives the request the context that webhooks carry.
+// newSpans begins the span of a request's prediction.
 func newSpans(req *predict.Request, model string, now time.Time) *spans {
 	t := req.Trace
 	if t == nil {
 		return nil
 	}
 	s := &spans{
-		trace: t, names: &predictionNames, prediction: t.New(), invoke: t.New(), further: req.Span, model: model,
-		arrived: now,
+		trace: t, names: &predictionNames, traced: slot.Traced{Span: t.New()}, invoke: t.New().Span, further: req.Span,
+		model: model, arrived: now.UnixNano(),
 	}
 	if req.Kind == predict.KindTraining {
 		s.names = &trainingNames
@@ -73,8 +72,7 @@ func newSpans(req *predict.Request, model string, now time.Time) *spans {
 		s.callers = callers(req.Context)
 	}
 	s.mode = [...]string{predict.Sync: "sync", predict.Async: "async", predict.Stream: "sse"}[req.Mode]
-	t.Prediction = s.prediction.Span
-	req.TraceParent, req.TraceState = t.Passed(s.prediction)
+	t.Prediction = s.traced.Span.Span
 	if req.ID != "" {
 		s.named(req.ID)
 	}
@@ -86,20 +84,20 @@ func (s *spans) sampled() *trace.Context {
 	if s == nil || !s.trace.Sampled {
 		return nil
 	}
-	return &s.prediction
+	return &s.traced.Span
 }
 
 func (s *spans) named(id string) {
 	if s != nil {
 		s.id = logtext.Clip(id)
-		s.trace.SetLive(s.model, s.id, &s.prediction)
+		s.trace.SetLive(s.model, s.id, &s.traced.Span)
 	}
 }
 
 // validated ends the validation. Trainings have no such span, as with Cog.
 func (s *spans) validated() {
 	if s != nil && s.names.validate != "" {
-		s.valid = time.Now()
+		s.valid = time.Now().UnixNano()
 	}
 }
 
@@ -109,7 +107,7 @@ func (s *spans) refused(err error) {
 	}
 	refusal := predict.RefusalOf(err)
 	if refusal.Kind == predict.RefusedID { // another request has the prediction
-		s.trace.Ended(s.model, s.id, &s.prediction)
+		s.trace.Ended(s.model, s.id, &s.traced.Span)
 		return
 	}
 	kind := cmp.Or(map[string]string{
@@ -117,10 +115,10 @@ func (s *spans) refused(err error) {
 	}[refusal.Reason()], "validation_error") // also of a request that the model cannot carry out
 	if s.trace.Sampled {
 		g := s.trace.Group()
-		s.waited(g, time.Time{})
-		s.end(g, s.identify(g), predict.Failed, kind, "", trace.Exception{Type: kind}, time.Now()) // the message may show an input
+		s.waited(g, 0)
+		s.end(g, s.identify(g), predict.Failed, kind, "", trace.Exception{Type: kind}, time.Now().UnixNano()) // the message may show an input
 	}
-	s.trace.Ended(s.model, s.id, &s.prediction)
+	s.trace.Ended(s.model, s.id, &s.traced.Span)
 }
 
 // ended ends the spans of a prediction. waited is its time in the queue.
@@ -131,17 +129,18 @@ func (s *spans) ended(p *predict.Prediction, r *predict.Result, waited time.Dura
 	if s.trace.Sampled {
 		s.send(p, r, waited, reason, now)
 	}
-	s.trace.Ended(s.model, s.id, &s.prediction)
+	s.trace.Ended(s.model, s.id, &s.traced.Span)
 }
 
 // waited adds what came before the model; until is when a worker began; zero means it was not submitted.
-func (s *spans) waited(g *trace.Group, until time.Time) {
-	parent := s.prediction.Span
-	if !s.valid.IsZero() {
-		g.Add(s.trace.New(), s.names.validate, parent, s.arrived, s.valid, nil)
+func (s *spans) waited(g *trace.Group, until int64) {
+	span := trace.Span{Context: s.trace.New(), Name: s.names.validate, Parent: s.traced.Span.Span, Start: s.arrived, End: s.valid}
+	if s.valid != 0 {
+		g.Add(&span)
 	}
-	if !until.IsZero() {
-		g.Add(s.trace.New(), "pinion.queue", parent, s.submitted, until, nil)
+	if until != 0 {
+		span.Context, span.Name, span.Start, span.End = s.trace.New(), "pinion.queue", s.submitted, until
+		g.Add(&span)
 	}
 }
 
@@ -155,15 +154,15 @@ func (s *spans) send(p *predict.Prediction, r *predict.Result, waited time.Durat
 	case r.Status == predict.Failed:
 		kind = "prediction_failed"
 	}
-	g := s.trace.Group()
+	g, ended, until := s.trace.Group(), now.UnixNano(), s.submitted
 	switch {
-	case s.submitted.IsZero():
-		s.waited(g, time.Time{})
+	case until == 0:
 	case r.Elapsed == 0:
-		s.waited(g, now)
+		until = ended
 	default:
-		s.waited(g, s.submitted.Add(waited))
+		until += int64(waited)
 	}
+	s.waited(g, until)
 	attrs, raised := s.identify(g), trace.Exception{Type: kind, Message: r.Error}
 	if reason == predict.ReasonModel && r.Status == predict.Failed {
 		raised = exceptionOf(r.Error, slices.Concat(p.Record().Logs, r.Logs)) // the first were sent while it ran
@@ -172,33 +171,37 @@ func (s *spans) send(p *predict.Prediction, r *predict.Result, waited time.Durat
 		if attrs = append(attrs, s.traced.Place...); s.traced.BatchSize > 0 {
 			attrs = attrs.Int("pinion.batch.size", int64(s.traced.BatchSize))
 		}
-		if invoke := s.ran(g, attrs, r, waited, now); kind != "" {
-			invoke.Raise(invoke.End, r.Error, raised)
-		}
+		s.ran(g, attrs, r, until, ended, raised)
 	}
-	s.end(g, attrs, r.Status, kind, r.Error, raised, now)
+	s.end(g, attrs, r.Status, kind, r.Error, raised, ended)
 }
 
-// ran adds what a worker did, and returns the span of the model.
-func (s *spans) ran(g *trace.Group, attrs trace.Attrs, r *predict.Result, waited time.Duration,
-	now time.Time,
-) *trace.Span {
-	began, returned := now.Add(-r.Elapsed), now
+// ran adds what a worker did, after it had waited until then.
+func (s *spans) ran(g *trace.Group, attrs trace.Attrs, r *predict.Result, until int64, ended int64, e trace.Exception) {
+	began, returned := ended-int64(r.Elapsed), ended
 	times := s.traced.Times
-	if !times.Began.IsZero() { // what the worker took, within what the front saw
-		began, returned = times.Began, times.Began.Add(r.Elapsed)
+	if times.Began != 0 { // what the worker took, within what the front saw
+		began, returned = times.Began, times.Began+int64(r.Elapsed)
 	}
 	execute := s.trace.New()
-	g.Add(execute, s.names.execute, s.prediction.Span, earlier(s.submitted.Add(waited), began), now, attrs).Worker = true
-	if !times.Began.IsZero() {
-		g.Add(s.trace.New(), s.names.prepare, s.invoke.Span, began, began.Add(times.Prepared), nil).Worker = true
+	span := trace.Span{
+		Worker: true, Context: execute, Name: s.names.execute, Parent: s.traced.Span.Span, Start: min(until, began), End: ended,
+		Attrs: attrs,
 	}
-	invoke := g.Add(s.invoke, s.names.invoke, execute.Span, began, returned, attrs)
-	invoke.Worker = true
-	if s.traced.Batch.Valid() {
-		invoke.Links = []trace.Context{s.traced.Batch}
+	g.Add(&span)
+	if times.Began != 0 {
+		span.Context, span.Name, span.Parent, span.Attrs = s.trace.New(), s.names.prepare, s.invoke, nil
+		span.Start, span.End = began, began+int64(times.Prepared)
+		g.Add(&span)
 	}
-	return invoke
+	span.Context.Span, span.Name, span.Parent, span.Attrs = s.invoke, s.names.invoke, execute.Span, attrs
+	if span.Start, span.End = began, returned; s.traced.Batch != nil {
+		span.Links = []trace.Context{*s.traced.Batch}
+	}
+	if e.Type != "" {
+		span.Raise(returned, r.Error, e)
+	}
+	g.Add(&span)
 }
 
 // described adds what the request's protocol says of the end, of a sampled trace.
@@ -215,13 +218,6 @@ func (s *spans) described(p *predict.Prediction, r *predict.Result) {
 	s.last = s.further.End(r.Status, output, r.Metrics)
 }
 
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
 // identify returns the attributes that name the prediction and its model, in the memory of the group.
 func (s *spans) identify(g *trace.Group) trace.Attrs {
 	attrs := g.Attrs()
@@ -236,9 +232,9 @@ func (s *spans) identify(g *trace.Group) trace.Attrs {
 
 // end adds the prediction's span and sends all. attrs are those that it shares with others, which are left as they are.
 func (s *spans) end(g *trace.Group, attrs trace.Attrs, status predict.Status, kind, message string, e trace.Exception,
-	at time.Time,
+	at int64,
 ) {
-	attrs = attrs.Text(attrMode, s.mode).Text(attrStatus, status.String())
+	attrs = attrs.Word(attrMode, s.mode).Word(attrStatus, status.String())
 	if s.further != nil {
 		attrs = append(attrs, s.further.Begin...)
 	}
@@ -246,10 +242,13 @@ func (s *spans) end(g *trace.Group, attrs trace.Attrs, status predict.Status, ki
 	if kind != "" {
 		attrs = attrs.Text(attrError, kind)
 	}
-	span := g.Add(s.prediction, s.names.whole, s.trace.Server, s.arrived, at, attrs)
+	span := trace.Span{
+		Context: s.traced.Span, Name: s.names.whole, Parent: s.trace.Server, Start: s.arrived, End: at, Attrs: attrs,
+	}
 	if kind != "" {
 		span.Raise(at, message, e)
 	}
+	g.Add(&span)
 	g.Send()
 }
 
@@ -259,10 +258,10 @@ func (x *execution) context() []byte {
 	if x.spans == nil {
 		return contextOf(req.Context, req.Propagation)
 	}
-	in, p := x.spans.invoke, req.Propagation
-	p.TraceParent, p.TraceState = "", in.State
+	in, p := x.spans.traced.Span, req.Propagation
+	in.Span, p.TraceParent, p.TraceState = x.spans.invoke, "", in.State
 	if len(req.Context) == 0 && !hasModelHeaders(&p) {
-		return append(in.AppendParent(append(make([]byte, 0, 80), `{"`+trace.ParentHeader+`":"`...)), `"}`...)
+		return append(in.AppendParent(append(x.spans.context[:0], `{"`+trace.ParentHeader+`":"`...)), `"}`...)
 	}
 	p.TraceParent = in.Parent()
 	return contextOf(req.Context, p)

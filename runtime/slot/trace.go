@@ -12,10 +12,10 @@ import (
 type Traced struct {
 	Span trace.Context // of the prediction: its batch links to it
 
-	Place     trace.Attrs   // where the call ran; nil if it did not
-	Times     ipc.Traced    // by the worker's clock, which is also the front's; zero if it sent none
-	BatchSize int           // 0 if it ran in no batch
-	Batch     trace.Context // the span of its batch
+	Place     trace.Attrs    // where the call ran; nil if it did not
+	Times     ipc.Traced     // by the worker's clock, which is also the front's; zero if it sent none
+	BatchSize int            // 0 if it ran in no batch
+	Batch     *trace.Context // the span of its batch; nil if it has none
 }
 
 // ranIn records where a call ran, at its end.
@@ -24,7 +24,7 @@ func (t *Traced) ranIn(c *Call) {
 	if r := c.batch.run; r != nil {
 		t.BatchSize = len(r.calls)
 		if r.trace != nil {
-			t.Batch = r.trace.span
+			t.Batch = &r.trace.span
 		}
 	}
 }

@@ -65,7 +65,7 @@ func TestBatch_SpansAreSentInBatches(t *testing.T) {
 	end := func(names ...string) {
 		g := sampled.Group()
 		for _, name := range names {
-			g.Add(sampled.New(), name, trace.SpanID{}, time.Now(), time.Now(), nil).Worker = name == "worker"
+			g.Add(&trace.Span{Context: sampled.New(), Name: name, Worker: name == "worker"})
 		}
 		g.Send()
 	}

@@ -13,7 +13,10 @@ const AttrModel = "pinion.model"
 // Attrs are attributes of a span, in their encoded form. As with append, callers must use the result of a method.
 type Attrs []byte
 
-func (a Attrs) Text(key, value string) Attrs { return textAttr(a, spanAttributes, key, value) }
+func (a Attrs) Text(key, value string) Attrs { return textAttr(a, spanAttributes, key, valid(value)) }
+
+// Word is Text for a word of ours, which is valid.
+func (a Attrs) Word(key, value string) Attrs { return textAttr(a, spanAttributes, key, value) }
 
 func (a Attrs) Int(key string, value int64) Attrs {
 	b := keyed(a, spanAttributes, key, 1+protowire.SizeVarint(uint64(value)))
@@ -34,9 +37,8 @@ func (a Attrs) Texts(key string, values []string) Attrs {
 	return bytesField(b, valueArray, list)
 }
 
-// textAttr adds an attribute with a text to a message that has attributes in that field.
+// textAttr adds an attribute with a valid text to a message that has attributes in that field.
 func textAttr(b []byte, field protowire.Number, key, value string) []byte {
-	value = valid(value)
 	b = keyed(b, field, key, 1+protowire.SizeBytes(len(value)))
 	return text(tag(b, valueString, protowire.BytesType), value) // an empty text is a value too
 }

@@ -1,12 +1,8 @@
 package trace
 
-import "time"
-
 // Group holds spans of a trace that end together. They are encoded one after another, in memory that is reused.
 type Group struct {
 	trace         *Trace
-	span          Span // the last one, until it is encoded
-	last          bool // span is in use
 	full          bool // the spans will be dropped, so none is encoded
 	n             int
 	front, worker []byte // encoded spans of the front and of a worker
@@ -26,46 +22,26 @@ func (t *Trace) Group() *Group {
 	return g
 }
 
-// Add adds an ended span below parent; the zero parent stands for the client's span. The caller may change the span
-// until the next call of a method.
-func (g *Group) Add(c Context, name string, parent SpanID, start, end time.Time, attrs Attrs) *Span {
-	g.encode()
-	g.last = true
-	s := &g.span
-	s.Name, s.Context, s.Parent, s.Start, s.Attrs = name, c, parent, start, attrs
-	s.Kind, s.Remote, s.Worker = Internal, false, false
-	if parent == (SpanID{}) {
-		s.Parent, s.Remote = g.trace.Parent.Span, g.trace.Parent.Valid()
-	}
-	s.Ended(end)
-	return s
-}
-
-func (g *Group) Attrs() Attrs { return g.attrs[:0] }
-
-func (g *Group) encode() {
-	if !g.last {
-		return
-	}
-	g.put(&g.span)
-	if g.last = false; g.span.Failed || g.span.Links != nil { // Add sets the rest
-		g.span = Span{}
-	}
-}
-
-func (g *Group) put(s *Span) {
+// Add adds a span that has ended, which is not before its start. Without a parent it is below the client's span.
+func (g *Group) Add(s *Span) {
 	if g.n == g.trace.tracer.Most {
 		g.export()
 	}
-	g.n++
-	switch {
-	case g.full:
-	case s.Worker:
+	if g.n++; g.full {
+		return
+	}
+	if s.Parent == (SpanID{}) {
+		s.Parent, s.Remote = g.trace.Parent.Span, g.trace.Parent.Valid()
+	}
+	s.End = max(s.Start, s.End)
+	if s.Worker {
 		g.worker = s.appendTo(g.worker)
-	default:
+	} else {
 		g.front = s.appendTo(g.front)
 	}
 }
+
+func (g *Group) Attrs() Attrs { return g.attrs[:0] }
 
 func (g *Group) export() {
 	g.trace.tracer.Export(g.front, g.worker, g.n)
@@ -73,7 +49,6 @@ func (g *Group) export() {
 }
 
 func (g *Group) Send() {
-	g.encode()
 	g.export()
 	t := g.trace.tracer
 	if g.trace = nil; cap(g.front)+cap(g.worker) <= maxKept {

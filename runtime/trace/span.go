@@ -16,14 +16,14 @@ type Span struct {
 	Kind       Kind
 	Context    Context
 	Parent     SpanID
-	Remote     bool // the parent is another program's
-	Worker     bool // it stands for work of a worker
-	Start, End time.Time
+	Remote     bool  // the parent is another program's
+	Worker     bool  // it stands for work of a worker
+	Start, End int64 // in nanoseconds since 1970
 	Attrs      Attrs
 	Failed     bool
 	Message    string    // why it failed
 	Exception  Exception // what ended it
-	Raised     time.Time // when the exception was raised
+	Raised     int64     // when the exception was raised, as Start
 	Links      []Context
 }
 
@@ -34,19 +34,12 @@ type Exception struct {
 	Stack   string // "": it is not known
 }
 
-// Ended sets the end of the span, which is not before its start.
-func (s *Span) Ended(at time.Time) {
-	if s.End = at; at.Before(s.Start) {
-		s.End = s.Start
-	}
-}
-
 // Fail marks the span as failed, with an exception event.
 func (s *Span) Fail(at time.Time, kind, message string) {
-	s.Raise(at, message, Exception{Type: kind, Message: message})
+	s.Raise(at.UnixNano(), message, Exception{Type: kind, Message: message})
 }
 
 // Raise does the same for an exception of the model.
-func (s *Span) Raise(at time.Time, message string, e Exception) {
+func (s *Span) Raise(at int64, message string, e Exception) {
 	s.Failed, s.Message, s.Exception, s.Raised = true, message, e, at
 }

@@ -139,6 +139,11 @@ func (t *Trace) Request() Context {
 	return Context{Trace: t.ID, Span: t.Server, Sampled: t.Sampled, State: t.Parent.State}
 }
 
+// Own names the span of the prediction.
+func (t *Trace) Own() Context {
+	return Context{Trace: t.ID, Span: t.Prediction, Sampled: t.Sampled, State: t.Parent.State}
+}
+
 func (t *Trace) New() Context {
 	if t == nil {
 		return Context{}
@@ -153,11 +158,7 @@ func (t *Trace) Span(name string, kind Kind, parent SpanID, start time.Time, att
 
 // At is Span for a span that has a context already.
 func (t *Trace) At(c Context, name string, kind Kind, parent SpanID, start time.Time, attrs Attrs) *Span {
-	s := &Span{Name: name, Kind: kind, Context: c, Parent: parent, Start: start, Attrs: attrs}
-	if parent == (SpanID{}) {
-		s.Parent, s.Remote = t.Parent.Span, t.Parent.Valid()
-	}
-	return s
+	return &Span{Name: name, Kind: kind, Context: c, Parent: parent, Start: start.UnixNano(), Attrs: attrs}
 }
 
 // Passed returns the W3C headers of a context, for callers that keep them as text, or "" if none are passed on.
@@ -170,10 +171,9 @@ func (t *Trace) Passed(c Context) (parent, state string) {
 
 // End ends a span and sends it, if the trace is sampled.
 func (t *Trace) End(s *Span, at time.Time) {
-	s.Ended(at)
-	if t.Sampled {
+	if s.End = at.UnixNano(); t.Sampled {
 		g := t.Group()
-		g.put(s)
+		g.Add(s)
 		g.Send()
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -40,41 +39,48 @@ var fixed = [...]byte{
 	54: spanParent<<3 | byte(protowire.BytesType), 55: 8, 63: 0,
 }
 
+// maxTag is what a span takes at most beside its fields: its tag, its size, and the bytes that a span without a parent
+// leaves out.
+const maxTag = 32
+
 // appendTo appends the span in OTLP's wire format, as a field of ScopeSpans. The SDK first builds a message of a dozen
 // objects for each span, which costs more than the rest of a trace.
 func (s *Span) appendTo(b []byte) []byte {
-	b = tag(b, scopeSpansSpans, protowire.BytesType)
-	size := len(b)
-	b = append(b, 0, 0) // set by sized
-	f := fixed
+	var rest []byte
+	if s.Context.State != "" || s.Failed || s.Links != nil {
+		rest = s.rest()
+	}
+	front := len(fixed)
+	if s.Parent == (SpanID{}) {
+		front = 54
+	}
+	size := front + 1 + protowire.SizeBytes(len(s.Name)) + len(s.Attrs) + len(rest)
+	b = varint(tag(slices.Grow(b, maxTag+size), scopeSpansSpans, protowire.BytesType), uint64(size))
+	f := (*[len(fixed)]byte)(b[len(b) : len(b)+len(fixed)])
+	*f = fixed
 	*(*ID)(f[2:]), *(*SpanID)(f[20:]) = s.Context.Trace, s.Context.Span
 	f[29] = byte(s.Kind) + kindInternal
-	binary.LittleEndian.PutUint64(f[31:], uint64(s.Start.UnixNano()))
-	binary.LittleEndian.PutUint64(f[40:], uint64(s.End.UnixNano()))
-	binary.LittleEndian.PutUint32(f[50:], flagsOf(s.Context, s.Remote))
-	if *(*SpanID)(f[56:]) = s.Parent; s.Parent == (SpanID{}) {
-		b = append(b, f[:54]...)
-	} else {
-		b = append(b, f[:]...)
+	binary.LittleEndian.PutUint64(f[31:], uint64(s.Start))
+	binary.LittleEndian.PutUint64(f[40:], uint64(s.End))
+	binary.LittleEndian.PutUint32(f[50:], flagsOf(&s.Context, s.Remote))
+	*(*SpanID)(f[56:]) = s.Parent
+	b = text(tag(b[:len(b)+front], spanName, protowire.BytesType), s.Name)
+	if b = append(b, s.Attrs...); rest != nil {
+		b = append(b, rest...)
 	}
-	b = text(tag(b, spanName, protowire.BytesType), s.Name)
-	b = append(b, s.Attrs...)
-	if s.Context.State != "" || s.Failed || s.Links != nil {
-		b = s.appendRest(b)
-	}
-	return sized(b, size)
+	return b
 }
 
-// appendRest appends the fields that most spans do not have.
-func (s *Span) appendRest(b []byte) []byte {
-	b = textField(b, spanState, s.Context.State)
+// rest returns the fields that most spans do not have.
+func (s *Span) rest() []byte {
+	b := textField(nil, spanState, s.Context.State)
 	if s.Exception.Type != "" {
 		part := timeField(nil, eventTime, s.Raised)
 		part = textField(part, eventName, "exception")
-		part = textAttr(part, eventAttributes, "exception.type", s.Exception.Type)
-		part = textAttr(part, eventAttributes, "exception.message", s.Exception.Message)
+		part = textAttr(part, eventAttributes, "exception.type", valid(s.Exception.Type))
+		part = textAttr(part, eventAttributes, "exception.message", valid(s.Exception.Message))
 		if s.Exception.Stack != "" {
-			part = textAttr(part, eventAttributes, "exception.stacktrace", s.Exception.Stack)
+			part = textAttr(part, eventAttributes, "exception.stacktrace", valid(s.Exception.Stack))
 		}
 		b = bytesField(b, spanEvents, part)
 	}
@@ -82,7 +88,7 @@ func (s *Span) appendRest(b []byte) []byte {
 		part := bytesField(nil, linkTraceID, link.Trace[:])
 		part = bytesField(part, linkSpanID, link.Span[:])
 		part = textField(part, linkState, link.State)
-		part = binary.LittleEndian.AppendUint32(tag(part, linkFlags, protowire.Fixed32Type), flagsOf(link, false))
+		part = binary.LittleEndian.AppendUint32(tag(part, linkFlags, protowire.Fixed32Type), flagsOf(&link, false))
 		b = bytesField(b, spanLinks, part)
 	}
 	if s.Failed {
@@ -91,22 +97,8 @@ func (s *Span) appendRest(b []byte) []byte {
 	return b
 }
 
-// sized writes the size of the message at the end of b to the two bytes that are reserved for it.
-func sized(b []byte, at int) []byte {
-	switch size := len(b) - at - 2; {
-	case size < 1<<7:
-		b[at] = byte(size)
-		return b[:at+1+copy(b[at+1:], b[at+2:])]
-	case size < 1<<14:
-		b[at], b[at+1] = byte(size)|0x80, byte(size>>7)
-		return b
-	default:
-		return slices.Replace(b, at, at+2, protowire.AppendVarint(nil, uint64(size))...)
-	}
-}
-
 // flagsOf returns the W3C flags of a context, and whether the parent of its span is another program's.
-func flagsOf(c Context, remote bool) (flags uint32) {
+func flagsOf(c *Context, remote bool) (flags uint32) {
 	flags = flagsHasRemote
 	if remote {
 		flags |= flagsRemote
@@ -124,10 +116,10 @@ func tag(b []byte, field protowire.Number, kind protowire.Type) []byte {
 }
 
 func varint(b []byte, n uint64) []byte {
-	if n < 1<<7 {
-		return append(b, byte(n))
+	for ; n >= 1<<7; n >>= 7 {
+		b = append(b, byte(n)|0x80)
 	}
-	return protowire.AppendVarint(b, n)
+	return append(b, byte(n))
 }
 
 func text(b []byte, value string) []byte { return append(varint(b, uint64(len(value))), value...) }
@@ -147,8 +139,8 @@ func varintField(b []byte, field protowire.Number, value uint64) []byte {
 	return varint(tag(b, field, protowire.VarintType), value)
 }
 
-func timeField(b []byte, field protowire.Number, at time.Time) []byte {
-	return binary.LittleEndian.AppendUint64(tag(b, field, protowire.Fixed64Type), uint64(at.UnixNano()))
+func timeField(b []byte, field protowire.Number, at int64) []byte {
+	return binary.LittleEndian.AppendUint64(tag(b, field, protowire.Fixed64Type), uint64(at))
 }
 
 // valid returns a text as protobuf requires it, because a collector refuses a whole batch for one invalid byte.

@@ -23,10 +23,10 @@ func textValue(key, value string) *commonpb.KeyValue {
 
 // TestWire_SpansAreEncodedAsProtobufDoes: what is written reads as the message that OTLP's own types make.
 func TestWire_SpansAreEncodedAsProtobufDoes(t *testing.T) {
-	at := time.Unix(1_700_000_000, 123)
+	const at = 1_700_000_000_000_000_123
 	linked := Context{Trace: ID{9}, Span: SpanID{8}, Sampled: true, State: "c=d"}
 	full := &Span{
-		Name: "a span", Kind: Client, Parent: SpanID{7}, Remote: true, Start: at, End: at.Add(time.Second),
+		Name: "a span", Kind: Client, Parent: SpanID{7}, Remote: true, Start: at, End: at + 1e9,
 		Context: Context{Trace: ID{1, 15: 2}, Span: SpanID{3, 7: 4}, Sampled: true, State: "a=b"},
 		Attrs: Attrs{}.Text("text", "wrong \xff byte").Text("empty", "").Int("number", -5).Float("float", 0.5).Texts(
 			"texts", []string{"a", ""}),
@@ -40,8 +40,8 @@ func TestWire_SpansAreEncodedAsProtobufDoes(t *testing.T) {
 	want := &tracepb.ScopeSpans{Spans: []*tracepb.Span{{
 		TraceId: full.Context.Trace[:], SpanId: full.Context.Span[:], TraceState: "a=b", ParentSpanId: full.Parent[:],
 		Name: "a span",
-		Kind: tracepb.Span_SPAN_KIND_CLIENT, StartTimeUnixNano: uint64(at.UnixNano()),
-		EndTimeUnixNano: uint64(at.UnixNano()) + 1e9,
+		Kind: tracepb.Span_SPAN_KIND_CLIENT, StartTimeUnixNano: at,
+		EndTimeUnixNano: at + 1e9,
 		Flags:           0x301,
 		Attributes: []*commonpb.KeyValue{
 			textValue("text", "wrong \uFFFD byte"), textValue("empty", ""),
@@ -52,7 +52,7 @@ func TestWire_SpansAreEncodedAsProtobufDoes(t *testing.T) {
 			}}}},
 		},
 		Events: []*tracepb.Span_Event{{
-			TimeUnixNano: uint64(at.UnixNano()), Name: "exception",
+			TimeUnixNano: at, Name: "exception",
 			Attributes: []*commonpb.KeyValue{
 				textValue("exception.type", "kind"), textValue("exception.message", "message"), textValue("exception.stacktrace", "stack"),
 			},
@@ -61,7 +61,7 @@ func TestWire_SpansAreEncodedAsProtobufDoes(t *testing.T) {
 		Status: &tracepb.Status{Message: "kind: message", Code: tracepb.Status_STATUS_CODE_ERROR},
 	}, {
 		TraceId: plain.Context.Trace[:], SpanId: plain.Context.Span[:], Name: "b", Kind: tracepb.Span_SPAN_KIND_INTERNAL,
-		StartTimeUnixNano: uint64(at.UnixNano()), EndTimeUnixNano: uint64(at.UnixNano()), Flags: 0x100,
+		StartTimeUnixNano: at, EndTimeUnixNano: at, Flags: 0x100,
 	}}}
 	assert.True(t, proto.Equal(&got, want), "read:\n%v\nwant:\n%v", &got, want)
 }
@@ -107,10 +107,11 @@ func TestWire_GroupsAreSent(t *testing.T) {
 		first := tracer.Root()
 		g := first.Group()
 		for _, name := range []string{"a", "w", "b"} {
-			s := g.Add(first.New(), name, SpanID{}, time.Now(), time.Now(), nil)
-			if s.Worker = name == "w"; s.Worker {
+			s := &Span{Context: first.New(), Name: name, Worker: name == "w"}
+			if s.Worker {
 				s.Fail(time.Now(), "kind", " fails")
 			}
+			g.Add(s)
 		}
 		g.Send()
 		full = true

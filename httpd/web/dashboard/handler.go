@@ -165,7 +165,7 @@ func (v *View) find(kind predict.Kind, id string) (details, bool) {
 		return d, true
 	}
 	defer p.Release()
-	s := predict.Summary{Record: rec, Mode: p.Request.Mode, TraceParent: p.Request.TraceParent}
+	s := predict.Summary{Record: rec, Mode: p.Request.Mode, TraceParent: p.Request.Parent()}
 	v.o.Locate(&s)
 	d := detailsOf(&s)
 	d.Calls = p.Calls(time.Now())
