@@ -2,6 +2,7 @@ package httpd
 
 import (
 	"cmp"
+	"crypto/tls"
 	"log/slog"
 	"os"
 	"time"
@@ -121,6 +122,9 @@ type Options struct {
 	// or nil if they are the Service's.
 	Queue    func() JobQueue
 	Queueing QueueOptions
+
+	// TLS is spoken with clients; nil means plain HTTP.
+	TLS *tls.Config
 
 	// Protocols are other protocols at the same port. The default is none.
 	Protocols []protocol.Protocol

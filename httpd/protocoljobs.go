@@ -168,7 +168,7 @@ func (p *protocols) Signature(path string) string {
 // Address implements protocol.Jobs.
 func (p *protocols) Address(ctx *fasthttp.RequestCtx) string {
 	scheme := "http://"
-	if ctx.IsTLS() || string(ctx.Request.Header.Peek(fasthttp.HeaderXForwardedProto)) == "https" {
+	if p.opt.TLS != nil || string(ctx.Request.Header.Peek(fasthttp.HeaderXForwardedProto)) == "https" {
 		scheme = "https://"
 	}
 	return scheme + string(ctx.Host())

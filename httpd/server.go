@@ -83,7 +83,7 @@ func (s *Server) Shutdown(ctx context.Context) error { return s.transport.Shutdo
 func (o Options) transport() transport.Options {
 	c := o.conns
 	c.HeaderTimeout, c.IdleTimeout, c.WriteTimeout = o.HeaderTimeout, o.IdleTimeout, o.WriteTimeout
-	c.Connections, c.TooMany, c.Memory, c.Logger = o.Connections, tooManyAnswer, o.Memory, o.Logger
+	c.Connections, c.TooMany, c.Memory, c.Logger, c.TLS = o.Connections, tooManyAnswer, o.Memory, o.Logger, o.TLS
 	return c
 }
 

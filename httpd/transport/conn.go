@@ -53,12 +53,13 @@ const (
 //
 // Only the goroutine that serves it calls its methods, except kill, Abort and wakeRead.
 type Conn struct {
-	net.Conn
-	t     *Transport
-	fd    int32 // -1 means none; valid until Close
-	phase atomic.Uint32
-	watch Watch
-	place connlimit.Place
+	net.Conn               // the socket
+	stream   io.ReadWriter // requests and answers: the socket, or TLS over it
+	t        *Transport
+	fd       int32 // -1 means none; valid until Close
+	phase    atomic.Uint32
+	watch    Watch
+	place    connlimit.Place
 
 	// Deadlines, as Transport.now. A deadline costs a runtime timer, so readWanted is applied before a read, and only if
 	// it differs from readSet, the one in force, by more than Transport.deadlineTolerance.
@@ -94,7 +95,7 @@ type Conn struct {
 }
 
 func newConn(t *Transport, nc net.Conn) *Conn {
-	c := &Conn{Conn: nc, t: t, fd: -1}
+	c := &Conn{Conn: nc, stream: nc, t: t, fd: -1}
 	c.since.Store(int64(t.now()))
 	if sc, ok := nc.(syscall.Conn); ok {
 		if rc, err := sc.SyscallConn(); err == nil {
@@ -102,6 +103,9 @@ func newConn(t *Transport, nc net.Conn) *Conn {
 		}
 	}
 	c.watch.fd = c.fd
+	if t.opt.TLS != nil {
+		c.secure(t.opt.TLS)
+	}
 	return c
 }
 
@@ -255,7 +259,7 @@ func (c *Conn) Begin() (last bool) {
 
 // read reads under the deadline readWanted.
 func (c *Conn) read(p []byte) (int, error) {
-	if len(c.watch.unread) > 0 {
+	if len(c.watch.unread) > 0 && !c.isSecured() {
 		return c.t.watcher.take(&c.watch, p), nil
 	}
 	if d := c.readWanted - c.readSet; d > c.t.deadlineTolerance || d < -c.t.deadlineTolerance {
@@ -267,7 +271,7 @@ func (c *Conn) read(p []byte) (int, error) {
 	if c.slow.Load() { // after the deadline, which cut sets after slow
 		return 0, ErrSlow
 	}
-	return c.Conn.Read(p)
+	return c.stream.Read(p)
 }
 
 func (c *Conn) Write(p []byte) (int, error) {
@@ -281,7 +285,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 			}
 		}
 		c.blocked.since.Store(int64(now))
-		n, err := c.Conn.Write(p[:min(len(p), MaxWrite)])
+		n, err := c.stream.Write(p[:min(len(p), MaxWrite)])
 		c.endWrite()
 		written += n
 		p = p[n:]
@@ -300,6 +304,9 @@ func (c *Conn) Close() error {
 	}
 	c.freeHead() // fasthttp has released its buffers
 	c.freeInUse()
+	if s, is := c.stream.(*secured); is {
+		s.sayEnd()
+	}
 	if c.is(connActive) && (c.linger || c.unread()) && c.t.lingering.Load() < c.t.maxLingering && c.move(connLingering) {
 		c.t.lingering.Add(1)
 		if c.slow.Load() {

@@ -22,6 +22,7 @@
 //	transport.go          serves and shuts down; all open connections
 //	listener.go           accepts, or refuses
 //	conn.go               one connection: phases, reads, writes, close
+//	secured.go            TLS over the socket
 //	framing.go            the boundaries of requests
 //	arrival.go            memory of what is being received
 //	park_linux.go         idle connections in an epoll set

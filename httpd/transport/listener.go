@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -86,8 +87,11 @@ func (t *Transport) reject(nc net.Conn) {
 		nc.Close()
 		return
 	}
+	if t.opt.TLS != nil {
+		nc = tls.Server(nc, t.opt.TLS)
+	}
 	go func() {
-		_ = nc.SetWriteDeadline(time.Now().Add(time.Second))
+		_ = nc.SetDeadline(time.Now().Add(time.Second))
 		if _, err := io.WriteString(nc, t.opt.TooMany); err == nil {
 			drain(nc, time.Second, time.Second)
 		}

@@ -60,6 +60,11 @@ func (c *Conn) parkAtOnce() bool {
 	if c.fd < 0 || !t.conns.many.Load() || !t.isCrowded() && !t.opt.Memory.Short() || c.unread() {
 		return false
 	}
+	if c.isSecured() { // the next request may be decrypted already: a read that does not wait says
+		c.readSet = c.readWanted
+		c.wakeRead()
+		return false
+	}
 	c.until.Store(int64(c.readWanted))
 	return c.move(connParked)
 }

@@ -33,7 +33,12 @@ func TestPark_ConnectionKeepsIdleTimeout(t *testing.T) {
 // TestPark_OnlyIdleConnections: one within a request's header, one within its body and one that waits for its answer
 // are woken, and nothing comes of it. One that has not sent a byte is parked from the beginning.
 func TestPark_OnlyIdleConnections(t *testing.T) {
-	s := serve(t, Options{ParkAbove: -1, SweepInterval: time.Millisecond})
+	parksOnlyIdle(t, Options{ParkAbove: -1, SweepInterval: time.Millisecond})
+}
+
+func parksOnlyIdle(t *testing.T, o Options) {
+	t.Helper()
+	s := serve(t, o)
 	fresh, head, body, waiting := s.dial(t), s.dial(t), s.dial(t), s.dial(t)
 	head.send(hold[:10])
 	body.send(hold[:len(hold)-2])

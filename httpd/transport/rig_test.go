@@ -3,6 +3,7 @@ package transport
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -93,6 +94,9 @@ func (s *site) dial(t *testing.T) *client {
 	t.Helper()
 	nc := assert.Must(net.Dial("tcp", s.addr))(t)
 	t.Cleanup(func() { nc.Close() })
+	if s.opt.TLS != nil {
+		nc = tls.Client(nc, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // its own certificate
+	}
 	_ = nc.SetDeadline(time.Now().Add(testTimeout))
 	return &client{nc, t, bufio.NewReader(nc)}
 }

@@ -3,6 +3,7 @@ package transport
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -34,6 +35,9 @@ type Options struct {
 
 	// TooMany is the whole answer to a connection beyond the limit.
 	TooMany string
+
+	// TLS is spoken with clients; nil means plain HTTP.
+	TLS *tls.Config
 
 	// Memory is charged for what is being received. Nil means no bound.
 	Memory *memory.Budget

@@ -2,6 +2,7 @@ package grpc
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"sync"
 	"time"
@@ -53,6 +54,9 @@ func (l *listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err // gRPC tries again after a temporary one
 		}
+		if config := l.srv.opt.TLS; config != nil {
+			nc = secured{tls.Server(nc, config), nc}
+		}
 		c := &conn{
 			Conn: nc, srv: l.srv, calls: map[*call]struct{}{}, since: time.Now(),
 			blocks: headerBlocks{skip: prefaceSize},
@@ -63,6 +67,14 @@ func (l *listener) Accept() (net.Conn, error) {
 		nc.Close()
 	}
 }
+
+// secured is a connection with TLS. To close it never waits for the client.
+type secured struct {
+	net.Conn
+	socket net.Conn
+}
+
+func (s secured) Close() error { return s.socket.Close() }
 
 // adopt registers a connection; false means there is no room for it.
 func (s *Server) adopt(c *conn) bool {

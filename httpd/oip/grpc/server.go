@@ -3,6 +3,7 @@ package grpc
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -31,6 +32,8 @@ type Options struct {
 	Logger  *slog.Logger
 	// MaxMessage is the largest message in bytes.
 	MaxMessage int64
+	// TLS is spoken with clients; nil means none.
+	TLS *tls.Config
 	// Memory is charged for connections, calls, requests and answers; nil means nothing is.
 	Memory *memory.Budget
 	// Connections bounds the open connections; nil means no limit.

@@ -19,11 +19,15 @@ type Exposure struct {
 	// AllowModelControl lets every client load, unload and reload models.
 	AllowModelControl bool
 	AuthFile          string
+	TLS               TLSFiles
 	authPublic        []string
 	metricsHost       string // "" means that of the server
 	MetricsPort       int    // -1 means none
 	Dashboard         Dashboard
 }
+
+// TLSFiles are the files of --tls-cert, --tls-key and --tls-client-ca; "" means none.
+type TLSFiles struct{ Cert, Key, ClientCA string }
 
 // Values of --shutdown-from: the clients that may ask for a shutdown.
 const (
@@ -51,6 +55,19 @@ func (s *Exposure) doors(program string) usertext.Settings {
 		{
 			To: &s.AuthFile, Name: "auth-token-file", Group: usertext.GroupAccess, Common: true,
 			Help: "file of bearer tokens, one per line; requests without a token are refused",
+		},
+		{
+			To: &s.TLS.Cert, Name: "tls-cert", Group: usertext.GroupAccess,
+			Help: "file of the certificate, with those between it and the root (PEM): " + program + " speaks https, and TLS over " +
+				"gRPC; read again when it changes",
+		},
+		{
+			To: &s.TLS.Key, Name: "tls-key", Group: usertext.GroupAccess,
+			Help: "file of the private key of --tls-cert (PEM)",
+		},
+		{
+			To: &s.TLS.ClientCA, Name: "tls-client-ca", Group: usertext.GroupAccess,
+			Help: "file of the roots (PEM) of which one must have signed the certificate of each client",
 		},
 	}
 }
@@ -115,6 +132,14 @@ func parseAllowedHost(v string) (string, error) {
 }
 
 func (s *Exposure) check() error {
+	switch {
+	case s.TLS.Cert != "" && s.TLS.Key == "":
+		return fmt.Errorf("--tls-cert %s needs --tls-key, the file of its private key", s.TLS.Cert)
+	case s.TLS.Cert == "" && s.TLS.Key != "":
+		return fmt.Errorf("--tls-key %s needs --tls-cert, the file of its certificate", s.TLS.Key)
+	case s.TLS.Cert == "" && s.TLS.ClientCA != "":
+		return fmt.Errorf("--tls-client-ca %s needs --tls-cert and --tls-key", s.TLS.ClientCA)
+	}
 	if s.MetricsPort < 0 && s.metricsHost != "" {
 		return fmt.Errorf("--metrics-host %s needs --metrics-port", s.metricsHost)
 	}

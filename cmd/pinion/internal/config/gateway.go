@@ -75,7 +75,7 @@ func (s *Gateway) check() error {
 	if _, embeds := s.Jobs.NATS.Embeds(); embeds {
 		return fmt.Errorf("--nats %s: a gateway needs a NATS server: give its URL", s.Jobs.NATS.urls[0])
 	}
-	return cmp.Or(s.checkModels(), s.Protocols.check(), s.Jobs.check(s.ResultTTL))
+	return cmp.Or(s.checkModels(), s.Exposure.check(), s.Protocols.check(), s.Jobs.check(s.ResultTTL))
 }
 
 // checkModels makes Models of both flags.

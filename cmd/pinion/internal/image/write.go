@@ -64,8 +64,9 @@ func (p *Plan) WriteFiles(file string) error {
 const healthProbe = `import json, os, urllib.request as r
 e = os.environ
 port = e.get('SAGEMAKER_BIND_TO_PORT') or e.get('AIP_HTTP_PORT') or e['PORT']
-url = 'http://127.0.0.1:' + port + '/health-check'
-raise SystemExit(json.load(r.urlopen(url, timeout=8))['status'] not in ('READY', 'BUSY'))`
+tls = __import__('ssl')._create_unverified_context() if e.get('PINION_TLS_CERT') else None
+url = ('https' if tls else 'http') + '://127.0.0.1:' + port + '/health-check'
+raise SystemExit(json.load(r.urlopen(url, timeout=8, context=tls))['status'] not in ('READY', 'BUSY'))`
 
 type writer struct{ strings.Builder }
 

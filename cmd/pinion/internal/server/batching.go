@@ -67,7 +67,7 @@ func (s *batching) listen() error {
 	if err != nil {
 		return err
 	}
-	clients, address, err := listen(s.s.Host, s.s.Port, portSetting{Flag: "--port", Variable: ""})
+	clients, address, err := listen(s.s.Host, s.s.Port, portSetting{Flag: "--port", Variable: ""}, nil)
 	if err != nil {
 		workers.Close()
 		return err

@@ -21,7 +21,7 @@ type endpoints struct {
 
 func (f *Server) listen() (err error) {
 	f.endpoints.ln, f.endpoints.address, err = listen(f.s.Exposure.Address(), f.s.Port,
-		portSetting{Flag: "-p", Variable: f.s.PortVariable})
+		portSetting{Flag: "-p", Variable: f.s.PortVariable}, f.certificate)
 	return err
 }
 

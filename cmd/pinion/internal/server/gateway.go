@@ -106,6 +106,10 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 			return err
 		}
 	}
+	cert, err := openCertificate(s.Exposure.TLS, g.log)
+	if err != nil {
+		return err
+	}
 	onHangup(auth.Reload)
 	if err := g.joinAll(); err != nil {
 		return err
@@ -115,7 +119,7 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 		TenantHeader: s.Jobs.TenantHeader,
 		MaxBody:      s.MaxBody, Logger: g.log, CogVersion: version.Cog, AllowedHosts: s.Exposure.AllowedHosts,
 		Metrics: httpd.MetricsHandler(g.allMetrics()), OnRequest: g.metrics.Request,
-		Connections: g.connections, Tokens: auth.Tokens(), Public: []string{"/docs", "/dashboard"}, Memory: g.budget,
+		Connections: g.connections, TLS: cert.forHTTP(&s.Exposure), Tokens: auth.Tokens(), Public: []string{"/docs", "/dashboard"}, Memory: g.budget,
 		Spool: g.files.SpoolToDisk, ReplayPuts: s.Jobs.ReplayPuts,
 		Queue: g.rootQueue, Queueing: g.queueing(),
 		Models: g.httpModels(), Protocols: s.Protocols.List(protocol.Several(g.knownModels)),
@@ -127,10 +131,10 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 	}
 	var address string
 	if g.ln, address, err = listen(s.Exposure.Address(), s.Port,
-		portSetting{Flag: "-p", Variable: "PORT"}); err != nil {
+		portSetting{Flag: "-p", Variable: "PORT"}, cert); err != nil {
 		return err
 	}
-	if g.grpc, err = openGRPC(&s.Protocols, &s.Exposure, auth, grpc.Options{
+	if g.grpc, err = openGRPC(&s.Protocols, &s.Exposure, auth, cert, grpc.Options{
 		Models: protocol.Several(g.knownModels), Logger: g.log, MaxMessage: s.MaxBody, Memory: g.budget,
 		Connections: g.connections, OnCall: g.metrics.Call, TenantHeader: s.Jobs.TenantHeader,
 	}); err != nil {

@@ -14,8 +14,11 @@ import (
 	"pinion/httpd/web"
 )
 
-// openTokens reads the tokens that clients need, where they need one.
+// openTokens reads the tokens that clients need, where they need one, and the server's certificate.
 func (f *Server) openTokens() (err error) {
+	if f.certificate, err = openCertificate(f.s.Exposure.TLS, f.log); err != nil {
+		return err
+	}
 	if f.s.Exposure.AuthFile != "" {
 		f.auth, err = openTokenFile(f.s.Exposure.AuthFile, f.log)
 	}
@@ -44,7 +47,7 @@ func (f *Server) makeHTTP() error {
 		Spool: f.files.SpoolToDisk, ReplayPuts: s.Jobs.ReplayPuts,
 		ControlFromAny: s.Exposure.AllowModelControl,
 		Shutdown:       f.shutdown(), ShutdownFromAny: s.Exposure.ShutdownFrom == config.FromAny,
-		Connections: f.connections,
+		Connections: f.connections, TLS: f.certificate.forHTTP(&s.Exposure),
 	})
 	return nil
 }

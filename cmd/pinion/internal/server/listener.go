@@ -16,7 +16,7 @@ import (
 )
 
 // listen opens the server's socket and says which address it is bound to; 0.0.0.0 stands for all of the machine's.
-func listen(host string, port int, by portSetting) (net.Listener, string, error) {
+func listen(host string, port int, by portSetting, cert *certificate) (net.Listener, string, error) {
 	if path, ok := strings.CutPrefix(host, "unix:"); ok {
 		if err := removeStaleSocket(path); err != nil {
 			return nil, "", listenError(err)
@@ -40,7 +40,11 @@ func listen(host string, port int, by portSetting) (net.Listener, string, error)
 	if host == "" {
 		host = "::"
 	}
-	return ln, "http://" + net.JoinHostPort(host, picked), nil
+	scheme := "http://"
+	if cert != nil {
+		scheme = "https://"
+	}
+	return ln, scheme + net.JoinHostPort(host, picked), nil
 }
 
 // listenError returns the error of an address that cannot be listened on, with its exit code: it is used wrongly, unless
@@ -67,9 +71,10 @@ func boundUnsent(_, _ string, c syscall.RawConn) error {
 // reachable returns an address by which programs on this machine reach a server that is bound to address, which may
 // stand for all of the machine's: all is then true.
 func reachable(address string) (_ string, everywhere bool) {
-	host, port, err := net.SplitHostPort(strings.TrimPrefix(address, "http://"))
+	scheme, rest, _ := strings.Cut(address, "//")
+	host, port, err := net.SplitHostPort(rest)
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
-		return "http://" + net.JoinHostPort("127.0.0.1", port), true
+		return scheme + "//" + net.JoinHostPort("127.0.0.1", port), true
 	}
 	return address, false
 }

@@ -16,14 +16,14 @@ func (f *Server) openMonitor() (err error) {
 	}
 	var address string
 	if f.endpoints.watched, address, err = listen(f.s.Exposure.MonitorAddress(), f.s.Exposure.MetricsPort,
-		portSetting{Flag: "--metrics-port", Variable: "PINION_METRICS_PORT"}); err != nil {
+		portSetting{Flag: "--metrics-port", Variable: "PINION_METRICS_PORT"}, f.certificate); err != nil {
 		return err
 	}
 	f.endpoints.monitor = httpd.NewMonitor(f.root(), httpd.Options{
 		AllowedHosts: f.s.Exposure.AllowedHosts, Help: helpPages(),
 		Logger: f.log, Metrics: httpd.MetricsHandler(f.allMetrics()), Dashboard: f.rootDashboard(true),
-		Connections: f.connections.Part(256),
-		Models:      f.httpModels(true),
+		Connections: f.connections.Part(256), TLS: f.certificate.of(protocolHTTP, false),
+		Models: f.httpModels(true),
 	})
 	f.log.Info("serving metrics and probes", "metrics_address", address)
 	return nil

@@ -26,21 +26,22 @@ type Server struct {
 	s   *config.Server
 	log *slog.Logger
 	// setupBegan is when the first setup began, for setupLog; 0 means it has ended.
-	setupBegan atomic.Int64
-	sink       *logging.Sink        // where log goes
-	telemetry  *telemetry.Telemetry // nil means it is off
-	sentry     *logging.Reporter    // nil means it is off
-	dir        *process.RunDir
-	budget     *memory.Budget
-	copies     *memory.Budget // of requests, for mirrors
-	files      *files.Store
-	webhooks   *webhook.Sender
-	heap       atomic.Pointer[heap] // nil before the models are being set up, and where it is the user's
-	gpus       *nvml.Sampler
-	auth       *tokenFile   // nil means no token is wanted
-	metrics    *metrics.Set // of the server; with one model, the model's too
-	orphans    *supervise.Orphans
-	endpoints  endpoints
+	setupBegan  atomic.Int64
+	sink        *logging.Sink        // where log goes
+	telemetry   *telemetry.Telemetry // nil means it is off
+	sentry      *logging.Reporter    // nil means it is off
+	dir         *process.RunDir
+	budget      *memory.Budget
+	copies      *memory.Budget // of requests, for mirrors
+	files       *files.Store
+	webhooks    *webhook.Sender
+	heap        atomic.Pointer[heap] // nil before the models are being set up, and where it is the user's
+	gpus        *nvml.Sampler
+	auth        *tokenFile   // nil means no token is wanted
+	certificate *certificate // nil means no TLS
+	metrics     *metrics.Set // of the server; with one model, the model's too
+	orphans     *supervise.Orphans
+	endpoints   endpoints
 	// connections bounds those of all endpoints together.
 	connections *connlimit.Limit
 	stop        *stop
