@@ -82,6 +82,9 @@ func (f *finder) named(name, setting string) (string, error) {
 		}
 		// "--python venv" with a folder of that name is clear enough.
 		if !isEnvironment(absolute(name)) {
+			if _, ok := f.lookPath("python" + name); ok {
+				return "", fail(ErrNoPython, "write python"+name, "%s names %q, which is a version", setting, name)
+			}
 			return "", fail(ErrNoPython, fix, "%s names %q, which is not on the PATH", setting, name)
 		}
 	}

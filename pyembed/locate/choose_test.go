@@ -137,6 +137,10 @@ func TestChoose_NoPython(t *testing.T) {
 		{"folder without one", Options{Python: w.path("empty")}, nil, []string{"the folder " + w.path("empty")}},
 		{"environment variable", Options{}, map[string]string{"PINION_PYTHON": w.path("nope")}, []string{"PINION_PYTHON", w.path("nope")}},
 		{"active environment gone", Options{}, map[string]string{"VIRTUAL_ENV": w.path("nope")}, []string{"VIRTUAL_ENV", w.path("nope"), "deactivate"}},
+		{
+			"version", Options{Python: "3"}, map[string]string{"PATH": w.path("orphan/bin")},
+			[]string{`names "3", which is a version`, "write python3"},
+		},
 		{"link to nothing", Options{Python: w.path("dangling/bin/python3")}, nil, []string{"is a link to", w.path("gone/python3.12")}},
 		{"local environment broken", Options{Dir: w.path("withvenv")}, nil, []string{w.path("withvenv/.venv"), "is a link to", "--clear"}},
 		{"base removed", Options{Python: w.path("orphan/bin/python3")}, nil, []string{w.path("orphan"), w.path("gone"), "--clear"}},

@@ -16,6 +16,9 @@ func noCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	if advice := commandsOfOthers()[args[0]]; advice != "" {
+		return fmt.Errorf("pinion has no command %q: %s", args[0], advice)
+	}
 	var names []string
 	for _, c := range root.Commands() {
 		if !c.Hidden {
@@ -27,6 +30,16 @@ func noCommand(root *cobra.Command, args []string) error {
 		return fmt.Errorf("unknown command %q; 'pinion help' lists the commands", args[0])
 	}
 	return fmt.Errorf("unknown command %q; did you mean %s?", args[0], best)
+}
+
+// commandsOfOthers says what to type for commands that other servers have.
+func commandsOfOthers() map[string]string {
+	const fetch = "it serves a folder; 'pinion init --template chat NAME' makes one, and its weights may be a URL in cog.yaml"
+	return map[string]string{
+		"push": "'pinion build -t NAME' makes the image, and 'docker push NAME' sends it",
+		"chat": "'pinion serve DIR', and the page at /docs is a chat where the model is one",
+		"pull": fetch, "create": fetch, "list": "'pinion ps' lists the servers", "start": "type 'pinion serve DIR'",
+	}
 }
 
 // newHelp makes 'pinion help', which refuses what is not a command.

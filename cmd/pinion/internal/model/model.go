@@ -35,11 +35,15 @@ type Model struct {
 func CheckFolder(dir string) error {
 	switch info, err := os.Stat(dir); {
 	case errors.Is(err, fs.ErrNotExist):
+		if filepath.Base(dir) == dir && filepath.Ext(dir) == "" {
+			return fmt.Errorf("%s does not exist: name the folder that holds cog.yaml; 'pinion init %[1]s' makes one", dir)
+		}
 		return fmt.Errorf("%s does not exist: name the folder that holds cog.yaml", dir)
 	case err != nil:
 		return fmt.Errorf("find model folder: %w", err)
 	case !info.IsDir():
-		return fmt.Errorf("%s is not a folder: name the one that holds cog.yaml", dir)
+		return fmt.Errorf("%s is not a folder: name the one that holds cog.yaml, as %s; without a cog.yaml, add --predictor %s:NAME",
+			dir, filepath.Dir(dir), filepath.Base(dir))
 	}
 	return nil
 }
