@@ -2,28 +2,42 @@ package httpd
 
 import (
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/access"
 	"pinion/httpd/negotiate"
 	"pinion/httpd/place"
+	"pinion/httpd/transport"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
+
+// answers writes the answers of a server.
+type answers struct {
+	opt       *Options
+	log       *slog.Logger
+	transport *transport.Transport
+	access    *access.Log     // nil means off
+	object    predict.Encoder // writes prediction objects
+
+	deflaters deflaters
+}
 
 // respond answers with a prediction, as its client asked.
 func (k collection) respond(ctx *fasthttp.RequestCtx, placed place.Placed) {
 	p, how := placed.Prediction, placed.How
 	switch placed.State {
 	case place.Made:
-		k.announce(ctx, p.ID(), p.Warnings)
+		k.s.out.announce(ctx, p.ID(), p.Warnings)
 		k.respondNew(ctx, p, how)
 	case place.Followed:
 		k.stream(ctx, p, placed.Events, nil)
 	case place.Known:
 		if placed.Joined {
-			k.writeObject(ctx, placed.Record, p)
+			k.s.out.writeObject(ctx, placed.Record, p)
 		} else {
 			k.answerKept(ctx, p, placed.Record)
 		}
@@ -31,8 +45,8 @@ func (k collection) respond(ctx *fasthttp.RequestCtx, placed place.Placed) {
 			restate(ctx, fasthttp.StatusAccepted)
 		}
 	default:
-		k.announce(ctx, placed.Accepted.ID, placed.Accepted.Warnings)
-		k.answerQueued(ctx, placed)
+		k.s.out.announce(ctx, placed.Accepted.ID, placed.Accepted.Warnings)
+		k.s.out.answerQueued(ctx, placed)
 		if !placed.Ended {
 			restate(ctx, fasthttp.StatusAccepted)
 		}
@@ -40,13 +54,13 @@ func (k collection) respond(ctx *fasthttp.RequestCtx, placed place.Placed) {
 }
 
 // announce notes the id of a request's prediction for the log, and adds warnings to the answer.
-func (s *Server) announce(ctx *fasthttp.RequestCtx, id string, warnings []string) {
+func (s *answers) announce(ctx *fasthttp.RequestCtx, id string, warnings []string) {
 	s.access.Named(ctx, id)
 	warn(ctx, warnings)
 }
 
 // answerQueued answers with the object of a prediction that the queue has.
-func (s *Server) answerQueued(ctx *fasthttp.RequestCtx, placed place.Placed) {
+func (s *answers) answerQueued(ctx *fasthttp.RequestCtx, placed place.Placed) {
 	body := placed.Accepted.Object
 	if body == nil {
 		body = startingObject(placed.Accepted.ID)
@@ -64,18 +78,18 @@ func (k collection) respondNew(ctx *fasthttp.RequestCtx, p *predict.Prediction, 
 		p.Start()
 		answerJSON(ctx, fasthttp.StatusAccepted, startingObject(p.ID()))
 	case how.Bounded:
-		k.answerWithin(ctx, p, how.Wait)
+		k.s.out.answerWithin(ctx, p, how.Wait)
 	default:
-		k.answerAtEnd(ctx, p)
+		k.s.out.answerAtEnd(ctx, p)
 	}
 }
 
 // answerKept answers with a prediction that is retained or in flight, and takes over the hold on it.
 func (k collection) answerKept(ctx *fasthttp.RequestCtx, p *predict.Prediction, rec *predict.Record) {
 	if rec.Status == predict.Succeeded && negotiate.Rendered(&ctx.Request.Header, true) == negotiate.AsFile {
-		k.answerFile(ctx, rec, p)
+		k.s.out.answerFile(ctx, rec, p)
 	} else {
-		k.writeObject(ctx, rec, p)
+		k.s.out.writeObject(ctx, rec, p)
 	}
 }
 
@@ -89,20 +103,20 @@ func startingObject(id string) []byte {
 
 // streamNew subscribes to p and runs it.
 func (k collection) streamNew(ctx *fasthttp.RequestCtx, p *predict.Prediction) {
-	r := newRun(k.Server, p)
+	r := newRun(k.s.out, p)
 	sub, err := p.Subscribe() // before it runs, so that no event is missed
 	if err != nil {
 		p.Cancel() // only a run gives its slot back
 		r.start(nil)
 		p.Release()
-		k.refuse(ctx, err)
+		k.s.out.refuse(ctx, err)
 		return
 	}
 	k.stream(ctx, p, sub, r)
 }
 
 // answerAtEnd runs p on this goroutine, and cancels it if the client disconnects.
-func (s *Server) answerAtEnd(ctx *fasthttp.RequestCtx, p *predict.Prediction) {
+func (s *answers) answerAtEnd(ctx *fasthttp.RequestCtx, p *predict.Prediction) {
 	handed := false // answer releases p
 	defer func() {
 		if !handed {
@@ -117,14 +131,14 @@ func (s *Server) answerAtEnd(ctx *fasthttp.RequestCtx, p *predict.Prediction) {
 	s.answer(ctx, p)
 }
 
-func (s *Server) await(ctx *fasthttp.RequestCtx, p *predict.Prediction) error {
+func (s *answers) await(ctx *fasthttp.RequestCtx, p *predict.Prediction) error {
 	defer s.transport.Unwatch(s.transport.Watch(ctx, p))
 	return p.Run()
 }
 
 // answerWithin answers with p's result, or after most with its current state; p then continues. If the client
 // disconnects while it waits, p is canceled.
-func (s *Server) answerWithin(ctx *fasthttp.RequestCtx, p *predict.Prediction, most time.Duration) {
+func (s *answers) answerWithin(ctx *fasthttp.RequestCtx, p *predict.Prediction, most time.Duration) {
 	r := newRun(s, p)
 	r.start(nil)
 	if s.ended(ctx, r, most) {
@@ -149,7 +163,7 @@ func restate(ctx *fasthttp.RequestCtx, status int) {
 }
 
 // ended waits up to most for the end of r, and reports whether it has ended.
-func (s *Server) ended(ctx *fasthttp.RequestCtx, r *run, most time.Duration) bool {
+func (s *answers) ended(ctx *fasthttp.RequestCtx, r *run, most time.Duration) bool {
 	defer s.transport.Unwatch(s.transport.Watch(ctx, r.p))
 	timer := time.NewTimer(most)
 	defer timer.Stop()
@@ -163,13 +177,13 @@ func (s *Server) ended(ctx *fasthttp.RequestCtx, r *run, most time.Duration) boo
 
 // run is a prediction that a separate goroutine runs, because the request's goroutine streams or waits with a limit.
 type run struct {
-	s    *Server
+	s    *answers
 	p    *predict.Prediction
 	done chan struct{} // closed at its end
 	err  error         // why it was refused; valid once done is closed
 }
 
-func newRun(s *Server, p *predict.Prediction) *run {
+func newRun(s *answers, p *predict.Prediction) *run {
 	return &run{s: s, p: p, done: make(chan struct{})}
 }
 
@@ -206,7 +220,7 @@ func (r *run) refused() bool {
 var errPanic = errors.New("panic while a prediction was carried out")
 
 // answer writes the prediction object of an ended prediction, and releases p after the last use of its record.
-func (s *Server) answer(ctx *fasthttp.RequestCtx, p *predict.Prediction) {
+func (s *answers) answer(ctx *fasthttp.RequestCtx, p *predict.Prediction) {
 	rec := p.Record()
 	if rec.Status != predict.Succeeded {
 		rec.Output = nil // items of a failed prediction go only to streams and webhooks
@@ -221,7 +235,7 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, p *predict.Prediction) {
 // writeObject answers with a prediction object. A small one goes into the response's buffer. A large one is streamed
 // from the record, because a copy would double its memory while the client reads. It releases p after the last use of
 // the record.
-func (s *Server) writeObject(ctx *fasthttp.RequestCtx, rec *predict.Record, p *predict.Prediction) {
+func (s *answers) writeObject(ctx *fasthttp.RequestCtx, rec *predict.Record, p *predict.Prediction) {
 	ctx.SetStatusCode(fasthttp.StatusOK)
 	ctx.Response.Header.SetContentType(negotiate.TypeJSON)
 	if len(rec.Input)+len(rec.Output)+len(rec.Error)+len(rec.Logs)+len(rec.Metrics) > maxReused {

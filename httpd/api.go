@@ -15,7 +15,7 @@ import (
 
 // api is the routes of one model, below a prefix.
 type api struct {
-	*Server
+	s      *Server
 	to     Route // who answers
 	placer place.Placer
 	router *router.Router
@@ -63,7 +63,7 @@ type Model struct {
 func (s *Server) newRoot(route Route) *api {
 	o := &s.opt
 	a := &api{
-		Server: s, to: route, placer: s.newPlacer(route, o.Queue, o.Queueing),
+		s: s, to: route, placer: s.newPlacer(route, o.Queue, o.Queueing),
 		model: Model{
 			Title: o.ModelName, Docs: o.Docs, DocsData: o.DocsData, Dashboard: o.Dashboard, Reload: o.Reload,
 			OnRequest: o.OnRequest,
@@ -77,7 +77,7 @@ func (s *Server) newRoot(route Route) *api {
 
 func (s *Server) newAPI(m Model) *api {
 	a := &api{
-		Server: s, to: m.Route, placer: s.newPlacer(m.Route, m.Queue, m.Queueing), model: m,
+		s: s, to: m.Route, placer: s.newPlacer(m.Route, m.Queue, m.Queueing), model: m,
 		prefix: pathModels + "/" + url.PathEscape(m.Name), pattern: pathModel,
 	}
 	if s.opt.monitors {
@@ -116,8 +116,8 @@ func (a *api) routes() routeTable {
 	r.get("/openapi.json", a.openAPI)
 	r.docs()
 	for _, k := range []collection{
-		{a.Server, a, predict.KindPrediction, "prediction", "Prediction"},
-		{a.Server, a, predict.KindTraining, "training", "Training"},
+		{a.s, a, predict.KindPrediction, "prediction", "Prediction"},
+		{a.s, a, predict.KindTraining, "training", "Training"},
 	} {
 		path := "/" + k.noun + "s"
 		r.on(fasthttp.MethodPost, path, a.traced(path, k.create))
@@ -148,7 +148,7 @@ func (a *api) routes() routeTable {
 
 // traced wraps the handler of a route that is traced.
 func (a *api) traced(path string, h fasthttp.RequestHandler) fasthttp.RequestHandler {
-	return a.Server.traced(a.pattern+path, h)
+	return a.s.traced(a.pattern+path, h)
 }
 
 // within returns the part of a path below /models/NAME, or the whole path.

@@ -47,7 +47,7 @@ type chunkWriter struct {
 // bufferCost is how many bytes of buf and tail are part of the charge of a stream.
 const bufferCost = 2 * flushAt
 
-func (s *Server) newChunkWriter(ctx *fasthttp.RequestCtx) chunkWriter {
+func (s *answers) newChunkWriter(ctx *fasthttp.RequestCtx) chunkWriter {
 	return chunkWriter{
 		c: ctx.Conn(), chunked: ctx.Request.Header.IsHTTP11(), buf: bufpool.Get(bufpool.Min)[:chunkHead], wrote: time.Now(),
 		memory: s.opt.Memory,
@@ -126,7 +126,7 @@ type eventBody interface {
 }
 
 // sendEvents answers with a stream, which is closed when it has ended.
-func (s *Server) sendEvents(ctx *fasthttp.RequestCtx, body eventBody, contentType string) {
+func (s *answers) sendEvents(ctx *fasthttp.RequestCtx, body eventBody, contentType string) {
 	ctx.SetStatusCode(fasthttp.StatusOK)
 	h := &ctx.Response.Header
 	h.SetContentType(contentType)

@@ -52,7 +52,7 @@ const squeezeCost = 2 << 20
 
 // compress compresses the answer if it is large enough and the client accepts it. Event streams are never compressed:
 // an event must not wait in a compressor for the next.
-func (s *Server) compress(ctx *fasthttp.RequestCtx, asked []byte) {
+func (s *answers) compress(ctx *fasthttp.RequestCtx, asked []byte) {
 	h := &ctx.Response.Header
 	size := h.ContentLength()
 	if !ctx.Response.IsBodyStream() {

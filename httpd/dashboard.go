@@ -22,16 +22,16 @@ type Dashboard struct {
 
 // dashboard adds the routes of the live view, where there is one.
 func (t routeTable) dashboard() {
-	d := t.model.Dashboard
+	d := t.a.model.Dashboard
 	if d == nil {
 		return
 	}
 	t.get("/dashboard", d.Page)
 	for path, h := range d.Data {
-		t.get(path, t.guarded(h))
+		t.get(path, t.a.guarded(h))
 	}
 	for path, h := range d.Actions {
-		t.on(fasthttp.MethodPost, path, t.guarded(h))
+		t.on(fasthttp.MethodPost, path, t.a.guarded(h))
 	}
 }
 
@@ -43,7 +43,7 @@ func (t routeTable) dashboard() {
 func (a *api) guarded(h fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		header := &ctx.Request.Header
-		foreign, rebound := a.guard.Readers(header, a.model.Dashboard.Origins)
+		foreign, rebound := a.s.guard.Readers(header, a.model.Dashboard.Origins)
 		text := "A browser sent this request for a page of another origin, which may not read the live view"
 		switch {
 		case foreign:
@@ -55,6 +55,6 @@ func (a *api) guarded(h fasthttp.RequestHandler) fasthttp.RequestHandler {
 			h(ctx)
 			return
 		}
-		a.detail(ctx, fasthttp.StatusForbidden, a.withHelp(text, "how-to/security"))
+		a.s.out.detail(ctx, fasthttp.StatusForbidden, a.s.out.withHelp(text, "how-to/security"))
 	}
 }

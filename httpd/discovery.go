@@ -23,7 +23,7 @@ type discoveryBody struct {
 
 func (a *api) discovery() fasthttp.RequestHandler {
 	doc := discoveryBody{
-		CogVersion:            a.opt.CogVersion,
+		CogVersion:            a.s.opt.CogVersion,
 		DocsURL:               a.prefix + "/docs",
 		OpenAPIURL:            a.prefix + "/openapi.json",
 		ShutdownURL:           "/shutdown",
@@ -32,7 +32,7 @@ func (a *api) discovery() fasthttp.RequestHandler {
 		PredictionsIdempotent: a.prefix + "/predictions/{prediction_id}",
 		PredictionsCancel:     a.prefix + "/predictions/{prediction_id}/cancel",
 	}
-	if a.opt.Shutdown == nil || a.prefix != "" { // the server's, not the model's
+	if a.s.opt.Shutdown == nil || a.prefix != "" { // the server's, not the model's
 		doc.ShutdownURL = ""
 	}
 	return func(ctx *fasthttp.RequestCtx) {
@@ -49,6 +49,6 @@ func (a *api) discovery() fasthttp.RequestHandler {
 			doc.TrainingsIdempotent = a.prefix + "/trainings/{training_id}"
 			doc.TrainingsCancel = a.prefix + "/trainings/{training_id}/cancel"
 		}
-		a.encodeSeldom(ctx, doc)
+		a.s.out.encodeSeldom(ctx, doc)
 	}
 }

@@ -52,14 +52,14 @@ type errorBody struct {
 }
 
 // encode answers with v.
-func (s *Server) encode(ctx *fasthttp.RequestCtx, status int, v any) {
+func (s *answers) encode(ctx *fasthttp.RequestCtx, status int, v any) {
 	body, err := encoder.Marshal(v)
 	s.encoded(ctx, status, body, err)
 }
 
 // encodeSeldom is encode for rare answers, which clients also request at start: sonic compiles an encoder on the first
 // use of a type, which takes 10 ms.
-func (s *Server) encodeSeldom(ctx *fasthttp.RequestCtx, v any) {
+func (s *answers) encodeSeldom(ctx *fasthttp.RequestCtx, v any) {
 	var body bytes.Buffer
 	e := json.NewEncoder(&body)
 	e.SetEscapeHTML(false)
@@ -67,7 +67,7 @@ func (s *Server) encodeSeldom(ctx *fasthttp.RequestCtx, v any) {
 	s.encoded(ctx, fasthttp.StatusOK, bytes.TrimSuffix(body.Bytes(), []byte("\n")), err)
 }
 
-func (s *Server) encoded(ctx *fasthttp.RequestCtx, status int, body []byte, err error) {
+func (s *answers) encoded(ctx *fasthttp.RequestCtx, status int, body []byte, err error) {
 	if err != nil {
 		s.log.Error("cannot encode an answer", slog.Any("error", err))
 		status, body = fasthttp.StatusInternalServerError, []byte(`{"detail":"Internal Server Error"}`)
@@ -89,12 +89,12 @@ func literal(ctx *fasthttp.RequestCtx, status int, body string) {
 	ctx.SetBodyString(body)
 }
 
-func (s *Server) detail(ctx *fasthttp.RequestCtx, status int, text string) {
+func (s *answers) detail(ctx *fasthttp.RequestCtx, status int, text string) {
 	s.encode(ctx, status, detailBody{text})
 }
 
 // withHelp adds the address of a document to a refusal's text, if it is known.
-func (s *Server) withHelp(text, page string) string {
+func (s *answers) withHelp(text, page string) string {
 	if s.opt.Help == nil {
 		return text
 	}
@@ -102,7 +102,7 @@ func (s *Server) withHelp(text, page string) string {
 }
 
 // refuse answers with the reason why a request did not become a prediction.
-func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
+func (s *answers) refuse(ctx *fasthttp.RequestCtx, err error) {
 	var (
 		media   *negotiate.MediaError
 		broken  *body.BrokenError
@@ -169,11 +169,11 @@ func (s *Server) malformed(ctx *fasthttp.RequestCtx, err error) {
 		defer s.report(ctx) // no handler runs
 	}
 	access.EchoRequestID(ctx)
-	s.answerMalformed(ctx, err)
+	s.out.answerMalformed(ctx, err)
 }
 
 // answerMalformed answers a request that is incomplete or malformed.
-func (s *Server) answerMalformed(ctx *fasthttp.RequestCtx, err error) {
+func (s *answers) answerMalformed(ctx *fasthttp.RequestCtx, err error) {
 	c, ours := ctx.Conn().(*transport.Conn)
 	refusal := transport.NotRefused
 	if ours {
@@ -225,7 +225,7 @@ func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfi
 }
 
 // tooLargeText returns the message of a body that is too large as it came, decompressed, or as JSON.
-func (s *Server) tooLargeText() string {
+func (s *answers) tooLargeText() string {
 	return fmt.Sprintf("The request body is larger than %d bytes, the limit of --max-body", s.opt.MaxBody)
 }
 

@@ -24,8 +24,8 @@ func TestErrors_BothEncodersWriteSame(t *testing.T) {
 		discoveryBody{DocsURL: "/docs?a&b"},
 	} {
 		var often, seldom fasthttp.RequestCtx
-		s.encode(&often, fasthttp.StatusOK, v)
-		s.encodeSeldom(&seldom, v)
+		s.out.encode(&often, fasthttp.StatusOK, v)
+		s.out.encodeSeldom(&seldom, v)
 		assert.Equal(t, "answer", often.Response.String(), seldom.Response.String())
 	}
 }

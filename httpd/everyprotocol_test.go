@@ -84,7 +84,7 @@ func everyProtocol(t *testing.T, f *fake, function string) (ask func(e entrance,
 		instances.KServe(models), instances.Vertex(models, instances.VertexPaths{Predict: "/vertex"}),
 		instances.SageMaker(models, nil), replicate.New(models, replicate.Options{}),
 	}})
-	g := grpc.New(grpc.Options{Models: models, MaxMessage: 1 << 20, TenantHeader: "X-Tenant", Logger: s.log})
+	g := grpc.New(grpc.Options{Models: models, MaxMessage: 1 << 20, TenantHeader: "X-Tenant", Logger: s.out.log})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	assert.NoError(t, err)
 	go func() { _ = g.Serve(ln) }()

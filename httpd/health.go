@@ -28,10 +28,10 @@ func (a *api) health(ctx *fasthttp.RequestCtx) {
 			h.Status = health.Unhealthy
 		}
 	}
-	if !a.guard.Authorized(&ctx.Request.Header) {
+	if !a.s.guard.Authorized(&ctx.Request.Header) {
 		h = withoutDetails(h)
 	}
-	a.encodeSeldom(ctx, h)
+	a.s.out.encodeSeldom(ctx, h)
 }
 
 // exampleBound bounds a run of the model's example.
@@ -40,7 +40,7 @@ const exampleBound = time.Minute
 // runExample runs the model's example if the request has the parameter "example"; else it returns nil. It requires the
 // same permission as a prediction.
 func (a *api) runExample(ctx *fasthttp.RequestCtx) *health.ExampleRun {
-	if !ctx.QueryArgs().Has("example") || !a.guard.Authorized(&ctx.Request.Header) || a.guard.Foreign(&ctx.Request.Header) {
+	if !ctx.QueryArgs().Has("example") || !a.s.guard.Authorized(&ctx.Request.Header) || a.s.guard.Foreign(&ctx.Request.Header) {
 		return nil
 	}
 	bound, cancel := context.WithTimeout(context.Background(), exampleBound)
@@ -51,7 +51,7 @@ func (a *api) runExample(ctx *fasthttp.RequestCtx) *health.ExampleRun {
 func (a *api) openAPI(ctx *fasthttp.RequestCtx) {
 	model, ok := a.to.Model().OpenAPI()
 	if err := error(ErrNoModel); !ok && errors.Is(a.to.Ready(), err) {
-		a.encode(ctx, fasthttp.StatusServiceUnavailable, errorBody{err.Error()})
+		a.s.out.encode(ctx, fasthttp.StatusServiceUnavailable, errorBody{err.Error()})
 		return
 	}
 	if !ok {
@@ -71,16 +71,16 @@ func (a *api) document(model []byte) []byte {
 	}
 	described := openapi.Server{
 		Title: a.model.Title, Docs: a.model.Docs != nil, Reload: a.model.Reload != nil, Prefix: a.prefix,
-		Tokens: a.opt.Tokens != nil, Public: slices.Concat(access.Probes[:], a.protocols.probes(), a.opt.Public),
+		Tokens: a.s.opt.Tokens != nil, Public: slices.Concat(access.Probes[:], a.s.protocols.probes(), a.s.opt.Public),
 	}
 	if a.prefix == "" {
-		described.Metrics, described.Shutdown, described.Models = a.opt.Metrics != nil, a.opt.Shutdown != nil,
-			len(a.all()) > 1
-		described.Routes = DocumentRoutes(a.opt.Protocols, model)
+		described.Metrics, described.Shutdown, described.Models = a.s.opt.Metrics != nil, a.s.opt.Shutdown != nil,
+			len(a.s.all()) > 1
+		described.Routes = DocumentRoutes(a.s.opt.Protocols, model)
 	}
 	whole, err := openapi.Complete(model, described)
 	if err != nil { // the model brought an invalid document
-		a.log.Error("the OpenAPI document is served as it is", slog.Any("error", err))
+		a.s.out.log.Error("the OpenAPI document is served as it is", slog.Any("error", err))
 		whole = model
 	}
 	a.completed.Store(&completed{model, whole})
@@ -89,18 +89,18 @@ func (a *api) document(model []byte) []byte {
 
 // shutdown answers before the server ends, because Shutdown waits for the requests in flight.
 func (a *api) shutdown(ctx *fasthttp.RequestCtx) {
-	if !a.opt.ShutdownFromAny && !access.Local(ctx) {
-		a.detail(ctx, fasthttp.StatusForbidden,
+	if !a.s.opt.ShutdownFromAny && !access.Local(ctx) {
+		a.s.out.detail(ctx, fasthttp.StatusForbidden,
 			"Only a program on the server's own machine may shut it down, and not through a proxy. "+
 				"To allow every client that, start the server with --shutdown-from any")
 		return
 	}
 	literal(ctx, fasthttp.StatusOK, "{}")
-	a.opt.Shutdown()
+	a.s.opt.Shutdown()
 }
 
 // livez answers 200 unless the server is defunct.
-func (a *api) livez(ctx *fasthttp.RequestCtx) { a.answerProbe(ctx, a.to.Defunct()) }
+func (a *api) livez(ctx *fasthttp.RequestCtx) { a.s.out.answerProbe(ctx, a.to.Defunct()) }
 
 // readyz answers 200 if predictions are accepted, or says why not.
 func (a *api) readyz(ctx *fasthttp.RequestCtx) {
@@ -110,11 +110,11 @@ func (a *api) readyz(ctx *fasthttp.RequestCtx) {
 			err = errors.New("the model's example ended as " + run.Status + ": " + run.Error)
 		}
 	}
-	a.answerProbe(ctx, err)
+	a.s.out.answerProbe(ctx, err)
 }
 
 // answerProbe answers 200, or 503 with what is wrong.
-func (s *Server) answerProbe(ctx *fasthttp.RequestCtx, err error) {
+func (s *answers) answerProbe(ctx *fasthttp.RequestCtx, err error) {
 	if err != nil {
 		s.detail(ctx, fasthttp.StatusServiceUnavailable, err.Error())
 		return

@@ -32,7 +32,7 @@ const jobRoute = "/"
 
 // jobs answers every method and path with a job, except a few GET paths of the server.
 type jobs struct {
-	*Server
+	s     *Server
 	queue Jobs
 	list  *route // of all jobs
 }
@@ -43,14 +43,14 @@ type jobs struct {
 func NewJobs(queue Jobs, o Options) *Server {
 	o.jobs = true
 	s := New(nil, o)
-	j := &jobs{Server: s, queue: queue, list: &route{jobRoute, o.OnRequest}}
+	j := &jobs{s: s, queue: queue, list: &route{jobRoute, o.OnRequest}}
 	s.route = j.route
 	return s
 }
 
 func (j *jobs) route(ctx *fasthttp.RequestCtx) {
 	if own := j.own(ctx); own != nil {
-		ctx.SetUserValue(routeKey{}, &route{string(ctx.Path()), j.opt.OnRequest})
+		ctx.SetUserValue(routeKey{}, &route{string(ctx.Path()), j.s.opt.OnRequest})
 		own(ctx)
 		return
 	}
@@ -70,17 +70,17 @@ func (j *jobs) own(ctx *fasthttp.RequestCtx) fasthttp.RequestHandler {
 	case "/readyz":
 		return j.readyz
 	case "/metrics":
-		return j.opt.Metrics
+		return j.s.opt.Metrics
 	}
 	return nil
 }
 
-func (j *jobs) readyz(ctx *fasthttp.RequestCtx) { j.answerProbe(ctx, j.queue.Ready()) }
+func (j *jobs) readyz(ctx *fasthttp.RequestCtx) { j.s.out.answerProbe(ctx, j.queue.Ready()) }
 
 func (j *jobs) submit(ctx *fasthttp.RequestCtx) {
-	sent, err := j.bodies.Take(ctx)
+	sent, err := j.s.bodies.Take(ctx)
 	if err != nil {
-		j.refuse(ctx, err)
+		j.s.out.refuse(ctx, err)
 		return
 	}
 	defer sent.Release()
@@ -107,7 +107,7 @@ func (j *jobs) submit(ctx *fasthttp.RequestCtx) {
 
 // await waits for a job, and cancels it if its client disconnects.
 func (j *jobs) await(ctx *fasthttp.RequestCtx, job Job) (int, []byte) {
-	defer j.transport.Unwatch(j.transport.Watch(ctx, job))
+	defer j.s.transport.Unwatch(j.s.transport.Watch(ctx, job))
 	return job.Wait()
 }
 

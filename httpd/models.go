@@ -47,7 +47,7 @@ type modelList struct {
 func (a *api) entry() ModelEntry {
 	e := a.model.Entry()
 	e.Name, e.ModelName = a.model.Name, a.model.Name
-	all := a.all() // without a, if it is just removed
+	all := a.s.all() // without a, if it is just removed
 	e.Default = len(all) > 0 && a == all[0] && !a.model.Named
 	e.SchemaURL = a.prefix + "/openapi.json"
 	return e
@@ -59,13 +59,13 @@ func (s *Server) listModels(ctx *fasthttp.RequestCtx) {
 	for _, a := range s.all() {
 		list.Models = append(list.Models, a.entry())
 	}
-	s.encodeSeldom(ctx, list)
+	s.out.encodeSeldom(ctx, list)
 }
 
 // showModel answers GET /models/{name}.
 func (s *Server) showModel(ctx *fasthttp.RequestCtx) {
 	if a := s.named(ctx); a != nil {
-		s.encodeSeldom(ctx, a.entry())
+		s.out.encodeSeldom(ctx, a.entry())
 	}
 }
 
@@ -87,7 +87,7 @@ func (s *Server) named(ctx *fasthttp.RequestCtx) *api {
 	for _, a := range s.all() {
 		names = append(names, a.model.Name)
 	}
-	s.detail(ctx, fasthttp.StatusNotFound,
+	s.out.detail(ctx, fasthttp.StatusNotFound,
 		fmt.Sprintf("This server has no model %q. It has %s%s", logtext.Clip(name),
 			cmp.Or(strings.Join(names, ", "), "none"), nearest.Hint(name, names)))
 	return nil
@@ -96,20 +96,21 @@ func (s *Server) named(ctx *fasthttp.RequestCtx) *api {
 // change answers with the model's entry once it is loaded, or unloaded.
 func (a *api) change(to string, do func() error) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
-		if !a.guard.MayControl(ctx) {
-			a.detail(ctx, fasthttp.StatusForbidden, protocol.NoControl(to))
+		if !a.s.guard.MayControl(ctx) {
+			a.s.out.detail(ctx, fasthttp.StatusForbidden, protocol.NoControl(to))
 			return
 		}
 		err := do()
+		status := fasthttp.StatusInternalServerError
 		var notReady *predict.NotReadyError
 		switch {
 		case err == nil:
-			a.encodeSeldom(ctx, a.entry())
+			a.s.out.encodeSeldom(ctx, a.entry())
+			return
 		case errors.As(err, &notReady):
 			retryAfter(ctx, notReady.RetryAfter)
-			a.detail(ctx, fasthttp.StatusServiceUnavailable, fmt.Sprintf("Model %s is not %s: %v", a.model.Name, to, err))
-		default:
-			a.detail(ctx, fasthttp.StatusInternalServerError, fmt.Sprintf("Model %s is not %s: %v", a.model.Name, to, err))
+			status = fasthttp.StatusServiceUnavailable
 		}
+		a.s.out.detail(ctx, status, fmt.Sprintf("Model %s is not %s: %v", a.model.Name, to, err))
 	}
 }

@@ -32,7 +32,7 @@ const (
 
 // answerFile answers with the output itself if it is one file of a type that the client accepts; else in JSON, where a
 // prediction that did not succeed gets an error status. It releases p after the last use of its record.
-func (s *Server) answerFile(ctx *fasthttp.RequestCtx, rec *predict.Record, p *predict.Prediction) {
+func (s *answers) answerFile(ctx *fasthttp.RequestCtx, rec *predict.Record, p *predict.Prediction) {
 	h := &ctx.Response.Header
 	negotiate.Vary(h, fasthttp.HeaderAccept)
 	if rec.Status != predict.Succeeded {
@@ -75,7 +75,7 @@ func (s *Server) answerFile(ctx *fasthttp.RequestCtx, rec *predict.Record, p *pr
 }
 
 // writeFile answers with a file.
-func (s *Server) writeFile(ctx *fasthttp.RequestCtx, rec *predict.Record, media, name string, body *fileBody,
+func (s *answers) writeFile(ctx *fasthttp.RequestCtx, rec *predict.Record, media, name string, body *fileBody,
 	size int64,
 ) {
 	h := &ctx.Response.Header

@@ -23,20 +23,20 @@ const outputMember = "output"
 func (k collection) readOther(ctx *fasthttp.RequestCtx, req *place.Request, form request.Format,
 	encoding negotiate.Coding,
 ) error {
-	in, err := k.bodies.Open(ctx, encoding)
+	in, err := k.s.bodies.Open(ctx, encoding)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
 	if form == request.JSON {
-		read, err := k.bodies.ReadAll(in)
+		read, err := k.s.bodies.ReadAll(in)
 		if err != nil {
 			return err
 		}
 		return req.ReadJSON(&read, len(req.ContentType) > 0)
 	}
-	room, body := &request.Room{Budget: k.opt.Memory, From: in.Raw.Conn}, io.Reader(in)
-	if k.placer.Keeps(req.How) {
+	room, body := &request.Room{Budget: k.s.opt.Memory, From: in.Raw.Conn}, io.Reader(in)
+	if k.a.placer.Keeps(req.How) {
 		raw, err := room.ReadAll(in)
 		if err != nil {
 			req.Charged = room.Bytes()
@@ -44,7 +44,7 @@ func (k collection) readOther(ctx *fasthttp.RequestCtx, req *place.Request, form
 		}
 		body, req.Raw = bytes.NewReader(raw), raw
 	}
-	if req.Request, err = k.reader().Read(body, form, string(ctx.Request.Header.ContentType()), room); err != nil {
+	if req.Request, err = k.a.reader().Read(body, form, string(ctx.Request.Header.ContentType()), room); err != nil {
 		if err = cmp.Or(in.Failed(), err); errors.Is(err, request.ErrTooLarge) {
 			err = fasthttp.ErrBodyTooLarge
 		}
@@ -54,11 +54,11 @@ func (k collection) readOther(ctx *fasthttp.RequestCtx, req *place.Request, form
 
 // reader reads bodies for the model.
 func (a *api) reader() *request.Reader {
-	return &request.Reader{Memory: a.opt.Memory, MaxBody: a.opt.MaxBody, NewFiles: a.to.Model().NewAttachments}
+	return &request.Reader{Memory: a.s.opt.Memory, MaxBody: a.s.opt.MaxBody, NewFiles: a.to.Model().NewAttachments}
 }
 
 // render converts an answer to the format that its client prefers. Other requests pay two branches.
-func (s *Server) render(ctx *fasthttp.RequestCtx) {
+func (s *answers) render(ctx *fasthttp.RequestCtx) {
 	h := &ctx.Request.Header
 	if transport.HasSeen(ctx, transport.SeenAccept) && negotiate.Rendered(h, false) == negotiate.AsPack &&
 		string(ctx.Response.Header.ContentType()) == negotiate.TypeJSON {
@@ -72,7 +72,7 @@ func (s *Server) render(ctx *fasthttp.RequestCtx) {
 }
 
 // pack converts an answer from JSON to MessagePack.
-func (s *Server) pack(ctx *fasthttp.RequestCtx) {
+func (s *answers) pack(ctx *fasthttp.RequestCtx) {
 	negotiate.Vary(&ctx.Response.Header, fasthttp.HeaderAccept)
 	var body []byte
 	var release func()

@@ -15,8 +15,8 @@ import (
 
 // collection is the routes under /predictions or /trainings. The two differ in their kind and their messages.
 type collection struct {
-	*Server // beside api's, because it is used most
-	*api
+	s     *Server // beside api's, because it is used most
+	a     *api
 	kind  predict.Kind
 	noun  string // "prediction"; the path has the plural
 	title string // "Prediction"
@@ -29,11 +29,11 @@ func (k collection) create(ctx *fasthttp.RequestCtx) { k.place(ctx, "") }
 func (k collection) put(ctx *fasthttp.RequestCtx) {
 	id, ok := pathID(ctx)
 	if !ok || k.unserved() {
-		k.notFound(ctx)
+		k.s.out.notFound(ctx)
 		return
 	}
 	if err := k.checkID(id); err != nil {
-		k.refuse(ctx, err)
+		k.s.out.refuse(ctx, err)
 		return
 	}
 	k.place(ctx, id)
@@ -41,7 +41,7 @@ func (k collection) put(ctx *fasthttp.RequestCtx) {
 
 // place answers a request for a prediction with an id of the client's path, or "".
 func (k collection) place(ctx *fasthttp.RequestCtx, id string) {
-	req := place.Request{Memory: k.opt.Memory}
+	req := place.Request{Memory: k.s.opt.Memory}
 	defer req.Discard()
 	err := k.read(ctx, &req)
 	if err == nil && id != "" && req.ID != "" && req.ID != id {
@@ -50,15 +50,15 @@ func (k collection) place(ctx *fasthttp.RequestCtx, id string) {
 		err = bad.Err()
 	}
 	if err != nil {
-		k.refuse(ctx, err)
+		k.s.out.refuse(ctx, err)
 		return
 	}
 	if id != "" {
 		req.ID, req.Idempotent = id, true
 	}
-	placed, err := k.placer.Place(&req)
+	placed, err := k.a.placer.Place(&req)
 	if err != nil {
-		k.refuse(ctx, err)
+		k.s.out.refuse(ctx, err)
 		return
 	}
 	k.respond(ctx, placed)
@@ -67,44 +67,44 @@ func (k collection) place(ctx *fasthttp.RequestCtx, id string) {
 // get answers GET with the state of a prediction.
 func (k collection) get(ctx *fasthttp.RequestCtx) {
 	if k.unserved() {
-		k.notFound(ctx)
+		k.s.out.notFound(ctx)
 		return
 	}
 	if id, ok := pathID(ctx); ok {
 		var rec predict.Record
-		placed, err := k.placer.Find(k.kind, id, ctx.QueryArgs().Has("calls"), &rec)
+		placed, err := k.a.placer.Find(k.kind, id, ctx.QueryArgs().Has("calls"), &rec)
 		switch {
 		case err != nil:
-			k.refuse(ctx, err)
+			k.s.out.refuse(ctx, err)
 			return
 		case placed.State == place.Known:
 			rec.Members = placed.Prediction.Calls(time.Now()).AppendTo(rec.Members)
 			k.answerKept(ctx, placed.Prediction, &rec)
 			return
 		case placed.State == place.Queued:
-			k.answerQueued(ctx, placed)
+			k.s.out.answerQueued(ctx, placed)
 			return
 		}
 	}
-	k.detail(ctx, fasthttp.StatusNotFound, k.title+" not found")
+	k.s.out.detail(ctx, fasthttp.StatusNotFound, k.title+" not found")
 }
 
 // cancel answers at once. The request that created the prediction gets its result.
 func (k collection) cancel(ctx *fasthttp.RequestCtx) {
 	if k.unserved() {
-		k.notFound(ctx)
+		k.s.out.notFound(ctx)
 		return
 	}
 	id, ok := pathID(ctx)
 	canceled, err := false, error(nil)
 	if ok {
-		canceled, err = k.placer.Cancel(k.kind, id)
+		canceled, err = k.a.placer.Cancel(k.kind, id)
 	}
 	switch {
 	case canceled:
 		literal(ctx, fasthttp.StatusOK, "{}")
 	case err != nil:
-		k.refuse(ctx, err)
+		k.s.out.refuse(ctx, err)
 	default:
 		literal(ctx, fasthttp.StatusNotFound, "{}")
 	}
@@ -112,7 +112,7 @@ func (k collection) cancel(ctx *fasthttp.RequestCtx) {
 
 // unserved reports whether the model lacks this kind.
 func (k collection) unserved() bool {
-	return k.kind == predict.KindTraining && !k.to.Model().HasTraining()
+	return k.kind == predict.KindTraining && !k.a.to.Model().HasTraining()
 }
 
 // read reads the headers and the body of a create request into req.
@@ -138,7 +138,7 @@ func (k collection) read(ctx *fasthttp.RequestCtx, req *place.Request) error {
 	req.How, req.ContentType = how, h.ContentType()
 	if form == request.JSON && encoding == negotiate.Plain {
 		var read body.Body
-		if read, err = k.bodies.Take(ctx); err == nil {
+		if read, err = k.s.bodies.Take(ctx); err == nil {
 			err = req.ReadJSON(&read, len(req.ContentType) > 0)
 		}
 	} else {
@@ -147,7 +147,7 @@ func (k collection) read(ctx *fasthttp.RequestCtx, req *place.Request) error {
 	if err != nil {
 		return err
 	}
-	meta, err := k.meta(ctx)
+	meta, err := k.s.meta(ctx)
 	if err != nil {
 		return err
 	}

@@ -20,38 +20,38 @@ import (
 )
 
 // Charge implements protocol.Host.
-func (p *protocols) Charge(ctx *fasthttp.RequestCtx, held, bytes int64) *protocol.Error {
+func (h *host) Charge(ctx *fasthttp.RequestCtx, held, bytes int64) *protocol.Error {
 	c, _ := ctx.Conn().(*transport.Conn)
-	if err := p.bodies.AwaitMore(c, held, bytes); err != nil {
+	if err := h.s.bodies.AwaitMore(c, held, bytes); err != nil {
 		return protocol.ErrorOf(err)
 	}
 	return nil
 }
 
 // OnGeneration implements protocol.Host.
-func (p *protocols) OnGeneration() func(metrics.Generation) { return p.opt.OnGeneration }
+func (h *host) OnGeneration() func(metrics.Generation) { return h.s.opt.OnGeneration }
 
 // Sampled implements protocol.Host.
-func (p *protocols) Sampled(ctx *fasthttp.RequestCtx) bool {
+func (h *host) Sampled(ctx *fasthttp.RequestCtx) bool {
 	t, _ := ctx.UserValue(traceKey{}).(*trace.Trace)
 	return t != nil && t.Sampled
 }
 
 // MayControl implements protocol.Host.
-func (p *protocols) MayControl(ctx *fasthttp.RequestCtx) bool { return p.guard.MayControl(ctx) }
+func (h *host) MayControl(ctx *fasthttp.RequestCtx) bool { return h.s.guard.MayControl(ctx) }
 
 // Meta implements protocol.Host.
-func (p *protocols) Meta(ctx *fasthttp.RequestCtx) (request.Meta, error) { return p.meta(ctx) }
+func (h *host) Meta(ctx *fasthttp.RequestCtx) (request.Meta, error) { return h.s.meta(ctx) }
 
 // ReadBody implements protocol.Host.
-func (p *protocols) ReadBody(ctx *fasthttp.RequestCtx, more int64) (protocol.Body, *protocol.Error) {
-	sent, err := p.readAny(ctx, more)
+func (h *host) ReadBody(ctx *fasthttp.RequestCtx, more int64) (protocol.Body, *protocol.Error) {
+	sent, err := h.readAny(ctx, more)
 	if err == nil {
 		c, _ := ctx.Conn().(*transport.Conn)
-		err = p.bodies.ChargeCopies(c, &sent, more)
+		err = h.s.bodies.ChargeCopies(c, &sent, more)
 	}
 	if err != nil {
-		return protocol.Body{}, p.bodyError(ctx, err)
+		return protocol.Body{}, h.bodyError(ctx, err)
 	}
 	return sent, nil
 }
@@ -65,42 +65,42 @@ func cameAs(contentType []byte) string {
 }
 
 // WantsStream implements protocol.Host.
-func (p *protocols) WantsStream(ctx *fasthttp.RequestCtx, iterates bool) bool {
+func (h *host) WantsStream(ctx *fasthttp.RequestCtx, iterates bool) bool {
 	return negotiate.WantsStream(&ctx.Request.Header, iterates)
 }
 
 // ReadForm implements protocol.Host.
-func (p *protocols) ReadForm(ctx *fasthttp.RequestCtx) (protocol.Form, *protocol.Error) {
-	h := &ctx.Request.Header
-	kind, encoding, err := negotiate.FormOf(h)
+func (h *host) ReadForm(ctx *fasthttp.RequestCtx) (protocol.Form, *protocol.Error) {
+	header := &ctx.Request.Header
+	kind, encoding, err := negotiate.FormOf(header)
 	if err != nil || kind != request.FormData {
 		return protocol.Form{}, protocol.Errorf(protocol.BadInput, "Send the body as multipart/form-data, not %s",
-			cameAs(h.ContentType()))
+			cameAs(header.ContentType()))
 	}
-	in, err := p.bodies.Open(ctx, encoding)
+	in, err := h.s.bodies.Open(ctx, encoding)
 	if err != nil {
-		return protocol.Form{}, p.bodyError(ctx, err)
+		return protocol.Form{}, h.bodyError(ctx, err)
 	}
 	defer in.Close()
-	files := &request.Files{New: p.root.to.Model().NewAttachments}
-	room := &request.Room{Budget: p.opt.Memory, From: in.Raw.Conn}
+	files := &request.Files{New: h.s.root.to.Model().NewAttachments}
+	room := &request.Room{Budget: h.s.opt.Memory, From: in.Raw.Conn}
 	f := request.Form{Plain: true}
-	err = f.Read(in, string(h.ContentType()), files, room)
+	err = f.Read(in, string(header.ContentType()), files, room)
 	if failed := in.Failed(); err != nil && failed != nil {
 		err = failed // the body's error, not the form's
 	}
 	if err != nil {
 		files.Close()
 		room.Free()
-		return protocol.Form{}, p.bodyError(ctx, err)
+		return protocol.Form{}, h.bodyError(ctx, err)
 	}
 	return protocol.Form{
 		Fields: f.Fields, Attachments: files.Attachments,
-		Body: body.New(nil, room.Bytes(), nil, p.opt.Memory),
+		Body: body.New(nil, room.Bytes(), nil, h.s.opt.Memory),
 	}, nil
 }
 
-func (p *protocols) readAny(ctx *fasthttp.RequestCtx, copies int64) (body.Body, error) {
+func (h *host) readAny(ctx *fasthttp.RequestCtx, copies int64) (body.Body, error) {
 	encoding, err := negotiate.AnyCodingIn(&ctx.Request.Header)
 	switch {
 	case err != nil:
@@ -108,20 +108,20 @@ func (p *protocols) readAny(ctx *fasthttp.RequestCtx, copies int64) (body.Body, 
 	case encoding == negotiate.Plain && len(ctx.Request.Header.Peek(protocol.BinaryHeader)) > 0:
 		// the protocol reports what is wrong with it
 		head, _ := strconv.Atoi(string(ctx.Request.Header.Peek(protocol.BinaryHeader)))
-		return p.bodies.TakeIn(ctx, body.Room{Pool: &p.shared, Head: head, Copies: copies})
+		return h.s.bodies.TakeIn(ctx, body.Room{Pool: &h.protocols.shared, Head: head, Copies: copies})
 	case encoding == negotiate.Plain:
-		return p.bodies.TakeIn(ctx, body.Room{Copies: copies})
+		return h.s.bodies.TakeIn(ctx, body.Room{Copies: copies})
 	}
-	in, err := p.bodies.Open(ctx, encoding)
+	in, err := h.s.bodies.Open(ctx, encoding)
 	if err != nil {
 		return body.Body{}, err
 	}
 	defer in.Close()
-	return p.bodies.ReadAll(in)
+	return h.s.bodies.ReadAll(in)
 }
 
 // bodyError turns the error of a body that was not read into one of the protocols, and sees to its connection.
-func (p *protocols) bodyError(ctx *fasthttp.RequestCtx, err error) *protocol.Error {
+func (h *host) bodyError(ctx *fasthttp.RequestCtx, err error) *protocol.Error {
 	var (
 		broken *body.BrokenError
 		bad    *request.Error
@@ -130,7 +130,7 @@ func (p *protocols) bodyError(ctx *fasthttp.RequestCtx, err error) *protocol.Err
 	switch {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		body.Leave(ctx)
-		return p.tooLargeError()
+		return h.s.tooLargeError()
 	case errors.Is(err, transport.ErrSlow):
 		body.Leave(ctx)
 		err = memory.ErrFull
@@ -151,24 +151,24 @@ func (s *Server) refuseTooLarge(ctx *fasthttp.RequestCtx) {
 		body.Leave(ctx)
 		return
 	}
-	s.refuse(ctx, fasthttp.ErrBodyTooLarge)
+	s.out.refuse(ctx, fasthttp.ErrBodyTooLarge)
 }
 
 func (s *Server) tooLargeError() *protocol.Error {
-	return &protocol.Error{Kind: protocol.TooLarge, Row: -1, Message: s.tooLargeText()}
+	return &protocol.Error{Kind: protocol.TooLarge, Row: -1, Message: s.out.tooLargeText()}
 }
 
-func (p *protocols) Watch(ctx *fasthttp.RequestCtx, r *protocol.Run) (stop func()) {
-	p.access.Named(ctx, r.ID())
-	w := p.transport.Watch(ctx, r)
-	return func() { p.transport.Unwatch(w) }
+func (h *host) Watch(ctx *fasthttp.RequestCtx, r *protocol.Run) (stop func()) {
+	h.s.out.access.Named(ctx, r.ID())
+	w := h.s.transport.Watch(ctx, r)
+	return func() { h.s.transport.Unwatch(w) }
 }
 
 // partsKey is the key of an answer of SendParts in its context: it may be compressed, tensors in binary included.
 type partsKey struct{}
 
 // SendParts implements protocol.Host.
-func (p *protocols) SendParts(ctx *fasthttp.RequestCtx, contentType string, parts [][]byte, made int, release func()) {
+func (h *host) SendParts(ctx *fasthttp.RequestCtx, contentType string, parts [][]byte, made int, release func()) {
 	ctx.SetUserValue(partsKey{}, true)
 	ctx.Response.Header.SetContentType(contentType)
 	size := 0
@@ -202,10 +202,10 @@ func (p *protocols) SendParts(ctx *fasthttp.RequestCtx, contentType string, part
 }
 
 // SendFile implements protocol.Host.
-func (p *protocols) SendFile(ctx *fasthttp.RequestCtx, file *predict.OutputFile, release func()) {
-	h := &ctx.Response.Header
-	h.SetContentType(file.Type)
-	h.Set(fasthttp.HeaderXContentTypeOptions, "nosniff") // browsers must not guess the type of a model's output
+func (h *host) SendFile(ctx *fasthttp.RequestCtx, file *predict.OutputFile, release func()) {
+	header := &ctx.Response.Header
+	header.SetContentType(file.Type)
+	header.Set(fasthttp.HeaderXContentTypeOptions, "nosniff") // browsers must not guess the type of a model's output
 	ctx.Response.SetBodyStream(&fileBody{from: io.NewSectionReader(file.Content, 0, file.Size), release: release},
 		int(file.Size))
 }

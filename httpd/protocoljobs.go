@@ -13,26 +13,26 @@ import (
 )
 
 // jobsOf returns the predictions of a model.
-func (p *protocols) jobsOf(m *protocol.Model) collection {
-	a := p.find(m.Name)
+func (h *host) jobsOf(m *protocol.Model) collection {
+	a := h.s.find(m.Name)
 	if a == nil {
-		a = p.root
+		a = h.s.root
 	}
-	return collection{p.Server, a, predict.KindPrediction, "prediction", "Prediction"}
+	return collection{h.protocols.s, a, predict.KindPrediction, "prediction", "Prediction"}
 }
 
 // CreateJob implements protocol.Jobs.
-func (p *protocols) CreateJob(ctx *fasthttp.RequestCtx, m *protocol.Model,
+func (h *host) CreateJob(ctx *fasthttp.RequestCtx, m *protocol.Model,
 	c protocol.JobCall,
 ) (protocol.Job, *protocol.Error) {
-	k := p.jobsOf(m)
+	k := h.jobsOf(m)
 	how := negotiate.ReadJobMode(&ctx.Request.Header)
-	req := place.Request{How: how, ContentType: ctx.Request.Header.ContentType(), Memory: p.opt.Memory}
+	req := place.Request{How: how, ContentType: ctx.Request.Header.ContentType(), Memory: h.s.opt.Memory}
 	defer req.Discard()
 	err := k.readJob(ctx, &req, &c)
 	var placed place.Placed
 	if err == nil {
-		placed, err = k.placer.Place(&req)
+		placed, err = k.a.placer.Place(&req)
 	}
 	switch {
 	case err != nil:
@@ -42,14 +42,14 @@ func (p *protocols) CreateJob(ctx *fasthttp.RequestCtx, m *protocol.Model,
 		id := placed.Accepted.ID
 		return protocol.Job{ID: id, Status: predict.Starting.String(), Object: [3][]byte{startingObject(id)}, Bare: true}, nil
 	}
-	k.announce(ctx, placed.Prediction.ID(), placed.Prediction.Warnings)
+	k.s.out.announce(ctx, placed.Prediction.ID(), placed.Prediction.Warnings)
 	return k.startJob(ctx, placed.Prediction, how)
 }
 
 // readJob reads the request of a job, and takes over what the call has.
 func (k collection) readJob(ctx *fasthttp.RequestCtx, req *place.Request, c *protocol.JobCall) error {
 	err := req.ReadJSON(&c.Body, true)
-	if c.Input != nil && k.placer.Queue == nil {
+	if c.Input != nil && k.a.placer.Queue == nil {
 		req.Input, req.Lists, req.Attachments = c.Input, rawjson.Lists{}, c.Attachments
 	} else if c.Attachments != nil { // the input names them by their links
 		c.Attachments.Close()
@@ -57,8 +57,8 @@ func (k collection) readJob(ctx *fasthttp.RequestCtx, req *place.Request, c *pro
 	if err != nil {
 		return err
 	}
-	meta, err := k.meta(ctx)
-	if meta.For(&req.Request); err != nil || k.placer.Queues(req.How) {
+	meta, err := k.s.meta(ctx)
+	if meta.For(&req.Request); err != nil || k.a.placer.Queues(req.How) {
 		req.Mode = req.How.Prediction()
 		return err
 	}
@@ -77,9 +77,9 @@ func (k collection) startJob(ctx *fasthttp.RequestCtx, p *predict.Prediction,
 		p.Start()
 		return k.jobOf(p, true), nil // clients drop the output that they are given here: Replicate's run reads what follows
 	}
-	r := newRun(k.Server, p)
+	r := newRun(k.s.out, p)
 	r.start(nil)
-	ended := k.ended(ctx, r, how.Wait)
+	ended := k.s.out.ended(ctx, r, how.Wait)
 	if ended && r.err != nil {
 		p.Release()
 		return protocol.Job{}, protocol.ErrorOf(r.err)
@@ -91,7 +91,7 @@ func (k collection) startJob(ctx *fasthttp.RequestCtx, p *predict.Prediction,
 // is shown.
 func (k collection) jobOf(p *predict.Prediction, unfinished bool) protocol.Job {
 	rec := p.Record()
-	if kept, shown, ok := k.to.Holder(k.kind, p.ID()).Result(k.kind, p.ID()); ok {
+	if kept, shown, ok := k.a.to.Holder(k.kind, p.ID()).Result(k.kind, p.ID()); ok {
 		p.Release()
 		p, rec = kept, shown // with its input
 	}
@@ -105,17 +105,17 @@ func (k collection) jobOf(p *predict.Prediction, unfinished bool) protocol.Job {
 func (k collection) jobFrom(p *predict.Prediction, rec *predict.Record) protocol.Job {
 	return protocol.Job{
 		ID: rec.ID, Status: rec.Status.String(),
-		Object:  [3][]byte{k.object.AppendHead(nil, rec), rec.Output, k.object.AppendTail(nil, rec)},
+		Object:  [3][]byte{k.s.out.object.AppendHead(nil, rec), rec.Output, k.s.out.object.AppendTail(nil, rec)},
 		Bare:    rec.Members == nil,
 		Release: p.Release,
 	}
 }
 
 // FindJob implements protocol.Jobs.
-func (p *protocols) FindJob(m *protocol.Model, id string) (protocol.Job, bool, *protocol.Error) {
-	k := p.jobsOf(m)
+func (h *host) FindJob(m *protocol.Model, id string) (protocol.Job, bool, *protocol.Error) {
+	k := h.jobsOf(m)
 	var rec predict.Record
-	placed, err := k.placer.Find(k.kind, id, false, &rec)
+	placed, err := k.a.placer.Find(k.kind, id, false, &rec)
 	switch {
 	case err != nil:
 		return protocol.Job{}, false, protocol.ErrorOf(err)
@@ -129,8 +129,8 @@ func (p *protocols) FindJob(m *protocol.Model, id string) (protocol.Job, bool, *
 }
 
 // CancelJob implements protocol.Jobs.
-func (p *protocols) CancelJob(m *protocol.Model, id string) (bool, *protocol.Error) {
-	canceled, err := p.jobsOf(m).placer.Cancel(predict.KindPrediction, id)
+func (h *host) CancelJob(m *protocol.Model, id string) (bool, *protocol.Error) {
+	canceled, err := h.jobsOf(m).a.placer.Cancel(predict.KindPrediction, id)
 	if err != nil {
 		return false, protocol.ErrorOf(err)
 	}
@@ -138,11 +138,11 @@ func (p *protocols) CancelJob(m *protocol.Model, id string) (bool, *protocol.Err
 }
 
 // FollowJob implements protocol.Jobs.
-func (p *protocols) FollowJob(ctx *fasthttp.RequestCtx, m *protocol.Model, id string,
+func (h *host) FollowJob(ctx *fasthttp.RequestCtx, m *protocol.Model, id string,
 	to protocol.EventRenderer,
 ) (bool, *protocol.Error) {
-	k := p.jobsOf(m)
-	placed, err := k.placer.Follow(k.kind, id)
+	k := h.jobsOf(m)
+	placed, err := k.a.placer.Follow(k.kind, id)
 	if err != nil {
 		return true, protocol.ErrorOf(err)
 	}
@@ -151,24 +151,24 @@ func (p *protocols) FollowJob(ctx *fasthttp.RequestCtx, m *protocol.Model, id st
 	}
 	var r *run
 	if placed.State == place.Made {
-		r = newRun(k.Server, placed.Prediction)
+		r = newRun(k.s.out, placed.Prediction)
 	}
 	k.streamTo(ctx, placed.Prediction, placed.Events, r, to)
 	return true, nil
 }
 
 // Signature implements protocol.Jobs.
-func (p *protocols) Signature(path string) string {
-	if p.opt.Tokens == nil {
+func (h *host) Signature(path string) string {
+	if h.s.opt.Tokens == nil {
 		return ""
 	}
-	return p.opt.Tokens.Sign(path)
+	return h.s.opt.Tokens.Sign(path)
 }
 
 // Address implements protocol.Jobs.
-func (p *protocols) Address(ctx *fasthttp.RequestCtx) string {
+func (h *host) Address(ctx *fasthttp.RequestCtx) string {
 	scheme := "http://"
-	if p.opt.TLS != nil || string(ctx.Request.Header.Peek(fasthttp.HeaderXForwardedProto)) == "https" {
+	if h.s.opt.TLS != nil || string(ctx.Request.Header.Peek(fasthttp.HeaderXForwardedProto)) == "https" {
 		scheme = "https://"
 	}
 	return scheme + string(ctx.Host())

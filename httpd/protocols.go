@@ -18,11 +18,18 @@ import (
 // protocols are the routes of the other protocols. A request comes here if no native route has its path. The native
 // router knows nothing of them, so they cost its requests nothing.
 type protocols struct {
-	*Server
+	s      *Server
 	list   []protocol.Protocol
 	router *router.Router
 	added  map[string]bool // the routes, by method and path
 	shared memory.SharedPool
+	host   *host
+}
+
+// host is what the other protocols need of the server; see protocol.Host.
+type host struct {
+	s         *Server
+	protocols *protocols
 }
 
 // maxIdleShared is how many bytes of shared memory that no request uses are kept at most.
@@ -33,7 +40,8 @@ func newProtocols(s *Server) *protocols {
 	if len(s.opt.Protocols) == 0 {
 		return nil
 	}
-	p := &protocols{Server: s, list: s.opt.Protocols, added: map[string]bool{}}
+	p := &protocols{s: s, list: s.opt.Protocols, added: map[string]bool{}}
+	p.host = &host{s, p}
 	p.shared.Idle = min(maxIdleShared, s.opt.Memory.Quarter()/2)
 	table := s.root.newRouteTable()
 	table.router.NotFound = p.notFound
@@ -58,7 +66,7 @@ func (p *protocols) add(to routeTable, replacing bool) {
 				h = p.private(h)
 			}
 			if r.Method == fasthttp.MethodPost {
-				h = p.traced(r.Path, h)
+				h = p.s.traced(r.Path, h)
 			}
 			if r.Method == fasthttp.MethodGet {
 				to.get(r.Path, h)
@@ -86,17 +94,17 @@ func (p *protocols) replaces(method, path string) bool {
 }
 
 func (p *protocols) handler(h func(*protocol.Exchange)) fasthttp.RequestHandler {
-	return func(ctx *fasthttp.RequestCtx) { h(protocol.NewExchange(ctx, p)) }
+	return func(ctx *fasthttp.RequestCtx) { h(protocol.NewExchange(ctx, p.host)) }
 }
 
 // private answers only requests that no page of another origin can have sent.
 func (p *protocols) private(h fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
-		switch foreign, rebound := p.guard.Readers(&ctx.Request.Header, p.opt.CORSOrigins); {
+		switch foreign, rebound := p.s.guard.Readers(&ctx.Request.Header, p.s.opt.CORSOrigins); {
 		case foreign:
-			p.refuseError(ctx, p.guard.RefuseForeign(&ctx.Request.Header))
+			p.s.refuseError(ctx, p.s.guard.RefuseForeign(&ctx.Request.Header))
 		case rebound:
-			p.refuseError(ctx, protocol.Errorf(protocol.Forbidden, "%s",
+			p.s.refuseError(ctx, protocol.Errorf(protocol.Forbidden, "%s",
 				"The name "+request.Show(ctx.Request.Header.Host())+" could be registered by anyone "+
 					"(DNS rebinding), so this path is not served at it. Ask by IP address, or start the server with --auth-token-file, "+
 					"or with --cors-origin http:// and that name"))
@@ -141,7 +149,7 @@ func (p *protocols) refuseFor(ctx *fasthttp.RequestCtx, err *protocol.Error) boo
 // refuseError answers with a refusal: in the shape of the protocol that owns the path, or as the native API.
 func (s *Server) refuseError(ctx *fasthttp.RequestCtx, err *protocol.Error) {
 	if !s.protocols.refuseFor(ctx, err) {
-		s.detail(ctx, err.Kind.Status(), err.Message)
+		s.out.detail(ctx, err.Kind.Status(), err.Message)
 	}
 }
 
@@ -152,7 +160,7 @@ func (p *protocols) notFound(ctx *fasthttp.RequestCtx) {
 	}
 	if !p.refuseFor(ctx, protocol.Errorf(protocol.Unknown, "unknown path %s",
 		logtext.Clip(string(ctx.Path())))) {
-		p.root.unknown(ctx)
+		p.s.root.unknown(ctx)
 	}
 }
 
@@ -166,7 +174,7 @@ func (p *protocols) methodNotAllowed(ctx *fasthttp.RequestCtx) {
 		logtext.Clip(string(ctx.Method())))) {
 		return
 	}
-	p.root.methodNotAllowed(ctx)
+	p.s.root.methodNotAllowed(ctx)
 }
 
 // trimSlash removes the slash at the end of a protocol's path, which base URLs of clients bring. It reports whether there
@@ -185,7 +193,7 @@ func (p *protocols) trimSlash(ctx *fasthttp.RequestCtx) bool {
 func (p *protocols) escapeName(ctx *fasthttp.RequestCtx) bool {
 	before, after, ok := strings.Cut(string(ctx.Request.URI().PathOriginal()), "/models/")
 	longest := ""
-	for _, a := range p.all() {
+	for _, a := range p.s.all() {
 		name := a.model.Name
 		rest, found := strings.CutPrefix(after, name)
 		if ok && found && strings.Contains(name, "/") && len(name) > len(longest) &&

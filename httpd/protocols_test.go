@@ -176,7 +176,7 @@ func (endsAtOnce) Cancel(*predict.Prediction)    {}
 func TestProtocol_StartedJobHasNoOutput(t *testing.T) {
 	f := newFake()
 	s := serve(t, f, Options{Protocols: []protocol.Protocol{lineProtocol(&protocolService{fake: f}, 1)}})
-	k := s.protocols.jobsOf(protocol.NewModel("m", &protocolService{fake: f}))
+	k := s.protocols.host.jobsOf(protocol.NewModel("m", &protocolService{fake: f}))
 	p := predict.New("a", &predict.Request{ID: "a", Mode: predict.Async}, epoch, endsAtOnce{}, predict.Options{})
 	job, err := k.startJob(&fasthttp.RequestCtx{}, p, negotiate.Mode{})
 	assert.True(t, err == nil, "got %v, want a job", err)

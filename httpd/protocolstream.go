@@ -17,7 +17,7 @@ import (
 // goroutine that serves the connection renders all items that are there into one buffer, and writes it as one chunk.
 type protocolStream struct {
 	chunkWriter
-	p     *protocols
+	s     *Server
 	run   *protocol.Run
 	to    protocol.Renderer
 	items [][]byte
@@ -27,15 +27,15 @@ type protocolStream struct {
 }
 
 // SendStream implements protocol.Host.
-func (p *protocols) SendStream(ctx *fasthttp.RequestCtx, r *protocol.Run, contentType string,
+func (h *host) SendStream(ctx *fasthttp.RequestCtx, r *protocol.Run, contentType string,
 	to protocol.Renderer,
 ) *protocol.Error {
 	st := &protocolStream{
-		chunkWriter: p.newChunkWriter(ctx), p: p, run: r, to: to, items: make([][]byte, 0, maxEvents),
+		chunkWriter: h.s.out.newChunkWriter(ctx), s: h.s, run: r, to: to, items: make([][]byte, 0, maxEvents),
 	}
-	p.access.Named(ctx, r.ID())
-	st.watched = p.transport.Watch(ctx, st)
-	st.timer = time.AfterFunc(p.opt.StreamComment, r.Waker())
+	h.s.out.access.Named(ctx, r.ID())
+	st.watched = h.s.transport.Watch(ctx, st)
+	st.timer = time.AfterFunc(h.s.opt.StreamComment, r.Waker())
 	if err := st.first(); err != nil {
 		st.Close()
 		return err
@@ -47,7 +47,7 @@ func (p *protocols) SendStream(ctx *fasthttp.RequestCtx, r *protocol.Run, conten
 		}
 		contentType = plain.ContentType()
 	}
-	p.sendEvents(ctx, st, contentType)
+	h.s.out.sendEvents(ctx, st, contentType)
 	return nil
 }
 
@@ -85,7 +85,7 @@ func (st *protocolStream) next() error {
 			return errDisconnected
 		case !errors.Is(err, predict.ErrStopped):
 			return err
-		case st.silent(st.p.opt.StreamComment):
+		case st.silent(st.s.opt.StreamComment):
 			return errSilent
 		}
 	}
@@ -185,7 +185,7 @@ func (st *protocolStream) follow() error {
 
 // Close ends the run.
 func (st *protocolStream) Close() error {
-	if st.close(st.p.transport) {
+	if st.close(st.s.transport) {
 		st.run.Release()
 	}
 	return nil

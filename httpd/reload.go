@@ -11,17 +11,17 @@ import (
 
 // reload replaces the workers by new ones that load the model as it is now, and does not wait.
 func (a *api) reload(ctx *fasthttp.RequestCtx) {
-	if !a.guard.MayControl(ctx) {
-		a.detail(ctx, fasthttp.StatusForbidden, protocol.NoControl("reloaded"))
+	if !a.s.guard.MayControl(ctx) {
+		a.s.out.detail(ctx, fasthttp.StatusForbidden, protocol.NoControl("reloaded"))
 		return
 	}
 	notice, err := a.model.Reload()
 	if errors.Is(err, ErrNoModel) {
-		a.detail(ctx, fasthttp.StatusServiceUnavailable, err.Error())
+		a.s.out.detail(ctx, fasthttp.StatusServiceUnavailable, err.Error())
 		return
 	}
 	if err != nil {
-		a.detail(ctx, fasthttp.StatusInternalServerError, "The model is not reloaded: "+err.Error())
+		a.s.out.detail(ctx, fasthttp.StatusInternalServerError, "The model is not reloaded: "+err.Error())
 		return
 	}
 	body := []byte("{}")

@@ -20,7 +20,7 @@ const maxReused = 64 << 10
 
 // routeTable maps methods and paths to handlers.
 type routeTable struct {
-	*api
+	a      *api
 	router *router.Router
 	others bool // the routes are those of the other protocols
 	shared bool // the routes are not the model's but the server's, for OnRequest
@@ -37,14 +37,14 @@ func (a *api) newRouteTable() routeTable {
 }
 
 func (t routeTable) on(method, path string, h fasthttp.RequestHandler) {
-	if !t.others && t.prefix == "" && t.protocols.replaces(method, path) {
+	if !t.others && t.a.prefix == "" && t.a.s.protocols.replaces(method, path) {
 		return
 	}
-	record := t.model.OnRequest
+	record := t.a.model.OnRequest
 	if t.shared || t.others {
-		record = t.opt.OnRequest
+		record = t.a.s.opt.OnRequest
 	}
-	t.router.Handle(method, t.prefix+path, t.routed(t.pattern+path, record, h))
+	t.router.Handle(method, t.a.prefix+path, t.a.s.routed(t.a.pattern+path, record, h))
 }
 
 // get adds h, unless it is nil.
@@ -57,18 +57,18 @@ func (t routeTable) get(path string, h fasthttp.RequestHandler) {
 
 // probes adds the routes for health.
 func (t routeTable) probes() {
-	t.get(access.PathHealth, t.health)
-	t.get("/livez", t.livez)
-	t.get("/readyz", t.readyz)
+	t.get(access.PathHealth, t.a.health)
+	t.get("/livez", t.a.livez)
+	t.get("/readyz", t.a.readyz)
 }
 
 // docs adds the page to try the model, where there is one.
 func (t routeTable) docs() {
-	if t.model.Docs == nil {
+	if t.a.model.Docs == nil {
 		return
 	}
-	t.get("/docs", t.model.Docs)
-	for path, h := range t.model.DocsData {
+	t.get("/docs", t.a.model.Docs)
+	for path, h := range t.a.model.DocsData {
 		t.get(path, h)
 	}
 }
@@ -84,7 +84,7 @@ func seeOther(ctx *fasthttp.RequestCtx, address string) {
 func (t routeTable) monitoring() {
 	t.shared = true
 	t.probes()
-	t.get("/metrics", t.opt.Metrics)
+	t.get("/metrics", t.a.s.opt.Metrics)
 	t.dashboard()
 }
 
@@ -131,7 +131,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	ctx.Request.ReleaseBody(maxReused)
 	s.holdAnswer(ctx, c)
 	if !s.opt.jobs {
-		s.render(ctx)
+		s.out.render(ctx)
 	}
 	if last || s.transport.Closing() {
 		ctx.SetConnectionClose()
@@ -150,7 +150,7 @@ func (s *Server) holdAnswer(ctx *fasthttp.RequestCtx, c *transport.Conn) {
 	if err := c.HoldAnswer(int64(made)); err != nil {
 		ctx.Response.ResetBody() // releases what it belongs to
 		if !s.protocols.refuseFor(ctx, protocol.ErrorOf(err)) {
-			s.refuse(ctx, err)
+			s.out.refuse(ctx, err)
 		}
 	}
 }
@@ -163,10 +163,10 @@ func (a *api) unknown(ctx *fasthttp.RequestCtx) {
 		seeOther(ctx, "../docs")
 		return
 	}
-	a.notFound(ctx)
+	a.s.out.notFound(ctx)
 }
 
-func (s *Server) notFound(ctx *fasthttp.RequestCtx) {
+func (s *answers) notFound(ctx *fasthttp.RequestCtx) {
 	s.detail(ctx, fasthttp.StatusNotFound, "Not Found")
 }
 
@@ -178,13 +178,13 @@ func (a *api) trainingless(ctx *fasthttp.RequestCtx) bool {
 		return false
 	}
 	ctx.Response.Header.Del(fasthttp.HeaderAllow)
-	a.notFound(ctx)
+	a.s.out.notFound(ctx)
 	return true
 }
 
 func (a *api) methodNotAllowed(ctx *fasthttp.RequestCtx) {
 	if !a.trainingless(ctx) {
-		a.detail(ctx, fasthttp.StatusMethodNotAllowed, "Method Not Allowed")
+		a.s.out.detail(ctx, fasthttp.StatusMethodNotAllowed, "Method Not Allowed")
 	}
 }
 
@@ -201,22 +201,22 @@ func (s *Server) recovered(ctx *fasthttp.RequestCtx) {
 	if r == nil {
 		return
 	}
-	s.logPanic(r, slog.String("method", access.MethodName(ctx.Method())),
+	s.out.logPanic(r, slog.String("method", access.MethodName(ctx.Method())),
 		slog.String("path", logtext.Clip(string(ctx.Path()))))
 	ctx.Response.Reset()
 	access.EchoRequestID(ctx)
 	ctx.SetConnectionClose()
-	s.detail(ctx, fasthttp.StatusInternalServerError, "Internal Server Error")
+	s.out.detail(ctx, fasthttp.StatusInternalServerError, "Internal Server Error")
 }
 
 // logRecovered logs a panic. It is deferred.
-func (s *Server) logRecovered() {
+func (s *answers) logRecovered() {
 	if v := recover(); v != nil {
 		s.logPanic(v)
 	}
 }
 
 // logPanic is called where a panic was recovered.
-func (s *Server) logPanic(v any, about ...any) {
+func (s *answers) logPanic(v any, about ...any) {
 	s.log.With(about...).Error("panic in a request", slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
 }

@@ -13,24 +13,20 @@ import (
 	"pinion/httpd/body"
 	"pinion/httpd/transport"
 	"pinion/runtime/logtext"
-	"pinion/runtime/predict"
 )
 
 // Server answers HTTP for one Service, or several. Its methods may be called from any goroutine.
 type Server struct {
 	opt       Options
-	log       *slog.Logger
 	route     fasthttp.RequestHandler
 	root      *api                   // the default model
 	models    atomic.Pointer[[]*api] // those below /models; the first is the default one
 	protocols *protocols             // nil means none
 	transport *transport.Transport
 	guard     *access.Guard
-	access    *access.Log     // nil means off
-	object    predict.Encoder // writes prediction objects
+	out       *answers
 
-	bodies    *body.Reader
-	deflaters deflaters
+	bodies *body.Reader
 }
 
 // New returns a server. route is that of the default model.
@@ -38,9 +34,11 @@ func New(route Route, o Options) *Server {
 	o = o.withDefaults()
 	s := &Server{
 		opt:       o,
-		log:       o.Logger,
 		transport: transport.New(o.transport()),
-		access:    access.NewLog(o.Logger, o.AccessLines, o.AccessProbes, o.AccessText),
+	}
+	s.out = &answers{
+		opt: &s.opt, log: o.Logger, transport: s.transport,
+		access: access.NewLog(o.Logger, o.AccessLines, o.AccessProbes, o.AccessText),
 	}
 	s.bodies = &body.Reader{MaxBody: o.MaxBody, Memory: o.Memory, Spool: o.Spool, Stopping: s.transport.Stopping()}
 	s.root = s.newRoot(route)
@@ -48,7 +46,7 @@ func New(route Route, o Options) *Server {
 	s.protocols = newProtocols(s)
 	s.guard = access.NewGuard(access.Guard{
 		Tokens: o.Tokens, Public: o.Public, AllowedHosts: o.AllowedHosts, ControlFromAny: o.ControlFromAny, Jobs: o.jobs,
-		Help: s.withHelp, IsProbe: s.protocols.isProbe, IsSigned: s.protocols.isSigned, Within: s.within,
+		Help: s.out.withHelp, IsProbe: s.protocols.isProbe, IsSigned: s.protocols.isSigned, Within: s.within,
 	}, o.CORSOrigins, corsExposed)
 	s.route = s.routes().Handler
 	s.transport.Use(&fasthttp.Server{

@@ -59,8 +59,8 @@ func (k collection) streamTo(ctx *fasthttp.RequestCtx, p *predict.Prediction, su
 ) {
 	buffer := eventBuffers.Get().(*eventBuffer)
 	st := &stream{
-		chunkWriter: k.newChunkWriter(ctx),
-		s:           k.Server, p: p, sub: sub, run: r, to: to,
+		chunkWriter: k.s.out.newChunkWriter(ctx),
+		s:           k.s, p: p, sub: sub, run: r, to: to,
 		events: buffer[:0],
 		buffer: buffer,
 		wake:   make(chan struct{}, 1),
@@ -71,18 +71,18 @@ func (k collection) streamTo(ctx *fasthttp.RequestCtx, p *predict.Prediction, su
 			st.Close()
 		}
 	}()
-	st.watched = k.transport.Watch(ctx, st)
+	st.watched = k.s.transport.Watch(ctx, st)
 	wake := st.wake // alone: Go's runtime may keep a stopped timer, and all that it refers to, for long
-	st.timer = time.AfterFunc(k.opt.StreamComment, func() { notify(wake) })
+	st.timer = time.AfterFunc(k.s.opt.StreamComment, func() { notify(wake) })
 	if r != nil {
 		r.start(st.notify) // a prediction that is refused may emit no event
 		if err := st.first(); err != nil {
-			k.refuse(ctx, err)
+			k.s.out.refuse(ctx, err)
 			return
 		}
 	} // else it is in flight: the head does not wait for the next event, which may take long
 	handed = true
-	k.sendEvents(ctx, st, negotiate.TypeEventStream)
+	k.s.out.sendEvents(ctx, st, negotiate.TypeEventStream)
 }
 
 // first waits for the first events of its request's prediction, so that a refusal can still set the status. The status
@@ -206,8 +206,8 @@ func (st *stream) complete(rec *predict.Record) error {
 		return st.completeTo(rec)
 	}
 	st.buf = append(st.buf, completedHead...)
-	st.buf = st.s.object.AppendHead(st.buf, rec)
-	st.tail = append(st.s.object.AppendTail(st.tail, rec), eventTail...)
+	st.buf = st.s.out.object.AppendHead(st.buf, rec)
+	st.tail = append(st.s.out.object.AppendTail(st.tail, rec), eventTail...)
 	if err := st.add(oneLine(rec.Output)); err != nil {
 		return err
 	}

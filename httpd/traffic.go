@@ -20,18 +20,18 @@ type Traffic struct {
 }
 
 // showTraffic answers GET /models/{name}/traffic.
-func (a *api) showTraffic(ctx *fasthttp.RequestCtx) { a.encodeSeldom(ctx, a.model.Traffic()) }
+func (a *api) showTraffic(ctx *fasthttp.RequestCtx) { a.s.out.encodeSeldom(ctx, a.model.Traffic()) }
 
 // shiftTraffic answers POST /models/{name}/traffic. The next request goes by the new shares; those in flight end where
 // they are.
 func (a *api) shiftTraffic(ctx *fasthttp.RequestCtx) {
-	if !a.guard.MayControl(ctx) {
-		a.detail(ctx, fasthttp.StatusForbidden, protocol.NoControl("given other traffic"))
+	if !a.s.guard.MayControl(ctx) {
+		a.s.out.detail(ctx, fasthttp.StatusForbidden, protocol.NoControl("given other traffic"))
 		return
 	}
-	sent, err := a.bodies.Take(ctx)
+	sent, err := a.s.bodies.Take(ctx)
 	if err != nil {
-		a.refuse(ctx, err)
+		a.s.out.refuse(ctx, err)
 		return
 	}
 	shares, err := readShares(sent.Data)
@@ -44,9 +44,9 @@ func (a *api) shiftTraffic(ctx *fasthttp.RequestCtx) {
 	case err == nil:
 		a.showTraffic(ctx)
 	case errors.As(err, &notReady):
-		a.detail(ctx, fasthttp.StatusServiceUnavailable, err.Error())
+		a.s.out.detail(ctx, fasthttp.StatusServiceUnavailable, err.Error())
 	default:
-		a.detail(ctx, fasthttp.StatusBadRequest, "The traffic stays as it is: "+err.Error())
+		a.s.out.detail(ctx, fasthttp.StatusBadRequest, "The traffic stays as it is: "+err.Error())
 	}
 }
 

@@ -18,14 +18,14 @@ import (
 // health is the standard health service. It derives the state from the models at each call.
 type health struct {
 	grpc_health_v1.UnimplementedHealthServer
-	*Server
+	s *Server
 }
 
 // watchInterval is how often a Watch looks for a change.
 const watchInterval = time.Second
 
 func (h *health) state() *grpc_health_v1.HealthCheckResponse {
-	if oip.Ready(h.opt.Models) {
+	if oip.Ready(h.s.opt.Models) {
 		return &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_SERVING}
 	}
 	return &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_NOT_SERVING}
@@ -58,8 +58,8 @@ func (h *health) List(context.Context, *grpc_health_v1.HealthListRequest) (*grpc
 func (h *health) Watch(req *grpc_health_v1.HealthCheckRequest, stream grpc_health_v1.Health_WatchServer) error {
 	callOf(stream.Context()).received()
 	last := grpc_health_v1.HealthCheckResponse_UNKNOWN
-	changed := h.states.watch(h.Server)
-	defer h.states.leave()
+	changed := h.s.states.watch(h.s)
+	defer h.s.states.leave()
 	for {
 		now := &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_SERVICE_UNKNOWN}
 		if known(req.GetService()) {
@@ -73,8 +73,8 @@ func (h *health) Watch(req *grpc_health_v1.HealthCheckRequest, stream grpc_healt
 		}
 		select {
 		case <-changed:
-			changed = h.states.next()
-		case <-h.closing:
+			changed = h.s.states.next()
+		case <-h.s.closing:
 			return status.Error(codes.Unavailable, "the server is shutting down")
 		case <-stream.Context().Done():
 			return status.FromContextError(stream.Context().Err()).Err()

@@ -88,7 +88,7 @@ func watch(ctx context.Context, run *protocol.Run) (stop func()) {
 // infer answers the one request of a ModelInfer with the tensors of its predictions.
 func (s *service) infer(stream grpc.ServerStream) error {
 	ctx := stream.Context()
-	from, err := s.receiver(stream)
+	from, err := s.s.receiver(stream)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (s *service) infer(stream grpc.ServerStream) error {
 	case err != nil:
 		return err
 	}
-	in, refused := s.begin(ctx, msg, body, false)
+	in, refused := s.s.begin(ctx, msg, body, false)
 	if refused != nil {
 		return failure(ctx, refused)
 	}

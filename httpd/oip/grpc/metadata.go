@@ -15,7 +15,7 @@ import (
 // service is the inference service.
 type service struct {
 	pb.UnimplementedGRPCInferenceServiceServer
-	*Server
+	s *Server
 }
 
 // ServerLive answers as long as the server runs.
@@ -25,12 +25,12 @@ func (s *service) ServerLive(context.Context, *pb.ServerLiveRequest) (*pb.Server
 
 // ServerReady reports whether every model takes predictions.
 func (s *service) ServerReady(context.Context, *pb.ServerReadyRequest) (*pb.ServerReadyResponse, error) {
-	return &pb.ServerReadyResponse{Ready: oip.Ready(s.opt.Models)}, nil
+	return &pb.ServerReadyResponse{Ready: oip.Ready(s.s.opt.Models)}, nil
 }
 
 // ModelReady reports whether a model takes predictions.
 func (s *service) ModelReady(ctx context.Context, req *pb.ModelReadyRequest) (*pb.ModelReadyResponse, error) {
-	m, err := s.opt.Models.Find(req.GetName(), req.GetVersion())
+	m, err := s.s.opt.Models.Find(req.GetName(), req.GetVersion())
 	if err != nil {
 		return nil, failure(ctx, err)
 	}
@@ -39,12 +39,12 @@ func (s *service) ModelReady(ctx context.Context, req *pb.ModelReadyRequest) (*p
 
 // ServerMetadata describes the server.
 func (s *service) ServerMetadata(context.Context, *pb.ServerMetadataRequest) (*pb.ServerMetadataResponse, error) {
-	return &pb.ServerMetadataResponse{Name: oip.ServerName, Version: s.opt.Version, Extensions: oip.Extensions()}, nil
+	return &pb.ServerMetadataResponse{Name: oip.ServerName, Version: s.s.opt.Version, Extensions: oip.Extensions()}, nil
 }
 
 // ModelMetadata describes a model.
 func (s *service) ModelMetadata(ctx context.Context, req *pb.ModelMetadataRequest) (*pb.ModelMetadataResponse, error) {
-	d, err := oip.Describe(s.opt.Models, req.GetName(), req.GetVersion())
+	d, err := oip.Describe(s.s.opt.Models, req.GetName(), req.GetVersion())
 	if err != nil {
 		return nil, failure(ctx, err)
 	}
@@ -67,7 +67,7 @@ func (s *service) RepositoryIndex(_ context.Context,
 	req *pb.RepositoryIndexRequest,
 ) (*pb.RepositoryIndexResponse, error) {
 	out := new(pb.RepositoryIndexResponse)
-	for _, m := range s.opt.Models.List() {
+	for _, m := range s.s.opt.Models.List() {
 		for _, version := range m.All() {
 			if state := version.State(); !req.GetReady() || state.Name == protocol.StateReady {
 				out.Models = append(out.Models, &pb.RepositoryIndexResponse_ModelIndex{
@@ -84,12 +84,12 @@ func (s *service) RepositoryModelLoad(ctx context.Context,
 	req *pb.RepositoryModelLoadRequest,
 ) (*pb.RepositoryModelLoadResponse, error) {
 	name := cmp.Or(req.GetModelName(), req.GetRepositoryName())
-	m, err := s.opt.Models.Find(name, "")
+	m, err := s.s.opt.Models.Find(name, "")
 	if err == nil {
 		err = oip.CheckLoad(slices.Collect(maps.Keys(req.GetParameters())))
 	}
 	if err == nil {
-		err = m.LoadFor(s.mayControl(ctx))
+		err = m.LoadFor(s.s.mayControl(ctx))
 	}
 	if err != nil {
 		return nil, failure(ctx, err)
@@ -102,9 +102,9 @@ func (s *service) RepositoryModelUnload(ctx context.Context,
 	req *pb.RepositoryModelUnloadRequest,
 ) (*pb.RepositoryModelUnloadResponse, error) {
 	name := cmp.Or(req.GetModelName(), req.GetRepositoryName())
-	m, err := s.opt.Models.Find(name, "")
+	m, err := s.s.opt.Models.Find(name, "")
 	if err == nil {
-		err = m.UnloadFor(s.mayControl(ctx))
+		err = m.UnloadFor(s.s.mayControl(ctx))
 	}
 	if err != nil {
 		return nil, failure(ctx, err)

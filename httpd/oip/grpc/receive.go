@@ -33,7 +33,7 @@ type transport interface {
 
 // receiver reads the messages of a call.
 type receiver struct {
-	*Server
+	s    *Server
 	ctx  context.Context
 	call *call
 	from transport
@@ -47,7 +47,7 @@ func (s *Server) receiver(stream grpc.ServerStream) (*receiver, error) {
 	if !ok {
 		return nil, status.Error(codes.Internal, "gRPC's transport does not let messages be read in parts")
 	}
-	return &receiver{Server: s, ctx: ctx, call: callOf(ctx), from: from}, nil
+	return &receiver{s: s, ctx: ctx, call: callOf(ctx), from: from}, nil
 }
 
 const (
@@ -75,10 +75,10 @@ func (r *receiver) next() (*pb.ModelInferRequest, protocol.Body, error) {
 				header[0])
 	}
 	size := int64(binary.BigEndian.Uint32(header[1:]))
-	if size > r.opt.MaxMessage {
+	if size > r.s.opt.MaxMessage {
 		return nil, protocol.Body{},
 			status.Errorf(codes.ResourceExhausted, "the message has %d bytes; at most %d are taken (--max-body)", size,
-				r.opt.MaxMessage)
+				r.s.opt.MaxMessage)
 	}
 	data, body, err := r.content(size)
 	r.call.received()
@@ -90,7 +90,7 @@ func (r *receiver) next() (*pb.ModelInferRequest, protocol.Body, error) {
 	}
 	msg := new(pb.ModelInferRequest)
 	if err == nil {
-		err = unmarshal(data.Bytes(), msg, r.charger(&body))
+		err = unmarshal(data.Bytes(), msg, r.s.charger(&body))
 	}
 	if err != nil {
 		body.Release()
@@ -104,7 +104,7 @@ func (r *receiver) next() (*pb.ModelInferRequest, protocol.Body, error) {
 func (r *receiver) content(size int64) (*bytes.Buffer, protocol.Body, error) {
 	data := bytes.NewBuffer(make([]byte, 0, min(size, callWindow)))
 	if r.call != nil {
-		r.opt.Memory.Begin(&r.arrival, r.call.cut)
+		r.s.opt.Memory.Begin(&r.arrival, r.call.cut)
 		defer r.arrival.End()
 	}
 	if size > callWindow {
@@ -116,7 +116,7 @@ func (r *receiver) content(size int64) (*bytes.Buffer, protocol.Body, error) {
 	}
 	first := data.Bytes()
 	r.call.received()
-	body, refused := r.charge(size)
+	body, refused := r.s.charge(size)
 	r.call.awaitClient()
 	if refused != nil {
 		if err := r.read(size-int64(len(first)), io.Discard); err != nil {
@@ -191,7 +191,7 @@ func (r *receiver) inflate(compressed []byte, body *protocol.Body) (*bytes.Buffe
 		if closer, ok := from.(io.Closer); ok {
 			defer closer.Close()
 		}
-		return io.Copy(w, io.LimitReader(from, r.opt.MaxMessage+1))
+		return io.Copy(w, io.LimitReader(from, r.s.opt.MaxMessage+1))
 	}
 	broken := func(err error) error {
 		return status.Errorf(codes.InvalidArgument, "the message cannot be decompressed: %v", err)
@@ -200,11 +200,11 @@ func (r *receiver) inflate(compressed []byte, body *protocol.Body) (*bytes.Buffe
 	switch {
 	case err != nil:
 		return nil, broken(err)
-	case size > r.opt.MaxMessage:
+	case size > r.s.opt.MaxMessage:
 		return nil, status.Errorf(codes.ResourceExhausted,
-			"the message has more than %d bytes after decompression (--max-body)", r.opt.MaxMessage)
+			"the message has more than %d bytes after decompression (--max-body)", r.s.opt.MaxMessage)
 	}
-	if err := r.charger(body)(size); err != nil {
+	if err := r.s.charger(body)(size); err != nil {
 		return nil, err
 	}
 	data := bytes.NewBuffer(make([]byte, 0, size))

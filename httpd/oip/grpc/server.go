@@ -123,8 +123,8 @@ func New(o Options) *Server {
 			Timeout: pingTimeout,
 		}),
 	)
-	s.grpc.RegisterService(description(), &service{Server: s})
-	grpc_health_v1.RegisterHealthServer(s.grpc, &health{Server: s})
+	s.grpc.RegisterService(description(), &service{s: s})
+	grpc_health_v1.RegisterHealthServer(s.grpc, &health{s: s})
 	grpc_reflection_v1.RegisterServerReflectionServer(s.grpc, &reflection{server: s.grpc})
 	return s
 }

@@ -19,7 +19,7 @@ import (
 // inferStream is one call of ModelStreamInfer. Its requests run concurrently as far as the model has slots; a request
 // that finds none waits for an earlier one of the same stream.
 type inferStream struct {
-	*Server
+	s      *Server
 	stream pb.GRPCInferenceService_ModelStreamInferServer
 	call   *call
 	send   sync.Mutex
@@ -33,11 +33,11 @@ const maxActive = 256
 // ModelStreamInfer answers each request with a response for each item of its model.
 func (s *service) ModelStreamInfer(stream pb.GRPCInferenceService_ModelStreamInferServer) error {
 	st := &inferStream{
-		Server: s.Server, stream: stream, call: callOf(stream.Context()),
+		s: s.s, stream: stream, call: callOf(stream.Context()),
 		ended: make(chan struct{}, maxActive),
 	}
 	st.call.received() // it may wait for its first request
-	from, err := s.receiver(stream)
+	from, err := s.s.receiver(stream)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (s *service) ModelStreamInfer(stream pb.GRPCInferenceService_ModelStreamInf
 				return nil
 			}
 			return err
-		case <-s.closing:
+		case <-s.s.closing:
 			st.finish()
 			return status.Error(codes.Unavailable, "the server is shutting down")
 		}
@@ -112,11 +112,11 @@ func (st *inferStream) start(got received) error {
 			<-st.ended
 			st.active--
 		}
-		in, err := st.begin(ctx, msg, got.body, true)
+		in, err := st.s.begin(ctx, msg, got.body, true)
 		if err != nil && err.Kind == protocol.NoPlace && st.active > 0 {
 			<-st.ended
 			st.active--
-			if got.body, err = st.charge(size); err != nil { // the failed try has freed it
+			if got.body, err = st.s.charge(size); err != nil { // the failed try has freed it
 				return st.refuse(msg, err)
 			}
 			continue
@@ -185,7 +185,7 @@ func finalResponse(final bool) map[string]*pb.InferParameter {
 func (st *inferStream) run(ctx context.Context, in *inference, msg *pb.ModelInferRequest) (err *protocol.Error) {
 	defer func() {
 		if v := recover(); v != nil {
-			st.opt.Logger.Error("a gRPC stream panicked", "panic", v)
+			st.s.opt.Logger.Error("a gRPC stream panicked", "panic", v)
 			err = protocol.Errorf(protocol.Internal, "Internal Server Error")
 		}
 	}()
