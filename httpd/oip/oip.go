@@ -25,17 +25,17 @@ func New(models protocol.Models, version string) protocol.Protocol {
 		{Method: get, Path: "/v2", Handle: h.server},
 		{Method: get, Path: "/v2/health/live", Handle: h.live},
 		{Method: get, Path: "/v2/health/ready", Handle: h.ready},
-		{Method: post, Path: "/v2/repository/index", Handle: refusing(h.index)},
-		{Method: post, Path: "/v2/repository/models/{model}/load", Handle: refusing(h.load)},
-		{Method: post, Path: "/v2/repository/models/{model}/unload", Handle: refusing(h.unload)},
+		{Method: post, Path: "/v2/repository/index", Handle: h.refusing((*handlers).index)},
+		{Method: post, Path: "/v2/repository/models/{model}/load", Handle: h.refusing((*handlers).load)},
+		{Method: post, Path: "/v2/repository/models/{model}/unload", Handle: h.refusing((*handlers).unload)},
 	}
 	for _, path := range []string{"/v2/models/{model}", "/v2/models/{model}/versions/{version}"} {
 		routes = append(routes,
-			protocol.Route{Method: get, Path: path, Handle: refusing(h.metadata)},
-			protocol.Route{Method: get, Path: path + "/ready", Handle: refusing(h.modelReady)},
-			protocol.Route{Method: post, Path: path + "/infer", Handle: refusing(h.infer)},
-			protocol.Route{Method: post, Path: path + "/generate", Handle: refusing(h.generate)},
-			protocol.Route{Method: post, Path: path + "/generate_stream", Handle: refusing(h.generateStream)},
+			protocol.Route{Method: get, Path: path, Handle: h.refusing((*handlers).metadata)},
+			protocol.Route{Method: get, Path: path + "/ready", Handle: h.refusing((*handlers).modelReady)},
+			protocol.Route{Method: post, Path: path + "/infer", Handle: h.refusing((*handlers).infer)},
+			protocol.Route{Method: post, Path: path + "/generate", Handle: h.refusing((*handlers).generate)},
+			protocol.Route{Method: post, Path: path + "/generate_stream", Handle: h.refusing((*handlers).generateStream)},
 		)
 	}
 	return protocol.Protocol{
@@ -73,9 +73,9 @@ func answer(ctx *fasthttp.RequestCtx, status int, body string) {
 }
 
 // refusing returns a handler that answers with the error.
-func refusing(handle func(*protocol.Exchange) *protocol.Error) func(*protocol.Exchange) {
+func (h *handlers) refusing(handle func(*handlers, *protocol.Exchange) *protocol.Error) func(*protocol.Exchange) {
 	return func(x *protocol.Exchange) {
-		if err := handle(x); err != nil {
+		if err := handle(h, x); err != nil {
 			refuse(x.RequestCtx, err)
 		}
 	}
