@@ -138,4 +138,4 @@ const (
 // loop for a second: on a busy machine any code does.
 func WithoutBlockedLoop(logs string) string { return blockedLoop.ReplaceAllString(logs, "") }
 
-var blockedLoop = regexp.MustCompile(`(?m)^Warning: async code has blocked the event loop.*\n(?:  .*\n)*`)
+var blockedLoop = regexp.MustCompile(`Warning: async code has blocked the event loop.*\n(?:  .*\n)*`)

@@ -240,7 +240,7 @@ func TestMemory_ClaimedBodiesShareMemory(t *testing.T) {
 		Dir:  harness.NewFolder(t, "run.py", source, "cog.yaml", "run: run.py:run\nconcurrency: {max: 16}\n"),
 		Wrap: enter, Args: []string{"--model", "m", "--nats", "embed:" + t.TempDir(), "--queue-timeout", "5m"},
 	})
-	const size, jobs = 40_000_000, 12
+	const size, jobs = 40_000_000, 8
 	body := []byte(`{"input":{"text":"` + strings.Repeat("t", size) + `"}}`)
 	harness.RunClients(t, jobs, func(client int) error {
 		for {
@@ -255,10 +255,11 @@ func TestMemory_ClaimedBodiesShareMemory(t *testing.T) {
 			time.Sleep(200 * time.Millisecond) // less than Retry-After asks for, but the refused do not take the machine
 		}
 	})
-	assert.Eventually(t, "all have succeeded", func() bool {
+	// The limit of memory leaves little of the machine to them: it is asked seldom, and for long.
+	assert.TrueNow(t, assert.Within(3*assert.Timeout, 300*time.Millisecond, func() bool {
 		want := fmt.Sprintf("pinion_predictions_total{mode=\"async\",reason=\"\",status=\"succeeded\"} %d\n", jobs)
 		return strings.Contains(string(s.Do(http.MethodGet, "/metrics", nil).Body), want)
-	})
+	}), "not all jobs have succeeded")
 	assert.Equal(t, "p0", string(harness.WaitStatus(t, s, "p0", "succeeded").Output), strconv.Itoa(size))
 }
 
