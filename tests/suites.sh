@@ -184,7 +184,7 @@ cmd_inside_newest_root() {
   sdk_suites
   go_suite 55-whole-newest PINION_BIN="$PWD/bin/pinion" PINION_TEST_PYTHONS="$(joined "${venvs[@]}")" \
     PINION_TEST_SMOKE_PYTHONS="$(joined "${smoke_venvs[@]}")" PINION_TEST_EACH_PYTHON_ONLY=1 \
-    -vet=off -count=1 -p 2 -parallel 3 -timeout 20m "${subjects[@]}"
+    -vet=off -count=1 -p 2 -parallel 2 -timeout 20m "${subjects[@]}"
 }
 
 ## test             the tests: all with the oldest and the newest Python, and a model of each kind with the others; the last line
@@ -206,7 +206,7 @@ cmd_test() {
   ! full || go_suite 21-without-c CGO_ENABLED=0 -vet=off "${list[@]}"
   instructions_suite
   await_lane 05-tools
-  whole_suite 50-whole bin/pinion -parallel 4 # of each of three packages: most of them wait
+  whole_suite 50-whole bin/pinion -parallel 3 # of each of three packages: most of them wait, and more only wait for each other
   ! full || images_suite
   suite 60-demo env PINION_DEMO_ONCE=1 ./build.sh demo
   await_lane 30-pythons
