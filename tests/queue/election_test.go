@@ -123,40 +123,55 @@ func TestElection_StartListensAtOnce(t *testing.T) {
 	})
 }
 
-// TestElection_RefusalEndsWhatListens: NATS says nothing until servers and gateways listen, and then refuses them. They
-// end with its words.
+// TestElection_RefusalEndsWhatListens: NATS is silent, or away, until servers and gateways listen, and then refuses them.
+// They end with its words.
 func TestElection_RefusalEndsWhatListens(t *testing.T) {
 	t.Parallel()
-	nats := harness.StartNATS(t)
-	harness.StartMember(t, nats.URL, harness.Options{}).Stop()
-	nats.Signal(syscall.SIGSTOP)
-	defer nats.Signal(syscall.SIGCONT)
-	for about, c := range map[string]struct {
-		args []string
-		code int
-		want string
-	}{
-		"another model": {
-			[]string{"--nats", nats.URL, "--model", "other"}, 1,
-			"NATS denies this user the job queue of the model other",
+	for how, nats := range map[string]struct{ leave, come func(*harness.NATS) }{
+		"silent": {
+			func(n *harness.NATS) { n.Signal(syscall.SIGSTOP) }, func(n *harness.NATS) { n.Signal(syscall.SIGCONT) },
 		},
-		"other settings": {
-			[]string{"--nats", nats.URL, "--model", "m", "--jobs-capacity", "7"}, 2,
-			"the stream PINION_JOBS_m has max_msgs 100000, but this server is to have 7",
-		},
+		"away": {(*harness.NATS).Kill, (*harness.NATS).Start},
 	} {
-		server := harness.Start(t, harness.Options{Model: "fleet.py", Args: c.args})
-		gateway := harness.StartGatewayWith(t, c.args[1], c.args[2:]...)
-		defer func() {
-			code, says := server.RefusedLate()
-			assert.True(t, code == c.code && strings.Contains(says, c.want), "%s: the server's exit code %d: %s; want %d, %q",
-				about, code, says, c.code, c.want)
-			ended := make(chan error, 1)
-			go func() { ended <- gateway.Cmd.Wait() }()
-			_ = harness.Receive(t, ended) // ProcessState has the exit code
-			assert.Contains(t, about+": the gateway's words", gateway.Log.String(), c.want)
-			assert.Equal(t, about+": the gateway's exit code", gateway.Cmd.ProcessState.ExitCode(), c.code)
-		}()
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			n := harness.StartNATS(t)
+			harness.StartMember(t, n.URL, harness.Options{}).Stop()
+			nats.leave(n)
+			var ends []func()
+			for about, c := range map[string]struct {
+				args []string
+				code int
+				want string
+			}{
+				"another model": {
+					[]string{"--nats", n.URL, "--model", "other"},
+					1,
+					"NATS denies this user the job queue of the model other",
+				},
+				"other settings": {
+					[]string{"--nats", n.URL, "--model", "m", "--jobs-capacity", "7"},
+					2,
+					"the stream PINION_JOBS_m has max_msgs 100000, but this server is to have 7",
+				},
+			} {
+				server := harness.Start(t, harness.Options{Model: "fleet.py", Args: c.args})
+				gateway := harness.StartGatewayWith(t, c.args[1], c.args[2:]...)
+				ends = append(ends, func() {
+					code, says := server.RefusedLate()
+					assert.True(t, code == c.code && strings.Contains(says, c.want), "%s: the server's exit code %d: %s; want %d, %q",
+						about, code, says, c.code, c.want)
+					ended := make(chan error, 1)
+					go func() { ended <- gateway.Cmd.Wait() }()
+					_ = harness.Receive(t, ended) // ProcessState has the exit code
+					assert.Contains(t, about+": the gateway's words", gateway.Log.String(), c.want)
+					assert.Equal(t, about+": the gateway's exit code", gateway.Cmd.ProcessState.ExitCode(), c.code)
+				})
+			}
+			nats.come(n)
+			for _, hasEnded := range ends {
+				hasEnded()
+			}
+		})
 	}
-	nats.Signal(syscall.SIGCONT)
 }
