@@ -17,7 +17,7 @@ func TestAlloc_RequestAllocates(t *testing.T) {
 		`{"id":"0123456789abcdef","input":{"s":"w"}}`:            2,
 		`{"input":{"s":"w"},"context":{"a":"b"},"webhook":null}`: 1,
 	} {
-		s := New(Always(newStill()), Options{})
+		s := New(always{newStill()}, Options{})
 		ctx := loopback(t, s, body)
 		from := strings.NewReader(body)
 		got := testing.AllocsPerRun(1000, func() {

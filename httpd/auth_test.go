@@ -23,7 +23,7 @@ func TestAuth_Tokens(t *testing.T) {
 		Status: "READY", Setup: &health.Setup{Status: "succeeded", Logs: "secret", LastLine: "secret"},
 		Version: map[string]string{"pinion": "secret"}, Workers: []health.Worker{{PID: 7}}, ModelError: "secret",
 	}
-	s := New(Always(f), Options{
+	s := New(always{f}, Options{
 		Tokens: &tokens, Public: []string{"/docs"}, Docs: page, Metrics: page,
 		CORSOrigins: []string{"https://a.example"},
 	})
@@ -117,7 +117,7 @@ func TestAuth_NoTokensNoAccess(t *testing.T) {
 // TestAuth_Monitor: the monitor answers what monitoring needs, and nothing else.
 func TestAuth_Monitor(t *testing.T) {
 	var tokens access.Tokens
-	s := NewMonitor(Always(newFake()), Options{
+	s := NewMonitor(always{newFake()}, Options{
 		Tokens:  &tokens,
 		Metrics: func(ctx *fasthttp.RequestCtx) { ctx.SetBodyString("m 1") },
 	})

@@ -65,7 +65,7 @@ func loopback(t testing.TB, s *Server, body string) *fasthttp.RequestCtx {
 
 // BenchmarkHandle measures what this package adds to a request, without fasthttp and the socket.
 func BenchmarkHandle(b *testing.B) {
-	s := New(Always(newStill()), Options{})
+	s := New(always{newStill()}, Options{})
 	ctx := loopback(b, s, `{"input":{"s":"world"}}`)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -333,7 +333,7 @@ func TestBodies_Rendered(t *testing.T) {
 		"image/png;q=0.123, application/msgpack;q=0.124": negotiate.AsPack,
 		"text/*;x=\"image/png\"":                         negotiate.AsJSON,
 	} {
-		s := New(Always(newFake()), Options{})
+		s := New(always{newFake()}, Options{})
 		ctx := loopback(t, s, "")
 		ctx.Request.Header.Set("Accept", accept)
 		assert.Equal(t, accept, negotiate.Rendered(&ctx.Request.Header, true), want)

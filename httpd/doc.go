@@ -10,7 +10,7 @@
 //   - Files in a body go to the Service's Attachments as they arrive, and are removed unless a prediction takes them
 //     over. The memory of a body is bounded, compressed or not.
 //   - The unread rest of a body is never parsed as a request.
-//   - A prediction that Create returned is waited for or started exactly once, and released exactly once, after the
+//   - A prediction that Assign returned is waited for or started exactly once, and released exactly once, after the
 //     last byte of its record was written or given up.
 //   - A synchronous prediction is canceled once if its client disconnects. After the request has returned, the watch on
 //     its connection cancels nothing. A client that only shuts down its sending side counts as disconnected.

@@ -23,12 +23,28 @@ const testTimeout = 60 * time.Second
 // epoch is the time of all events in golden answers.
 var epoch = time.Date(2026, 11, 21, 9, 30, 0, 123456000, time.UTC)
 
+// serving is what tests give a server: a model, and how it is.
+type serving interface {
+	Service
+	Prober
+	Create(req predict.Request) (*predict.Prediction, error)
+}
+
+// always is the route to the only model.
+type always struct{ serving }
+
+func (r always) Model() Service { return r.serving }
+
+func (r always) Holder(predict.Kind, string) Service { return r.serving }
+
+func (r always) Assign(req predict.Request) (*predict.Prediction, error) { return r.Create(req) }
+
 // fake is a Service without a model. Its predictions end at once as result says, or, with hold, when
 // finish or a cancel ends them.
 type fake struct {
 	result   predict.Result
 	hold     bool
-	refusal  error // of Create
+	refusal  error // of Assign
 	runErr   error // of Run
 	panics   string
 	health   health.Document
@@ -220,21 +236,15 @@ type site struct {
 	served chan error // what Serve returned
 }
 
-// single is a Service that is the only one.
-type single interface {
-	Service
-	Prober
-}
-
 // serve starts a server on a loopback port and shuts it down with the test.
-func serve(t testing.TB, svc single, o Options) *site {
+func serve(t testing.TB, svc serving, o Options) *site {
 	t.Helper()
 	ln := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	return serveOn(t, svc, o, ln)
 }
 
-func serveOn(t testing.TB, svc single, o Options, ln net.Listener) *site {
-	s := &site{Server: New(Always(svc), o), addr: ln.Addr().String(), served: make(chan error, 1)}
+func serveOn(t testing.TB, svc serving, o Options, ln net.Listener) *site {
+	s := &site{Server: New(always{svc}, o), addr: ln.Addr().String(), served: make(chan error, 1)}
 	go func() { s.served <- s.Serve(ln) }()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), testTimeout)

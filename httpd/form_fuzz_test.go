@@ -31,7 +31,7 @@ func FuzzBody(f *testing.F) {
 		}
 	}
 	svc := newFake()
-	s := New(Always(svc), Options{MaxBody: 1 << 16})
+	s := New(always{svc}, Options{MaxBody: 1 << 16})
 	k := collection{s, s.root, predict.KindPrediction, "prediction", "Prediction"}
 	client, server := net.Pipe()
 	f.Cleanup(func() { client.Close(); server.Close() })

@@ -14,7 +14,7 @@ import (
 
 // TestForeignPage_ByReferer: it counts where a browser sends neither Sec-Fetch-Site nor Origin.
 func TestForeignPage_ByReferer(t *testing.T) {
-	s := New(Always(newFake()), Options{CORSOrigins: []string{"https://a.example"}})
+	s := New(always{newFake()}, Options{CORSOrigins: []string{"https://a.example"}})
 	for _, c := range []struct {
 		referer, site, origin string
 		foreign               bool
@@ -44,9 +44,9 @@ func TestForeignPage_ByReferer(t *testing.T) {
 
 // TestOrigin_ForeignPages goes through what browsers send.
 func TestOrigin_ForeignPages(t *testing.T) {
-	closed := New(Always(newFake()), Options{})
-	open := New(Always(newFake()), Options{CORSOrigins: []string{"https://a.example", "null"}})
-	anyOrigin := New(Always(newFake()), Options{CORSOrigins: []string{"*"}})
+	closed := New(always{newFake()}, Options{})
+	open := New(always{newFake()}, Options{CORSOrigins: []string{"https://a.example", "null"}})
+	anyOrigin := New(always{newFake()}, Options{CORSOrigins: []string{"*"}})
 	for _, c := range []struct {
 		server             *Server
 		method             string
@@ -104,7 +104,7 @@ func TestOrigin_ForeignPages(t *testing.T) {
 
 // TestCORS_PrivateNetwork: Chrome asks before a page of the internet calls a server in a private network.
 func TestCORS_PrivateNetwork(t *testing.T) {
-	s := New(Always(newFake()), Options{CORSOrigins: []string{"https://*.example.com"}})
+	s := New(always{newFake()}, Options{CORSOrigins: []string{"https://*.example.com"}})
 	for origin, want := range map[string]string{"https://a.example.com": "true", "https://evil.test": ""} {
 		var ctx fasthttp.RequestCtx
 		h := &ctx.Request.Header
@@ -139,7 +139,7 @@ func TestOrigin_ShutdownPolicy(t *testing.T) {
 	} {
 		f := newFake()
 		c.options.Shutdown = f.shutdown
-		s := New(Always(f), c.options)
+		s := New(always{f}, c.options)
 		var ctx fasthttp.RequestCtx
 		ctx.Init(&fasthttp.Request{}, c.from, nil)
 		ctx.Request.Header.SetMethod("POST")
@@ -165,7 +165,7 @@ func TestOrigin_ProxiesMayNotShutDownOrReload(t *testing.T) {
 		"x-forwarded-by", "via",
 	}
 	f := newFake()
-	s := New(Always(f), Options{
+	s := New(always{f}, Options{
 		Shutdown: f.shutdown,
 		Reload:   func() (string, error) { t.Error("a proxy reloaded the model, want a refusal"); return "", nil },
 	})
@@ -199,7 +199,7 @@ func TestAllowedHost_PagesWorkAtIt(t *testing.T) {
 		{"gpu.example.com:5000", "http://evil.example.com", "", 403, "--cors-origin http://evil.example.com"},
 		{"gpu.example.com:5000", "http://gpu.example.com:5000", "cross-site", 403, "--cors-origin"},
 	} {
-		s := New(Always(newFake()), Options{AllowedHosts: []string{"gpu.example.com"}})
+		s := New(always{newFake()}, Options{AllowedHosts: []string{"gpu.example.com"}})
 		var ctx fasthttp.RequestCtx
 		ctx.Init(&fasthttp.Request{}, nil, nil)
 		h := &ctx.Request.Header

@@ -17,7 +17,7 @@ func TestReload_FromThisMachineOnly(t *testing.T) {
 	asked := 0
 	var notice string
 	var fail error
-	s := New(Always(newFake()), Options{Reload: func() (string, error) { asked++; return notice, fail }})
+	s := New(always{newFake()}, Options{Reload: func() (string, error) { asked++; return notice, fail }})
 	loopback := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}
 	for _, c := range []struct {
 		from   net.Addr

@@ -13,12 +13,3 @@ type (
 
 // ErrNoModel is why a server answers no prediction at its root while SageMaker has loaded no model.
 var ErrNoModel = place.ErrNoModel
-
-// Always is the route to the only one that answers.
-func Always(svc interface {
-	Service
-	Prober
-},
-) Route {
-	return place.Always(svc)
-}

@@ -77,7 +77,7 @@ func TestShutdown_GivesUpWithItsContext(t *testing.T) {
 }
 
 func TestShutdown_ServeAfterShutdown(t *testing.T) {
-	s := New(Always(newFake()), Options{})
+	s := New(always{newFake()}, Options{})
 	assert.NoError(t, s.Shutdown(context.Background()))
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	assert.NoError(t, err)

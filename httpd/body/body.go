@@ -130,7 +130,7 @@ func (r *Reader) readBody(ctx *fasthttp.RequestCtx, in Room) (Body, error) {
 	return body, err
 }
 
-// ReadAll reads the rest of a body, whatever its format.
+// ReadAll reads the rest of a body, in any format.
 func (r *Reader) ReadAll(in *Stream) (Body, error) {
 	read, err := r.readCharged(in, in.Raw.Conn)
 	return read, cmp.Or(in.Failed(), err) // the body's error before the format reader's

@@ -5,7 +5,7 @@
 //
 //   - The unread rest of a body is never parsed as a request.
 //   - The memory of a body is bounded, compressed or not; a body that is only announced takes none from others.
-//   - A body that did not arrive whole is an error, whoever says how long it is.
+//   - A body that did not arrive whole is an error, in chunks or with a length.
 //
 // Package httpd and the other protocols import it. It knows connections (package transport), and no answers.
 package body

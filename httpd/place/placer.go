@@ -79,7 +79,8 @@ func (p *Placer) try(r *Request) (Placed, error) {
 	if err == nil {
 		return Placed{State: Made, Prediction: made}, nil
 	}
-	if kind := predict.RefusalOf(err).Kind; r.Idempotent && kind != predict.RefusedStream && kind != predict.RefusedTraining {
+	if kind := predict.RefusalOf(err).Kind; r.Idempotent && kind != predict.RefusedStream &&
+		kind != predict.RefusedTraining {
 		// in flight: the error of this request does not matter
 		if placed, joined := p.join(r); placed.State != Unknown || joined != nil {
 			return placed, joined
@@ -104,7 +105,7 @@ func (p *Placer) existing(r *Request) (Placed, error) {
 			return placed, err
 		}
 	}
-	if r.How.Kind == predict.Stream { // Create is called first: it checks whether the model streams
+	if r.How.Kind == predict.Stream { // Assign is called first: it checks whether the model streams
 		return Placed{}, nil
 	}
 	return p.join(r)

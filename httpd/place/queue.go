@@ -9,7 +9,7 @@ import (
 
 // Queue keeps accepted predictions until they have ended, on whichever server of the model they run.
 type Queue interface {
-	// Accept stores a prediction. The error is one of Service.Create's, *predict.UnavailableError or
+	// Accept stores a prediction. The error is one of Route.Assign's, *predict.UnavailableError or
 	// *predict.InDoubtError.
 	Accept(s request.Submission) (request.Accepted, error)
 	// Find returns the prediction object of an accepted prediction, or of one that another server runs without the

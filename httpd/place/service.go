@@ -10,12 +10,8 @@ import (
 
 // Service answers requests: a model of this server, or one whose requests are jobs of a queue.
 type Service interface {
-	// Create validates a prediction or training, registers it and claims its slot or place in the queue. The error is a
-	// refusal of package predict (ErrInFlight, ErrBusy, ErrNotStreaming, ErrNoTraining, *QueueFullError, *NotReadyError,
-	// *ValidationError) or memory.ErrFull. The caller must call the prediction's Run or Start, and then Release.
-	Create(req predict.Request) (*predict.Prediction, error)
 	// NewAttachments returns an empty store for the files that a request's body carries. The caller closes it, unless
-	// Create took it over with the request.
+	// Route.Assign took it over with the request.
 	NewAttachments() request.Attachments
 	// Find returns the prediction in flight of that kind and id, or nil.
 	Find(kind predict.Kind, id string) *predict.Prediction
@@ -48,8 +44,10 @@ type Route interface {
 	Model() Service
 	// Holder returns who has the prediction of that kind and id, in flight or retained; if none has, that of Model.
 	Holder(kind predict.Kind, id string) Service
-	// Assign has the prediction created by who has one of its id in flight, or else by whose turn it is. The error is one
-	// of Service.Create's.
+	// Assign validates a prediction or training, and has it created by the model that has one of its id in flight, or
+	// else by the one whose turn it is: registered, with its slot or place in the queue. The error is a refusal of
+	// package predict (ErrInFlight, ErrBusy, ErrNotStreaming, ErrNoTraining, *QueueFullError, *NotReadyError,
+	// *ValidationError) or memory.ErrFull. The caller must call the prediction's Run or Start, and then Release.
 	Assign(req predict.Request) (*predict.Prediction, error)
 	Prober
 }
@@ -58,23 +56,3 @@ type Route interface {
 var ErrNoModel = &predict.NotReadyError{
 	Reason: "No model is loaded: POST /models with model_name and url loads one",
 }
-
-// Always is the route to the only one that answers.
-func Always(svc interface {
-	Service
-	Prober
-},
-) Route {
-	return always{svc, svc}
-}
-
-type always struct {
-	Service
-	Prober
-}
-
-func (r always) Model() Service { return r.Service }
-
-func (r always) Holder(predict.Kind, string) Service { return r.Service }
-
-func (r always) Assign(req predict.Request) (*predict.Prediction, error) { return r.Create(req) }

@@ -17,7 +17,7 @@ import (
 	"pinion/tests/assert"
 )
 
-// ownTLS returns a configuration with a new certificate that nobody has signed.
+// ownTLS returns a configuration with a new self-signed certificate.
 func ownTLS(t *testing.T) *tls.Config {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -76,9 +76,9 @@ func (m *gatewayModel) refusal(err error) error {
 	return err
 }
 
-// Create makes a job of a request of another protocol, and returns a prediction that stands for it. A native request
+// Assign makes a job of a request of another protocol, and returns a prediction that stands for it. A native request
 // goes to the queue as it came.
-func (m *gatewayModel) Create(req predict.Request) (*predict.Prediction, error) {
+func (m *gatewayModel) Assign(req predict.Request) (*predict.Prediction, error) {
 	req.Version = m.version
 	if req.Form != nil { // the schema says which types its fields have
 		if _, _, err := m.Check(&req, math.MaxInt); err != nil {
@@ -114,14 +114,11 @@ func (m *gatewayModel) Create(req predict.Request) (*predict.Prediction, error) 
 	return p, nil
 }
 
-// Model implements httpd.Route, as do the next two methods: servers elsewhere answer, by the queue.
+// Model implements httpd.Route, as do Holder and Assign: servers elsewhere answer, by the queue.
 func (m *gatewayModel) Model() httpd.Service { return m }
 
 // Holder returns the model.
 func (m *gatewayModel) Holder(predict.Kind, string) httpd.Service { return m }
-
-// Assign creates a job.
-func (m *gatewayModel) Assign(req predict.Request) (*predict.Prediction, error) { return m.Create(req) }
 
 // SubmitAll has nothing to do: the jobs are in the queue.
 func (m *gatewayModel) SubmitAll([]*predict.Prediction) {}

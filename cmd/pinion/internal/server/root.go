@@ -17,7 +17,7 @@ type rootRoute struct {
 	httpd.Prober
 	first   func() httpd.Route // of the default model; nil means there is none
 	refusal func() error       // where there is none
-	nobody  requestChecker     // answers then
+	none    requestChecker     // answers then
 }
 
 // Model implements httpd.Route.
@@ -25,7 +25,7 @@ func (r *rootRoute) Model() httpd.Service {
 	if first := r.first(); first != nil {
 		return first.Model()
 	}
-	return r.nobody
+	return r.none
 }
 
 // Holder implements httpd.Route.
@@ -33,7 +33,7 @@ func (r *rootRoute) Holder(kind predict.Kind, id string) httpd.Service {
 	if first := r.first(); first != nil {
 		return first.Holder(kind, id)
 	}
-	return r.nobody
+	return r.none
 }
 
 // Assign implements httpd.Route.
