@@ -42,12 +42,12 @@ install() {
 
 # steadily WHAT COMMAND... runs a command that is silent for minutes, and says every 5 seconds that it is at work.
 steadily() {
-  local what=$1 begun=$SECONDS status=0 done
+  local what=$1 begun=$SECONDS status=0 ended
   shift
   # read ends with more than 128 at its time-out, and with 1 when the command has ended and the pipe is closed.
-  exec {done}> >(while read -r -t 5 || [[ $? -gt 128 ]]; do say "$what: $((SECONDS - begun)) s"; done)
-  "$@" {done}>&- || status=$?
-  exec {done}>&-
+  exec {ended}> >(while read -r -t 5 || [[ $? -gt 128 ]]; do say "$what: $((SECONDS - begun)) s"; done)
+  "$@" {ended}>&- || status=$?
+  exec {ended}>&-
   return $status
 }
 
@@ -123,7 +123,7 @@ cmd_install() {
   steadily "compiling pinion, minutes the first time" go_build "$cache/install/pinion"
   mkdir -p "$folder"
   for program in pinion-nats pinion; do # moved into place, so that a running server keeps its file
-    cp "$cache/install/$program" "$folder/.$program.new" && mv -f "$folder/.$program.new" "$folder/$program" ||
+    { cp "$cache/install/$program" "$folder/.$program.new" && mv -f "$folder/.$program.new" "$folder/$program"; } ||
       die "cannot write to $folder: name another folder in PINION_INSTALL_DIR"
   done
   say "installed $("$folder/pinion" version | head -n 1) in $folder"
