@@ -64,7 +64,8 @@ func (s *answers) answerFile(ctx *fasthttp.RequestCtx, rec *predict.Record, p *p
 	media, encoded, ok := oneFile(rec.Output)
 	if !ok || !negotiate.Accepts(&ctx.Request.Header, media, true) {
 		s.writeObject(ctx, rec, p)
-		if !negotiate.Accepts(&ctx.Request.Header, negotiate.TypeJSON, false) && !negotiate.Accepts(&ctx.Request.Header, negotiate.TypeMsgPack, false) {
+		h := &ctx.Request.Header
+		if !negotiate.Accepts(h, negotiate.TypeJSON, false) && !negotiate.Accepts(h, negotiate.TypeMsgPack, false) {
 			restate(ctx, fasthttp.StatusNotAcceptable)
 		}
 		return

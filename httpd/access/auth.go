@@ -129,7 +129,8 @@ func bearer(h *fasthttp.RequestHeader) ([]byte, bool) {
 		return key, len(key) > 0
 	}
 	scheme, token, ok := bytes.Cut(given, []byte{' '})
-	return negotiate.Trim(token), ok && (bytes.EqualFold(scheme, []byte("Bearer")) || bytes.EqualFold(scheme, []byte("Token")))
+	ok = ok && (bytes.EqualFold(scheme, []byte("Bearer")) || bytes.EqualFold(scheme, []byte("Token")))
+	return negotiate.Trim(token), ok
 }
 
 // admits reports whether a request may be served: it has a token, or its path requires none. The path is compared as

@@ -37,7 +37,8 @@ func (f madeFormat) check(media string) *Error {
 	if made == f.name || slices.Contains(formatsOf(made), f.name) {
 		return nil
 	}
-	return Unsupported(f.param, "the model's function does not take it, and makes "+media+", not '"+logtext.Clip(f.name)+"'")
+	return Unsupported(f.param,
+		"the model's function does not take it, and makes "+media+", not '"+logtext.Clip(f.name)+"'")
 }
 
 // formatsOf returns the formats whose media types have another name.

@@ -11,7 +11,7 @@
 //		answers, err := x.Predict(m, protocol.Call{Inputs: rows, Body: body})
 //		if err != nil { …; return }                // *Error: each protocol maps Kind to its own shape
 //		defer answers.Release()
-//		… answers.List[i].Output …                  // JSON, of the answers: answers.Send sends it, x.Send what is made of it
+//		… answers.List[i].Output …                  // JSON, of the answers: answers.Send sends it, x.Send a copy
 //	}
 //
 // Without HTTP, Model.Begin starts a call: Run.Wait ends it, Run.Follow streams it, Run.Cancel cancels it from any

@@ -23,7 +23,8 @@ type JobCall struct {
 type Job struct {
 	ID     string
 	Status string
-	// Object is the prediction object, in parts, of which the second is the prediction's own. It is valid until Send or Free.
+	// Object is the prediction object, in parts, of which the second is the prediction's own. It is valid until Send or
+	// Free.
 	Object [3][]byte
 	// Bare means that the object lacks the further members of JobCall, because another server made it.
 	Bare    bool

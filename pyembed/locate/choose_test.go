@@ -138,7 +138,9 @@ func TestChoose_NoPython(t *testing.T) {
 		{"environment variable", Options{}, map[string]string{"PINION_PYTHON": w.path("nope")}, []string{"PINION_PYTHON", w.path("nope")}},
 		{"active environment gone", Options{}, map[string]string{"VIRTUAL_ENV": w.path("nope")}, []string{"VIRTUAL_ENV", w.path("nope"), "deactivate"}},
 		{
-			"version", Options{Python: "3"}, map[string]string{"PATH": w.path("orphan/bin")},
+			"version",
+			Options{Python: "3"},
+			map[string]string{"PATH": w.path("orphan/bin")},
 			[]string{`names "3", which is a version`, "write python3"},
 		},
 		{"link to nothing", Options{Python: w.path("dangling/bin/python3")}, nil, []string{"is a link to", w.path("gone/python3.12")}},

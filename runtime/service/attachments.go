@@ -25,7 +25,10 @@ func (a attachments) Add(name, mediaType string, from io.Reader) (int, error) {
 	case errors.Is(err, files.ErrClosed):
 		err = errStopping()
 	case errors.Is(err, files.ErrDiskFull):
-		err = &predict.NotReadyError{Reason: "The server cannot store the request's files: " + err.Error(), RetryAfter: time.Second}
+		err = &predict.NotReadyError{
+			Reason:     "The server cannot store the request's files: " + err.Error(),
+			RetryAfter: time.Second,
+		}
 	}
 	return number, err
 }

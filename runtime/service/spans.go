@@ -134,7 +134,10 @@ func (s *spans) ended(p *predict.Prediction, r *predict.Result, waited time.Dura
 
 // waited adds what came before the model; until is when a worker began; zero means it was not submitted.
 func (s *spans) waited(g *trace.Group, until int64) {
-	span := trace.Span{Context: s.trace.New(), Name: s.names.validate, Parent: s.traced.Span.Span, Start: s.arrived, End: s.valid}
+	span := trace.Span{
+		Context: s.trace.New(), Name: s.names.validate, Parent: s.traced.Span.Span, Start: s.arrived,
+		End: s.valid,
+	}
 	if s.valid != 0 {
 		g.Add(&span)
 	}
@@ -185,7 +188,8 @@ func (s *spans) ran(g *trace.Group, attrs trace.Attrs, r *predict.Result, until 
 	}
 	execute := s.trace.New()
 	span := trace.Span{
-		Worker: true, Context: execute, Name: s.names.execute, Parent: s.traced.Span.Span, Start: min(until, began), End: ended,
+		Worker: true, Context: execute, Name: s.names.execute, Parent: s.traced.Span.Span, Start: min(until, began),
+		End:   ended,
 		Attrs: attrs,
 	}
 	g.Add(&span)

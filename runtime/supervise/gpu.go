@@ -64,7 +64,8 @@ func (g *gpuErrors) fatal(body []byte) bool {
 	kind, message, _ := strings.Cut(errorOf(body), ": ")
 	kind = kind[strings.LastIndexByte(kind, '.')+1:]
 	return slices.ContainsFunc(g.libraries, func(l gpuLibrary) bool {
-		return slices.Contains(l.types, kind) && slices.ContainsFunc(g.errors, func(e gpuError) bool { return l.says(message, e) })
+		return slices.Contains(l.types, kind) &&
+			slices.ContainsFunc(g.errors, func(e gpuError) bool { return l.says(message, e) })
 	})
 }
 

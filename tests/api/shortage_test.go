@@ -87,7 +87,9 @@ func TestShortageOfDisk_KeepsRoom(t *testing.T) {
 	t.Parallel()
 	const size, reserve = 30 << 20, 64 << 20
 	content := strings.Repeat("x", size)
-	from := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(content)) }))
+	from := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(content))
+	}))
 	t.Cleanup(from.Close)
 	s := harness.Ready(t, harness.Options{
 		Model: "filing.py:Runner",

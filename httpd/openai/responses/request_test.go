@@ -128,7 +128,10 @@ func TestDialog_CallsOfTools(t *testing.T) {
 
 		opened, _ = read(nil, []byte(`{"input":"a","tools":`+tools+`}`))
 		stream := opened.Begin(nil, openai.Head{ID: "x"})
-		stream = opened.Delta(stream, &openai.Delta{Calls: []openai.CallPart{{ID: part.ID, Name: part.Name, Arguments: part.Arguments[:1]}}})
+		stream = opened.Delta(stream, &openai.Delta{Calls: []openai.CallPart{{
+			ID: part.ID, Name: part.Name,
+			Arguments: part.Arguments[:1],
+		}}})
 		stream = opened.Delta(stream, &openai.Delta{Calls: []openai.CallPart{{Arguments: part.Arguments[1:]}}})
 		stream = opened.End(stream, openai.Finish{Reason: "tool_calls"}, openai.Usage{})
 		assert.True(t, strings.Count(string(stream), item) == 2 && strings.Count(string(stream), "event: response.output_item.added") == 1,

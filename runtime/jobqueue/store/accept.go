@@ -128,7 +128,9 @@ func (q *Queue) Touch(ctx context.Context, id string) (state.State, error) {
 		case now.Status != state.Starting:
 			return now.State, &InUseError{now.State}
 		}
-		_, _, err = q.State.Swap(ctx, id, now, &now.State, func(s *state.State) bool { return s.Job == now.Job && s.Status == state.Starting })
+		_, _, err = q.State.Swap(ctx, id, now, &now.State, func(s *state.State) bool {
+			return s.Job == now.Job && s.Status == state.Starting
+		})
 		if !errors.Is(err, state.ErrConflict) {
 			return now.State, err
 		}

@@ -45,7 +45,8 @@ func (q *Queue) cancelWaiting(ctx context.Context, id string, now state.Stored, 
 	next := now.State
 	next.Cancel, next.Status, next.Claim = true, state.Canceled, rand.Text()
 	next.Prediction = renderer.RenderEnded(&state.Job{ID: id}, &next, state.Canceled, "")
-	if _, _, err := q.State.Swap(ctx, id, now, &next, func(s *state.State) bool { return s.Claim == next.Claim }); err != nil {
+	isMine := func(s *state.State) bool { return s.Claim == next.Claim }
+	if _, _, err := q.State.Swap(ctx, id, now, &next, isMine); err != nil {
 		return err
 	}
 	// Its message is dropped when it is delivered, with its webhook; this is for a queue that no server serves.

@@ -58,7 +58,8 @@ func TestDisk_FullDisk(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		body := json.RawMessage(`{"input":"` + strings.Repeat("x", 100<<10) + `"}`)
-		_, err := q.Accept(ctx, state.Job{ID: id, Kind: state.Prediction, Class: state.Normal, Attempts: 3, Body: body}, starting(id), false)
+		_, err := q.Accept(ctx, state.Job{ID: id, Kind: state.Prediction, Class: state.Normal, Attempts: 3, Body: body},
+			starting(id), false)
 		return err
 	}
 	for i := range 5 {

@@ -128,7 +128,8 @@ func TestJob_WithTrimmedID(t *testing.T) {
 	_, err = r.State.JS.PublishMsg(t.Context(), m)
 	assert.NoError(t, err)
 	c := r.claims(r.Queue)
-	assert.True(t, c.Job.ID == id && c.End(t.Context(), state.Succeeded, starting(id)) == nil && r.state(id).Status == state.Succeeded,
+	assert.True(t, c.Job.ID == id && c.End(t.Context(), state.Succeeded, starting(id)) == nil &&
+		r.state(id).Status == state.Succeeded,
 		"got the job %+v, want %q", c.Job, id)
 }
 

@@ -210,7 +210,8 @@ func TestJobs_UrgentJobsComeFirst(t *testing.T) {
 		r.accept(fmt.Sprintf("lo%d", i), func(j *state.Job) { j.Class = state.Low })
 		r.accept(fmt.Sprintf("hi%d", i), func(j *state.Job) { j.Class = state.High })
 	}
-	for _, class := range []state.Class{state.High, state.Low} { // JetStream tells its consumers of a message after it has stored it
+	// JetStream tells its consumers of a message after it has stored it.
+	for _, class := range []state.Class{state.High, state.Low} {
 		c := assert.Must(r.State.JS.Consumer(t.Context(), r.State.Names.Jobs(), state.Consumer(class, 0)))(t)
 		r.eventually("the consumer knows of all",
 			func() bool { info, err := c.Info(t.Context()); return err == nil && info.NumPending == 4 })

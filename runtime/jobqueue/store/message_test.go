@@ -147,9 +147,11 @@ func TestMessage_Tokens(t *testing.T) {
 func TestMessage_MovesOfState(t *testing.T) {
 	t.Parallel()
 	legal := map[[2]state.Status]bool{
-		{state.Starting, state.Starting}: true, {state.Starting, state.Processing}: true, {state.Starting, state.Canceled}: true, {state.Starting, state.Failed}: true,
-		{state.Processing, state.Processing}: true, {state.Processing, state.Starting}: true, {state.Processing, state.Succeeded}: true,
-		{state.Processing, state.Failed}: true, {state.Processing, state.Canceled}: true,
+		{state.Starting, state.Starting}: true, {state.Starting, state.Processing}: true,
+		{state.Starting, state.Canceled}: true, {state.Starting, state.Failed}: true,
+		{state.Processing, state.Processing}: true, {state.Processing, state.Starting}: true,
+		{state.Processing, state.Succeeded}: true, {state.Processing, state.Failed}: true,
+		{state.Processing, state.Canceled}: true,
 	}
 	all := []state.Status{state.Starting, state.Processing, state.Succeeded, state.Failed, state.Canceled, "paused"}
 	assert.AllMoves(t, all, legal, func(from, to state.Status) (bool, state.Status) {

@@ -88,7 +88,8 @@ func (q *Queue) ReapOrphans(ctx context.Context, renderer state.Renderer) error 
 func (q *Queue) ReapOnce(ctx context.Context, renderer state.Renderer) error {
 	m := nats.NewMsg(q.reapLockKey())
 	m.Data = []byte(q.State.Options.Server)
-	_, err := q.State.JS.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(0), jetstream.WithMsgTTL(reapLockTTL))
+	_, err := q.State.JS.PublishMsg(ctx, m, jetstream.WithExpectLastSequencePerSubject(0),
+		jetstream.WithMsgTTL(reapLockTTL))
 	switch {
 	case state.Conflict(err) || ctx.Err() != nil:
 		return nil

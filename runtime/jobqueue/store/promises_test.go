@@ -112,7 +112,8 @@ func TestPromises_ConsumersWithOtherSettingsAreRefused(t *testing.T) {
 			_, err := r.State.Jobs.CreateConsumer(t.Context(), want)
 			assert.NoError(t, err)
 			var mismatch *state.MismatchError
-			if _, err := store.Open(t.Context(), state.Connected(r.State.NC), r.State.Options); !errors.As(err, &mismatch) || mismatch.Field != field {
+			if _, err := store.Open(t.Context(), state.Connected(r.State.NC), r.State.Options); !errors.As(err, &mismatch) ||
+				mismatch.Field != field {
 				t.Errorf("got %v, want an error of type *MismatchError and Field %q", err, field)
 			}
 		})

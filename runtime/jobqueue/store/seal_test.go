@@ -70,7 +70,8 @@ func TestSeal_SealedJobs(t *testing.T) {
 		}
 		for id, size := range map[string]int{"small": len(word), "large": len(large)} {
 			s := r.state(id)
-			assert.True(t, s.Status == state.Succeeded && strings.Count(string(s.Prediction), word) == size/len(word) && s.Hook != nil,
+			assert.True(t, s.Status == state.Succeeded && strings.Count(string(s.Prediction), word) == size/len(word) &&
+				s.Hook != nil,
 				"sealed %t: %s is %.100s, want Status succeeded, Count %d and Hook non-nil", sealed, id, s.Prediction, size/len(word))
 		}
 		var posted []consume.Posting

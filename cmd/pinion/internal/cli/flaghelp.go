@@ -48,7 +48,8 @@ func flagUsage(f *pflag.Flag) string {
 	_, usage := pflag.UnquoteUsage(f)
 	if setting, is := f.Value.(*usertext.Setting); is {
 		usage += setting.Remark()
-	} else if value := f.DefValue; !slices.Contains([]string{"", "0", "0s", "false", "[]", "<nil>"}, value) && !strings.Contains(usage, "default: ") {
+	} else if value := f.DefValue; !slices.Contains([]string{"", "0", "0s", "false", "[]", "<nil>"}, value) &&
+		!strings.Contains(usage, "default: ") {
 		usage += " (default: " + value + ")"
 	}
 	return strings.ReplaceAll(usage, "\n", " ")

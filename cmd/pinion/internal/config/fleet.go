@@ -28,8 +28,9 @@ type Fleet struct {
 func (s *Fleet) settings() usertext.Settings {
 	return usertext.Settings{
 		{
-			To: &s.workers, Name: "workers", Init: "1", Examples: []string{"1", autoWorkers}, Group: usertext.GroupWorkers, Common: true,
-			Help: "worker processes, or auto: one for each visible GPU, else 1",
+			To: &s.workers, Name: "workers", Init: "1", Examples: []string{"1", autoWorkers}, Group: usertext.GroupWorkers,
+			Common: true,
+			Help:   "worker processes, or auto: one for each visible GPU, else 1",
 		},
 		{
 			To: &s.gpus, Name: "gpus", Examples: []string{"all", "each"}, Group: usertext.GroupWorkers, Common: true,

@@ -49,15 +49,18 @@ func (s *Model) bindKeys(f *pflag.FlagSet) {
 }
 
 func (s *Model) settings() usertext.Settings {
-	return slices.Concat(s.Flags.Settings(), s.Fleet.settings(), s.Batch.settings(), s.Loading.settings(), usertext.Settings{
+	others := slices.Concat(s.Flags.Settings(), s.Fleet.settings(), s.Batch.settings(), s.Loading.settings())
+	return append(others, usertext.Settings{
 		{
-			To: &s.Concurrency, Name: "concurrency", Variable: "COG_MAX_CONCURRENCY", IsCogs: true, Min: 1, Group: usertext.GroupWorkers,
+			To: &s.Concurrency, Name: "concurrency", Variable: "COG_MAX_CONCURRENCY", IsCogs: true, Min: 1,
+			Group:   usertext.GroupWorkers,
 			Help:    "predictions at once in a worker: on one event loop, or on threads if the code is not async",
 			Default: "the model's", Common: true,
 		},
 		{
-			To: &s.outputs, Name: "validate-output", Init: "warn", Words: []string{"off", "warn", "error"}, Group: usertext.GroupModel,
-			Help: "off, warn or error: what happens to an output that the return annotation does not allow; warn logs the first",
+			To: &s.outputs, Name: "validate-output", Init: "warn", Words: []string{"off", "warn", "error"},
+			Group: usertext.GroupModel,
+			Help:  "off, warn or error: what happens to an output that the return annotation does not allow; warn logs the first",
 		},
 		{
 			To: &s.NoWarmUp, Name: "no-warm-up", Group: usertext.GroupModel,
@@ -70,8 +73,9 @@ func (s *Model) settings() usertext.Settings {
 		},
 		queueTimeoutSetting(&s.QueueTimeout, "a prediction may wait for a slot"),
 		{
-			To: &s.SetupTimeout, Name: "setup-timeout", Variable: "COG_SETUP_TIMEOUT", IsCogs: true, Group: usertext.GroupWorkers,
-			Help: "how long setup may take; 0: any time",
+			To: &s.SetupTimeout, Name: "setup-timeout", Variable: "COG_SETUP_TIMEOUT", IsCogs: true,
+			Group: usertext.GroupWorkers,
+			Help:  "how long setup may take; 0: any time",
 		},
 		{
 			To: &s.CancelGrace, Name: "cancel-grace", Init: 10 * time.Second, Group: usertext.GroupPredictions,
@@ -109,7 +113,7 @@ func (s *Model) settings() usertext.Settings {
 			To: &s.StreamHistory, Variable: "COG_STREAM_HISTORY_CAPACITY", IsCogs: true, Default: "`1024`",
 			Help: "events that a late subscriber of a stream still gets; 0: none",
 		},
-	})
+	}...)
 }
 
 // These are settings that a gateway has too.

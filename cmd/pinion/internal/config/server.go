@@ -117,8 +117,9 @@ func (s *Server) settings() usertext.Settings {
 				"at most",
 		},
 		{
-			To: &s.AwaitExplicitShutdown, Name: "await-explicit-shutdown", Variable: usertext.NoVariable, Group: usertext.GroupLog,
-			Help: "ignore SIGTERM: only SIGINT and POST /shutdown end the server",
+			To: &s.AwaitExplicitShutdown, Name: "await-explicit-shutdown", Variable: usertext.NoVariable,
+			Group: usertext.GroupLog,
+			Help:  "ignore SIGTERM: only SIGINT and POST /shutdown end the server",
 		},
 		{
 			To: &s.threads, Name: "threads", Variable: usertext.NoVariable, Min: math.MinInt64, Hidden: true,

@@ -60,7 +60,8 @@ func CheckChoice(v string, allowed ...string) error {
 		return nil
 	}
 	last := len(allowed) - 1
-	return fmt.Errorf("%q: must be %s or %s%s", v, strings.Join(allowed[:last], ", "), allowed[last], nearest.Hint(v, allowed))
+	before, hint := strings.Join(allowed[:last], ", "), nearest.Hint(v, allowed)
+	return fmt.Errorf("%q: must be %s or %s%s", v, before, allowed[last], hint)
 }
 
 func ParseBool(to *bool, v string) error {

@@ -47,7 +47,11 @@ func Open(ctx context.Context, c *state.Conn, model string, ttl time.Duration, k
 	for _, part := range []struct {
 		name string
 		to   *jetstream.Stream
-	}{{a.Q.State.Names.Jobs(), &a.Q.State.Jobs}, {a.Q.State.Names.States(), &a.Q.State.States}, {a.Q.State.Names.Dead(), &a.dead}} {
+	}{
+		{a.Q.State.Names.Jobs(), &a.Q.State.Jobs},
+		{a.Q.State.Names.States(), &a.Q.State.States},
+		{a.Q.State.Names.Dead(), &a.dead},
+	} {
 		stream, err := s.JS.Stream(ctx, part.name)
 		switch {
 		case errors.Is(err, jetstream.ErrStreamNotFound) && part.to == &a.Q.State.Jobs:
@@ -108,13 +112,14 @@ func (a *Admin) Jobs(ctx context.Context, class state.Class, status state.Status
 
 // jobs returns the jobs whose subjects end in subjects.
 func (a *Admin) jobs(ctx context.Context, subjects string, status state.Status, limit int) (entries []Entry, err error) {
-	err = walk(ctx, a.Q.State.Jobs, 1, "pinion.job."+a.Q.State.Options.Model+"."+subjects, func(m *jetstream.RawStreamMsg) (bool, error) {
-		e, err := a.entry(ctx, m)
-		if err == nil && !e.State.Status.Ended() && (status == "" || e.State.Status == status) {
-			entries = append(entries, e)
-		}
-		return limit == 0 || len(entries) < limit, err
-	})
+	err = walk(ctx, a.Q.State.Jobs, 1, "pinion.job."+a.Q.State.Options.Model+"."+subjects,
+		func(m *jetstream.RawStreamMsg) (bool, error) {
+			e, err := a.entry(ctx, m)
+			if err == nil && !e.State.Status.Ended() && (status == "" || e.State.Status == status) {
+				entries = append(entries, e)
+			}
+			return limit == 0 || len(entries) < limit, err
+		})
 	return entries, err
 }
 
@@ -176,7 +181,8 @@ func (a *Admin) letterSubject(token string) string {
 func readLetter(m *jetstream.RawStreamMsg) Letter {
 	attempts, _ := strconv.Atoi(m.Header.Get(state.HeaderAttempts)) // 0 is for a message that no member wrote
 	return Letter{
-		ID: state.Get(m.Header, state.HeaderID), Reason: state.Get(m.Header, state.HeaderReason), Died: m.Time, Bytes: len(m.Data),
+		ID: state.Get(m.Header, state.HeaderID), Reason: state.Get(m.Header, state.HeaderReason), Died: m.Time,
+		Bytes:    len(m.Data),
 		Attempts: attempts,
 	}
 }

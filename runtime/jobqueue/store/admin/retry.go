@@ -15,7 +15,8 @@ import (
 
 // droppedOnRetry are the headers of a dead letter that its new job does not have.
 var droppedOnRetry = []string{
-	state.HeaderReason, state.HeaderSubject, state.HeaderDeadline, state.HeaderState, state.HeaderURL, nats.ExpectedStreamHdr,
+	state.HeaderReason, state.HeaderSubject, state.HeaderDeadline, state.HeaderState, state.HeaderURL,
+	nats.ExpectedStreamHdr,
 }
 
 // Retry makes a new job of the last dead letter of an id, and removes the letter. waiting returns what clients see of

@@ -168,7 +168,8 @@ func (d *delivery) claim(ctx context.Context, now state.Stored) (*Claim, Outcome
 	case err != nil:
 		return nil, Deferred // NATS did not answer, or another server has the key
 	}
-	next.Status, next.Attempt, next.Server, next.Claim, next.Seq = state.Processing, next.Attempt+1, q.s.Options.Server, rand.Text(),
+	next.Status, next.Attempt, next.Server, next.Claim, next.Seq = state.Processing, next.Attempt+1,
+		q.s.Options.Server, rand.Text(),
 		d.seq
 	next.ModelVersion = d.slot.Version()
 	next.Prediction = d.renderer.RenderStarted(&d.job, &next)

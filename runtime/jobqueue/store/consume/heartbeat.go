@@ -53,7 +53,7 @@ func (c *Claim) End(ctx context.Context, status state.Status, prediction json.Ra
 	if err != nil {
 		return err
 	}
-	now, asked := state.Stored{State: c.State, Revision: c.revision}, false // most often nothing has changed since the claim
+	now, asked := state.Stored{State: c.State, Revision: c.revision}, false // most often the claim was the last change
 	if flagged := c.withCancel.Load(); flagged != nil {
 		now = *flagged
 	}

@@ -91,7 +91,8 @@ func (q *Live) Answer(told func(subject string, n Notice)) (stop func(), err err
 	if err != nil {
 		return nil, err
 	}
-	replies, err := q.State.NC.Subscribe("pinion.reply."+q.State.Options.Model+"."+state.Token(q.State.Options.Server)+".*",
+	o := &q.State.Options
+	replies, err := q.State.NC.Subscribe("pinion.reply."+o.Model+"."+state.Token(o.Server)+".*",
 		func(m *nats.Msg) { told(m.Subject, m.Data) })
 	loads, errLoads := q.watchMembership()
 	return func() {
