@@ -94,7 +94,7 @@ func (s *Server) newAPI(m Model) *api {
 func (s *Server) newPlacer(to Route, queue func() JobQueue, queueing QueueOptions) place.Placer {
 	return place.Placer{
 		Route: to, Queue: queue, Queueing: queueing,
-		Replays: s.opt.ReplayPuts, Memory: s.opt.Memory,
+		Replays: s.opt.ReplayPuts, Memory: s.opt.Memory, Busy: &s.busy,
 	}
 }
 

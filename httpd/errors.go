@@ -44,6 +44,7 @@ type detailBody struct {
 type refusalBody struct {
 	Error  string `json:"error"`
 	Status string `json:"status"`
+	Fix    string `json:"fix,omitempty"`
 }
 
 // errorBody is the body of a refusal without a prediction.
@@ -153,7 +154,11 @@ func (s *answers) refuse(ctx *fasthttp.RequestCtx, err error) {
 		if refusal.Kind == predict.RefusedMemory || refusal.Kind == predict.RefusedBudget {
 			body.LeaveUnread(ctx)
 		}
-		s.encode(ctx, status, refusalBody{err.Error(), predict.Failed.String()})
+		fix := refusal.Fix()
+		if fix != "" {
+			warn(ctx, []string{fix})
+		}
+		s.encode(ctx, status, refusalBody{err.Error(), predict.Failed.String(), fix})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"pinion/httpd/access"
 	"pinion/httpd/body"
+	"pinion/httpd/place"
 	"pinion/httpd/transport"
 	"pinion/runtime/logtext"
 )
@@ -25,6 +26,7 @@ type Server struct {
 	transport *transport.Transport
 	guard     *access.Guard
 	out       *answers
+	busy      place.BusyLog
 
 	bodies *body.Reader
 }
@@ -40,6 +42,7 @@ func New(route Route, o Options) *Server {
 		opt: &s.opt, log: o.Logger, transport: s.transport,
 		access: access.NewLog(o.Logger, o.AccessLines, o.AccessProbes, o.AccessText),
 	}
+	s.busy.To = o.Logger
 	s.bodies = &body.Reader{MaxBody: o.MaxBody, Memory: o.Memory, Spool: o.Spool, Stopping: s.transport.Stopping()}
 	s.root = s.newRoot(route)
 	s.SetModels(o.Models)

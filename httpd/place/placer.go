@@ -19,6 +19,8 @@ type Placer struct {
 	// Replays means that a PUT of the id and input of a prediction that has ended is answered with its kept result.
 	Replays bool
 	Memory  *memory.Budget
+	// Busy logs requests that are refused as no slot is free. The default is not to.
+	Busy *BusyLog
 }
 
 // State is what a caller has to do with a prediction.
@@ -49,6 +51,14 @@ const maxJoins = 100
 
 // Place finds or makes the prediction of a request. A PUT (Request.Idempotent) whose id is in flight joins that prediction.
 func (p *Placer) Place(r *Request) (Placed, error) {
+	placed, err := p.place(r)
+	if err != nil && p.Busy != nil {
+		p.Busy.refused(predict.RefusalOf(err))
+	}
+	return placed, err
+}
+
+func (p *Placer) place(r *Request) (Placed, error) {
 	if p.Replays && r.ID != "" {
 		r.Digest = inputDigest(&r.Request)
 	}

@@ -123,6 +123,9 @@ func ErrorOf(err error) *Error {
 	}
 	refusal := predict.RefusalOf(err)
 	e := &Error{Kind: refusals[refusal.Kind].kind, Message: err.Error(), RetryAfter: refusal.RetryAfter, Row: -1}
+	if fix := refusal.Fix(); fix != "" {
+		e.Message += ". To serve more at once, " + fix
+	}
 	if e.Kind == TooLarge {
 		e.RetryAfter = 0 // every server has the limits of this one
 	}

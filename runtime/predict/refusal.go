@@ -93,5 +93,13 @@ var reasons = [RefusalKinds]string{
 	RefusedMemory: ReasonMemory, RefusedUnavailable: ReasonUnavailable,
 }
 
+// Fix says what who runs the server may do so that such requests are not refused; "" means nothing helps.
+func (r Refusal) Fix() string {
+	if r.Kind == RefusedBusy {
+		return "start the server with --queue 64, or PINION_QUEUE=64: requests then wait for a slot"
+	}
+	return ""
+}
+
 // Reason returns how metrics count a refusal; "" means not at all.
 func (r Refusal) Reason() string { return reasons[r.Kind] }

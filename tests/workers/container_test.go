@@ -142,6 +142,7 @@ def run(name: str = Input(choices=["it's", "b"]), n: int = Input(ge=3), more: st
 			line = regexp.MustCompile(`(?m)^  curl .*\}'`).FindString(term.String())
 			return line != ""
 		})
+		assert.Eventually(t, "it names --queue", func() bool { return strings.Contains(term.String(), "With --queue 64 they wait") })
 		out, err := exec.Command("sh", "-c", strings.Replace(line, "curl", "curl -s", 1)).Output()
 		assert.NoError(t, err, line)
 		assert.Contains(t, line, string(out), `"output":"it's 3 given"`)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"time"
 
@@ -45,7 +46,11 @@ func (m *servedModel) announce() {
 		}
 		if document, ok := m.Service.OpenAPI(); ok && wantsUsageHint {
 			eraseDraft(f.log, f.sink)
-			writeUsageHint(f.sink, f.endpoints.address, document, m.of.Found.Mode(m.of.Settings.Mode) == "train")
+			train := m.of.Found.Mode(m.of.Settings.Mode) == "train"
+			writeUsageHint(f.sink, f.endpoints.address, document, train)
+			if m.of.Settings.Queue == 0 && !f.s.Jobs.Overflow && !train {
+				_, _ = io.WriteString(f.sink, queueHint)
+			}
 		}
 		if kubernetes && !f.several {
 			f.writeReadyFile()

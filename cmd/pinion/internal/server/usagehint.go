@@ -37,3 +37,6 @@ func writeUsageHint(to io.Writer, bound string, document []byte, train bool) {
 	fmt.Fprintf(to, "  curl%s %s%s -H 'Content-Type: application/json' -d %s\n\n", socket, address, path,
 		terminal.Quote(`{"input": `+string(input)+`}`))
 }
+
+// queueHint says what becomes of more requests at once than the model has slots.
+const queueHint = "  While every slot is busy, more requests get 409. With --queue 64 they wait for a slot.\n\n"
