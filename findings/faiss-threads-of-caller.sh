@@ -5,7 +5,7 @@
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-"${PYTHON:-python3.12}" -m venv "$folder/venv"
+"${PYTHON:-python3}" -m venv "$folder/venv"
 "$folder/venv/bin/pip" install --quiet faiss-cpu==1.15.1 numpy==2.4.6
 seen=$(OMP_NUM_THREADS=3 "$folder/venv/bin/python" -c '
 from concurrent.futures import ThreadPoolExecutor

@@ -5,7 +5,7 @@
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-"${PYTHON:-python3.12}" -m venv "$folder/venv"
+"${PYTHON:-python3}" -m venv "$folder/venv"
 "$folder/venv/bin/pip" install --quiet ml-dtypes==0.6.0 numpy==2.4.6
 seen=$("$folder/venv/bin/python" -c '
 import ml_dtypes, numpy
