@@ -9,8 +9,8 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/native"
 	"pinion/httpd/place"
-	"pinion/runtime/predict"
 )
 
 // api is the routes of one model, below a prefix.
@@ -115,15 +115,12 @@ func (a *api) routes() routeTable {
 	r := a.newRouteTable()
 	r.get("/openapi.json", a.openAPI)
 	r.docs()
-	for _, k := range []collection{
-		{a.s, a, predict.KindPrediction, "prediction", "Prediction"},
-		{a.s, a, predict.KindTraining, "training", "Training"},
-	} {
-		path := "/" + k.noun + "s"
-		r.on(fasthttp.MethodPost, path, a.traced(path, k.create))
-		r.on(fasthttp.MethodPut, path+"/{id}", a.traced(path+"/{id}", k.put))
-		r.get(path+"/{id}", k.get)
-		r.on(fasthttp.MethodPost, path+"/{id}/cancel", a.traced(path+"/{id}/cancel", k.cancel))
+	for _, k := range []native.Collection{a.s.front.Predictions(&a.placer), a.s.front.Trainings(&a.placer)} {
+		path := k.Path()
+		r.on(fasthttp.MethodPost, path, a.traced(path, k.Create))
+		r.on(fasthttp.MethodPut, path+"/{id}", a.traced(path+"/{id}", k.Put))
+		r.get(path+"/{id}", k.Get)
+		r.on(fasthttp.MethodPost, path+"/{id}/cancel", a.traced(path+"/{id}/cancel", k.Cancel))
 	}
 	if a.model.Reload != nil {
 		r.on(fasthttp.MethodPost, "/reload", a.reload)
@@ -148,7 +145,7 @@ func (a *api) routes() routeTable {
 
 // traced wraps the handler of a route that is traced.
 func (a *api) traced(path string, h fasthttp.RequestHandler) fasthttp.RequestHandler {
-	return a.s.traced(a.pattern+path, h)
+	return a.s.front.Traced(a.pattern+path, h)
 }
 
 // within returns the part of a path below /models/NAME, or the whole path.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/httpd/answers"
 	"pinion/httpd/negotiate"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
@@ -68,7 +69,7 @@ func TestBodymemory_BodiesAreCharged(t *testing.T) {
 			} else {
 				answer, body := conn.want(http.StatusServiceUnavailable)
 				assert.Equal(t, `answer.Header.Get("Retry-After")`, answer.Header.Get("Retry-After"), "1")
-				assert.Equal(t, "Retry-After", answer.Header.Get(headerRetry), elsewhere)
+				assert.Equal(t, "Retry-After", answer.Header.Get(answers.HeaderRetry), answers.Elsewhere)
 				assert.Contains(t, "body", body, "--memory-budget")
 				b.Free(27 * mib)
 			}
@@ -81,9 +82,9 @@ func TestBodymemory_BodiesAreCharged(t *testing.T) {
 		fmt.Sprintf("Content-Length: %d\r\n\r\n%s", 15*mib, text[:16<<10]))
 	// Another server may have a larger budget.
 	if answer, body := conn.want(http.StatusServiceUnavailable); answer.Header.Get("Retry-After") != "1" ||
-		answer.Header.Get(headerRetry) != elsewhere ||
+		answer.Header.Get(answers.HeaderRetry) != answers.Elsewhere ||
 		!strings.Contains(body, "larger than the server's memory budget allows, which is 16 MiB (--memory-budget)") {
-		t.Errorf("got %v %s, want Retry-After 1, %s %s and the reason", answer.Header, body, headerRetry, elsewhere)
+		t.Errorf("got %v %s, want Retry-After 1, %s %s and the reason", answer.Header, body, answers.HeaderRetry, answers.Elsewhere)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"pinion/httpd/answers"
 	"pinion/tests/assert"
 )
 
@@ -44,7 +45,7 @@ func TestCoding_AnswersAreCompressed(t *testing.T) {
 			resp, body := conn.want(200)
 			assert.Equal(t, c.accept, resp.Header.Get("Content-Encoding"), c.want)
 			vary := resp.Header.Get("Vary")
-			assert.True(t, (vary == "Accept-Encoding") == (c.accept != "" && len(c.output) > minCompressed),
+			assert.True(t, (vary == "Accept-Encoding") == (c.accept != "" && len(c.output) > answers.MinCompressed),
 				"%q, an output of %d bytes: got Vary %q, want it only if the answer may be compressed", c.accept, len(c.output), vary)
 			if plain := inflated(t, c.want, body); !strings.Contains(plain, c.output) ||
 				c.want != "" && len(body) > len(plain)/4 {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/httpd/answers"
 	"pinion/httpd/transport"
 	"pinion/runtime/connlimit"
 	"pinion/tests/assert"
@@ -91,7 +92,7 @@ func TestConn_OneConnectionTooMany(t *testing.T) {
 	third.post(`{}`)
 	resp, body := third.want(503)
 	assert.Equal(t, `resp.Header.Get("Content-Type")`, resp.Header.Get("Content-Type"), "application/json")
-	assert.Equal(t, "Retry-After", resp.Header.Get(headerRetry), elsewhere)
+	assert.Equal(t, "Retry-After", resp.Header.Get(answers.HeaderRetry), answers.Elsewhere)
 	assert.Equal(t, "body", body, `{"detail":"Too many connections"}`)
 	third.ended()
 }

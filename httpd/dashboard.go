@@ -55,6 +55,6 @@ func (a *api) guarded(h fasthttp.RequestHandler) fasthttp.RequestHandler {
 			h(ctx)
 			return
 		}
-		a.s.out.detail(ctx, fasthttp.StatusForbidden, a.s.out.withHelp(text, "how-to/security"))
+		a.s.out.Detail(ctx, fasthttp.StatusForbidden, a.s.out.WithHelp(text, "how-to/security"))
 	}
 }

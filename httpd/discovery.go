@@ -49,6 +49,6 @@ func (a *api) discovery() fasthttp.RequestHandler {
 			doc.TrainingsIdempotent = a.prefix + "/trainings/{training_id}"
 			doc.TrainingsCancel = a.prefix + "/trainings/{training_id}/cancel"
 		}
-		a.s.out.encodeSeldom(ctx, doc)
+		a.s.out.EncodeSeldom(ctx, doc)
 	}
 }

@@ -5,13 +5,14 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/answers"
 	"pinion/runtime/health"
 	"pinion/tests/assert"
 )
 
 // TestErrors_BothEncodersWriteSame: the choice between the two must only be one of speed.
 func TestErrors_BothEncodersWriteSame(t *testing.T) {
-	s := &Server{}
+	var out answers.Writer
 	for _, v := range []any{
 		health.Document{},
 		health.Document{
@@ -24,8 +25,8 @@ func TestErrors_BothEncodersWriteSame(t *testing.T) {
 		discoveryBody{DocsURL: "/docs?a&b"},
 	} {
 		var often, seldom fasthttp.RequestCtx
-		s.out.encode(&often, fasthttp.StatusOK, v)
-		s.out.encodeSeldom(&seldom, v)
+		out.Encode(&often, fasthttp.StatusOK, v)
+		out.EncodeSeldom(&seldom, v)
 		assert.Equal(t, "answer", often.Response.String(), seldom.Response.String())
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"pinion/httpd/answers"
 	"pinion/httpd/anthropic"
 	"pinion/httpd/instances"
 	"pinion/httpd/negotiate"
@@ -84,7 +85,7 @@ func everyProtocol(t *testing.T, f *fake, function string) (ask func(e entrance,
 		instances.KServe(models), instances.Vertex(models, instances.VertexPaths{Predict: "/vertex"}),
 		instances.SageMaker(models, nil), replicate.New(models, replicate.Options{}),
 	}})
-	g := grpc.New(grpc.Options{Models: models, MaxMessage: 1 << 20, TenantHeader: "X-Tenant", Logger: s.out.log})
+	g := grpc.New(grpc.Options{Models: models, MaxMessage: 1 << 20, TenantHeader: "X-Tenant", Logger: s.out.Log})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	assert.NoError(t, err)
 	go func() { _ = g.Serve(ln) }()
@@ -123,7 +124,7 @@ func everyProtocol(t *testing.T, f *fake, function string) (ask func(e entrance,
 		assert.NoError(t, err)
 		return refusedAnswer{
 			code: answer.StatusCode, text: string(text), waits: answer.Header.Get("Retry-After") != "",
-			retry: answer.Header.Get("X-Should-Retry"), elsewhere: answer.Header.Get(headerRetry),
+			retry: answer.Header.Get("X-Should-Retry"), elsewhere: answer.Header.Get(answers.HeaderRetry),
 		}
 	}
 }
@@ -174,7 +175,7 @@ func TestEveryProtocol_Refusals(t *testing.T) {
 				switch {
 				case strings.HasPrefix(e.name, "native"):
 					code = c.want.native
-					assert.Equal(t, "that another server may take it", a.elsewhere == elsewhere, c.want.elsewhere)
+					assert.Equal(t, "that another server may take it", a.elsewhere == answers.Elsewhere, c.want.elsewhere)
 				case e.path == "":
 					code = int(c.want.grpc)
 				}

@@ -32,7 +32,7 @@ func FuzzBody(f *testing.F) {
 	}
 	svc := newFake()
 	s := New(always{svc}, Options{MaxBody: 1 << 16})
-	k := collection{s, s.root, predict.KindPrediction, "prediction", "Prediction"}
+	k := s.front.Predictions(&s.root.placer)
 	client, server := net.Pipe()
 	f.Cleanup(func() { client.Close(); server.Close() })
 	f.Fuzz(func(t *testing.T, kind byte, body []byte) {
@@ -47,7 +47,7 @@ func FuzzBody(f *testing.F) {
 		ctx.Request.SetBodyStream(bytes.NewReader(body), len(body))
 		svc.attached = nil
 		req := place.Request{}
-		err := k.read(ctx, &req)
+		err := k.Read(ctx, &req)
 		if err != nil {
 			var syntax *rawjson.SyntaxError
 			var invalid *predict.ValidationError

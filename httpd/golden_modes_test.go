@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/answers"
 	"pinion/runtime/health"
 	"pinion/runtime/predict"
 	"pinion/tests/assert"
@@ -276,7 +277,7 @@ func goldenTrainings() []goldenCase {
 
 func goldenOthers() []goldenCase {
 	get := func(path string) string { return ask("GET", path, "", "") }
-	page := func(ctx *fasthttp.RequestCtx) { literal(ctx, fasthttp.StatusOK, `"a page"`) }
+	page := func(ctx *fasthttp.RequestCtx) { answers.Literal(ctx, fasthttp.StatusOK, `"a page"`) }
 	origin := func(method, path, headers string) string {
 		return ask(method, path, "Origin: https://a.example\r\n"+headers, "")
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/access"
+	"pinion/httpd/answers"
 	"pinion/httpd/openapi"
 	"pinion/runtime/health"
 )
@@ -31,7 +32,7 @@ func (a *api) health(ctx *fasthttp.RequestCtx) {
 	if !a.s.guard.Authorized(&ctx.Request.Header) {
 		h = withoutDetails(h)
 	}
-	a.s.out.encodeSeldom(ctx, h)
+	a.s.out.EncodeSeldom(ctx, h)
 }
 
 // exampleBound bounds a run of the model's example.
@@ -51,14 +52,14 @@ func (a *api) runExample(ctx *fasthttp.RequestCtx) *health.ExampleRun {
 func (a *api) openAPI(ctx *fasthttp.RequestCtx) {
 	model, ok := a.to.Model().OpenAPI()
 	if err := error(ErrNoModel); !ok && errors.Is(a.to.Ready(), err) {
-		a.s.out.encode(ctx, fasthttp.StatusServiceUnavailable, errorBody{err.Error()})
+		a.s.out.Error(ctx, fasthttp.StatusServiceUnavailable, err.Error())
 		return
 	}
 	if !ok {
-		literal(ctx, fasthttp.StatusServiceUnavailable, `{"error":"OpenAPI schema not available"}`)
+		answers.Literal(ctx, fasthttp.StatusServiceUnavailable, `{"error":"OpenAPI schema not available"}`)
 		return
 	}
-	answerJSON(ctx, fasthttp.StatusOK, a.document(model))
+	answers.JSON(ctx, fasthttp.StatusOK, a.document(model))
 }
 
 // completed is a model's document, and the document that this server made of it.
@@ -80,7 +81,7 @@ func (a *api) document(model []byte) []byte {
 	}
 	whole, err := openapi.Complete(model, described)
 	if err != nil { // the model brought an invalid document
-		a.s.out.log.Error("the OpenAPI document is served as it is", slog.Any("error", err))
+		a.s.out.Log.Error("the OpenAPI document is served as it is", slog.Any("error", err))
 		whole = model
 	}
 	a.completed.Store(&completed{model, whole})
@@ -90,17 +91,17 @@ func (a *api) document(model []byte) []byte {
 // shutdown answers before the server ends, because Shutdown waits for the requests in flight.
 func (a *api) shutdown(ctx *fasthttp.RequestCtx) {
 	if !a.s.opt.ShutdownFromAny && !access.Local(ctx) {
-		a.s.out.detail(ctx, fasthttp.StatusForbidden,
+		a.s.out.Detail(ctx, fasthttp.StatusForbidden,
 			"Only a program on the server's own machine may shut it down, and not through a proxy. "+
 				"To allow every client that, start the server with --shutdown-from any")
 		return
 	}
-	literal(ctx, fasthttp.StatusOK, "{}")
+	answers.Literal(ctx, fasthttp.StatusOK, "{}")
 	a.s.opt.Shutdown()
 }
 
 // livez answers 200 unless the server is defunct.
-func (a *api) livez(ctx *fasthttp.RequestCtx) { a.s.out.answerProbe(ctx, a.to.Defunct()) }
+func (a *api) livez(ctx *fasthttp.RequestCtx) { a.s.out.Probe(ctx, a.to.Defunct()) }
 
 // readyz answers 200 if predictions are accepted, or says why not.
 func (a *api) readyz(ctx *fasthttp.RequestCtx) {
@@ -110,16 +111,7 @@ func (a *api) readyz(ctx *fasthttp.RequestCtx) {
 			err = errors.New("the model's example ended as " + run.Status + ": " + run.Error)
 		}
 	}
-	a.s.out.answerProbe(ctx, err)
-}
-
-// answerProbe answers 200, or 503 with what is wrong.
-func (s *answers) answerProbe(ctx *fasthttp.RequestCtx, err error) {
-	if err != nil {
-		s.detail(ctx, fasthttp.StatusServiceUnavailable, err.Error())
-		return
-	}
-	literal(ctx, fasthttp.StatusOK, "{}")
+	a.s.out.Probe(ctx, err)
 }
 
 // withoutDetails returns the health that a client without a token may see.

@@ -2,6 +2,8 @@ package httpd
 
 import (
 	"github.com/valyala/fasthttp"
+
+	"pinion/httpd/answers"
 )
 
 // Jobs is the queue behind a server of NewJobs. The statuses of its jobs are HTTP statuses.
@@ -75,12 +77,12 @@ func (j *jobs) own(ctx *fasthttp.RequestCtx) fasthttp.RequestHandler {
 	return nil
 }
 
-func (j *jobs) readyz(ctx *fasthttp.RequestCtx) { j.s.out.answerProbe(ctx, j.queue.Ready()) }
+func (j *jobs) readyz(ctx *fasthttp.RequestCtx) { j.s.out.Probe(ctx, j.queue.Ready()) }
 
 func (j *jobs) submit(ctx *fasthttp.RequestCtx) {
 	sent, err := j.s.bodies.Take(ctx)
 	if err != nil {
-		j.s.out.refuse(ctx, err)
+		j.s.out.Refuse(ctx, err)
 		return
 	}
 	defer sent.Release()
@@ -91,7 +93,7 @@ func (j *jobs) submit(ctx *fasthttp.RequestCtx) {
 	job, ok := j.queue.Submit(sent.Data)
 	if !ok {
 		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
-		ctx.Response.Header.Set(headerRetry, elsewhere)
+		ctx.Response.Header.Set(answers.HeaderRetry, answers.Elsewhere)
 		ctx.SetStatusCode(fasthttp.StatusTooManyRequests)
 		ctx.SetBodyString("Too many requests wait for a worker")
 		return
@@ -112,4 +114,4 @@ func (j *jobs) await(ctx *fasthttp.RequestCtx, job Job) (int, []byte) {
 }
 
 // livez says that the server answers. It does not depend on workers.
-func (j *jobs) livez(ctx *fasthttp.RequestCtx) { literal(ctx, fasthttp.StatusOK, "{}") }
+func (j *jobs) livez(ctx *fasthttp.RequestCtx) { answers.Literal(ctx, fasthttp.StatusOK, "{}") }

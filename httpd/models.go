@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/answers"
 	"pinion/httpd/protocol"
 	"pinion/runtime/health"
 	"pinion/runtime/logtext"
@@ -59,13 +60,13 @@ func (s *Server) listModels(ctx *fasthttp.RequestCtx) {
 	for _, a := range s.all() {
 		list.Models = append(list.Models, a.entry())
 	}
-	s.out.encodeSeldom(ctx, list)
+	s.out.EncodeSeldom(ctx, list)
 }
 
 // showModel answers GET /models/{name}.
 func (s *Server) showModel(ctx *fasthttp.RequestCtx) {
 	if a := s.named(ctx); a != nil {
-		s.out.encodeSeldom(ctx, a.entry())
+		s.out.EncodeSeldom(ctx, a.entry())
 	}
 }
 
@@ -87,7 +88,7 @@ func (s *Server) named(ctx *fasthttp.RequestCtx) *api {
 	for _, a := range s.all() {
 		names = append(names, a.model.Name)
 	}
-	s.out.detail(ctx, fasthttp.StatusNotFound,
+	s.out.Detail(ctx, fasthttp.StatusNotFound,
 		fmt.Sprintf("This server has no model %q. It has %s%s", logtext.Clip(name),
 			cmp.Or(strings.Join(names, ", "), "none"), nearest.Hint(name, names)))
 	return nil
@@ -97,7 +98,7 @@ func (s *Server) named(ctx *fasthttp.RequestCtx) *api {
 func (a *api) change(to string, do func() error) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		if !a.s.guard.MayControl(ctx) {
-			a.s.out.detail(ctx, fasthttp.StatusForbidden, protocol.NoControl(to))
+			a.s.out.Detail(ctx, fasthttp.StatusForbidden, protocol.NoControl(to))
 			return
 		}
 		err := do()
@@ -105,12 +106,12 @@ func (a *api) change(to string, do func() error) fasthttp.RequestHandler {
 		var notReady *predict.NotReadyError
 		switch {
 		case err == nil:
-			a.s.out.encodeSeldom(ctx, a.entry())
+			a.s.out.EncodeSeldom(ctx, a.entry())
 			return
 		case errors.As(err, &notReady):
-			retryAfter(ctx, notReady.RetryAfter)
+			answers.RetryAfter(ctx, notReady.RetryAfter)
 			status = fasthttp.StatusServiceUnavailable
 		}
-		a.s.out.detail(ctx, status, fmt.Sprintf("Model %s is not %s: %v", a.model.Name, to, err))
+		a.s.out.Detail(ctx, status, fmt.Sprintf("Model %s is not %s: %v", a.model.Name, to, err))
 	}
 }

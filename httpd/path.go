@@ -3,12 +3,8 @@ package httpd
 import (
 	"bytes"
 	"net/url"
-	"strings"
 
 	"github.com/valyala/fasthttp"
-
-	"pinion/runtime/rawjson"
-	"pinion/runtime/request"
 )
 
 // unescapePath decodes the escapes in a request's path for the router, which compares paths as they came. Those of "/"
@@ -52,19 +48,4 @@ func unescaped(segment string) string {
 		return segment
 	}
 	return text
-}
-
-// pathID returns the id in a request's path, or false if its escapes are invalid.
-func pathID(ctx *fasthttp.RequestCtx) (string, bool) {
-	segment, _ := ctx.UserValue("id").(string)
-	// Decoding copies only if it changes something. Otherwise the id is part of the request's buffer and must be copied.
-	id, err := url.PathUnescape(segment)
-	return strings.Clone(id), err == nil
-}
-
-// checkID says what is wrong with the id in the path of a new prediction.
-func (k collection) checkID(id string) error {
-	var bad request.Problems
-	bad.CheckID(id, func() string { return request.Quote(rawjson.AppendQuoted(nil, id)) }, "path", k.noun+"_id")
-	return bad.Err()
 }

@@ -8,10 +8,11 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/host"
 	"pinion/httpd/openapi"
+	"pinion/httpd/place"
 	"pinion/httpd/protocol"
 	"pinion/runtime/logtext"
-	"pinion/runtime/memory"
 	"pinion/runtime/request"
 )
 
@@ -22,18 +23,8 @@ type protocols struct {
 	list   []protocol.Protocol
 	router *router.Router
 	added  map[string]bool // the routes, by method and path
-	shared memory.SharedPool
-	host   *host
+	host   *host.Host
 }
-
-// host is what the other protocols need of the server; see protocol.Host.
-type host struct {
-	s         *Server
-	protocols *protocols
-}
-
-// maxIdleShared is how many bytes of shared memory that no request uses are kept at most.
-const maxIdleShared = 64 << 20
 
 // newProtocols returns the routes of s's protocols, or nil if there are none.
 func newProtocols(s *Server) *protocols {
@@ -41,14 +32,24 @@ func newProtocols(s *Server) *protocols {
 		return nil
 	}
 	p := &protocols{s: s, list: s.opt.Protocols, added: map[string]bool{}}
-	p.host = &host{s, p}
-	p.shared.Idle = min(maxIdleShared, s.opt.Memory.Quarter()/2)
+	p.host = host.New(&host.Host{
+		Front: s.front, Placer: s.placerOf, Generation: s.opt.OnGeneration, Tokens: s.opt.Tokens, TLS: s.opt.TLS != nil,
+		Control: func(ctx *fasthttp.RequestCtx) bool { return s.guard.MayControl(ctx) },
+	})
 	table := s.root.newRouteTable()
 	table.router.NotFound = p.notFound
 	table.router.MethodNotAllowed = p.methodNotAllowed
 	p.router = table.router
 	p.add(table, false)
 	return p
+}
+
+// placerOf places the requests for the model of that name, or for the default one.
+func (s *Server) placerOf(model string) *place.Placer {
+	if a := s.find(model); a != nil {
+		return &a.placer
+	}
+	return &s.root.placer
 }
 
 // add adds the routes that replace native ones, or the others, to a table.
@@ -66,7 +67,7 @@ func (p *protocols) add(to routeTable, replacing bool) {
 				h = p.private(h)
 			}
 			if r.Method == fasthttp.MethodPost {
-				h = p.s.traced(r.Path, h)
+				h = p.s.front.Traced(r.Path, h)
 			}
 			if r.Method == fasthttp.MethodGet {
 				to.get(r.Path, h)
@@ -149,7 +150,7 @@ func (p *protocols) refuseFor(ctx *fasthttp.RequestCtx, err *protocol.Error) boo
 // refuseError answers with a refusal: in the shape of the protocol that owns the path, or as the native API.
 func (s *Server) refuseError(ctx *fasthttp.RequestCtx, err *protocol.Error) {
 	if !s.protocols.refuseFor(ctx, err) {
-		s.out.detail(ctx, err.Kind.Status(), err.Message)
+		s.out.Detail(ctx, err.Kind.Status(), err.Message)
 	}
 }
 

@@ -1,7 +1,6 @@
 package httpd
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"pinion/httpd/negotiate"
 	"pinion/httpd/protocol"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
@@ -157,32 +155,5 @@ func TestProtocols_InputsOfDiskBodiesAreCharged(t *testing.T) {
 		}
 		left := b.Stats().Used
 		assert.False(t, c.status != 200 && left != 0, "%d bytes stay charged, want 0", left)
-	}
-}
-
-// endsAtOnce is a runner whose predictions have ended when they have been submitted.
-type endsAtOnce struct{}
-
-func (endsAtOnce) Submit(p *predict.Prediction) {
-	p.Begin(epoch)
-	p.Log("stdout", []byte("a line\n"))
-	p.End(predict.Result{Status: predict.Succeeded, Output: []byte(`["a"]`)}, epoch)
-}
-
-func (endsAtOnce) Run(*predict.Prediction) error { return nil }
-func (endsAtOnce) Cancel(*predict.Prediction)    {}
-
-// TestProtocol_StartedJobHasNoOutput: a client that does not wait takes what it is given as older than what it reads.
-func TestProtocol_StartedJobHasNoOutput(t *testing.T) {
-	f := newFake()
-	s := serve(t, f, Options{Protocols: []protocol.Protocol{lineProtocol(&protocolService{fake: f}, 1)}})
-	k := s.protocols.host.jobsOf(protocol.NewModel("m", &protocolService{fake: f}))
-	p := predict.New("a", &predict.Request{ID: "a", Mode: predict.Async}, epoch, endsAtOnce{}, predict.Options{})
-	job, err := k.startJob(&fasthttp.RequestCtx{}, p, negotiate.Mode{})
-	assert.True(t, err == nil, "got %v, want a job", err)
-	object := string(bytes.Join(job.Object[:], nil))
-	assert.Equal(t, "status", job.Status, "starting")
-	for _, part := range []string{`"a"]`, "a line", "completed_at", "started_at", "predict_time"} {
-		assert.False(t, strings.Contains(object, part), "got %s, want no %s in it", object, part)
 	}
 }

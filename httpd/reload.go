@@ -5,6 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/answers"
 	"pinion/httpd/protocol"
 	"pinion/runtime/rawjson"
 )
@@ -12,21 +13,21 @@ import (
 // reload replaces the workers by new ones that load the model as it is now, and does not wait.
 func (a *api) reload(ctx *fasthttp.RequestCtx) {
 	if !a.s.guard.MayControl(ctx) {
-		a.s.out.detail(ctx, fasthttp.StatusForbidden, protocol.NoControl("reloaded"))
+		a.s.out.Detail(ctx, fasthttp.StatusForbidden, protocol.NoControl("reloaded"))
 		return
 	}
 	notice, err := a.model.Reload()
 	if errors.Is(err, ErrNoModel) {
-		a.s.out.detail(ctx, fasthttp.StatusServiceUnavailable, err.Error())
+		a.s.out.Detail(ctx, fasthttp.StatusServiceUnavailable, err.Error())
 		return
 	}
 	if err != nil {
-		a.s.out.detail(ctx, fasthttp.StatusInternalServerError, "The model is not reloaded: "+err.Error())
+		a.s.out.Detail(ctx, fasthttp.StatusInternalServerError, "The model is not reloaded: "+err.Error())
 		return
 	}
 	body := []byte("{}")
 	if notice != "" {
 		body = append(rawjson.AppendQuoted([]byte(`{"warning":`), notice), '}')
 	}
-	answerJSON(ctx, fasthttp.StatusAccepted, body)
+	answers.JSON(ctx, fasthttp.StatusAccepted, body)
 }

@@ -32,13 +32,13 @@ func (s *Server) routed(pattern string, record func(route, method string, code i
 }
 
 // reports reports whether requests are counted or logged.
-func (s *Server) reports() bool { return s.opt.OnRequest != nil || s.out.access != nil }
+func (s *Server) reports() bool { return s.opt.OnRequest != nil || s.out.Access != nil }
 
 // report passes an answered request to OnRequest and the log.
 func (s *Server) report(ctx *fasthttp.RequestCtx) {
 	took := time.Since(ctx.Time())
-	if s.out.access != nil {
-		s.out.access.Note(ctx, took)
+	if s.out.Access != nil {
+		s.out.Access.Note(ctx, took)
 	}
 	if s.opt.OnRequest == nil {
 		return

@@ -3,20 +3,18 @@ package httpd
 import (
 	"bytes"
 	"log/slog"
-	"runtime/debug"
 
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/access"
+	"pinion/httpd/answers"
 	"pinion/httpd/body"
+	"pinion/httpd/host"
 	"pinion/httpd/protocol"
 	"pinion/httpd/transport"
 	"pinion/runtime/logtext"
 )
-
-// maxReused is the largest buffer that a connection reuses for its next request, and the largest body that is copied.
-const maxReused = 64 << 10
 
 // routeTable maps methods and paths to handlers.
 type routeTable struct {
@@ -128,31 +126,54 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		s.route(ctx)
 	}
 	body.Finish(ctx)
-	ctx.Request.ReleaseBody(maxReused)
-	s.holdAnswer(ctx, c)
+	ctx.Request.ReleaseBody(answers.MaxReused)
+	if err := answers.Hold(ctx, c); err != nil && !s.protocols.refuseFor(ctx, protocol.ErrorOf(err)) {
+		s.out.Refuse(ctx, err)
+	}
 	if !s.opt.jobs {
-		s.out.render(ctx)
+		s.out.Render(ctx)
 	}
 	if last || s.transport.Closing() {
 		ctx.SetConnectionClose()
 	}
 }
 
-// holdAnswer charges what was made for an answer until the client has taken it: of every route, because all pass here.
-// What belongs to a prediction is charged to that, and a stream charges what it gathers.
-func (s *Server) holdAnswer(ctx *fasthttp.RequestCtx, c *transport.Conn) {
-	made := 0
-	if !ctx.Response.IsBodyStream() {
-		made = len(ctx.Response.Body())
-	} else if body, ok := ctx.Response.BodyStream().(interface{ uncharged() int }); ok {
-		made = body.uncharged()
+// malformed answers a request that fasthttp could not parse. fasthttp then closes the connection.
+func (s *Server) malformed(ctx *fasthttp.RequestCtx, err error) {
+	if s.reports() {
+		defer s.report(ctx) // no handler runs
 	}
-	if err := c.HoldAnswer(int64(made)); err != nil {
-		ctx.Response.ResetBody() // releases what it belongs to
-		if !s.protocols.refuseFor(ctx, protocol.ErrorOf(err)) {
-			s.out.refuse(ctx, err)
-		}
+	access.EchoRequestID(ctx)
+	s.out.Malformed(ctx, err)
+}
+
+// headerTooLarge marks a request whose body is too large. A client that sends it only gets its own request refused.
+const headerTooLarge = "Pinion-Body-Too-Large"
+
+// headerReceived runs before a request's body is read. fasthttp starts to read a body, or answers 100 Continue, before
+// a handler can refuse it. So headerReceived hides a body that is too large, and handle refuses the request.
+func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	if int64(h.ContentLength()) > s.opt.MaxBody {
+		h.Del(fasthttp.HeaderExpect)
+		h.SetContentLength(0)
+		h.Set(headerTooLarge, "1")
 	}
+	return fasthttp.RequestConfig{}
+}
+
+// tooLarge reports whether headerReceived found the request's body too large.
+func tooLarge(ctx *fasthttp.RequestCtx) bool {
+	h := &ctx.Request.Header
+	return h.ContentLength() == 0 && ctx.RequestBodyStream() != nil && len(h.Peek(headerTooLarge)) > 0
+}
+
+// refuseTooLarge answers a request whose body is too large to be read.
+func (s *Server) refuseTooLarge(ctx *fasthttp.RequestCtx) {
+	if s.protocols.refuseFor(ctx, host.TooLarge(s.out)) {
+		body.Leave(ctx)
+		return
+	}
+	s.out.Refuse(ctx, fasthttp.ErrBodyTooLarge)
 }
 
 // unknown answers a request for a path without a route. /docs/ leads to the page: the router takes no route for it
@@ -163,11 +184,7 @@ func (a *api) unknown(ctx *fasthttp.RequestCtx) {
 		seeOther(ctx, "../docs")
 		return
 	}
-	a.s.out.notFound(ctx)
-}
-
-func (s *answers) notFound(ctx *fasthttp.RequestCtx) {
-	s.detail(ctx, fasthttp.StatusNotFound, "Not Found")
+	a.s.out.NotFound(ctx)
 }
 
 // trainingless answers a request for trainings with 404, by any method, if the model has none; else it returns false.
@@ -178,13 +195,13 @@ func (a *api) trainingless(ctx *fasthttp.RequestCtx) bool {
 		return false
 	}
 	ctx.Response.Header.Del(fasthttp.HeaderAllow)
-	a.s.out.notFound(ctx)
+	a.s.out.NotFound(ctx)
 	return true
 }
 
 func (a *api) methodNotAllowed(ctx *fasthttp.RequestCtx) {
 	if !a.trainingless(ctx) {
-		a.s.out.detail(ctx, fasthttp.StatusMethodNotAllowed, "Method Not Allowed")
+		a.s.out.Detail(ctx, fasthttp.StatusMethodNotAllowed, "Method Not Allowed")
 	}
 }
 
@@ -201,22 +218,10 @@ func (s *Server) recovered(ctx *fasthttp.RequestCtx) {
 	if r == nil {
 		return
 	}
-	s.out.logPanic(r, slog.String("method", access.MethodName(ctx.Method())),
+	s.out.LogPanic(r, slog.String("method", access.MethodName(ctx.Method())),
 		slog.String("path", logtext.Clip(string(ctx.Path()))))
 	ctx.Response.Reset()
 	access.EchoRequestID(ctx)
 	ctx.SetConnectionClose()
-	s.out.detail(ctx, fasthttp.StatusInternalServerError, "Internal Server Error")
-}
-
-// logRecovered logs a panic. It is deferred.
-func (s *answers) logRecovered() {
-	if v := recover(); v != nil {
-		s.logPanic(v)
-	}
-}
-
-// logPanic is called where a panic was recovered.
-func (s *answers) logPanic(v any, about ...any) {
-	s.log.With(about...).Error("panic in a request", slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
+	s.out.Detail(ctx, fasthttp.StatusInternalServerError, "Internal Server Error")
 }

@@ -10,8 +10,11 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/access"
+	"pinion/httpd/answers"
 	"pinion/httpd/body"
+	"pinion/httpd/native"
 	"pinion/httpd/place"
+	"pinion/httpd/protocol"
 	"pinion/httpd/transport"
 	"pinion/runtime/logtext"
 )
@@ -25,10 +28,10 @@ type Server struct {
 	protocols *protocols             // nil means none
 	transport *transport.Transport
 	guard     *access.Guard
-	out       *answers
+	out       *answers.Writer
+	bodies    *body.Reader
+	front     *native.Front
 	busy      place.BusyLog
-
-	bodies *body.Reader
 }
 
 // New returns a server. route is that of the default model.
@@ -38,18 +41,19 @@ func New(route Route, o Options) *Server {
 		opt:       o,
 		transport: transport.New(o.transport()),
 	}
-	s.out = &answers{
-		opt: &s.opt, log: o.Logger, transport: s.transport,
-		access: access.NewLog(o.Logger, o.AccessLines, o.AccessProbes, o.AccessText),
+	s.out = &answers.Writer{
+		MaxBody: o.MaxBody, Memory: o.Memory, Transport: s.transport, Log: o.Logger, Help: o.Help, Silence: o.StreamComment,
+		Access: access.NewLog(o.Logger, o.AccessLines, o.AccessProbes, o.AccessText),
 	}
 	s.busy.To = o.Logger
 	s.bodies = &body.Reader{MaxBody: o.MaxBody, Memory: o.Memory, Spool: o.Spool, Stopping: s.transport.Stopping()}
+	s.front = &native.Front{Out: s.out, Bodies: s.bodies, Tracer: o.Tracer, TenantHeader: o.TenantHeader}
 	s.root = s.newRoot(route)
 	s.SetModels(o.Models)
 	s.protocols = newProtocols(s)
 	s.guard = access.NewGuard(access.Guard{
 		Tokens: o.Tokens, Public: o.Public, AllowedHosts: o.AllowedHosts, ControlFromAny: o.ControlFromAny, Jobs: o.jobs,
-		Help: s.out.withHelp, IsProbe: s.protocols.isProbe, IsSigned: s.protocols.isSigned, Within: s.within,
+		Help: s.out.WithHelp, IsProbe: s.protocols.isProbe, IsSigned: s.protocols.isSigned, Within: s.within,
 	}, o.CORSOrigins, corsExposed)
 	s.route = s.routes().Handler
 	s.transport.Use(&fasthttp.Server{
@@ -69,8 +73,8 @@ func New(route Route, o Options) *Server {
 }
 
 // corsExposed are the headers of answers that pages of other origins may read.
-const corsExposed = "Content-Disposition, Retry-After, " + headerID + ", " + headerMetrics + ", " + headerRetry + ", " +
-	access.HeaderRequestID + ", " + headerWarning
+const corsExposed = "Content-Disposition, Retry-After, " + answers.HeaderID + ", " + answers.HeaderMetrics + ", " + answers.HeaderRetry + ", " +
+	access.HeaderRequestID + ", " + protocol.HeaderWarning
 
 // Serve answers the connections of ln until Shutdown, then returns nil; any other end of ln is an error. It may be
 // called for several listeners.
@@ -91,7 +95,7 @@ func (o Options) transport() transport.Options {
 // tooManyAnswer is the answer to a connection above the limit.
 const tooManyAnswer = "HTTP/1.1 503 Service Unavailable\r\n" +
 	"Content-Type: application/json\r\nContent-Length: 33\r\nConnection: close\r\n" +
-	headerRetry + ": " + elsewhere + "\r\n\r\n" +
+	answers.HeaderRetry + ": " + answers.Elsewhere + "\r\n\r\n" +
 	`{"detail":"Too many connections"}`
 
 // quietLogger writes fasthttp's logs at debug level, because any client can cause them.

@@ -9,13 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"pinion/httpd/answers"
 	"pinion/runtime/health"
 	"pinion/runtime/predict"
 	"pinion/tests/assert"
 )
 
 func TestServer_RequestOutlivesItsConnection(t *testing.T) {
-	for _, size := range []int{10, maxReused - 100, maxReused + 100, 1 << 20} {
+	for _, size := range []int{10, answers.MaxReused - 100, answers.MaxReused + 100, 1 << 20} {
 		t.Run(strconv.Itoa(size), func(t *testing.T) {
 			f := newFake()
 			c := serve(t, f, Options{}).dial(t)

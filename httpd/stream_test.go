@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/httpd/answers"
 	"pinion/runtime/predict"
 	"pinion/tests/assert"
 )
@@ -60,7 +61,7 @@ func TestStream_OfMany(t *testing.T) {
 }
 
 func TestStream_OfBigEvents(t *testing.T) {
-	sizes := []int{2, flushAt/2 - 20, flushAt / 2, flushAt, 1 << 20, 5<<20 + 1, 3}
+	sizes := []int{2, answers.FlushAt/2 - 20, answers.FlushAt / 2, answers.FlushAt, 1 << 20, 5<<20 + 1, 3}
 	logs := bytes.Repeat([]byte("a\xff\n"), 300<<10)
 	f := newFake()
 	f.result = yielded

@@ -20,18 +20,18 @@ type Traffic struct {
 }
 
 // showTraffic answers GET /models/{name}/traffic.
-func (a *api) showTraffic(ctx *fasthttp.RequestCtx) { a.s.out.encodeSeldom(ctx, a.model.Traffic()) }
+func (a *api) showTraffic(ctx *fasthttp.RequestCtx) { a.s.out.EncodeSeldom(ctx, a.model.Traffic()) }
 
 // shiftTraffic answers POST /models/{name}/traffic. The next request goes by the new shares; those in flight end where
 // they are.
 func (a *api) shiftTraffic(ctx *fasthttp.RequestCtx) {
 	if !a.s.guard.MayControl(ctx) {
-		a.s.out.detail(ctx, fasthttp.StatusForbidden, protocol.NoControl("given other traffic"))
+		a.s.out.Detail(ctx, fasthttp.StatusForbidden, protocol.NoControl("given other traffic"))
 		return
 	}
 	sent, err := a.s.bodies.Take(ctx)
 	if err != nil {
-		a.s.out.refuse(ctx, err)
+		a.s.out.Refuse(ctx, err)
 		return
 	}
 	shares, err := readShares(sent.Data)
@@ -44,9 +44,9 @@ func (a *api) shiftTraffic(ctx *fasthttp.RequestCtx) {
 	case err == nil:
 		a.showTraffic(ctx)
 	case errors.As(err, &notReady):
-		a.s.out.detail(ctx, fasthttp.StatusServiceUnavailable, err.Error())
+		a.s.out.Detail(ctx, fasthttp.StatusServiceUnavailable, err.Error())
 	default:
-		a.s.out.detail(ctx, fasthttp.StatusBadRequest, "The traffic stays as it is: "+err.Error())
+		a.s.out.Detail(ctx, fasthttp.StatusBadRequest, "The traffic stays as it is: "+err.Error())
 	}
 }
 

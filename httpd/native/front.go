@@ -1,4 +1,4 @@
-package httpd
+package native
 
 import (
 	"bytes"
@@ -7,19 +7,31 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/access"
+	"pinion/httpd/answers"
+	"pinion/httpd/body"
 	"pinion/httpd/transport"
 	"pinion/runtime/request"
 	"pinion/runtime/trace"
 )
 
+// Front is what the routes of all models of a server share.
+type Front struct {
+	Out    *answers.Writer
+	Bodies *body.Reader
+	// Tracer traces predictions, trainings and cancels; nil means nothing is traced.
+	Tracer *trace.Tracer
+	// TenantHeader is the header that names a request's tenant; "" means all are of one.
+	TenantHeader string
+}
+
 // traceKey is the key of a request's trace in its context.
 type traceKey struct{}
 
-// meta reads what a request says in its headers about how it is to be carried out, whatever its protocol.
-func (s *Server) meta(ctx *fasthttp.RequestCtx) (m request.Meta, err error) {
-	traced := s.opt.Tracer != nil
-	if transport.HasSeen(ctx, transport.SeenMeta) || s.opt.TenantHeader != "" {
-		m, err = request.ReadMeta(s.opt.TenantHeader, traced, ctx.Request.Header.PeekAll)
+// Meta reads what a request says in its headers about how it is to be carried out, whatever its protocol.
+func (f *Front) Meta(ctx *fasthttp.RequestCtx) (m request.Meta, err error) {
+	traced := f.Tracer != nil
+	if transport.HasSeen(ctx, transport.SeenMeta) || f.TenantHeader != "" {
+		m, err = request.ReadMeta(f.TenantHeader, traced, ctx.Request.Header.PeekAll)
 	}
 	if traced {
 		m.Trace, _ = ctx.UserValue(traceKey{}).(*trace.Trace)
@@ -27,9 +39,9 @@ func (s *Server) meta(ctx *fasthttp.RequestCtx) (m request.Meta, err error) {
 	return m, err
 }
 
-// traced wraps the handler of a route that is traced.
-func (s *Server) traced(path string, h fasthttp.RequestHandler) fasthttp.RequestHandler {
-	if s.opt.Tracer == nil {
+// Traced wraps the handler of a route that is traced.
+func (f *Front) Traced(path string, h fasthttp.RequestHandler) fasthttp.RequestHandler {
+	if f.Tracer == nil {
 		return h
 	}
 	describe := func(method string) (name string, attrs trace.Attrs) {
@@ -37,7 +49,7 @@ func (s *Server) traced(path string, h fasthttp.RequestHandler) fasthttp.Request
 	}
 	post, attrs := describe(fasthttp.MethodPost)
 	return func(ctx *fasthttp.RequestCtx) {
-		t := s.opt.Tracer.Begin(func(name string) string {
+		t := f.Tracer.Begin(func(name string) string {
 			if name == trace.ParentHeader && !transport.HasSeen(ctx, transport.SeenTraceParent) {
 				return ""
 			}
@@ -66,4 +78,10 @@ func (s *Server) traced(path string, h fasthttp.RequestHandler) fasthttp.Request
 		})
 		g.Send()
 	}
+}
+
+// Sampled reports whether spans of a request are sent.
+func Sampled(ctx *fasthttp.RequestCtx) bool {
+	t, _ := ctx.UserValue(traceKey{}).(*trace.Trace)
+	return t != nil && t.Sampled
 }

@@ -1,4 +1,4 @@
-package httpd
+package answers
 
 import (
 	"bytes"
@@ -44,21 +44,21 @@ func (p *deflaters) open(c negotiate.Coding, to io.Writer) (w writer, done func(
 	}
 }
 
-// minCompressed is the least size of a compressed answer in bytes: a smaller one fits into one packet.
-const minCompressed = 1 << 10
+// MinCompressed is the least size of a compressed answer in bytes: a smaller one fits into one packet.
+const MinCompressed = 1 << 10
 
 // squeezeCost is about how many bytes a writer and its buffers take, which a client keeps that reads slowly.
 const squeezeCost = 2 << 20
 
 // compress compresses the answer if it is large enough and the client accepts it. Event streams are never compressed:
 // an event must not wait in a compressor for the next.
-func (s *answers) compress(ctx *fasthttp.RequestCtx, asked []byte) {
+func (w *Writer) compress(ctx *fasthttp.RequestCtx, asked []byte) {
 	h := &ctx.Response.Header
 	size := h.ContentLength()
 	if !ctx.Response.IsBodyStream() {
 		size = len(ctx.Response.Body())
 	}
-	if size < minCompressed || len(h.ContentEncoding()) > 0 {
+	if size < MinCompressed || len(h.ContentEncoding()) > 0 {
 		return
 	}
 	codings := negotiate.CodingOf
@@ -77,12 +77,12 @@ func (s *answers) compress(ctx *fasthttp.RequestCtx, asked []byte) {
 		if !ok || !ctx.Request.Header.IsHTTP11() { // the length is unknown, so chunks are required
 			return
 		}
-		if !s.opt.Memory.Take(squeezeCost, squeezeCost) {
+		if !w.Memory.Take(squeezeCost, squeezeCost) {
 			return
 		}
 		body := &squeezed{from: big.move()}
-		to, done := s.deflaters.open(c, &body.out)
-		body.to, body.done = to, func() { done(); s.opt.Memory.Free(squeezeCost) }
+		to, done := w.deflaters.open(c, &body.out)
+		body.to, body.done = to, func() { done(); w.Memory.Free(squeezeCost) }
 		ctx.Response.SetBodyStream(body, -1)
 		h.SetContentEncoding(c.String())
 		return
@@ -90,9 +90,9 @@ func (s *answers) compress(ctx *fasthttp.RequestCtx, asked []byte) {
 	h.SetContentEncoding(c.String())
 	var out bytes.Buffer
 	out.Grow(size / 2)
-	w, done := s.deflaters.open(c, &out)
-	_, _ = w.Write(ctx.Response.Body()) // into memory
-	_ = w.Close()
+	to, done := w.deflaters.open(c, &out)
+	_, _ = to.Write(ctx.Response.Body()) // into memory
+	_ = to.Close()
 	done()
 	ctx.Response.SetBodyRaw(out.Bytes())
 }

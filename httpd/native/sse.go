@@ -1,18 +1,15 @@
-package httpd
+package native
 
 import (
-	"bytes"
 	"strconv"
 
+	"pinion/httpd/answers"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
 
 // The events of a stream, as the HTTP contract defines them. Small events are appended whole. For a model's JSON, which
 // can be large, the caller may write the bytes between head and tail.
-
-// comment keeps a connection alive; clients ignore it.
-const comment = ": keep-alive\n\n"
 
 const (
 	outputHead    = "event: output\ndata: {\"chunk\":"
@@ -43,7 +40,7 @@ func appendLog(dst []byte, source string, text []byte) []byte {
 
 func appendMetric(dst, metric []byte) []byte {
 	dst = append(dst, "event: metric\ndata: "...)
-	dst = append(dst, oneLine(metric)...)
+	dst = append(dst, answers.OneLine(metric)...)
 	return append(dst, eventTail...)
 }
 
@@ -53,18 +50,4 @@ func appendMissed(dst []byte, err *predict.MissedError) []byte {
 	dst = append(dst, ",\"skipped\":"...)
 	dst = strconv.AppendUint(dst, err.Skipped, 10)
 	return append(dst, "}\n\n"...)
-}
-
-// oneLine removes line breaks, which would end a data line. In JSON they can only be space between tokens. JSON without
-// any, which workers send, is not copied.
-func oneLine(json []byte) []byte {
-	if bytes.IndexByte(json, '\n') < 0 && bytes.IndexByte(json, '\r') < 0 {
-		return json
-	}
-	return bytes.Map(func(r rune) rune {
-		if r == '\n' || r == '\r' {
-			return ' '
-		}
-		return r
-	}, json)
 }

@@ -1,14 +1,14 @@
-package httpd
+package native
 
 import (
 	"cmp"
 	"errors"
 	"io"
 	"sync"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/answers"
 	"pinion/httpd/negotiate"
 	"pinion/httpd/protocol"
 	"pinion/runtime/predict"
@@ -30,11 +30,11 @@ var eventBuffers = sync.Pool{New: func() any { return new(eventBuffer) }}
 // It holds its prediction and its subscription until Close. Only that goroutine calls its methods, except Cancel and
 // notify.
 type stream struct {
-	chunkWriter
-	s   *Server
+	answers.Chunks
+	out *answers.Writer
 	p   *predict.Prediction
 	sub *predict.Subscription
-	run *run // nil means another request runs the prediction
+	run *Run // nil means another request runs the prediction
 
 	to      protocol.EventRenderer // nil means the events are those of the native API
 	spilled error                  // of a write within an event, if to is set
@@ -48,19 +48,14 @@ type stream struct {
 	ready bool          // events holds what is to be rendered next
 }
 
-// stream answers with p's events, and runs p if r is not nil. It takes over sub and a hold on p.
-func (k collection) stream(ctx *fasthttp.RequestCtx, p *predict.Prediction, sub *predict.Subscription, r *run) {
-	k.streamTo(ctx, p, sub, r, nil)
-}
-
-// streamTo is stream in the form of another protocol, if to is not nil.
-func (k collection) streamTo(ctx *fasthttp.RequestCtx, p *predict.Prediction, sub *predict.Subscription, r *run,
+// Stream answers with p's events, in the form of another protocol if to is not nil, and runs p if r is not nil. It takes
+// over sub and a hold on p.
+func (k Collection) Stream(ctx *fasthttp.RequestCtx, p *predict.Prediction, sub *predict.Subscription, r *Run,
 	to protocol.EventRenderer,
 ) {
 	buffer := eventBuffers.Get().(*eventBuffer)
 	st := &stream{
-		chunkWriter: k.s.out.newChunkWriter(ctx),
-		s:           k.s, p: p, sub: sub, run: r, to: to,
+		out: k.Out, p: p, sub: sub, run: r, to: to,
 		events: buffer[:0],
 		buffer: buffer,
 		wake:   make(chan struct{}, 1),
@@ -71,18 +66,17 @@ func (k collection) streamTo(ctx *fasthttp.RequestCtx, p *predict.Prediction, su
 			st.Close()
 		}
 	}()
-	st.watched = k.s.transport.Watch(ctx, st)
 	wake := st.wake // alone: Go's runtime may keep a stopped timer, and all that it refers to, for long
-	st.timer = time.AfterFunc(k.s.opt.StreamComment, func() { notify(wake) })
+	st.Open(ctx, k.Out, st, func() { notify(wake) })
 	if r != nil {
-		r.start(st.notify) // a prediction that is refused may emit no event
+		r.Start(st.notify) // a prediction that is refused may emit no event
 		if err := st.first(); err != nil {
-			k.s.out.refuse(ctx, err)
+			k.Out.Refuse(ctx, err)
 			return
 		}
 	} // else it is in flight: the head does not wait for the next event, which may take long
 	handed = true
-	k.s.out.sendEvents(ctx, st, negotiate.TypeEventStream)
+	k.Out.SendEvents(ctx, st, negotiate.TypeEventStream)
 }
 
 // first waits for the first events of its request's prediction, so that a refusal can still set the status. The status
@@ -95,12 +89,12 @@ func (st *stream) first() error {
 		st.ready = true
 		if st.events[0].Kind == predict.EventEnd {
 			<-st.run.done
-			return st.run.err
+			return st.run.Err
 		}
 	case errors.Is(err, predict.ErrStopped):
 		st.notify() // follow handles the wake-up again
 		if st.run.refused() {
-			return st.run.err
+			return st.run.Err
 		}
 	}
 	return nil // another error comes again
@@ -128,8 +122,8 @@ func (st *stream) follow() error {
 		st.events, err = st.sub.Next(st.events[:0], st.wake)
 		var missed *predict.MissedError
 		switch {
-		case st.disconnected.Load():
-			return errDisconnected
+		case st.Left():
+			return answers.ErrDisconnected
 		case err == nil:
 			st.ready = true
 		case errors.Is(err, predict.ErrStopped):
@@ -139,12 +133,12 @@ func (st *stream) follow() error {
 		case errors.As(err, &missed) && st.to != nil:
 			rec := st.sub.CatchUp()
 			st.addOutputs(rec.Output)
-			if err := cmp.Or(st.spilled, st.flush()); err != nil {
+			if err := cmp.Or(st.spilled, st.Flush()); err != nil {
 				return err
 			}
 		case errors.As(err, &missed):
-			st.buf = appendMissed(st.buf, missed)
-			return st.flush()
+			st.Buf = appendMissed(st.Buf, missed)
+			return st.Flush()
 		default: // io.EOF: the last event was written
 			return nil
 		}
@@ -155,14 +149,14 @@ func (st *stream) follow() error {
 func (st *stream) handleWake() error {
 	if st.run != nil && st.run.refused() && !st.p.Record().Status.Terminal() {
 		rec := st.p.Record()
-		rec.Status, rec.Error = predict.Failed, st.run.err.Error()
+		rec.Status, rec.Error = predict.Failed, st.run.Err.Error()
 		return st.complete(&rec)
 	}
-	if !st.silent(st.s.opt.StreamComment) {
+	if !st.Silent() {
 		return nil
 	}
-	st.buf = append(st.buf, comment...)
-	return st.flush()
+	st.Buf = append(st.Buf, answers.Comment...)
+	return st.Flush()
 }
 
 // render writes the events in st.events.
@@ -174,29 +168,29 @@ func (st *stream) render() error {
 		e := &st.events[i]
 		switch e.Kind {
 		case predict.EventStart:
-			st.buf = appendStart(st.buf, st.p.ID())
+			st.Buf = appendStart(st.Buf, st.p.ID())
 		case predict.EventOutput:
-			st.buf = append(st.buf, outputHead...)
-			st.tail = appendOutputTail(st.tail, e.Index)
-			if err := st.add(oneLine(e.Data)); err != nil {
+			st.Buf = append(st.Buf, outputHead...)
+			st.Tail = appendOutputTail(st.Tail, e.Index)
+			if err := st.Add(answers.OneLine(e.Data)); err != nil {
 				return err
 			}
 		case predict.EventLog:
-			st.buf = appendLog(st.buf, e.Source, e.Data)
+			st.Buf = appendLog(st.Buf, e.Source, e.Data)
 		case predict.EventMetric:
-			st.buf = appendMetric(st.buf, e.Data)
+			st.Buf = appendMetric(st.Buf, e.Data)
 		case predict.EventEnd:
 			rec := st.p.Record()
 			return st.complete(&rec)
 		}
-		if len(st.buf) >= flushAt {
-			if err := st.flush(); err != nil {
+		if len(st.Buf) >= answers.FlushAt {
+			if err := st.Flush(); err != nil {
 				return err
 			}
 		}
 	}
 	clear(st.events) // while the write lasts, they would keep memory that the record has left
-	return st.flush()
+	return st.Flush()
 }
 
 // complete writes the last event.
@@ -205,18 +199,18 @@ func (st *stream) complete(rec *predict.Record) error {
 	if st.to != nil {
 		return st.completeTo(rec)
 	}
-	st.buf = append(st.buf, completedHead...)
-	st.buf = st.s.out.object.AppendHead(st.buf, rec)
-	st.tail = append(st.s.out.object.AppendTail(st.tail, rec), eventTail...)
-	if err := st.add(oneLine(rec.Output)); err != nil {
+	st.Buf = append(st.Buf, completedHead...)
+	st.Buf = st.out.Object.AppendHead(st.Buf, rec)
+	st.Tail = append(st.out.Object.AppendTail(st.Tail, rec), eventTail...)
+	if err := st.Add(answers.OneLine(rec.Output)); err != nil {
 		return err
 	}
-	return st.flush()
+	return st.Flush()
 }
 
 // Close ends the subscription and releases the prediction.
 func (st *stream) Close() error {
-	if st.close(st.s.transport) {
+	if st.End() {
 		st.sub.Close()
 		st.p.Release()
 		clear(st.buffer[:]) // they refer to what the model has yielded
@@ -229,9 +223,8 @@ func (st *stream) Close() error {
 // Cancel is called when the client has disconnected; see Transport.Watch. It does not wait: it interrupts a blocked
 // write, and the stream's goroutine ends the subscription.
 func (st *stream) Cancel() {
-	st.disconnected.Store(true)
+	st.Disconnect()
 	st.notify()
-	st.abort()
 }
 
 // notify wakes the stream's goroutine from its wait for events.

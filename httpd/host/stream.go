@@ -1,23 +1,22 @@
-package httpd
+package host
 
 import (
 	"cmp"
 	"errors"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/answers"
 	"pinion/httpd/protocol"
 	"pinion/runtime/predict"
 )
 
-// protocolStream answers one client with the items of a prediction in the form of another protocol. As with stream, the
+// stream answers one client with the items of a prediction in the form of another protocol. As with a native stream, the
 // goroutine that serves the connection renders all items that are there into one buffer, and writes it as one chunk.
-type protocolStream struct {
-	chunkWriter
-	s     *Server
+type stream struct {
+	answers.Chunks
 	run   *protocol.Run
 	to    protocol.Renderer
 	items [][]byte
@@ -26,28 +25,30 @@ type protocolStream struct {
 	err   error // of a write between two items
 }
 
+// maxItems is how many items are rendered at once.
+const maxItems = 64
+
 // SendStream implements protocol.Host.
-func (h *host) SendStream(ctx *fasthttp.RequestCtx, r *protocol.Run, contentType string,
+func (h *Host) SendStream(ctx *fasthttp.RequestCtx, r *protocol.Run, contentType string,
 	to protocol.Renderer,
 ) *protocol.Error {
-	st := &protocolStream{
-		chunkWriter: h.s.out.newChunkWriter(ctx), s: h.s, run: r, to: to, items: make([][]byte, 0, maxEvents),
+	st := &stream{
+		run: r, to: to, items: make([][]byte, 0, maxItems),
 	}
-	h.s.out.access.Named(ctx, r.ID())
-	st.watched = h.s.transport.Watch(ctx, st)
-	st.timer = time.AfterFunc(h.s.opt.StreamComment, r.Waker())
+	h.Front.Out.Access.Named(ctx, r.ID())
+	st.Open(ctx, h.Front.Out, st, r.Waker())
 	if err := st.first(); err != nil {
 		st.Close()
 		return err
 	}
 	if plain, ok := to.(protocol.ByteRenderer); ok {
-		if err := plain.Broken(); err != nil && len(st.buf) == chunkHead {
+		if err := plain.Broken(); err != nil && len(st.Buf) == answers.ChunkHead {
 			st.Close()
 			return err
 		}
 		contentType = plain.ContentType()
 	}
-	h.s.out.sendEvents(ctx, st, contentType)
+	h.Front.Out.SendEvents(ctx, st, contentType)
 	return nil
 }
 
@@ -59,13 +60,13 @@ var errSilent = errors.New("no item has come")
 
 // first waits for the first items, so that a refusal can still set the status. The status is sent with the first item,
 // or in time for the first comment.
-func (st *protocolStream) first() *protocol.Error {
+func (st *stream) first() *protocol.Error {
 	var refused *protocol.Error
 	err := st.next()
 	switch {
 	case errors.As(err, &refused):
 		return refused
-	case errors.Is(err, errDisconnected):
+	case errors.Is(err, answers.ErrDisconnected):
 		return protocol.Errorf(protocol.Failed, "the client has left")
 	}
 	st.render(err)
@@ -76,47 +77,47 @@ func (st *protocolStream) first() *protocol.Error {
 }
 
 // next waits for items. The error is io.EOF, errDisconnected, errSilent or a *protocol.Error.
-func (st *protocolStream) next() error {
+func (st *stream) next() error {
 	for {
 		var err error
 		st.items, err = st.run.Next(st.items[:0])
 		switch {
-		case st.disconnected.Load():
-			return errDisconnected
+		case st.Left():
+			return answers.ErrDisconnected
 		case !errors.Is(err, predict.ErrStopped):
 			return err
-		case st.silent(st.s.opt.StreamComment):
+		case st.Silent():
 			return errSilent
 		}
 	}
 }
 
 // render gathers the items that are there. err is what Next returned beside them.
-func (st *protocolStream) render(err error) {
+func (st *stream) render(err error) {
 	if errors.Is(err, errSilent) {
 		if pinger, ok := st.to.(protocol.Pinger); ok {
-			st.buf = pinger.Ping(st.buf)
+			st.Buf = pinger.Ping(st.Buf)
 			return
 		}
-		st.buf = append(st.buf, comment...)
+		st.Buf = append(st.Buf, answers.Comment...)
 		return
 	}
 	coming := 0
 	for _, item := range st.items {
 		coming += len(item)
 	}
-	if st.err = st.chargeAhead(2 * coming); st.err != nil {
+	if st.err = st.ChargeAhead(2 * coming); st.err != nil {
 		return
 	}
-	if coming > bufferCost {
-		st.buf = slices.Grow(st.buf, coming+coming/8) // one that doubles would leave as much behind
+	if coming > answers.BufferCost {
+		st.Buf = slices.Grow(st.Buf, coming+coming/8) // one that doubles would leave as much behind
 	}
 	rows, _ := st.to.(protocol.RowsRenderer)
 	for _, item := range st.items {
 		var more bool
-		if st.buf, more = st.to.Item(st.buf, item); more {
-			if st.began && len(st.buf) >= flushAt {
-				if st.err = st.flush(); st.err != nil {
+		if st.Buf, more = st.to.Item(st.Buf, item); more {
+			if st.began && len(st.Buf) >= answers.FlushAt {
+				if st.err = st.Flush(); st.err != nil {
 					return
 				}
 			}
@@ -129,7 +130,7 @@ func (st *protocolStream) render(err error) {
 	}
 	if errors.Is(err, protocol.ErrNextRow) {
 		if rows != nil {
-			if st.buf = rows.NextRow(st.buf); rows.Done() {
+			if st.Buf = rows.NextRow(st.Buf); rows.Done() {
 				st.finish(nil)
 			}
 		}
@@ -143,32 +144,32 @@ func (st *protocolStream) render(err error) {
 }
 
 // finish gathers what follows the last item.
-func (st *protocolStream) finish(err *protocol.Error) {
+func (st *stream) finish(err *protocol.Error) {
 	st.ended = true
 	st.run.Cancel() // no effect if it has ended
 	if keeper, ok := st.to.(protocol.Keeper); ok {
 		const times = 6 // the last events of Responses have the text five times
-		if st.err = st.chargeAhead(times * keeper.Kept()); st.err != nil {
+		if st.err = st.ChargeAhead(times * keeper.Kept()); st.err != nil {
 			return
 		}
 	}
-	st.buf = st.to.End(st.buf, err)
+	st.Buf = st.to.End(st.Buf, err)
 }
 
 // WriteTo writes the items as they come.
-func (st *protocolStream) WriteTo(io.Writer) (int64, error) {
+func (st *stream) WriteTo(io.Writer) (int64, error) {
 	defer st.Close()
 	return 0, st.follow()
 }
 
 // follow writes what is gathered, and then what comes.
-func (st *protocolStream) follow() error {
+func (st *stream) follow() error {
 	st.began = true
 	for {
 		if keeper, ok := st.to.(protocol.Keeper); ok {
-			st.kept = keeper.Kept()
+			st.Kept = keeper.Kept()
 		}
-		err := cmp.Or(st.err, st.flush())
+		err := cmp.Or(st.err, st.Flush())
 		if plain, ok := st.to.(protocol.ByteRenderer); ok && st.ended && plain.Broken() != nil && err == nil {
 			err = errBroken
 		}
@@ -176,7 +177,7 @@ func (st *protocolStream) follow() error {
 			return err
 		}
 		err = st.next()
-		if errors.Is(err, errDisconnected) {
+		if errors.Is(err, answers.ErrDisconnected) {
 			return err
 		}
 		st.render(err)
@@ -184,17 +185,16 @@ func (st *protocolStream) follow() error {
 }
 
 // Close ends the run.
-func (st *protocolStream) Close() error {
-	if st.close(st.s.transport) {
+func (st *stream) Close() error {
+	if st.End() {
 		st.run.Release()
 	}
 	return nil
 }
 
 // Cancel is called when the client has disconnected; see Transport.Watch.
-func (st *protocolStream) Cancel() {
-	st.disconnected.Store(true)
+func (st *stream) Cancel() {
+	st.Disconnect()
 	st.run.Cancel()
 	st.run.Wake()
-	st.abort()
 }

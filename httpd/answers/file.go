@@ -1,4 +1,4 @@
-package httpd
+package answers
 
 import (
 	"bytes"
@@ -23,60 +23,60 @@ import (
 )
 
 const (
-	headerID      = "Pinion-Prediction-Id"
-	headerMetrics = "Pinion-Metrics"
+	HeaderID      = "Pinion-Prediction-Id"
+	HeaderMetrics = "Pinion-Metrics"
 
 	// maxMetricsHeader bounds Pinion-Metrics, in bytes: clients refuse very large headers.
 	maxMetricsHeader = 4 << 10
 )
 
-// answerFile answers with the output itself if it is one file of a type that the client accepts; else in JSON, where a
+// File answers with the output itself if it is one file of a type that the client accepts; else in JSON, where a
 // prediction that did not succeed gets an error status. It releases p after the last use of its record.
-func (s *answers) answerFile(ctx *fasthttp.RequestCtx, rec *predict.Record, p *predict.Prediction) {
+func (w *Writer) File(ctx *fasthttp.RequestCtx, rec *predict.Record, p *predict.Prediction) {
 	h := &ctx.Response.Header
 	negotiate.Vary(h, fasthttp.HeaderAccept)
 	if rec.Status != predict.Succeeded {
-		s.writeObject(ctx, rec, p)
+		w.Prediction(ctx, rec, p)
 		if rec.Status.Terminal() {
-			restate(ctx, fasthttp.StatusBadGateway)
+			Restate(ctx, fasthttp.StatusBadGateway)
 		}
 		return
 	}
 	if file := p.File(); file != nil {
 		content := io.NewSectionReader(file.Content, 0, file.Size)
 		if negotiate.Accepts(&ctx.Request.Header, file.Type, true) {
-			s.writeFile(ctx, rec, file.Type, file.Name, &fileBody{from: content, release: p.Release}, file.Size)
+			w.writeFile(ctx, rec, file.Type, file.Name, &fileBody{from: content, release: p.Release}, file.Size)
 			return
 		}
 		if need := int(3 * file.Size); !p.Charge(need) { // its content and its base64 text
 			p.Release()
-			s.refuse(ctx, &request.RoomError{Bytes: int64(need), Cause: memory.ErrFull})
+			w.Refuse(ctx, &request.RoomError{Bytes: int64(need), Cause: memory.ErrFull})
 			return
 		}
 		var err error
 		if rec.Output, err = inline(file, content); err != nil {
-			s.log.Error("cannot read an output file", slog.Any("error", err))
+			w.Log.Error("cannot read an output file", slog.Any("error", err))
 			p.Release()
-			s.detail(ctx, fasthttp.StatusInternalServerError, "Internal Server Error")
+			w.Detail(ctx, fasthttp.StatusInternalServerError, "Internal Server Error")
 			return
 		}
 	}
 	media, encoded, ok := oneFile(rec.Output)
 	if !ok || !negotiate.Accepts(&ctx.Request.Header, media, true) {
-		s.writeObject(ctx, rec, p)
+		w.Prediction(ctx, rec, p)
 		h := &ctx.Request.Header
 		if !negotiate.Accepts(h, negotiate.TypeJSON, false) && !negotiate.Accepts(h, negotiate.TypeMsgPack, false) {
-			restate(ctx, fasthttp.StatusNotAcceptable)
+			Restate(ctx, fasthttp.StatusNotAcceptable)
 		}
 		return
 	}
 	size := len(encoded)/4*3 - bytes.Count(encoded[max(0, len(encoded)-2):], []byte{'='})
 	body := &fileBody{from: base64.NewDecoder(base64.StdEncoding, bytes.NewReader(encoded)), release: p.Release}
-	s.writeFile(ctx, rec, media, "output"+extension(media), body, int64(size))
+	w.writeFile(ctx, rec, media, "output"+extension(media), body, int64(size))
 }
 
 // writeFile answers with a file.
-func (s *answers) writeFile(ctx *fasthttp.RequestCtx, rec *predict.Record, media, name string, body *fileBody,
+func (w *Writer) writeFile(ctx *fasthttp.RequestCtx, rec *predict.Record, media, name string, body *fileBody,
 	size int64,
 ) {
 	h := &ctx.Response.Header
@@ -84,8 +84,8 @@ func (s *answers) writeFile(ctx *fasthttp.RequestCtx, rec *predict.Record, media
 	h.SetContentType(media)
 	h.Set(fasthttp.HeaderContentDisposition, disposition(name))
 	h.Set(fasthttp.HeaderXContentTypeOptions, "nosniff") // browsers must not guess the type of a model's output
-	h.Set(headerID, url.PathEscape(rec.ID))
-	h.Set(headerMetrics, metricsHeader(rec))
+	h.Set(HeaderID, url.PathEscape(rec.ID))
+	h.Set(HeaderMetrics, metricsHeader(rec))
 	ctx.Response.SetBodyStream(body, int(size))
 }
 
@@ -171,7 +171,7 @@ func disposition(name string) string {
 
 // metricsHeader returns the metrics of a record as one line of ASCII; if they are too long, only the time.
 func metricsHeader(rec *predict.Record) string {
-	metrics := oneLine(rec.Metrics)
+	metrics := OneLine(rec.Metrics)
 	if len(metrics) > maxMetricsHeader {
 		short := []byte("{}")
 		for key, value := range rawjson.Members(metrics) {

@@ -1,8 +1,9 @@
-package httpd
+package native
 
 import (
 	"cmp"
 
+	"pinion/httpd/answers"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -13,10 +14,10 @@ func (st *stream) renderTo() error {
 		e := &st.events[i]
 		switch e.Kind {
 		case predict.EventOutput:
-			st.buf = st.to.Output(st.buf, e.Data, st.spill)
+			st.Buf = st.to.Output(st.Buf, e.Data, st.spill)
 			st.written++
 		case predict.EventLog:
-			st.buf = st.to.Log(st.buf, e.Data, st.spill)
+			st.Buf = st.to.Log(st.Buf, e.Data, st.spill)
 		case predict.EventEnd:
 			rec := st.p.Record()
 			return st.complete(&rec)
@@ -26,26 +27,26 @@ func (st *stream) renderTo() error {
 		}
 	}
 	clear(st.events)
-	return st.flush()
+	return st.Flush()
 }
 
 // spill is the flush of the renderer. After an error nothing more is written.
 func (st *stream) spill(buf []byte) []byte {
-	st.buf = buf
-	if len(buf) >= flushAt && st.spilled == nil {
-		st.spilled = st.flush()
+	st.Buf = buf
+	if len(buf) >= answers.FlushAt && st.spilled == nil {
+		st.spilled = st.Flush()
 	}
 	if st.spilled != nil {
-		st.buf = st.buf[:chunkHead]
+		st.Buf = st.Buf[:answers.ChunkHead]
 	}
-	return st.buf
+	return st.Buf
 }
 
 // addOutputs writes the items of a list that were not written: their events were dropped.
 func (st *stream) addOutputs(list []byte) {
 	for i, item := range rawjson.Items(list) {
 		if uint64(i) == st.written {
-			st.buf = st.to.Output(st.buf, item, st.spill)
+			st.Buf = st.to.Output(st.Buf, item, st.spill)
 			if st.written++; st.spilled != nil {
 				return
 			}
@@ -60,6 +61,6 @@ func (st *stream) completeTo(rec *predict.Record) error {
 		st.addOutputs(of.Output)
 		of.Output = nil
 	}
-	st.buf = st.to.End(st.buf, &of, st.spill)
-	return cmp.Or(st.spilled, st.flush())
+	st.Buf = st.to.End(st.Buf, &of, st.spill)
+	return cmp.Or(st.spilled, st.Flush())
 }

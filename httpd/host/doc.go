@@ -1,0 +1,3 @@
+// Package host implements protocol.Host: it reads the bodies of other protocols' requests, runs their jobs, and sends their
+// answers and streams, by what serves the native API.
+package host

@@ -1,0 +1,171 @@
+package host
+
+import (
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"pinion/httpd/answers"
+	"pinion/httpd/native"
+	"pinion/httpd/negotiate"
+	"pinion/httpd/place"
+	"pinion/httpd/protocol"
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+// kind is that of the predictions that clients look up.
+const kind = predict.KindPrediction
+
+// CreateJob implements protocol.Jobs.
+func (h *Host) CreateJob(ctx *fasthttp.RequestCtx, m *protocol.Model,
+	c protocol.JobCall,
+) (protocol.Job, *protocol.Error) {
+	placer := h.Placer(m.Name)
+	how := negotiate.ReadJobMode(&ctx.Request.Header)
+	req := place.Request{How: how, ContentType: ctx.Request.Header.ContentType(), Memory: h.Front.Out.Memory}
+	defer req.Discard()
+	err := h.readJob(ctx, placer, &req, &c)
+	var placed place.Placed
+	if err == nil {
+		placed, err = placer.Place(&req)
+	}
+	switch {
+	case err != nil:
+		return protocol.Job{}, protocol.ErrorOf(err)
+	case placed.State == place.Queued:
+		answers.Warn(ctx, placed.Accepted.Warnings)
+		id := placed.Accepted.ID
+		return protocol.Job{ID: id, Status: predict.Starting.String(), Object: [3][]byte{answers.Starting(id)}, Bare: true}, nil
+	}
+	h.Front.Out.Announce(ctx, placed.Prediction.ID(), placed.Prediction.Warnings)
+	return h.startJob(ctx, placer, placed.Prediction, how)
+}
+
+// readJob reads the request of a job, and takes over what the call has.
+func (h *Host) readJob(ctx *fasthttp.RequestCtx, placer *place.Placer, req *place.Request, c *protocol.JobCall) error {
+	err := req.ReadJSON(&c.Body, true)
+	if c.Input != nil && placer.Queue == nil {
+		req.Input, req.Lists, req.Attachments = c.Input, rawjson.Lists{}, c.Attachments
+	} else if c.Attachments != nil { // the input names them by their links
+		c.Attachments.Close()
+	}
+	if err != nil {
+		return err
+	}
+	meta, err := h.Front.Meta(ctx)
+	if meta.For(&req.Request); err != nil || placer.Queues(req.How) {
+		req.Mode = req.How.Prediction()
+		return err
+	}
+	if req.ID == "" {
+		req.ID = predict.NewID(time.Now())
+	}
+	req.Mode, req.Members = predict.Async, c.Members(req.ID)
+	return nil
+}
+
+// startJob starts a prediction, and waits for its end as long as the client wants.
+func (h *Host) startJob(ctx *fasthttp.RequestCtx, placer *place.Placer, p *predict.Prediction,
+	how negotiate.Mode,
+) (protocol.Job, *protocol.Error) {
+	if !how.Bounded {
+		p.Start()
+		return h.jobOf(placer, p, true), nil // clients drop the output that they are given here: Replicate's run reads what follows
+	}
+	r := native.NewRun(h.Front.Out, p)
+	r.Start(nil)
+	ended := r.EndsWithin(ctx, how.Wait)
+	if ended && r.Err != nil {
+		p.Release()
+		return protocol.Job{}, protocol.ErrorOf(r.Err)
+	}
+	return h.jobOf(placer, p, !ended), nil
+}
+
+// jobOf returns a prediction as a job, which holds it. unfinished means that nothing that it has done since its start
+// is shown.
+func (h *Host) jobOf(placer *place.Placer, p *predict.Prediction, unfinished bool) protocol.Job {
+	rec := p.Record()
+	if kept, shown, ok := placer.Route.Holder(kind, p.ID()).Result(kind, p.ID()); ok {
+		p.Release()
+		p, rec = kept, shown // with its input
+	}
+	if unfinished {
+		rec.Status, rec.Output, rec.Open, rec.Error = predict.Starting, nil, false, ""
+		rec.Logs, rec.Metrics, rec.Started, rec.Completed = nil, nil, time.Time{}, time.Time{}
+	}
+	return h.jobFrom(p, &rec)
+}
+
+func (h *Host) jobFrom(p *predict.Prediction, rec *predict.Record) protocol.Job {
+	return protocol.Job{
+		ID: rec.ID, Status: rec.Status.String(),
+		Object:  [3][]byte{h.Front.Out.Object.AppendHead(nil, rec), rec.Output, h.Front.Out.Object.AppendTail(nil, rec)},
+		Bare:    rec.Members == nil,
+		Release: p.Release,
+	}
+}
+
+// FindJob implements protocol.Jobs.
+func (h *Host) FindJob(m *protocol.Model, id string) (protocol.Job, bool, *protocol.Error) {
+	placer := h.Placer(m.Name)
+	var rec predict.Record
+	placed, err := placer.Find(kind, id, false, &rec)
+	switch {
+	case err != nil:
+		return protocol.Job{}, false, protocol.ErrorOf(err)
+	case placed.State == place.Known:
+		return h.jobFrom(placed.Prediction, &rec), true, nil
+	case placed.State == place.Queued:
+		object := [3][]byte{nil, placed.Accepted.Object}
+		return protocol.Job{ID: id, Object: object, Bare: true, Release: placed.Accepted.Release}, true, nil
+	}
+	return protocol.Job{}, false, nil
+}
+
+// CancelJob implements protocol.Jobs.
+func (h *Host) CancelJob(m *protocol.Model, id string) (bool, *protocol.Error) {
+	canceled, err := h.Placer(m.Name).Cancel(kind, id)
+	if err != nil {
+		return false, protocol.ErrorOf(err)
+	}
+	return canceled, nil
+}
+
+// FollowJob implements protocol.Jobs.
+func (h *Host) FollowJob(ctx *fasthttp.RequestCtx, m *protocol.Model, id string,
+	to protocol.EventRenderer,
+) (bool, *protocol.Error) {
+	placer := h.Placer(m.Name)
+	placed, err := placer.Follow(kind, id)
+	if err != nil {
+		return true, protocol.ErrorOf(err)
+	}
+	if placed.State == place.Unknown {
+		return false, nil
+	}
+	var r *native.Run
+	if placed.State == place.Made {
+		r = native.NewRun(h.Front.Out, placed.Prediction)
+	}
+	h.Front.Predictions(placer).Stream(ctx, placed.Prediction, placed.Events, r, to)
+	return true, nil
+}
+
+// Signature implements protocol.Jobs.
+func (h *Host) Signature(path string) string {
+	if h.Tokens == nil {
+		return ""
+	}
+	return h.Tokens.Sign(path)
+}
+
+// Address implements protocol.Jobs.
+func (h *Host) Address(ctx *fasthttp.RequestCtx) string {
+	scheme := "http://"
+	if h.TLS || string(ctx.Request.Header.Peek(fasthttp.HeaderXForwardedProto)) == "https" {
+		scheme = "https://"
+	}
+	return scheme + string(ctx.Host())
+}
