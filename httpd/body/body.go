@@ -52,16 +52,20 @@ type Body struct {
 	// Shared is the memory that holds Data, if a worker can read it too; nil means it cannot.
 	Shared *memory.Shared
 	copies int64 // bytes of Charged that are for copies
-	budget budget
+	budget Budget
 	inUse  bool
 }
 
-type budget interface{ Free(bytes int64) }
+// Budget is what the memory of a body is charged to; nil means nothing.
+type Budget interface{ Free(bytes int64) }
 
 // New returns a body whose charge goes back to a budget.
-func New(data []byte, charged int64, disk predict.DiskBody, from budget) Body {
+func New(data []byte, charged int64, disk predict.DiskBody, from Budget) Body {
 	return Body{Data: data, Charged: charged, Disk: disk, Owned: disk == nil, budget: from}
 }
+
+// Budget returns what Charged goes back to.
+func (b *Body) Budget() Budget { return b.budget }
 
 // KeepInUse notes that a worker may still be reading the body when it is released.
 func (b *Body) KeepInUse() { b.inUse = true }

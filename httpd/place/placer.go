@@ -124,7 +124,7 @@ func (p *Placer) existing(r *Request) (Placed, error) {
 // create makes the prediction of a request that does not end with an immediate answer: here, or in the queue.
 func (p *Placer) create(r *Request) (*predict.Prediction, error) {
 	if p.Queue == nil || !p.Queueing.All {
-		made, err := r.create(p.Route)
+		made, err := r.Create(p.Route)
 		if err == nil || p.Queue == nil || !p.Queueing.Overflow ||
 			predict.RefusalOf(err).Reason() != predict.ReasonCapacity {
 			return made, err

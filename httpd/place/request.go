@@ -18,7 +18,7 @@ type Request struct {
 	// Raw is the body as it came, inflated, if it is not JSON and the queue may need it; else nil.
 	Raw         []byte
 	ContentType []byte
-	Memory      *memory.Budget // which Charged is of
+	Memory      body.Budget // which Charged is of
 
 	taken bool
 	_     noCopy
@@ -34,15 +34,21 @@ func (*noCopy) Unlock() {}
 // as JSON.
 func (r *Request) ReadJSON(from *body.Body, typed bool) error {
 	err := request.ReadJSON(&r.Request, from.Data, typed)
-	r.Charged, r.Disk, r.Shared = from.Charged, from.Disk, from.Shared
-	if from.Owned {
-		r.Body = from.Data
-	}
+	r.Own(from)
 	return err
 }
 
-// create has the prediction made, which then owns what the request had.
-func (r *Request) create(by Route) (*predict.Prediction, error) {
+// Own takes a body over.
+func (r *Request) Own(from *body.Body) {
+	r.Charged, r.Disk, r.Shared, r.Memory = from.Charged, from.Disk, from.Shared, from.Budget()
+	if from.Owned {
+		r.Body = from.Data
+	}
+	*from = body.Body{}
+}
+
+// Create has the prediction made, which then owns what the request had.
+func (r *Request) Create(by Assigner) (*predict.Prediction, error) {
 	p, err := by.Assign(r.Request)
 	r.taken = err == nil
 	return p, err
@@ -63,7 +69,9 @@ func (r *Request) Discard() {
 	if r.Shared != nil {
 		r.Shared.Free(true)
 	}
-	r.Memory.Free(r.Charged)
+	if r.Memory != nil && r.Charged > 0 {
+		r.Memory.Free(r.Charged)
+	}
 }
 
 // withoutStream changes a request to the mode that it has where there is no stream.

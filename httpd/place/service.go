@@ -38,17 +38,22 @@ type Prober interface {
 	Health(ctx context.Context) health.Document
 }
 
+// Assigner makes predictions.
+type Assigner interface {
+	// Assign validates a prediction or training, and has it created by the model that has one of its id in flight, or
+	// else by the one whose turn it is: registered, with its slot or place in the queue. The error is a refusal of
+	// package predict (ErrInFlight, ErrBusy, ErrNotStreaming, ErrNoTraining, *QueueFullError, *NotReadyError,
+	// *ValidationError) or memory.ErrFull. The caller must call the prediction's Run or Start, and then Release.
+	Assign(req predict.Request) (*predict.Prediction, error)
+}
+
 // Route finds who answers a request for a model, before anything is asked of it.
 type Route interface {
 	// Model returns who answers for the model itself.
 	Model() Service
 	// Holder returns who has the prediction of that kind and id, in flight or retained; if none has, that of Model.
 	Holder(kind predict.Kind, id string) Service
-	// Assign validates a prediction or training, and has it created by the model that has one of its id in flight, or
-	// else by the one whose turn it is: registered, with its slot or place in the queue. The error is a refusal of
-	// package predict (ErrInFlight, ErrBusy, ErrNotStreaming, ErrNoTraining, *QueueFullError, *NotReadyError,
-	// *ValidationError) or memory.ErrFull. The caller must call the prediction's Run or Start, and then Release.
-	Assign(req predict.Request) (*predict.Prediction, error)
+	Assigner
 	Prober
 }
 

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"pinion/httpd/body"
+	"pinion/httpd/place"
 	"pinion/runtime/health"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
@@ -15,8 +16,7 @@ const FirstVersion = "1"
 
 // Service is what a Model needs of the server behind it.
 type Service interface {
-	// Assign implements httpd.Route.
-	Assign(req predict.Request) (*predict.Prediction, error)
+	place.Assigner
 	// SubmitAll enters predictions in the queue together. The caller then calls Prediction.Run for each.
 	SubmitAll(ps []*predict.Prediction)
 	// OpenAPI returns the model's schema document, as far as it is known without loading the model, or false if it is
@@ -203,17 +203,15 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 		req.Mode, req.AnyStream = predict.Stream, true
 	}
 	if len(c.Inputs) == 1 {
-		req.Input, req.Disk, req.Shared, req.Charged = c.Inputs[0], c.Body.Disk, c.Body.Shared, c.Body.Charged
-		if c.Body.Owned {
-			req.Body = c.Body.Data
-		}
+		one := place.Request{Request: req}
+		one.Input, one.Tensors = c.Inputs[0], c.Tensors
 		if c.Attachments != nil {
-			req.Attachments = c.Attachments
+			one.Attachments = c.Attachments
 		}
-		req.Tensors = c.Tensors
-		p, err := m.Assign(req)
+		one.Own(&c.Body)
+		p, err := one.Create(m)
 		if err != nil {
-			r.drop(&c)
+			one.Discard()
 			return nil, r.errorOf(0, err)
 		}
 		r.single[0] = p
@@ -228,9 +226,10 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 	r.ps = make([]*predict.Prediction, 0, len(c.Inputs))
 	req.Tensors = c.Tensors
 	for i, input := range c.Inputs {
-		req.Input, req.Attachments = input, shared
-		req.Trace = c.Trace.Another() // each row has its own span
-		p, err := m.Assign(req)
+		row := place.Request{Request: req}
+		row.Input, row.Attachments = input, shared
+		row.Trace = c.Trace.Another() // each row has its own span
+		p, err := row.Create(m)
 		if err != nil {
 			r.abandon()
 			r.drop(&c)
