@@ -154,7 +154,11 @@ func replace(p predict.Prepared, paths []string) []byte {
 	from := 0
 	for _, i := range order {
 		out = append(out, p.Input[from:p.Files[i].Start]...)
-		out = rawjson.AppendQuoted(out, paths[i])
+		path := paths[i]
+		if p.Files[i].Content {
+			path = "\x00" + path // which no client can send for it: see values/streams.py of the worker
+		}
+		out = rawjson.AppendQuoted(out, path)
 		from = p.Files[i].End
 	}
 	return append(out, p.Input[from:]...)

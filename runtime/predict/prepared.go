@@ -20,4 +20,5 @@ type File struct {
 	URL        string // an http, https or data URL; may alias Prepared.Input; "" for an attached file
 	Attached   int    // the attached file's number, if URL is ""
 	Path       string // where the file is; "" means it must be fetched
+	Content    bool   // the model gets the content, not the path
 }

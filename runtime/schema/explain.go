@@ -71,6 +71,7 @@ const (
 	msgTypes       = "%s is not of types %s"
 	msgEnum        = "%s is not one of %s"
 	msgURL         = "%s is not an http, https or data URL"
+	msgBase64      = "%s is neither base64 nor a data URL"
 	msgShort       = "%s is shorter than %s"
 	msgLong        = "%s is longer than %s"
 	msgPattern     = "%s does not match \"%s\""
@@ -107,6 +108,8 @@ func (n *node) explain(r *report, field string, raw []byte) {
 	switch {
 	case r.full(), kind == rawjson.KindNull && n.nullable:
 		return
+	case n.takesFile(raw):
+		return
 	case !n.types.accept(kind, raw):
 		if n.enum != nil && !n.listed(kind, raw) {
 			r.add(field, raw, msgEnum, jsonText(n.enum))
@@ -119,8 +122,8 @@ func (n *node) explain(r *report, field string, raw []byte) {
 	}
 	switch kind {
 	case rawjson.KindString:
-		if n.uri && !isFileURL(inner(raw)) {
-			r.add(field, raw, msgURL)
+		if n.format != anyFormat && !n.format.holds(inner(raw)) {
+			r.add(field, raw, n.format.message())
 			return
 		}
 		n.explainString(r, field, raw)

@@ -27,7 +27,7 @@ func mark(roots []*node) (nodes []*node, endless bool) {
 	for changed := true; changed; {
 		changed = false
 		for _, n := range nodes {
-			uri, secret, loose := n.hasURI || n.uri, n.hasSecret || n.secret, n.hasLoose || n.loose
+			uri, secret, loose := n.hasURI || n.namesFile(), n.hasSecret || n.secret, n.hasLoose || n.loose
 			for _, child := range n.children() {
 				uri = uri || child.hasURI
 				secret = secret || child.hasSecret

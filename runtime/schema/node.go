@@ -14,7 +14,7 @@ type node struct {
 	types    types
 	nullable bool     // null is accepted in any case
 	enum     []any    // as decoded, numbers as json.Number, arrays and objects as compound
-	uri      bool     // a string must be an http, https or data URL
+	format   format   // of a string
 	secret   bool     // values are never shown
 	allOf    []*node  // each must hold
 	anyOf    []*node  // one must hold
@@ -31,6 +31,8 @@ type node struct {
 	required   uint64
 
 	rare *rare // keywords that the SDK never writes, or nil
+
+	fromFile bool // a streamed input of bytes, which may be the URL of a file; see takesFile
 
 	loose bool // a part of the schema was left out; see document.leaveOut
 
@@ -116,7 +118,7 @@ func (n *node) valid(raw []byte) bool {
 	}
 	switch kind {
 	case rawjson.KindString:
-		if n.uri && !isFileURL(inner(raw)) || !n.validString(inner(raw)) {
+		if n.format != anyFormat && !n.format.holds(inner(raw)) || !n.validString(inner(raw)) {
 			return false
 		}
 	case rawjson.KindNumber:

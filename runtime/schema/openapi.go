@@ -159,8 +159,15 @@ func (d *document) keyword(n *node, m map[string]any, keyword string) (err error
 			err = n.compileEnum(v)
 		}
 	case "format":
-		n.uri = v == "uri"
+		switch v {
+		case "uri":
+			n.format = fileURL
+		case "byte":
+			n.format = base64Text
+		}
 		n.secret = n.secret || v == "password"
+	case "x-cog-stream": // items are compiled before it
+		n.fromFile = v == true && n.items != nil && n.items.format == base64Text
 	case "x-cog-secret":
 		n.secret = n.secret || v == true
 	case "minimum", "maximum":

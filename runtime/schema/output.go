@@ -44,7 +44,7 @@ func (d *document) compileOutput(component string) (*Output, error) {
 		return nil, fmt.Errorf("a schema contains itself")
 	}
 	for _, n := range nodes {
-		n.uri = false
+		n.format = anyFormat
 	}
 	if m["x-cog-array-type"] == "iterator" {
 		o.item = o.whole.items

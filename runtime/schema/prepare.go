@@ -60,7 +60,7 @@ func (s *Schema) PrepareWith(input []byte, lists rawjson.Lists, spill func() Spi
 		case at.end != 0:
 			good = good && (lists.Is(at.start, at.end) && f.node.validNumbers(input[at.start:at.end]) ||
 				f.node.valid(input[at.start:at.end]) ||
-				f.node.takesTensors(input[at.start:at.end]))
+				f.node.takesTensors(input[at.start:at.end]) || f.node.takesFile(input[at.start:at.end]))
 		case f.required:
 			good = false
 		case f.addNull:

@@ -53,10 +53,12 @@ func (n *node) collect(list []File, raw []byte, base int, field string) []File {
 	}
 	switch rawjson.KindOf(raw) {
 	case rawjson.KindString:
-		if number, _, ok := predict.ReadPlaceholder(raw); ok && n.uri {
-			return append(list, File{Field: field, Start: base, End: base + len(raw), Attached: number})
+		if number, _, ok := predict.ReadPlaceholder(raw); ok && n.namesFile() {
+			return append(list, File{
+				Field: field, Start: base, End: base + len(raw), Attached: number, Content: n.format == base64Text,
+			})
 		}
-		if n.uri {
+		if n.format == fileURL || n.fromFile {
 			return append(list, File{Field: field, Start: base, End: base + len(raw), URL: alias(raw)})
 		}
 	case rawjson.KindArray:

@@ -31,6 +31,7 @@ class FieldInfo:
         "choices",
         "deprecated",
         "accept",
+        "max_items",
     )
     __slots__ = (*__match_args__, "has_default")
     __dataclass_fields__ = DataclassView()
@@ -46,6 +47,7 @@ class FieldInfo:
     choices: list[Any] | None
     deprecated: bool | None
     accept: str | None
+    max_items: int | None
     has_default: bool  # tells Input(default=None) from Input(); no field, so not compared
 
     def __init__(
@@ -60,6 +62,7 @@ class FieldInfo:
         choices: list[Any] | None = None,
         deprecated: bool | None = None,
         accept: str | None = None,
+        max_items: int | None = None,
     ) -> None:
         put = object.__setattr__
         put(self, "default", default)
@@ -72,6 +75,7 @@ class FieldInfo:
         put(self, "choices", choices)
         put(self, "deprecated", deprecated)
         put(self, "accept", accept)
+        put(self, "max_items", max_items)
         put(self, "has_default", default is not None)
 
     def _values(self) -> tuple[Any, ...]:
@@ -122,6 +126,7 @@ def Input(  # noqa: N802, the name is the interface
     choices: Iterable[Any] | None = None,
     deprecated: bool | None = None,
     accept: str | None = None,
+    max_items: int | None = None,
 ) -> Any:
     """Describe a parameter of the predict function, as its default value.
 
@@ -129,10 +134,12 @@ def Input(  # noqa: N802, the name is the interface
     see description, and that an input is deprecated, in the schema. ge and le
     bound a number, inclusively; min_length and max_length bound a string, in code
     points; regex is searched in it (anchor it to match all); choices lists the
-    values allowed; accept names the media types of a file for forms. The values
-    are checked when the model is loaded, with the parameter's name in the
-    message. Raises TypeError for default_factory: a default is part of the
-    schema, and a mutable one is copied for each prediction anyway.
+    values allowed; accept names the media types of a file for forms; max_items
+    bounds the number of items of a list or a streamed input, whose other bounds
+    and choices are those of each item. The values are checked when the model is
+    loaded, with the parameter's name in the message. Raises TypeError for
+    default_factory: a default is part of the schema, and a mutable one is copied
+    for each prediction anyway.
 
     >>> from cog import Input
     >>> def run(
@@ -161,6 +168,7 @@ def Input(  # noqa: N802, the name is the interface
         choices if choices is None or isinstance(choices, list) else list(choices),
         deprecated,
         accept,
+        max_items,
     )
     object.__setattr__(info, "has_default", default is not _UNSET)
     return info

@@ -224,6 +224,10 @@ CASES: dict[str, Case] = {
     "out_concatenate": case(returns="ConcatenateIterator[str]"),
     "out_concatenate_bare": case(returns="ConcatenateIterator"),
     "out_async_concatenate": case(returns="AsyncConcatenateIterator[str]"),
+    "streamed": case("x: Iterator[str] = Input(description='words', max_items=5, max_length=3)"),
+    "streamed_bytes": case("x: abc.Iterable[bytes], n: list[int] = Input([], max_items=2)"),
+    "streamed_choices": case("x: Iterator[Literal['a', 'b']]"),
+    "streamed_numbers": case("x: Iterator[float] = Input(ge=0, le=1)"),
 }
 
 PYDANTIC: dict[str, Case] = {
@@ -253,13 +257,30 @@ REFUSALS: dict[str, tuple[Case, str]] = {
     "class": (case("x: Thing", before="class Thing: ..."), "Thing is not supported; use str"),
     "none": (case("x: None"), "None alone cannot be an input"),
     "a union of nothing": (case("x: Union"), "Union"),
-    "iterator": (case("x: Iterator[str]"), "an iterator can only be the whole output"),
+    "iterator in a list input": (case("x: list[Iterator[str]]"), "can only be the whole input"),
+    "generator": (case("x: abc.Generator[str]"), "an iterator can only be the whole input"),
+    "two streamed inputs": (
+        case("x: Iterator[str], y: Iterator[int]"),
+        'a function can have one streamed input, and "x" is one too',
+    ),
+    "streamed input without a type": (case("x: abc.Iterator"), "has no type of its items"),
+    "streamed input with a default": (
+        case("x: Iterator[str] = Input(default=['a'])"),
+        "a streamed input cannot have a default",
+    ),
+    "optional streamed input": (case("x: Iterator[str] | None"), "can only be the whole input"),
+    "max_items of a text": (
+        case("x: str = Input(max_items=3)"),
+        "max_items is for a list or a streamed input, not str",
+    ),
+    "max_items of none": (case("x: list[str] = Input(max_items=0)"), "an int of 1 or more, got 0"),
     "iterator in a member, as in LiteLLM's messages": (
         case(
             "x: list[Outer]",
             before="class Inner(TypedDict):\n    parts: Iterable[str]\n\n\nclass Outer(TypedDict):\n    inner: Inner",
         ),
-        "member 'inner': member 'parts': Iterable[str]: an iterator can only be the whole output; "
+        "member 'inner': member 'parts': Iterable[str]: an iterator can only be the whole input; for a streamed "
+        "input write Iterator[...], in an async function AsyncIterator[...]; "
         "to take any object, write Annotated[..., cog.Opaque] for the whole type",
     ),
     "type variable": (case("x: T", before="T = TypeVar('T')"), "type variable ~T has no concrete type"),

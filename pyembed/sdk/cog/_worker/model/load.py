@@ -17,7 +17,7 @@ from ..schema.signature import (
     read_signature,
     unwrap,
 )
-from ..schema.types import Kind, PathKind, Stream, strip
+from ..schema.types import AsyncStreamed, Kind, PathKind, Stream, strip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ class Predictor:
             check_methods(instance, self.plan, root)
         self.example = _example(function, self.signature, root) if mode == "predict" else None
         self._read_flags()
+        self._check_streamed()
         self.streaming = bool(attribute_of(function, "__cog_streaming__", False))
         self.concurrency: int = attribute_of(function, "__cog_concurrency__", 1)
         self.isolate: bool = attribute_of(function, "__cog_isolate__", False)
@@ -109,6 +110,27 @@ class Predictor:
         self.is_generator = bool(flags & CO_GENERATOR) or returns_sync
         self.is_async_generator = bool(flags & CO_ASYNC_GENERATOR) or returns_async
         self.is_async = self.is_async_generator or bool(flags & CO_COROUTINE)
+
+    def _check_streamed(self) -> None:
+        field = self.signature.streamed
+        if field is None or field.source is None:
+            return
+        item = field.kind.children()[0].name
+        fault = ""
+        if self.mode == "train":
+            fault = "a training has no streamed input; take a list"
+        elif self.plan is not None:
+            fault = (
+                "a function with @batch has no streamed input; decorate a method of the model with "
+                "@batch and call it for each item: the calls of all sessions share its batches"
+            )
+        elif self.is_async is not isinstance(field.kind, AsyncStreamed):
+            what, kind = ("a function with def", "Iterator")
+            if self.is_async:
+                what, kind = ("an async function", "AsyncIterator")
+            fault = f"{what} takes a streamed input as {kind}[{item}]"
+        if fault:
+            raise field.source.error(field.parameter, fault)
 
     def _read_openai(self) -> str:
         openai = sys.modules.get("cog._openai")  # absent: the model does not use it

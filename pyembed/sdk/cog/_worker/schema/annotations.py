@@ -22,6 +22,8 @@ from .types import (
     Anything,
     Array,
     ArrayOutput,
+    AsyncStreamed,
+    Bytes,
     Choice,
     Coded,
     FileKind,
@@ -35,6 +37,7 @@ from .types import (
     Scalar,
     SecretKind,
     Stream,
+    Streamed,
     Text,
     Unsupported,
     Untyped,
@@ -72,6 +75,12 @@ _STREAMS = {
     "collections.abc.AsyncIterator",
     "collections.abc.AsyncIterable",
     "collections.abc.AsyncGenerator",
+}
+_STREAMED = {
+    "collections.abc.Iterator": Streamed,
+    "collections.abc.Iterable": Streamed,
+    "collections.abc.AsyncIterator": AsyncStreamed,
+    "collections.abc.AsyncIterable": AsyncStreamed,
 }
 _CONCATENATING = {"cog.types.ConcatenateIterator", "cog.types.AsyncConcatenateIterator"}
 _TEXTS = {
@@ -281,13 +290,30 @@ class Reader:
         return Mapping(show(annotation), self.read(args[1]) if len(args) > 1 else Anything("Any"))
 
     def _stream(self, annotation: object, args: tuple[object, ...], concatenate: bool) -> Kind:
-        if self.is_input or len(self._open) > 1:
+        if self.is_input:
+            return self._streamed(annotation, args)
+        if len(self._open) > 1:
             raise Unsupported(f"{show(annotation)}: an iterator can only be the whole output")
         item = self.read(args[0]) if args else Anything("Any")
         if isinstance(item, Untyped):
             raise Unsupported(f"{show(annotation)}: an iterator of None yields nothing to send")
         name = getattr(origin_of(annotation) or annotation, "__name__", "")
         return Stream(show(annotation), item, concatenate, name.startswith("Async"))
+
+    def _streamed(self, annotation: object, args: tuple[object, ...]) -> Kind:
+        name = show(annotation)
+        cls: Any = origin_of(annotation) or annotation
+        kind = _STREAMED.get(qualified(cls))
+        if kind is None or len(self._open) > 1:
+            raise Unsupported(
+                f"{name}: an iterator can only be the whole input; for a streamed input write "
+                "Iterator[...], in an async function AsyncIterator[...]"
+            )
+        if not args:
+            raise Unsupported(f"{name} has no type of its items; write Iterator[str] or similar")
+        if self.resolve(args[0]) is bytes:
+            return kind(name, Bytes("bytes"))
+        return kind(name, self.read(args[0]))
 
     def _collection(self, annotation: object, args: tuple[object, ...]) -> Kind:
         name = show(annotation)

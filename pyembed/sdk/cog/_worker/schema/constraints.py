@@ -18,6 +18,7 @@ from .types import (
     Record,
     Scalar,
     SecretKind,
+    Streamed,
     strip,
 )
 
@@ -57,7 +58,20 @@ def with_choices(kind: Kind, choices: list[Any]) -> tuple[Kind, str]:
 def problem(field: Field) -> str:
     """Return what is wrong with a field's declaration, or ""."""
     info = field.info
-    return _bad_bounds(info) or _bad_pattern(info) or _bad_default(field)
+    return _bad_bounds(info) or _bad_items(field) or _bad_pattern(info) or _bad_default(field)
+
+
+def _bad_items(field: Field) -> str:
+    size, kind = field.info.max_items, strip(field.kind)
+    if isinstance(kind, Streamed) and (field.has_default or field.none_default):
+        return "a streamed input cannot have a default; a session without items gives none"
+    if size is None:
+        return ""
+    if not isinstance(kind, Listing):
+        return f"max_items is for a list or a streamed input, not {kind.name}"
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        return f"max_items must be an int of 1 or more, got {size!r}"
+    return ""
 
 
 def _bad_bounds(info: FieldInfo) -> str:
@@ -124,6 +138,8 @@ def warnings(field: Field) -> list[str]:
 def _idle_bounds(field: Field) -> list[str]:
     """Return warnings about bounds that hold for no value of the field's type."""
     kind = strip(field.kind)
+    if isinstance(kind, Streamed):
+        kind = strip(kind.inner)
     options = kind.options if isinstance(kind, OneOf) else [kind]
     faults = []
     for names, types, what in _BOUNDS:

@@ -8,6 +8,7 @@ from .types import (
     Anything,
     Array,
     ArrayOutput,
+    Bytes,
     Choice,
     Coded,
     FileKind,
@@ -21,6 +22,7 @@ from .types import (
     Scalar,
     SecretKind,
     Stream,
+    Streamed,
     Text,
     strip,
 )
@@ -110,6 +112,12 @@ def _annotate(result: Schema, field: Field) -> None:
             default = int(default)
         if default is not None:
             result["default"] = default
+    if info.max_items is not None:
+        result["maxItems"] = info.max_items
+    bounded = result
+    if isinstance(strip(field.kind), Streamed):
+        result["x-cog-stream"] = True
+        bounded = result["items"]
     for key, value in (
         ("minimum", info.ge),
         ("maximum", info.le),
@@ -118,7 +126,7 @@ def _annotate(result: Schema, field: Field) -> None:
         ("pattern", info.regex),
     ):
         if value is not None:
-            result[key] = value
+            bounded[key] = value
     if info.deprecated:
         result["deprecated"] = True
     if info.accept is not None:
@@ -181,6 +189,8 @@ def fragment(kind: Kind) -> Schema:
         return {"type": "string", "format": "password", "writeOnly": True, "x-cog-secret": True}
     if isinstance(kind, Text):
         return {"type": "string", "format": kind.format}
+    if isinstance(kind, Bytes):
+        return {"type": "string", "format": "byte"}
     if isinstance(kind, (Anything, Coded)):
         return {"type": "object"}
     if isinstance(kind, Choice):

@@ -23,6 +23,7 @@ from .types import (
     Nullable,
     OneOf,
     SecretKind,
+    Streamed,
     Unsupported,
     Untyped,
     strip,
@@ -103,6 +104,11 @@ class Signature:
         self.output = output
         self.file = source.shown
         self.line = source.line
+
+    @property
+    def streamed(self) -> Field | None:
+        """The streamed input, or None."""
+        return next((field for field in self.inputs if isinstance(field.kind, Streamed)), None)
 
     def __repr__(self) -> str:
         return f"<Signature {self.name}>"
@@ -201,6 +207,13 @@ def read_signature(
             raise
         output = Untyped("anything")
     signature = Signature(source, inputs, output)
+    first = signature.streamed
+    for field in inputs:
+        if isinstance(field.kind, Streamed) and field is not first:
+            what = f'"{first.name}" is one too' if first is not None else ""
+            raise source.error(
+                field.parameter, f"a function can have one streamed input, and {what}; take a list"
+            )
     if variable:
         signature.open = bool(variable & CO_VARKEYWORDS)
         if excuse is None or not excuse(source.error("", VARIABLE)):

@@ -106,6 +106,18 @@ class Listing(Wrapper):
     """A list; for outputs also a tuple or a set."""
 
 
+class Streamed(Listing):
+    """An input of items that come while the model runs; it gets them as an iterator."""
+
+
+class AsyncStreamed(Streamed):
+    """The same as an async iterator."""
+
+
+class Bytes(Kind):
+    """An item of a streamed input: bytes, which are base64 or a data URL in JSON."""
+
+
 class Array(Kind):
     """An input that the model gets as a numpy array.
 

@@ -10,6 +10,7 @@ from ...errors import InputError
 from ..schema.typeforms import DICTS
 from ..schema.types import (
     Array,
+    Bytes,
     Choice,
     Coded,
     FileKind,
@@ -21,6 +22,7 @@ from ..schema.types import (
     Record,
     Scalar,
     SecretKind,
+    Streamed,
     strip,
 )
 
@@ -113,6 +115,16 @@ class _Writer:
             from . import ndarrays
 
             return f"{self.refer(ndarrays.converter(kind))}({var})"
+        if isinstance(kind, Bytes):
+            from . import streams
+
+            return f"{self.refer(streams.decoded)}({var})"
+        if isinstance(kind, Streamed):
+            from . import streams
+
+            items = self._convert_items(kind, var) or var
+            iterate = self.refer(streams.opener(kind, converter(kind.inner)))
+            return f"{iterate}({items} if type({var}) is list else {var})"
         if isinstance(kind, Nullable):
             inner = self.convert(kind.inner, var)
             return f"(None if {var} is None else {inner})" if inner else ""
