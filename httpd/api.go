@@ -16,7 +16,7 @@ import (
 // api is the routes of one model, below a prefix.
 type api struct {
 	s      *Server
-	to     Route // who answers
+	to     place.Route // who answers
 	placer place.Placer
 	router *router.Router
 
@@ -31,10 +31,10 @@ type api struct {
 type Model struct {
 	// Name has only a-z A-Z 0-9 . _ - : and /, which is escaped in its paths.
 	Name  string
-	Route Route
+	Route place.Route
 	// Queue and Queueing are as those of Options.
-	Queue    func() JobQueue
-	Queueing QueueOptions
+	Queue    func() place.Queue
+	Queueing place.QueueOptions
 	// Named means that requests at the root are not for this model, though it is the first one.
 	Named bool
 	// Title is the title of the OpenAPI document. Default: the title in the model's document.
@@ -60,7 +60,7 @@ type Model struct {
 }
 
 // newRoot returns the routes at the root: those of the default model, and of the server.
-func (s *Server) newRoot(route Route) *api {
+func (s *Server) newRoot(route place.Route) *api {
 	o := &s.opt
 	a := &api{
 		s: s, to: route, placer: s.newPlacer(route, o.Queue, o.Queueing),
@@ -91,7 +91,7 @@ func (s *Server) newAPI(m Model) *api {
 	return a
 }
 
-func (s *Server) newPlacer(to Route, queue func() JobQueue, queueing QueueOptions) place.Placer {
+func (s *Server) newPlacer(to place.Route, queue func() place.Queue, queueing place.QueueOptions) place.Placer {
 	return place.Placer{
 		Route: to, Queue: queue, Queueing: queueing,
 		Replays: s.opt.ReplayPuts, Memory: s.opt.Memory, Busy: &s.busy,

@@ -1,4 +1,4 @@
-// Package httpd is the HTTP surface: it reads requests, calls a Service, and writes the answers of the HTTP contract.
+// Package httpd is the HTTP surface: it reads requests, asks a place.Route for predictions, and writes the answers of the HTTP contract.
 // It knows nothing of workers, frames or Python.
 //
 // Guarantees:

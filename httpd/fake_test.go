@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"pinion/httpd/place"
 	"pinion/runtime/health"
 	"pinion/runtime/predict"
 	"pinion/tests/assert"
@@ -25,17 +26,17 @@ var epoch = time.Date(2026, 11, 21, 9, 30, 0, 123456000, time.UTC)
 
 // serving is what tests give a server: a model, and how it is.
 type serving interface {
-	Service
-	Prober
+	place.Service
+	place.Prober
 	Create(req predict.Request) (*predict.Prediction, error)
 }
 
 // always is the route to the only model.
 type always struct{ serving }
 
-func (r always) Model() Service { return r.serving }
+func (r always) Model() place.Service { return r.serving }
 
-func (r always) Holder(predict.Kind, string) Service { return r.serving }
+func (r always) Holder(predict.Kind, string) place.Service { return r.serving }
 
 func (r always) Assign(req predict.Request) (*predict.Prediction, error) { return r.Create(req) }
 

@@ -13,6 +13,7 @@ import (
 	"pinion/httpd/access"
 	"pinion/httpd/answers"
 	"pinion/httpd/openapi"
+	"pinion/httpd/place"
 	"pinion/runtime/health"
 )
 
@@ -51,7 +52,7 @@ func (a *api) runExample(ctx *fasthttp.RequestCtx) *health.ExampleRun {
 
 func (a *api) openAPI(ctx *fasthttp.RequestCtx) {
 	model, ok := a.to.Model().OpenAPI()
-	if err := error(ErrNoModel); !ok && errors.Is(a.to.Ready(), err) {
+	if err := error(place.ErrNoModel); !ok && errors.Is(a.to.Ready(), err) {
 		a.s.out.Error(ctx, fasthttp.StatusServiceUnavailable, err.Error())
 		return
 	}

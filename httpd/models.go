@@ -2,18 +2,14 @@ package httpd
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/valyala/fasthttp"
 
-	"pinion/httpd/answers"
-	"pinion/httpd/protocol"
 	"pinion/runtime/health"
 	"pinion/runtime/logtext"
 	"pinion/runtime/nearest"
-	"pinion/runtime/predict"
 )
 
 const (
@@ -92,26 +88,4 @@ func (s *Server) named(ctx *fasthttp.RequestCtx) *api {
 		fmt.Sprintf("This server has no model %q. It has %s%s", logtext.Clip(name),
 			cmp.Or(strings.Join(names, ", "), "none"), nearest.Hint(name, names)))
 	return nil
-}
-
-// change answers with the model's entry once it is loaded, or unloaded.
-func (a *api) change(to string, do func() error) fasthttp.RequestHandler {
-	return func(ctx *fasthttp.RequestCtx) {
-		if !a.s.guard.MayControl(ctx) {
-			a.s.out.Detail(ctx, fasthttp.StatusForbidden, protocol.NoControl(to))
-			return
-		}
-		err := do()
-		status := fasthttp.StatusInternalServerError
-		var notReady *predict.NotReadyError
-		switch {
-		case err == nil:
-			a.s.out.EncodeSeldom(ctx, a.entry())
-			return
-		case errors.As(err, &notReady):
-			answers.RetryAfter(ctx, notReady.RetryAfter)
-			status = fasthttp.StatusServiceUnavailable
-		}
-		a.s.out.Detail(ctx, status, fmt.Sprintf("Model %s is not %s: %v", a.model.Name, to, err))
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/access"
+	"pinion/httpd/place"
 	"pinion/httpd/protocol"
 	"pinion/httpd/transport"
 	"pinion/runtime/connlimit"
@@ -120,8 +121,8 @@ type Options struct {
 
 	// Queue returns what gets the asynchronous predictions of the default model at the root, and others as Queueing says,
 	// or nil if they are the Service's.
-	Queue    func() JobQueue
-	Queueing QueueOptions
+	Queue    func() place.Queue
+	Queueing place.QueueOptions
 
 	// TLS is spoken with clients; nil means plain HTTP.
 	TLS *tls.Config

@@ -35,7 +35,7 @@ type Server struct {
 }
 
 // New returns a server. route is that of the default model.
-func New(route Route, o Options) *Server {
+func New(route place.Route, o Options) *Server {
 	o = o.withDefaults()
 	s := &Server{
 		opt:       o,
@@ -69,6 +69,20 @@ func New(route Route, o Options) *Server {
 		NoDefaultContentType:         true,
 		SecureErrorLogMessage:        true,
 	})
+	return s
+}
+
+// NewMonitor returns a server that answers only probes, Options.Metrics and Options.Dashboard, and those of
+// Options.Models, and requires no token. It is for a separate port that only monitoring can reach.
+func NewMonitor(route place.Route, o Options) *Server {
+	o.Tokens, o.monitors = nil, true
+	s := New(route, o)
+	r := s.root.newRouteTable()
+	r.monitoring()
+	if o.Models != nil {
+		r.router.ANY(pathModel+"/{rest:*}", s.routeModel)
+	}
+	s.route = r.router.Handler
 	return s
 }
 

@@ -60,7 +60,7 @@ type Notifier interface {
 	Attach(p *predict.Prediction)
 }
 
-// Service runs predictions. cmd adapts it to httpd.Service.
+// Service runs predictions. cmd adapts it to place.Service.
 type Service struct {
 	o        Options
 	registry *predict.Registry

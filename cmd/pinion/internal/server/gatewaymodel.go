@@ -13,6 +13,7 @@ import (
 
 	"pinion/cmd/internal/version"
 	"pinion/httpd"
+	"pinion/httpd/place"
 	"pinion/httpd/protocol"
 	"pinion/httpd/web"
 	"pinion/runtime/health"
@@ -36,8 +37,8 @@ type gatewayModel struct {
 }
 
 var (
-	_ httpd.Service    = (*gatewayModel)(nil)
-	_ httpd.Route      = (*gatewayModel)(nil)
+	_ place.Service    = (*gatewayModel)(nil)
+	_ place.Route      = (*gatewayModel)(nil)
 	_ protocol.Service = (*gatewayModel)(nil)
 )
 
@@ -114,11 +115,11 @@ func (m *gatewayModel) Assign(req predict.Request) (*predict.Prediction, error) 
 	return p, nil
 }
 
-// Model implements httpd.Route, as do Holder and Assign: servers elsewhere answer, by the queue.
-func (m *gatewayModel) Model() httpd.Service { return m }
+// Model implements place.Route, as do Holder and Assign: servers elsewhere answer, by the queue.
+func (m *gatewayModel) Model() place.Service { return m }
 
 // Holder returns the model.
-func (m *gatewayModel) Holder(predict.Kind, string) httpd.Service { return m }
+func (m *gatewayModel) Holder(predict.Kind, string) place.Service { return m }
 
 // SubmitAll has nothing to do: the jobs are in the queue.
 func (m *gatewayModel) SubmitAll([]*predict.Prediction) {}

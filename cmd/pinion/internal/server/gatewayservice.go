@@ -11,6 +11,7 @@ import (
 	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/logging"
 	"pinion/httpd"
+	"pinion/httpd/place"
 	"pinion/httpd/protocol"
 	"pinion/runtime/health"
 	"pinion/runtime/metrics"
@@ -18,10 +19,10 @@ import (
 	"pinion/runtime/request"
 )
 
-var _ httpd.Prober = (*gateway)(nil)
+var _ place.Prober = (*gateway)(nil)
 
 // firstRoute returns the route of the default model, or nil.
-func (g *gateway) firstRoute() httpd.Route {
+func (g *gateway) firstRoute() place.Route {
 	if m := g.only(); m != nil {
 		return m
 	}
@@ -38,7 +39,7 @@ func (g *gateway) Ready() error {
 	return g.finder.ready()
 }
 
-// Defunct implements httpd.Prober: NATS may come back.
+// Defunct implements place.Prober: NATS may come back.
 func (g *gateway) Defunct() error { return nil }
 
 // Health returns the health of the default model, with the status of each model.
@@ -101,14 +102,14 @@ func (g *gateway) knownModels() (known []*protocol.Model) {
 	return known
 }
 
-func (g *gateway) queueing() httpd.QueueOptions {
-	return httpd.QueueOptions{
+func (g *gateway) queueing() place.QueueOptions {
+	return place.QueueOptions{
 		All: true, Wait: func() time.Duration { return g.s.QueueTimeout },
 	}
 }
 
 // rootQueue returns the queue of the default model.
-func (g *gateway) rootQueue() httpd.JobQueue {
+func (g *gateway) rootQueue() place.Queue {
 	if m := g.only(); m != nil {
 		return m.member
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"pinion/httpd"
+	"pinion/httpd/place"
 	"pinion/httpd/protocol"
 	"pinion/runtime/jobqueue"
 	"pinion/runtime/jobqueue/store/live"
@@ -92,7 +92,7 @@ func (m *gatewayModel) knownVersions() (known []*protocol.Model) {
 }
 
 // queue returns the model's, for requests that name the version, where it is one.
-func (m *gatewayModel) queue() httpd.JobQueue {
+func (m *gatewayModel) queue() place.Queue {
 	if m.version != "" {
 		return jobqueue.Version{Member: m.member, Name: m.version}
 	}

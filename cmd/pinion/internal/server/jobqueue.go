@@ -8,7 +8,7 @@ import (
 
 	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/process"
-	"pinion/httpd"
+	"pinion/httpd/place"
 	"pinion/runtime/jobqueue"
 	"pinion/runtime/jobqueue/store/consume"
 	"pinion/runtime/jobqueue/store/state"
@@ -146,20 +146,20 @@ func (q *modelQueue) join(m *servedModel) (err error) {
 }
 
 // httpQueue returns the queue of the model as HTTP has it, or nil. version is that which requests name, or "".
-func (m *servedModel) httpQueue(version string) (func() httpd.JobQueue, httpd.QueueOptions) {
+func (m *servedModel) httpQueue(version string) (func() place.Queue, place.QueueOptions) {
 	if m.queue == nil {
-		return nil, httpd.QueueOptions{}
+		return nil, place.QueueOptions{}
 	}
-	var queue httpd.JobQueue = m.queue.member
+	var queue place.Queue = m.queue.member
 	if version != "" {
 		queue = jobqueue.Version{Member: m.queue.member, Name: version}
 	}
-	return func() httpd.JobQueue { return queue }, m.server.queueing(func() *servedModel { return m })
+	return func() place.Queue { return queue }, m.server.queueing(func() *servedModel { return m })
 }
 
 // queueing says which requests go to the queue of a model.
-func (f *Server) queueing(of func() *servedModel) httpd.QueueOptions {
-	return httpd.QueueOptions{
+func (f *Server) queueing(of func() *servedModel) place.QueueOptions {
+	return place.QueueOptions{
 		Overflow: f.s.Jobs.Overflow,
 		Wait: func() time.Duration {
 			if m := of(); m != nil {

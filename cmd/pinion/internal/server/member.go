@@ -3,7 +3,7 @@ package server
 import (
 	"time"
 
-	"pinion/httpd"
+	"pinion/httpd/place"
 	"pinion/runtime/jobqueue"
 	"pinion/runtime/metrics"
 )
@@ -11,7 +11,7 @@ import (
 // leaveWait is how long a server that ends waits until the ends of its jobs are stored.
 const leaveWait = 5 * time.Second
 
-var _ httpd.JobQueue = (*jobqueue.Member)(nil)
+var _ place.Queue = (*jobqueue.Member)(nil)
 
 // jobsOf returns the queue as the metrics want it.
 func jobsOf(m *jobqueue.Member) *metrics.Jobs {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"pinion/cmd/pinion/internal/modelhost"
-	"pinion/httpd"
+	"pinion/httpd/place"
 	"pinion/httpd/protocol"
 )
 
@@ -121,7 +121,7 @@ func (s *models) queues() (queues []*modelQueue) {
 }
 
 // firstRoute returns the route of the default model, or nil.
-func (s *models) firstRoute() httpd.Route {
+func (s *models) firstRoute() place.Route {
 	m := s.first()
 	if m == nil {
 		return nil
@@ -135,7 +135,7 @@ func (s *models) firstRoute() httpd.Route {
 // ready says why the server is not ready: a first setup goes on, or no model takes predictions.
 func (s *models) ready() error {
 	if len(s.all()) == 0 {
-		return httpd.ErrNoModel
+		return place.ErrNoModel
 	}
 	var first error
 	serves := false

@@ -11,7 +11,7 @@ import (
 	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/modelhost"
 	"pinion/cmd/pinion/internal/terminal"
-	"pinion/httpd"
+	"pinion/httpd/place"
 	"pinion/runtime/predict"
 )
 
@@ -23,7 +23,7 @@ func (f *Server) reloader(of func() *servedModel) func() (string, error) {
 	return func() (string, error) {
 		m := of()
 		if m == nil {
-			return "", httpd.ErrNoModel
+			return "", place.ErrNoModel
 		}
 		return m.Reload("POST /reload")
 	}

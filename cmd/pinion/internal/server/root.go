@@ -6,7 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/cmd/internal/version"
-	"pinion/httpd"
+	"pinion/httpd/place"
 	"pinion/runtime/health"
 	"pinion/runtime/predict"
 )
@@ -14,29 +14,29 @@ import (
 // rootRoute is the route at the root of a server or gateway of several models: that of the default model, which may be
 // another tomorrow.
 type rootRoute struct {
-	httpd.Prober
-	first   func() httpd.Route // of the default model; nil means there is none
+	place.Prober
+	first   func() place.Route // of the default model; nil means there is none
 	refusal func() error       // where there is none
 	none    requestChecker     // answers then
 }
 
-// Model implements httpd.Route.
-func (r *rootRoute) Model() httpd.Service {
+// Model implements place.Route.
+func (r *rootRoute) Model() place.Service {
 	if first := r.first(); first != nil {
 		return first.Model()
 	}
 	return r.none
 }
 
-// Holder implements httpd.Route.
-func (r *rootRoute) Holder(kind predict.Kind, id string) httpd.Service {
+// Holder implements place.Route.
+func (r *rootRoute) Holder(kind predict.Kind, id string) place.Service {
 	if first := r.first(); first != nil {
 		return first.Holder(kind, id)
 	}
 	return r.none
 }
 
-// Assign implements httpd.Route.
+// Assign implements place.Route.
 func (r *rootRoute) Assign(req predict.Request) (*predict.Prediction, error) {
 	if first := r.first(); first != nil {
 		return first.Assign(req)
@@ -45,24 +45,24 @@ func (r *rootRoute) Assign(req predict.Request) (*predict.Prediction, error) {
 }
 
 // root returns the route at the root of the server.
-func (f *Server) root() httpd.Route {
+func (f *Server) root() place.Route {
 	if !f.several {
 		return f.models.first().target
 	}
 	return &rootRoute{rootProber{f}, f.models.firstRoute, noModel, newRequestChecker(f.files, f.log)}
 }
 
-func noModel() error { return httpd.ErrNoModel }
+func noModel() error { return place.ErrNoModel }
 
 // rootQueue returns the job queue at the root of the server, or nil.
-func (f *Server) rootQueue() (func() httpd.JobQueue, httpd.QueueOptions) {
+func (f *Server) rootQueue() (func() place.Queue, place.QueueOptions) {
 	if !f.several {
 		return f.models.first().httpQueue("")
 	}
 	if !f.s.Jobs.NATS.On() {
-		return nil, httpd.QueueOptions{}
+		return nil, place.QueueOptions{}
 	}
-	return func() httpd.JobQueue {
+	return func() place.Queue {
 		if m := f.models.first(); m != nil {
 			return m.queue.member
 		}
@@ -79,7 +79,7 @@ func (f *Server) byFirst(handler func(*servedModel) fasthttp.RequestHandler) fas
 		}
 		ctx.SetStatusCode(fasthttp.StatusServiceUnavailable)
 		ctx.SetContentType("text/plain; charset=utf-8")
-		ctx.SetBodyString(httpd.ErrNoModel.Error())
+		ctx.SetBodyString(place.ErrNoModel.Error())
 	}
 }
 
@@ -105,7 +105,7 @@ func (p rootProber) Health(ctx context.Context) health.Document {
 	return h
 }
 
-// Ready implements httpd.Prober.
+// Ready implements place.Prober.
 func (p rootProber) Ready() error { return p.server.models.ready() }
 
 // Defunct says why no model can recover.

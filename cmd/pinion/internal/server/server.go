@@ -10,7 +10,7 @@ import (
 	"pinion/cmd/pinion/internal/logging"
 	"pinion/cmd/pinion/internal/modelhost"
 	"pinion/cmd/pinion/internal/process"
-	"pinion/httpd"
+	"pinion/httpd/place"
 	"pinion/runtime/connlimit"
 	"pinion/runtime/files"
 	"pinion/runtime/gpu/nvml"
@@ -146,7 +146,7 @@ func (f *Server) logStart() {
 	}
 	f.log.Info("listening", "address", f.endpoints.address)
 	if f.models.first() == nil {
-		f.log.Info(httpd.ErrNoModel.Reason)
+		f.log.Info(place.ErrNoModel.Reason)
 	}
 	for _, m := range f.models.all() {
 		m.Log.Info("serving", append([]any{"folder", m.of.Found.Dir}, about(m)...)...)

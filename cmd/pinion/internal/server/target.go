@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"pinion/httpd"
+	"pinion/httpd/place"
 	"pinion/httpd/protocol"
 	"pinion/runtime/health"
 	"pinion/runtime/jobqueue"
@@ -28,8 +28,8 @@ type target struct {
 }
 
 var (
-	_ httpd.Service    = (*target)(nil)
-	_ httpd.Route      = (*target)(nil)
+	_ place.Service    = (*target)(nil)
+	_ place.Route      = (*target)(nil)
 	_ protocol.Service = (*target)(nil)
 	_ jobqueue.Slot    = (*target)(nil)
 )
@@ -43,11 +43,11 @@ func newTarget(m *servedModel, name, version string) *target {
 	return t
 }
 
-// Model implements httpd.Route.
-func (t *target) Model() httpd.Service { return t }
+// Model implements place.Route.
+func (t *target) Model() place.Service { return t }
 
-// Holder implements httpd.Route.
-func (t *target) Holder(predict.Kind, string) httpd.Service { return t }
+// Holder implements place.Route.
+func (t *target) Holder(predict.Kind, string) place.Service { return t }
 
 // Assign creates a prediction here. If the target answers for the model's name and takes nothing in any more, another
 // version gets the request, but for a job, whose slot is here.

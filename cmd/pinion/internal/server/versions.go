@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"pinion/cmd/pinion/internal/config"
-	"pinion/httpd"
+	"pinion/httpd/place"
 	"pinion/httpd/protocol"
 	"pinion/runtime/health"
 	"pinion/runtime/predict"
@@ -22,7 +22,7 @@ type versions struct {
 	turn   atomic.Uint64 // of the next request in route.order
 }
 
-var _ httpd.Route = (*versions)(nil)
+var _ place.Route = (*versions)(nil)
 
 // route is where the requests for a model go. It is never changed.
 type route struct {
@@ -235,8 +235,8 @@ func (v *versions) exact() (list []*protocol.Model) {
 	return list
 }
 
-// Model implements httpd.Route: the version with the largest share answers for the model.
-func (v *versions) Model() httpd.Service { return v.route.Load().primary }
+// Model implements place.Route: the version with the largest share answers for the model.
+func (v *versions) Model() place.Service { return v.route.Load().primary }
 
 // all returns the versions, and those that leave and end their predictions.
 func (v *versions) all() (list []*servedModel) {
@@ -248,8 +248,8 @@ func (v *versions) all() (list []*servedModel) {
 	return list
 }
 
-// Holder implements httpd.Route.
-func (v *versions) Holder(kind predict.Kind, id string) httpd.Service {
+// Holder implements place.Route.
+func (v *versions) Holder(kind predict.Kind, id string) place.Service {
 	if m := v.inFlight(kind, id); m != nil {
 		return m.target
 	}
@@ -275,7 +275,7 @@ func (v *versions) inFlight(kind predict.Kind, id string) *servedModel {
 	return nil
 }
 
-// Assign implements httpd.Route.
+// Assign implements place.Route.
 func (v *versions) Assign(req predict.Request) (p *predict.Prediction, err error) {
 	if m := v.inFlight(req.Kind, req.ID); m != nil { // the request joins, or is refused
 		_, req.Version = m.split()
@@ -287,7 +287,7 @@ func (v *versions) Assign(req predict.Request) (p *predict.Prediction, err error
 // Ready says why no version takes predictions.
 func (v *versions) Ready() error { return v.any((*target).accepts) }
 
-// Defunct implements httpd.Route.
+// Defunct implements place.Route.
 func (v *versions) Defunct() error { return v.any((*target).Defunct) }
 
 // any asks the versions that have a share until one has no error.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/answers"
+	"pinion/httpd/place"
 	"pinion/httpd/protocol"
 	"pinion/runtime/logtext"
 	"pinion/runtime/predict"
@@ -71,4 +73,48 @@ func readShares(body []byte) (map[string]int, error) {
 		shares[name] = share
 	}
 	return shares, nil
+}
+
+// reload replaces the workers by new ones that load the model as it is now, and does not wait.
+func (a *api) reload(ctx *fasthttp.RequestCtx) {
+	if !a.s.guard.MayControl(ctx) {
+		a.s.out.Detail(ctx, fasthttp.StatusForbidden, protocol.NoControl("reloaded"))
+		return
+	}
+	notice, err := a.model.Reload()
+	if errors.Is(err, place.ErrNoModel) {
+		a.s.out.Detail(ctx, fasthttp.StatusServiceUnavailable, err.Error())
+		return
+	}
+	if err != nil {
+		a.s.out.Detail(ctx, fasthttp.StatusInternalServerError, "The model is not reloaded: "+err.Error())
+		return
+	}
+	body := []byte("{}")
+	if notice != "" {
+		body = append(rawjson.AppendQuoted([]byte(`{"warning":`), notice), '}')
+	}
+	answers.JSON(ctx, fasthttp.StatusAccepted, body)
+}
+
+// change answers with the model's entry once it is loaded, or unloaded.
+func (a *api) change(to string, do func() error) fasthttp.RequestHandler {
+	return func(ctx *fasthttp.RequestCtx) {
+		if !a.s.guard.MayControl(ctx) {
+			a.s.out.Detail(ctx, fasthttp.StatusForbidden, protocol.NoControl(to))
+			return
+		}
+		err := do()
+		status := fasthttp.StatusInternalServerError
+		var notReady *predict.NotReadyError
+		switch {
+		case err == nil:
+			a.s.out.EncodeSeldom(ctx, a.entry())
+			return
+		case errors.As(err, &notReady):
+			answers.RetryAfter(ctx, notReady.RetryAfter)
+			status = fasthttp.StatusServiceUnavailable
+		}
+		a.s.out.Detail(ctx, status, fmt.Sprintf("Model %s is not %s: %v", a.model.Name, to, err))
+	}
 }
