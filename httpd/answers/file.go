@@ -45,7 +45,7 @@ func (w *Writer) File(ctx *fasthttp.RequestCtx, rec *predict.Record, p *predict.
 	if file := p.File(); file != nil {
 		content := io.NewSectionReader(file.Content, 0, file.Size)
 		if negotiate.Accepts(&ctx.Request.Header, file.Type, true) {
-			w.writeFile(ctx, rec, file.Type, file.Name, &fileBody{from: content, release: p.Release}, file.Size)
+			w.writeFile(ctx, rec, file.Type, file.Name, &fileBody{from: content, of: p}, file.Size)
 			return
 		}
 		if need := int(3 * file.Size); !p.Charge(need) { // its content and its base64 text
@@ -71,7 +71,7 @@ func (w *Writer) File(ctx *fasthttp.RequestCtx, rec *predict.Record, p *predict.
 		return
 	}
 	size := len(encoded)/4*3 - bytes.Count(encoded[max(0, len(encoded)-2):], []byte{'='})
-	body := &fileBody{from: base64.NewDecoder(base64.StdEncoding, bytes.NewReader(encoded)), release: p.Release}
+	body := &fileBody{from: base64.NewDecoder(base64.StdEncoding, bytes.NewReader(encoded)), of: p}
 	w.writeFile(ctx, rec, media, "output"+extension(media), body, int64(size))
 }
 
@@ -210,8 +210,8 @@ func seconds(rec *predict.Record) float64 {
 
 // fileBody is a file as a response body. fasthttp closes it once, when it was written or given up.
 type fileBody struct {
-	from    io.Reader
-	release func()
+	from io.Reader
+	of   memory.Owner // nil once it was released
 }
 
 // WriteTo writes the file in large blocks.
@@ -228,10 +228,10 @@ func (f *fileBody) Read(b []byte) (int, error) { return f.from.Read(b) }
 
 // Close releases the prediction.
 func (f *fileBody) Close() error {
-	if f.release != nil {
+	if f.of != nil {
 		f.from = bytes.NewReader(nil)
-		f.release()
-		f.release = nil
+		f.of.Release()
+		f.of = nil
 	}
 	return nil
 }

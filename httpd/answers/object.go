@@ -8,6 +8,7 @@ import (
 
 	"pinion/httpd/negotiate"
 	"pinion/httpd/transport"
+	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -31,7 +32,7 @@ func (w *Writer) Prediction(ctx *fasthttp.RequestCtx, rec *predict.Record, p *pr
 		body.parts[1] = rec.Output
 		body.parts[2] = w.Object.AppendTail(nil, rec)
 		body.made = cap(body.parts[0]) + cap(body.parts[2]) // besides the record
-		body.release = p.Release
+		body.of = p
 		ctx.Response.SetBodyStream(body, body.size())
 		return
 	}
@@ -39,17 +40,17 @@ func (w *Writer) Prediction(ctx *fasthttp.RequestCtx, rec *predict.Record, p *pr
 	p.Release()
 }
 
-// Object answers with a prediction object. release, if not nil, is called after its last use.
-func Object(ctx *fasthttp.RequestCtx, object []byte, release func()) {
+// Object answers with a prediction object. of, if not nil, is released after its last use.
+func Object(ctx *fasthttp.RequestCtx, object []byte, of memory.Owner) {
 	ctx.Response.Header.SetContentType(negotiate.TypeJSON)
-	if len(object) <= MaxReused || release == nil { // a small one is not charged
+	if len(object) <= MaxReused || of == nil { // a small one is not charged
 		ctx.Response.SetBodyRaw(object)
-		if release != nil {
-			release()
+		if of != nil {
+			of.Release()
 		}
 		return
 	}
-	ctx.Response.SetBodyStream(&sliceBody{parts: [3][]byte{object}, release: release}, len(object))
+	ctx.Response.SetBodyStream(&sliceBody{parts: [3][]byte{object}, of: of}, len(object))
 }
 
 // Announce notes the id of a request's prediction for the log, and adds warnings to the answer.
@@ -78,8 +79,8 @@ func Hold(ctx *fasthttp.RequestCtx, c *transport.Conn) error {
 type partsKey struct{}
 
 // Parts answers with parts, which are not copied if they are large. made is how many bytes of them are charged to
-// nothing yet. release, if not nil, is called after their last use.
-func Parts(ctx *fasthttp.RequestCtx, contentType string, parts [][]byte, made int, release func()) {
+// nothing yet. of, if not nil, is released after their last use.
+func Parts(ctx *fasthttp.RequestCtx, contentType string, parts [][]byte, made int, of memory.Owner) {
 	ctx.SetUserValue(partsKey{}, true)
 	ctx.Response.Header.SetContentType(contentType)
 	size := 0
@@ -92,8 +93,8 @@ func Parts(ctx *fasthttp.RequestCtx, contentType string, parts [][]byte, made in
 			body = append(body, part...)
 		}
 		ctx.Response.SwapBody(body)
-		if release != nil {
-			release()
+		if of != nil {
+			of.Release()
 		}
 		return
 	}
@@ -101,23 +102,23 @@ func Parts(ctx *fasthttp.RequestCtx, contentType string, parts [][]byte, made in
 		parts = joinSmall(parts)
 	}
 	if len(parts) <= len(sliceBody{}.parts) {
-		body := &sliceBody{made: made, release: release}
+		body := &sliceBody{made: made, of: of}
 		copy(body.parts[:], parts)
 		ctx.Response.SetBodyStream(body, size)
 		return
 	}
 	ctx.Response.SetBodyRaw(bytes.Join(parts, nil))
-	if release != nil {
-		release()
+	if of != nil {
+		of.Release()
 	}
 }
 
-// OutputFile answers with a file of a model. release is called after its last use.
-func OutputFile(ctx *fasthttp.RequestCtx, file *predict.OutputFile, release func()) {
+// OutputFile answers with a file of a model. of is released after its last use.
+func OutputFile(ctx *fasthttp.RequestCtx, file *predict.OutputFile, of memory.Owner) {
 	header := &ctx.Response.Header
 	header.SetContentType(file.Type)
 	header.Set(fasthttp.HeaderXContentTypeOptions, "nosniff") // browsers must not guess the type of a model's output
-	ctx.Response.SetBodyStream(&fileBody{from: io.NewSectionReader(file.Content, 0, file.Size), release: release},
+	ctx.Response.SetBodyStream(&fileBody{from: io.NewSectionReader(file.Content, 0, file.Size), of: of},
 		int(file.Size))
 }
 

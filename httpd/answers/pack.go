@@ -31,7 +31,7 @@ func (w *Writer) Render(ctx *fasthttp.RequestCtx) {
 func (w *Writer) pack(ctx *fasthttp.RequestCtx) {
 	negotiate.Vary(&ctx.Response.Header, fasthttp.HeaderAccept)
 	var body []byte
-	var release func()
+	var of memory.Owner
 	if big, ok := ctx.Response.BodyStream().(*sliceBody); ok {
 		cost := 2 * int64(big.size())
 		if !w.Memory.Take(cost, cost) {
@@ -39,7 +39,7 @@ func (w *Writer) pack(ctx *fasthttp.RequestCtx) {
 			w.Refuse(ctx, &request.RoomError{Bytes: cost, Cause: memory.ErrFull})
 			return
 		}
-		release = func() { w.Memory.Free(cost) }
+		of = &memory.Taken{Budget: w.Memory, Bytes: cost}
 		body = make([]byte, 0, big.size())
 		for _, part := range big.parts {
 			body = append(body, part...)
@@ -50,15 +50,15 @@ func (w *Writer) pack(ctx *fasthttp.RequestCtx) {
 			w.Refuse(ctx, &request.RoomError{Bytes: cost, Cause: memory.ErrFull})
 			return
 		}
-		release = func() { w.Memory.Free(cost) }
+		of = &memory.Taken{Budget: w.Memory, Bytes: cost}
 	}
 	out, err := msgpack.FromJSON(make([]byte, 0, len(body)), body, outputMember)
 	if err != nil { // an error, rather than a wrong number
 		w.Detail(ctx, fasthttp.StatusNotAcceptable, "The answer cannot be MessagePack: "+err.Error()+"; ask for JSON")
 		out, _ = msgpack.FromJSON(nil, ctx.Response.Body(), outputMember) // without numbers, this cannot fail
 	}
-	if release != nil {
-		ctx.Response.SetBodyStream(&sliceBody{parts: [3][]byte{out}, release: release}, len(out))
+	if of != nil {
+		ctx.Response.SetBodyStream(&sliceBody{parts: [3][]byte{out}, of: of}, len(out))
 	} else {
 		ctx.Response.SetBodyRaw(out)
 	}

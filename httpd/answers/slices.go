@@ -1,13 +1,17 @@
 package answers
 
-import "io"
+import (
+	"io"
+
+	"pinion/runtime/memory"
+)
 
 // sliceBody is a response body of byte slices, which are not copied. fasthttp closes it once, when it was written or
 // given up.
 type sliceBody struct {
-	parts   [3][]byte
-	made    int // how many bytes of them are charged to nothing else; see holdAnswer
-	release func()
+	parts [3][]byte
+	made  int          // how many bytes of them are charged to nothing else; see holdAnswer
+	of    memory.Owner // nil means there is none, or it was released
 }
 
 func (p *sliceBody) uncharged() int { return p.made }
@@ -53,10 +57,10 @@ func (p *sliceBody) move() *sliceBody {
 
 // Close releases the record. Its slices may then be unmapped.
 func (p *sliceBody) Close() error {
-	if p.release != nil {
+	if p.of != nil {
 		p.parts = [3][]byte{}
-		p.release()
-		p.release = nil
+		p.of.Release()
+		p.of = nil
 	}
 	return nil
 }

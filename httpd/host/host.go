@@ -178,11 +178,11 @@ func TooLarge(by *answers.Writer) *protocol.Error {
 }
 
 // SendParts implements protocol.Host.
-func (h *Host) SendParts(ctx *fasthttp.RequestCtx, contentType string, parts [][]byte, made int, release func()) {
-	answers.Parts(ctx, contentType, parts, made, release)
+func (h *Host) SendParts(ctx *fasthttp.RequestCtx, contentType string, parts [][]byte, made int, of memory.Owner) {
+	answers.Parts(ctx, contentType, parts, made, of)
 }
 
 // SendFile implements protocol.Host.
-func (h *Host) SendFile(ctx *fasthttp.RequestCtx, file *predict.OutputFile, release func()) {
-	answers.OutputFile(ctx, file, release)
+func (h *Host) SendFile(ctx *fasthttp.RequestCtx, file *predict.OutputFile, of memory.Owner) {
+	answers.OutputFile(ctx, file, of)
 }

@@ -101,9 +101,9 @@ func (h *Host) jobOf(placer *place.Placer, p *predict.Prediction, unfinished boo
 func (h *Host) jobFrom(p *predict.Prediction, rec *predict.Record) protocol.Job {
 	return protocol.Job{
 		ID: rec.ID, Status: rec.Status.String(),
-		Object:  [3][]byte{h.Front.Out.Object.AppendHead(nil, rec), rec.Output, h.Front.Out.Object.AppendTail(nil, rec)},
-		Bare:    rec.Members == nil,
-		Release: p.Release,
+		Object: [3][]byte{h.Front.Out.Object.AppendHead(nil, rec), rec.Output, h.Front.Out.Object.AppendTail(nil, rec)},
+		Bare:   rec.Members == nil,
+		Owner:  p,
 	}
 }
 
@@ -119,7 +119,7 @@ func (h *Host) FindJob(m *protocol.Model, id string) (protocol.Job, bool, *proto
 		return h.jobFrom(placed.Prediction, &rec), true, nil
 	case placed.State == place.Queued:
 		object := [3][]byte{nil, placed.Accepted.Object}
-		return protocol.Job{ID: id, Object: object, Bare: true, Release: placed.Accepted.Release}, true, nil
+		return protocol.Job{ID: id, Object: object, Bare: true, Owner: placed.Accepted.Owner}, true, nil
 	}
 	return protocol.Job{}, false, nil
 }

@@ -44,7 +44,7 @@ func answerQueued(ctx *fasthttp.RequestCtx, placed place.Placed) {
 	if body == nil {
 		body = answers.Starting(placed.Accepted.ID)
 	}
-	answers.Object(ctx, body, placed.Accepted.Release)
+	answers.Object(ctx, body, placed.Accepted.Owner)
 }
 
 // respondNew runs p, answers in the mode that the client asked for, and releases p.

@@ -3,7 +3,6 @@ package place
 import (
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
-	"pinion/runtime/request"
 )
 
 // Find returns the prediction of that id, wherever it is: Known, with its record in rec, Queued or Unknown. calls is that of
@@ -64,14 +63,11 @@ func (p *Placer) local(kind predict.Kind, id string) (*predict.Prediction, predi
 
 // stored returns the prediction of that id that the queue knows.
 func (p *Placer) stored(kind predict.Kind, id string, calls bool) (Placed, error) {
-	object, release, err := p.Queue().Find(kind, id, calls)
-	if err != nil || object == nil {
+	found, err := p.Queue().Find(kind, id, calls)
+	if err != nil || found.Object == nil {
 		return Placed{}, err
 	}
-	return Placed{
-		State: Queued, Ended: p.Replays && hasEnded(object),
-		Accepted: request.Accepted{ID: id, Object: object, Release: release},
-	}, nil
+	return Placed{State: Queued, Ended: p.Replays && hasEnded(found.Object), Accepted: found}, nil
 }
 
 // hasEnded reports whether a prediction object is of one that has ended.

@@ -14,8 +14,8 @@ type Queue interface {
 	Accept(s request.Submission) (request.Accepted, error)
 	// Find returns the prediction object of an accepted prediction, or of one that another server runs without the
 	// queue; nil means none is known. If calls, that of an accepted prediction has its calls of other models while it
-	// runs, too. release is called after its last use.
-	Find(kind predict.Kind, id string, calls bool) (object []byte, release func(), err error)
+	// runs, too.
+	Find(kind predict.Kind, id string, calls bool) (request.Accepted, error)
 	// Submit is Accept for a client that waits: what it returns represents the accepted prediction, wherever that runs.
 	// If outlives, the prediction goes on when this server is lost.
 	Submit(s request.Submission, outlives bool) (*predict.Prediction, error)

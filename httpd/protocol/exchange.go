@@ -12,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/body"
+	"pinion/runtime/memory"
 	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
@@ -89,10 +90,10 @@ type Host interface {
 	// item, SendStream returns the error and writes nothing.
 	SendStream(ctx *fasthttp.RequestCtx, r *Run, contentType string, to Renderer) *Error
 	// SendParts answers with parts, which are not copied if they are large. made is how many bytes of them are charged to
-	// nothing yet. release, if not nil, is called after their last use.
-	SendParts(ctx *fasthttp.RequestCtx, contentType string, parts [][]byte, made int, release func())
-	// SendFile answers with a file. release is called after its last use.
-	SendFile(ctx *fasthttp.RequestCtx, file *predict.OutputFile, release func())
+	// nothing yet. of, if not nil, is released after their last use.
+	SendParts(ctx *fasthttp.RequestCtx, contentType string, parts [][]byte, made int, of memory.Owner)
+	// SendFile answers with a file. of is released after its last use.
+	SendFile(ctx *fasthttp.RequestCtx, file *predict.OutputFile, of memory.Owner)
 	// Charge charges bytes to the memory budget for a request that holds some already, and waits until they are free.
 	Charge(ctx *fasthttp.RequestCtx, held, bytes int64) *Error
 	// Sampled reports whether spans of the request are sent.
@@ -318,9 +319,9 @@ func (x *Exchange) Send(contentType string, parts ...[]byte) {
 	x.host.SendParts(x.RequestCtx, contentType, parts, made, nil)
 }
 
-// SendFile answers with a file. release is called after its last use.
-func (x *Exchange) SendFile(file *predict.OutputFile, release func()) {
-	x.host.SendFile(x.RequestCtx, file, release)
+// SendFile answers with a file. of is released after its last use.
+func (x *Exchange) SendFile(file *predict.OutputFile, of memory.Owner) {
+	x.host.SendFile(x.RequestCtx, file, of)
 }
 
 // Answer answers with the error. body is its JSON in the protocol's shape.

@@ -3,6 +3,7 @@ package protocol
 import (
 	"github.com/valyala/fasthttp"
 
+	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 )
 
@@ -27,8 +28,9 @@ type Job struct {
 	// Free.
 	Object [3][]byte
 	// Bare means that the object lacks the further members of JobCall, because another server made it.
-	Bare    bool
-	Release func() // nil means there is nothing to free
+	Bare bool
+	// Owner has the second part of Object; nil means nothing has.
+	memory.Owner
 }
 
 // Send answers with parts, of which some are the job's own bytes. It takes the job over, which is freed after the last
@@ -40,12 +42,12 @@ func (j Job) Send(x *Exchange, contentType string, parts ...[]byte) {
 			made += cap(part)
 		}
 	}
-	x.host.SendParts(x.RequestCtx, contentType, parts, made, j.Release)
+	x.host.SendParts(x.RequestCtx, contentType, parts, made, j.Owner)
 }
 
 // Free frees a job that is not answered with.
 func (j *Job) Free() {
-	if j.Release != nil {
+	if j.Owner != nil {
 		j.Release()
 	}
 }

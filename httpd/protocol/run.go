@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -393,10 +394,16 @@ func (r *Run) Release() {
 }
 
 // take hands over what Release does, which then does nothing.
-func (r *Run) take() (end func()) {
+func (r *Run) take() memory.Owner {
 	r.released = true
-	return r.end
+	return (*taken)(r)
 }
+
+// taken is a run that an answer has taken over.
+type taken Run
+
+// Release ends the run.
+func (r *taken) Release() { (*Run)(r).end() }
 
 func (r *Run) end() {
 	if r.row != nil && r.row.sub != nil {

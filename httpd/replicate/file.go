@@ -167,16 +167,16 @@ func (h *handlers) deleteFile(x *protocol.Exchange) {
 
 // download answers with a file's content.
 func (h *handlers) download(x *protocol.Exchange) {
-	u, from, err := h.uploads.open(x.Param("id"))
+	u, err := h.uploads.open(x.Param("id"))
 	switch {
-	case u == nil:
+	case u == nil && err == nil:
 		refuse(x.RequestCtx, notFound("file", x.Param("id")))
 		return
 	case err != nil:
 		refuse(x.RequestCtx, protocol.Errorf(protocol.Internal, "the file cannot be read"))
 		return
 	}
-	file := &predict.OutputFile{Type: u.mediaType, Size: u.size, Content: from}
+	file := &predict.OutputFile{Type: u.of.mediaType, Size: u.of.size, Content: u.content}
 	x.Response.Header.Set(fasthttp.HeaderContentDisposition, "attachment") // never a page of this origin
-	x.SendFile(file, func() { h.uploads.closed(u, from) })
+	x.SendFile(file, u)
 }

@@ -111,28 +111,36 @@ func (l *uploads) list() []upload {
 	return list
 }
 
-// open opens a file for a download, until closed. It returns nil if there is none of that id. The download ends when the file is
+// download is the content of a file that a client reads.
+type download struct {
+	l       *uploads
+	of      *upload
+	content *os.File
+}
+
+// open opens a file for a download, until Release. It returns nil if there is none of that id. The download ends when the file is
 // dropped: a client that reads slowly, or not at all, keeps no room.
-func (l *uploads) open(id string) (*upload, *os.File, error) {
+func (l *uploads) open(id string) (*download, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	u := l.files[id]
 	if u == nil {
-		return nil, nil, nil
+		return nil, nil
 	}
 	content, err := os.Open(u.path)
-	if err == nil {
-		u.readers = append(u.readers, content)
+	if err != nil {
+		return nil, err
 	}
-	return u, content, err
+	u.readers = append(u.readers, content)
+	return &download{l, u, content}, nil
 }
 
-// closed ends a download.
-func (l *uploads) closed(u *upload, content *os.File) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	u.readers = slices.DeleteFunc(u.readers, func(r *os.File) bool { return r == content })
-	content.Close()
+// Release ends a download.
+func (d *download) Release() {
+	d.l.mu.Lock()
+	defer d.l.mu.Unlock()
+	d.of.readers = slices.DeleteFunc(d.of.readers, func(r *os.File) bool { return r == d.content })
+	d.content.Close()
 }
 
 // use returns a file, which stays until release, or nil if there is none of that id.

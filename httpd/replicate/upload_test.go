@@ -69,16 +69,16 @@ func TestUploads_DownloadsEnd(t *testing.T) {
 	store := l.put(t, "1", maxUploadBytes)
 	l.files["1"].path = filepath.Join(t.TempDir(), "a")
 	assert.NoError(t, os.WriteFile(l.files["1"].path, []byte("content"), 0o600))
-	u, content, err := l.open("1")
+	d, err := l.open("1")
 	assert.NoError(t, err)
 	l.put(t, "2", maxUploadBytes)
-	_, err = content.ReadAt(make([]byte, 1), 0)
+	_, err = d.content.ReadAt(make([]byte, 1), 0)
 	assert.True(t, errors.Is(err, os.ErrClosed), "got %v from the download, want that it is closed", err)
 	assert.True(t, store.closed == 1 && l.bytes == maxUploadBytes, "got %d removals and %d bytes, want 1 and %d",
 		store.closed, l.bytes, maxUploadBytes)
-	l.closed(u, content)
-	u, _, err = l.open("1")
-	assert.True(t, u == nil && err == nil, "got %v, %v of a file that is gone, want none", u, err)
+	d.Release()
+	d, err = l.open("1")
+	assert.True(t, d == nil && err == nil, "got %v, %v of a file that is gone, want none", d, err)
 }
 
 // TestUploads_DeletedInUse: a file that is deleted while a prediction reads it stays until then, and is not found.

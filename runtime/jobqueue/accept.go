@@ -85,7 +85,7 @@ func (m *Member) accept(s request.Submission, to replyTo) (request.Accepted, err
 			used.State.Release()
 			return a, predict.ErrOtherInput
 		}
-		a.Object, a.Release = used.State.Prediction, used.State.Release
+		a.Object, a.Owner = used.State.Prediction, &used.State
 		return a, nil
 	}
 	return a, m.refusal(req.ID, err)

@@ -10,34 +10,37 @@ import (
 	"pinion/runtime/jobqueue/store/live"
 	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/predict"
+	"pinion/runtime/request"
 )
 
 // Find returns the prediction object of a job, or of a direct prediction that runs, on whichever server it is; nil
-// means none is known. If calls, that of a job that runs has its calls, for which its server is asked. The caller calls
-// release after its last use.
-func (m *Member) Find(kind predict.Kind, id string, calls bool) (object []byte, release func(), err error) {
-	nothing := func() {}
+// means none is known. If calls, that of a job that runs has its calls, for which its server is asked.
+func (m *Member) Find(kind predict.Kind, id string, calls bool) (a request.Accepted, err error) {
+	a.ID = id
 	ask, err := m.ask(state.MaxObject, time.Time{})
 	if err != nil {
-		return nil, nothing, err
+		return a, err
 	}
 	q := ask.q
 	s, err := q.Find(ask, id, m)
 	defer ask.done(err)
 	if err != nil && s.Status.Ended() { // its result is an object that cannot be read now
-		return nil, nothing, m.refusal(id, err)
+		return a, m.refusal(id, err)
 	}
 	switch {
 	case errors.Is(err, state.ErrUnknown), err == nil && predictKind(s.Kind) != kind:
 		s.Release()
 		r, err := q.Live.LookupDirect(ask, live.Lookup{Kind: storeKinds[kind], ID: id}, lookupTimeout)
-		return r.Object, r.Release, m.refusal(id, err)
-	case calls && s.Status == state.Processing && len(s.Prediction) > len("{}"):
-		return m.withCalls(ask, q, live.Lookup{Kind: storeKinds[kind], ID: id}, s.Prediction), s.Release, nil
-	case s.Prediction != nil: // a newer member's state too: its object is for clients
-		return s.Prediction, s.Release, nil
+		a.Object, a.Owner = r.Object, &r
+		return a, m.refusal(id, err)
+	case s.Prediction == nil:
+		return a, m.refusal(id, err)
 	}
-	return nil, nothing, m.refusal(id, err)
+	a.Object, a.Owner = s.Prediction, &s // a newer member's state too: its object is for clients
+	if calls && s.Status == state.Processing && len(s.Prediction) > len("{}") {
+		a.Object = m.withCalls(ask, q, live.Lookup{Kind: storeKinds[kind], ID: id}, s.Prediction)
+	}
+	return a, nil
 }
 
 // withCalls is the object of a job that runs, with its calls if its server answers in time.

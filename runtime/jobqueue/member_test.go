@@ -32,10 +32,10 @@ func TestMember_JobRunsOnAnotherServer(t *testing.T) {
 	assert.Equal(t, "before there is a server", r.status(gateway, "one"), "starting")
 	server, _ := r.serve("server")
 	r.until(gateway, "one", "succeeded")
-	object, release, err := server.Find(predict.KindPrediction, "one", false)
+	found, err := server.Find(predict.KindPrediction, "one", false)
 	assert.NoError(t, err)
-	defer release()
-	assert.Contains(t, "object", string(object), `"output":`, `"s":"x"`)
+	defer found.Release()
+	assert.Contains(t, "object", string(found.Object), `"output":`, `"s":"x"`)
 	assert.Equal(t, "an unknown job", r.status(server, "another"), "")
 }
 

@@ -155,13 +155,13 @@ func submission(id, input string) request.Submission {
 // status returns the status of a job as a member finds it; "" means it finds none.
 func (r *rig) status(m *Member, id string) string {
 	r.t.Helper()
-	object, release, err := m.Find(predict.KindPrediction, id, false)
+	found, err := m.Find(predict.KindPrediction, id, false)
 	assert.NoError(r.t, err)
-	defer release()
-	if object == nil {
+	if found.Object == nil {
 		return ""
 	}
-	return statusOf(object)
+	defer found.Release()
+	return statusOf(found.Object)
 }
 
 func (r *rig) until(m *Member, id, want string) {

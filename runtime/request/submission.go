@@ -1,6 +1,9 @@
 package request
 
-import "pinion/runtime/predict"
+import (
+	"pinion/runtime/memory"
+	"pinion/runtime/predict"
+)
 
 // Submission is a request for the job queue.
 type Submission struct {
@@ -10,12 +13,12 @@ type Submission struct {
 	ContentType string
 }
 
-// Accepted is the result of a submission.
+// Accepted is a prediction that the job queue has.
 type Accepted struct {
 	ID       string
 	Warnings []string // about its input
-	// Object is the prediction as it stands if the request was a repeated PUT; else nil.
+	// Object is the prediction as it stands if the request was a repeated PUT, or asked for it; else nil.
 	Object []byte
-	// Release frees the object's memory; nil means there is nothing to free.
-	Release func()
+	// Owner has the object's memory; nil means nothing has.
+	memory.Owner
 }

@@ -137,8 +137,8 @@ func (q noQueue) Accept(request.Submission) (request.Accepted, error) {
 	return request.Accepted{}, q.refusal()
 }
 
-func (q noQueue) Find(predict.Kind, string, bool) ([]byte, func(), error) {
-	return nil, func() {}, q.refusal()
+func (q noQueue) Find(predict.Kind, string, bool) (request.Accepted, error) {
+	return request.Accepted{}, q.refusal()
 }
 
 func (q noQueue) Submit(request.Submission, bool) (*predict.Prediction, error) {
