@@ -2,13 +2,13 @@ package httpd
 
 import (
 	"net/url"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
+	"pinion/httpd/access"
 	"pinion/httpd/native"
 	"pinion/httpd/place"
 )
@@ -108,9 +108,6 @@ func (s *Server) SetModels(models []Model) {
 	s.models.Store(&list)
 }
 
-// all returns the models below /models.
-func (s *Server) all() []*api { return *s.models.Load() }
-
 func (a *api) routes() routeTable {
 	r := a.newRouteTable()
 	r.get("/openapi.json", a.openAPI)
@@ -148,25 +145,20 @@ func (a *api) traced(path string, h fasthttp.RequestHandler) fasthttp.RequestHan
 	return a.s.front.Traced(a.pattern+path, h)
 }
 
-// within returns the part of a path below /models/NAME, or the whole path.
-func (s *Server) within(path string) string {
-	rest, ok := strings.CutPrefix(path, pathModels+"/")
-	if !ok {
-		return path
-	}
-	name, rest, ok := strings.Cut(rest, "/")
-	if !ok || s.find(unescaped(name)) == nil {
-		return path
-	}
-	return "/" + rest
+// probes adds the routes for health.
+func (t routeTable) probes() {
+	t.get(access.PathHealth, t.a.health)
+	t.get("/livez", t.a.livez)
+	t.get("/readyz", t.a.readyz)
 }
 
-// find returns the routes of a model, or nil.
-func (s *Server) find(name string) *api {
-	for _, a := range s.all() {
-		if a.model.Name == name {
-			return a
-		}
+// docs adds the page to try the model, where there is one.
+func (t routeTable) docs() {
+	if t.a.model.Docs == nil {
+		return
 	}
-	return nil
+	t.get("/docs", t.a.model.Docs)
+	for path, h := range t.a.model.DocsData {
+		t.get(path, h)
+	}
 }

@@ -89,3 +89,29 @@ func (s *Server) named(ctx *fasthttp.RequestCtx) *api {
 			cmp.Or(strings.Join(names, ", "), "none"), nearest.Hint(name, names)))
 	return nil
 }
+
+// all returns the models below /models.
+func (s *Server) all() []*api { return *s.models.Load() }
+
+// within returns the part of a path below /models/NAME, or the whole path.
+func (s *Server) within(path string) string {
+	rest, ok := strings.CutPrefix(path, pathModels+"/")
+	if !ok {
+		return path
+	}
+	name, rest, ok := strings.Cut(rest, "/")
+	if !ok || s.find(unescaped(name)) == nil {
+		return path
+	}
+	return "/" + rest
+}
+
+// find returns the routes of a model, or nil.
+func (s *Server) find(name string) *api {
+	for _, a := range s.all() {
+		if a.model.Name == name {
+			return a
+		}
+	}
+	return nil
+}

@@ -78,22 +78,6 @@ func (p *protocols) add(to routeTable, replacing bool) {
 	}
 }
 
-// replaces reports whether a protocol's route has the path of a native one.
-func (p *protocols) replaces(method, path string) bool {
-	if p == nil {
-		return false
-	}
-	for _, proto := range p.list {
-		for _, r := range proto.Routes {
-			if r.Replaces && r.Path == path &&
-				(r.Method == method || r.Method == fasthttp.MethodGet && method == fasthttp.MethodHead) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 func (p *protocols) handler(h func(*protocol.Exchange)) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) { h(protocol.NewExchange(ctx, p.host)) }
 }

@@ -1,7 +1,6 @@
 package httpd
 
 import (
-	"bytes"
 	"log/slog"
 
 	"github.com/fasthttp/router"
@@ -15,68 +14,6 @@ import (
 	"pinion/httpd/transport"
 	"pinion/runtime/logtext"
 )
-
-// routeTable maps methods and paths to handlers.
-type routeTable struct {
-	a      *api
-	router *router.Router
-	others bool // the routes are those of the other protocols
-	shared bool // the routes are not the model's but the server's, for OnRequest
-}
-
-func (a *api) newRouteTable() routeTable {
-	r := router.New()
-	r.RedirectTrailingSlash = false // clients do not follow a redirect of a POST
-	r.RedirectFixedPath = false
-	r.NotFound = a.unknown
-	r.MethodNotAllowed = a.methodNotAllowed
-	r.GlobalOPTIONS = a.options
-	return routeTable{a, r, false, false}
-}
-
-func (t routeTable) on(method, path string, h fasthttp.RequestHandler) {
-	if !t.others && t.a.prefix == "" && t.a.s.protocols.replaces(method, path) {
-		return
-	}
-	record := t.a.model.OnRequest
-	if t.shared || t.others {
-		record = t.a.s.opt.OnRequest
-	}
-	t.router.Handle(method, t.a.prefix+path, t.a.s.routed(t.a.pattern+path, record, h))
-}
-
-// get adds h, unless it is nil.
-func (t routeTable) get(path string, h fasthttp.RequestHandler) {
-	if h != nil {
-		t.on(fasthttp.MethodGet, path, h)
-		t.on(fasthttp.MethodHead, path, h) // fasthttp omits the body and keeps its length
-	}
-}
-
-// probes adds the routes for health.
-func (t routeTable) probes() {
-	t.get(access.PathHealth, t.a.health)
-	t.get("/livez", t.a.livez)
-	t.get("/readyz", t.a.readyz)
-}
-
-// docs adds the page to try the model, where there is one.
-func (t routeTable) docs() {
-	if t.a.model.Docs == nil {
-		return
-	}
-	t.get("/docs", t.a.model.Docs)
-	for path, h := range t.a.model.DocsData {
-		t.get(path, h)
-	}
-}
-
-// seeOther redirects a browser to another page. The address is relative, because a proxy may have put a prefix before
-// all paths.
-func seeOther(ctx *fasthttp.RequestCtx, address string) {
-	ctx.Response.Header.Set(fasthttp.HeaderLocation, address)
-	ctx.SetStatusCode(fasthttp.StatusSeeOther)
-}
 
 // monitoring adds the routes for monitoring.
 func (t routeTable) monitoring() {
@@ -174,42 +111,6 @@ func (s *Server) refuseTooLarge(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	s.out.Refuse(ctx, fasthttp.ErrBodyTooLarge)
-}
-
-// unknown answers a request for a path without a route. /docs/ leads to the page: the router takes no route for it
-// beside /docs.
-func (a *api) unknown(ctx *fasthttp.RequestCtx) {
-	if a.model.Docs != nil && (ctx.IsGet() || ctx.IsHead()) &&
-		string(ctx.Request.URI().PathOriginal()) == a.prefix+"/docs/" {
-		seeOther(ctx, "../docs")
-		return
-	}
-	a.s.out.NotFound(ctx)
-}
-
-// trainingless answers a request for trainings with 404, by any method, if the model has none; else it returns false.
-func (a *api) trainingless(ctx *fasthttp.RequestCtx) bool {
-	const path = "/trainings"
-	rest, ok := bytes.CutPrefix(ctx.Request.URI().PathOriginal(), []byte(a.prefix+path))
-	if !ok || len(rest) > 0 && rest[0] != '/' || a.to.Model().HasTraining() {
-		return false
-	}
-	ctx.Response.Header.Del(fasthttp.HeaderAllow)
-	a.s.out.NotFound(ctx)
-	return true
-}
-
-func (a *api) methodNotAllowed(ctx *fasthttp.RequestCtx) {
-	if !a.trainingless(ctx) {
-		a.s.out.Detail(ctx, fasthttp.StatusMethodNotAllowed, "Method Not Allowed")
-	}
-}
-
-// options answers OPTIONS; the router has set Allow.
-func (a *api) options(ctx *fasthttp.RequestCtx) {
-	if !a.trainingless(ctx) {
-		ctx.SetStatusCode(fasthttp.StatusNoContent)
-	}
 }
 
 // recovered turns a panic into an answer. Without it, one request could end the process: fasthttp does not recover.

@@ -81,3 +81,31 @@ func (w *listWriter) append(dst []byte, shape []int64) []byte {
 	}
 	return append(dst, ']')
 }
+
+// joinedShape returns the shape of n items of that shape; nil means a scalar.
+func joinedShape(s *protocol.Signature, shape Rows, item []int64, n int) []int64 {
+	switch {
+	case len(item) > 0 && (!shape.given || s.Iterator && n == 1):
+		return item
+	case len(item) == 0 && shape.column:
+		return []int64{int64(n), 1}
+	default:
+		return append([]int64{int64(n)}, item...)
+	}
+}
+
+// valueOf returns an answer's value of an output.
+func valueOf(s *protocol.Signature, f outputField, a *protocol.Answer) []byte {
+	if len(s.Output.Members) > 0 && !s.Iterator {
+		return member(a.Output, f.name)
+	}
+	return a.Output
+}
+
+func unlike(row int, form, first []int64) *protocol.Error {
+	return &protocol.Error{
+		Kind: protocol.Failed, Row: row,
+		Message: "its output has the shape " + shapeText(form) + " and row 0 has " + shapeText(first) +
+			": one tensor cannot hold both",
+	}
+}

@@ -174,12 +174,3 @@ func (r *Request) write(x *protocol.Exchange, m *protocol.Model, tensors []Tenso
 	answers.Send(x, "application/octet-stream", append([][]byte{out}, raws...)...)
 	return nil
 }
-
-func (r *Request) wantsBinary(name string) bool {
-	for _, w := range r.Outputs {
-		if w.Name == name && w.Binary != nil {
-			return *w.Binary
-		}
-	}
-	return r.Binary
-}

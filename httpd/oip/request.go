@@ -95,10 +95,6 @@ func readRequest(body []byte, head int) (*Request, *protocol.Error) {
 	return r, nil
 }
 
-func bad(format string, args ...any) *protocol.Error {
-	return protocol.Errorf(protocol.BadInput, format, args...)
-}
-
 // CheckParameter refuses parameters of Triton's that change what is asked for. of names their owner: " of an input".
 func CheckParameter(name, of string) *protocol.Error {
 	if strings.HasPrefix(name, "sequence_") || strings.HasPrefix(name, "shared_memory_") || name == "classification" {

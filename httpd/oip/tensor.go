@@ -203,3 +203,7 @@ func (t *Tensor) Bytes() ([]byte, error) {
 
 // shortText shows a JSON value in a message.
 func shortText(raw []byte) string { return logtext.ClipTo(raw, 100) }
+
+func bad(format string, args ...any) *protocol.Error {
+	return protocol.Errorf(protocol.BadInput, format, args...)
+}

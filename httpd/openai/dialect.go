@@ -213,6 +213,3 @@ func (q *request) otherModel(name, path string, e Endpoint) *Error {
 		Message: "The model '" + logtext.Clip(name) + "' does not answer " + path + ": " + does + ".",
 	}
 }
-
-// AppendText appends the text of a message's part as a JSON string.
-func AppendText(dst, text []byte) []byte { return append(append(append(dst, '"'), text...), '"') }

@@ -119,3 +119,19 @@ func Unknown(param string) *Error {
 func Unsupported(param, reason string) *Error {
 	return invalid(param, CodeUnsupportedParameter, "Unsupported parameter: '"+param+"': "+reason+".")
 }
+
+// wanted names a kind in a sentence.
+func wanted(k rawjson.Kind) string {
+	switch k {
+	case number:
+		return "a number"
+	case text:
+		return "a string"
+	case boolean:
+		return "a boolean"
+	case array:
+		return "an array"
+	default:
+		return "an object"
+	}
+}

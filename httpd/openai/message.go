@@ -253,16 +253,6 @@ func argumentsText(value []byte) []byte {
 	return inside(rawjson.AppendQuotedBytes(nil, value))
 }
 
-// Member returns a member of an object, or nil.
-func Member(object []byte, name string) (found []byte) {
-	for key, value := range rawjson.Members(object) {
-		if rawjson.KeyIs(key, name) {
-			found = value
-		}
-	}
-	return found
-}
-
 // reason returns the finish_reason of a message that has ended.
 func (m *message) reason() string {
 	switch {

@@ -178,22 +178,6 @@ func (p parameter) check(value []byte) *Error {
 	return nil
 }
 
-// wanted names a kind in a sentence.
-func wanted(k rawjson.Kind) string {
-	switch k {
-	case number:
-		return "a number"
-	case text:
-		return "a string"
-	case boolean:
-		return "a boolean"
-	case array:
-		return "an array"
-	default:
-		return "an object"
-	}
-}
-
 // longest is how many bytes a neutral value may have.
 const longest = 64
 

@@ -46,9 +46,6 @@ type Called struct {
 	Space, Name string
 }
 
-// spacedName returns the name by which the model has a tool of a namespace.
-func spacedName(space, name string) string { return space + "__" + name }
-
 // Called returns the tool that the model calls by a name.
 func (t *Translation) Called(name string) Called {
 	if at := t.indexOf(name); at >= 0 {

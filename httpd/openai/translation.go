@@ -342,3 +342,9 @@ func IsGiven(value []byte) bool { return value != nil && rawjson.KindOf(value) !
 
 // Indexed returns the name of an item of a list.
 func Indexed(param string, i int) string { return param + "[" + strconv.Itoa(i) + "]" }
+
+// AppendText appends the text of a message's part as a JSON string.
+func AppendText(dst, text []byte) []byte { return append(append(append(dst, '"'), text...), '"') }
+
+// spacedName returns the name by which the model has a tool of a namespace.
+func spacedName(space, name string) string { return space + "__" + name }

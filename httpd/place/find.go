@@ -80,3 +80,13 @@ func hasEnded(object []byte) bool {
 	}
 	return false
 }
+
+// followed takes over a hold on a prediction.
+func followed(p *predict.Prediction) (Placed, error) {
+	events, err := p.Subscribe()
+	if err != nil {
+		p.Release()
+		return Placed{}, err
+	}
+	return Placed{State: Followed, Prediction: p, Events: events}, nil
+}

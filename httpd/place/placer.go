@@ -161,16 +161,6 @@ func (p *Placer) join(r *Request) (Placed, error) {
 	return placed, err
 }
 
-// followed takes over a hold on a prediction.
-func followed(p *predict.Prediction) (Placed, error) {
-	events, err := p.Subscribe()
-	if err != nil {
-		p.Release()
-		return Placed{}, err
-	}
-	return Placed{State: Followed, Prediction: p, Events: events}, nil
-}
-
 // joinQueued returns the accepted prediction that a PUT names, if there is one.
 func (p *Placer) joinQueued(r *Request) (Placed, error) {
 	found, _ := p.Queue().Attach(r.Kind, r.ID, p.Queueing.All) // without an answer a server runs it here

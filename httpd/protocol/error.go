@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/runtime/logtext"
+	"pinion/runtime/nearest"
 	"pinion/runtime/predict"
 )
 
@@ -168,4 +171,19 @@ func ended(rec *predict.Record) *Error {
 		}
 		return &Error{Kind: Failed, Message: rec.Error, Row: -1}
 	}
+}
+
+// unknown refuses a name that none of the models has, and names the nearest one.
+func unknown(name string, models []*Model) *Error {
+	var quoted, names []string
+	for _, m := range models {
+		quoted, names = append(quoted, `"`+m.Name+`"`), append(names, m.Name)
+		if m.Versions != nil {
+			for _, v := range m.Versions() {
+				names = append(names, m.Name+"@"+v.Version)
+			}
+		}
+	}
+	return Errorf(Unknown, "unknown model %q: this server has %s%s", logtext.Clip(name),
+		cmp.Or(strings.Join(quoted, ", "), "none"), nearest.Hint(name, names))
 }

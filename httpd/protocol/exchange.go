@@ -349,3 +349,33 @@ func (e *Error) RetryAfterSeconds() int {
 // OnGeneration returns the function that a protocol calls at the end of a generation, or nil if it is not wanted. It is
 // called once, by any goroutine, also after the exchange.
 func (x *Exchange) OnGeneration() func(metrics.Generation) { return x.host.OnGeneration() }
+
+// Send answers with parts, of which some are the answers' own bytes. It takes the answers over: they are freed after the
+// last byte, and Release does nothing more.
+func (a *Answers) Send(x *Exchange, contentType string, parts ...[]byte) {
+	made := 0
+	for _, part := range parts {
+		if !a.has(part) {
+			made += cap(part)
+		}
+	}
+	x.host.SendParts(x.RequestCtx, contentType, parts, made, a.run.take())
+}
+
+// SendFile answers with the file of the first answer, and takes the answers over as Send does.
+func (a *Answers) SendFile(x *Exchange) { x.SendFile(a.List[0].File, a.run.take()) }
+
+// has reports whether bytes are those of an answer.
+func (a *Answers) has(part []byte) bool {
+	for i := range a.List {
+		if inside(part, a.List[i].Output) {
+			return true
+		}
+		for _, t := range a.List[i].Tensors {
+			if inside(part, t.Data) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -39,36 +39,6 @@ type Answers struct {
 // Release frees what the answers hold, unless they were sent. They are not read afterwards.
 func (a *Answers) Release() { a.run.Release() }
 
-// Send answers with parts, of which some are the answers' own bytes. It takes the answers over: they are freed after the
-// last byte, and Release does nothing more.
-func (a *Answers) Send(x *Exchange, contentType string, parts ...[]byte) {
-	made := 0
-	for _, part := range parts {
-		if !a.has(part) {
-			made += cap(part)
-		}
-	}
-	x.host.SendParts(x.RequestCtx, contentType, parts, made, a.run.take())
-}
-
-// SendFile answers with the file of the first answer, and takes the answers over as Send does.
-func (a *Answers) SendFile(x *Exchange) { x.SendFile(a.List[0].File, a.run.take()) }
-
-// has reports whether bytes are those of an answer.
-func (a *Answers) has(part []byte) bool {
-	for i := range a.List {
-		if inside(part, a.List[i].Output) {
-			return true
-		}
-		for _, t := range a.List[i].Tensors {
-			if inside(part, t.Data) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // Run is the predictions of one call.
 type Run struct {
 	model  *Model
@@ -427,14 +397,6 @@ func (r *Run) abandon() {
 		p.Release()
 	}
 	r.ps = nil
-}
-
-// drop frees what a call took over, if no single prediction owns it.
-func (r *Run) drop(c *Call) {
-	if c.Attachments != nil {
-		c.Attachments.Close()
-	}
-	c.Body.Release()
 }
 
 func (r *Run) errorOf(row int, err error) *Error {

@@ -94,3 +94,11 @@ func (r *linkReplacer) uploadOf(link string) *upload {
 	id, _, _ := strings.Cut(rest, "/")
 	return r.h.uploads.use(id)
 }
+
+// signed returns a path with its signature, so that it needs no token.
+func signed(jobs protocol.Jobs, path string) string {
+	if signature := jobs.Signature(path); signature != "" {
+		return path + "?signature=" + signature
+	}
+	return path
+}

@@ -3,7 +3,6 @@ package replicate
 import (
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -209,14 +208,6 @@ func (h *handlers) membersOf(x *protocol.Exchange, m *protocol.Model, id string)
 	return append(dst, '}')
 }
 
-// signed returns a path with its signature, so that it needs no token.
-func signed(jobs protocol.Jobs, path string) string {
-	if signature := jobs.Signature(path); signature != "" {
-		return path + "?signature=" + signature
-	}
-	return path
-}
-
 // members are the members of a request's body that this package reads.
 type members struct{ version, model, input, id []byte }
 
@@ -259,6 +250,3 @@ func invalid(name, text string) *protocol.Error {
 		Problems: []predict.Problem{{Loc: []string{"body", name}, Msg: text, Type: predict.TypeValue}},
 	}
 }
-
-// timestamp returns a time as the API has it.
-func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }

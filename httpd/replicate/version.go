@@ -264,3 +264,6 @@ func textOf(value []byte) (string, bool) {
 
 // maxReference is how many bytes of JSON the version of a request may have.
 const maxReference = 2000
+
+// timestamp returns a time as the API has it.
+func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }

@@ -72,19 +72,3 @@ func (c *Conn) cutBlocked() bool {
 	c.endReads() // if that write has just ended, no other request is read either
 	return true
 }
-
-// endWrite notes that a write has ended.
-func (c *Conn) endWrite() {
-	c.blocked.since.Store(0)
-	if !c.blocked.offered.Load() {
-		return
-	}
-	c.wakeMu.Lock()
-	a := c.blocked.arrival
-	c.blocked.arrival = nil
-	c.blocked.offered.Store(false)
-	c.wakeMu.Unlock()
-	if a != nil {
-		a.End()
-	}
-}

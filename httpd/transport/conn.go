@@ -380,3 +380,19 @@ func drain(nc net.Conn, total, silence time.Duration) {
 		}
 	}
 }
+
+// endWrite notes that a write has ended.
+func (c *Conn) endWrite() {
+	c.blocked.since.Store(0)
+	if !c.blocked.offered.Load() {
+		return
+	}
+	c.wakeMu.Lock()
+	a := c.blocked.arrival
+	c.blocked.arrival = nil
+	c.blocked.offered.Store(false)
+	c.wakeMu.Unlock()
+	if a != nil {
+		a.End()
+	}
+}

@@ -24,15 +24,6 @@ func headerName(line []byte) (int, FramingError) {
 	return 0, errHeaderName
 }
 
-// isHeader compares a header's name without regard to case.
-func isHeader(name []byte, want string) bool {
-	return len(name) == len(want) && equalFold(name, want)
-}
-
-func equalFold(name []byte, want string) bool {
-	return string(name) == want || bytes.EqualFold(name, []byte(want))
-}
-
 func (f *framing) header(line []byte) FramingError {
 	n, err := headerName(line)
 	if err != "" {

@@ -1,6 +1,10 @@
 package transport
 
-import "github.com/valyala/fasthttp"
+import (
+	"bytes"
+
+	"github.com/valyala/fasthttp"
+)
 
 // SeenHeaders are headers that a request on the connection had. Without them, handlers need not search for them.
 type SeenHeaders uint16
@@ -40,4 +44,13 @@ func seenBit(name []byte) SeenHeaders {
 		}
 	}
 	return 0
+}
+
+// isHeader compares a header's name without regard to case.
+func isHeader(name []byte, want string) bool {
+	return len(name) == len(want) && equalFold(name, want)
+}
+
+func equalFold(name []byte, want string) bool {
+	return string(name) == want || bytes.EqualFold(name, []byte(want))
 }

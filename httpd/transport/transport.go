@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -87,18 +86,6 @@ type Transport struct {
 	maxLingering, maxRejecting int32
 }
 
-// connTable has the open connections. mu guards the other fields.
-type connTable struct {
-	many      atomic.Bool  // more than Options.ParkAbove are open; written under mu
-	count     atomic.Int64 // of open; written under mu
-	mu        sync.Mutex
-	open      map[*Conn]struct{}
-	listeners []net.Listener
-	rejecting int32 // refused connections that are still being answered
-	sweeping  bool
-	sweeper   *time.Timer
-}
-
 // New returns a Transport. Use gives it the server of its requests.
 func New(o Options) *Transport {
 	o = o.withDefaults()
@@ -133,9 +120,6 @@ func (t *Transport) Use(http *fasthttp.Server) {
 	http.MaxIdleWorkerDuration = 2 * time.Second
 	t.http = http
 }
-
-// now returns the time since began.
-func (t *Transport) now() time.Duration { return time.Since(t.began) }
 
 // Closing reports whether Shutdown was called.
 func (t *Transport) Closing() bool { return t.closing.Load() }
@@ -215,28 +199,6 @@ func (t *Transport) Adopt(nc net.Conn) (*Conn, error) {
 	t.countOpen()
 	t.startSweeping()
 	return c, nil
-}
-
-// countOpen notes how many connections are open. Called with the lock held.
-func (t *Transport) countOpen() {
-	n := len(t.conns.open)
-	t.conns.many.Store(n > t.opt.ParkAbove)
-	t.conns.count.Store(int64(n))
-}
-
-// forget removes a closed connection.
-func (t *Transport) forget(c *Conn) {
-	t.conns.mu.Lock()
-	defer t.conns.mu.Unlock()
-	if _, known := t.conns.open[c]; !known {
-		return
-	}
-	delete(t.conns.open, c)
-	t.countOpen()
-	c.place.Leave()
-	if t.closing.Load() && len(t.conns.open) == 0 {
-		close(t.drained)
-	}
 }
 
 // Stats counts connections and watches.

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 
+	pb "pinion/httpd/oip/grpc/inferencepb"
 	"pinion/runtime/memory"
 )
 
@@ -109,27 +110,6 @@ func (c *conn) begin(k *call) error {
 	return nil
 }
 
-// drop removes a call and ends its charge. Called with the lock held.
-func (c *conn) drop(k *call) {
-	if !k.ended {
-		c.forget(k)
-		c.free(k.cost)
-	}
-}
-
-// forget removes a call. Called with the lock held.
-func (c *conn) forget(k *call) {
-	k.ended = true
-	delete(c.calls, k)
-	if k.watch {
-		c.watches--
-		c.srv.watches.Add(-1)
-	}
-	if k.probe {
-		c.srv.probes.Add(-1)
-	}
-}
-
 // handle says that an interceptor ends the call.
 func (k *call) handle() {
 	if k != nil {
@@ -212,4 +192,15 @@ func (k *call) failed() error {
 			"the message came slowly while the server's memory budget was used up (--memory-budget)")
 	}
 	return nil
+}
+
+// public reports whether a method needs no token: probes have none.
+func public(method string) bool {
+	switch method {
+	case grpc_health_v1.Health_Check_FullMethodName, grpc_health_v1.Health_Watch_FullMethodName,
+		grpc_health_v1.Health_List_FullMethodName,
+		pb.GRPCInferenceService_ServerLive_FullMethodName, pb.GRPCInferenceService_ServerReady_FullMethodName:
+		return true
+	}
+	return false
 }

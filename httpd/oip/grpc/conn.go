@@ -325,3 +325,24 @@ func (c *conn) overdue(now time.Time) bool {
 
 // waits reports whether no answer has been written for d although some are pending. Called with the lock held.
 func (c *conn) waits(d time.Duration) bool { return c.unsent > 0 && time.Since(c.written) > d }
+
+// drop removes a call and ends its charge. Called with the lock held.
+func (c *conn) drop(k *call) {
+	if !k.ended {
+		c.forget(k)
+		c.free(k.cost)
+	}
+}
+
+// forget removes a call. Called with the lock held.
+func (c *conn) forget(k *call) {
+	k.ended = true
+	delete(c.calls, k)
+	if k.watch {
+		c.watches--
+		c.srv.watches.Add(-1)
+	}
+	if k.probe {
+		c.srv.probes.Add(-1)
+	}
+}

@@ -11,25 +11,12 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
-	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	pb "pinion/httpd/oip/grpc/inferencepb"
 	"pinion/httpd/protocol"
 )
-
-// public reports whether a method needs no token: probes have none.
-func public(method string) bool {
-	switch method {
-	case grpc_health_v1.Health_Check_FullMethodName, grpc_health_v1.Health_Watch_FullMethodName,
-		grpc_health_v1.Health_List_FullMethodName,
-		pb.GRPCInferenceService_ServerLive_FullMethodName, pb.GRPCInferenceService_ServerReady_FullMethodName:
-		return true
-	}
-	return false
-}
 
 // authorize requires a valid token.
 func (s *Server) authorize(ctx context.Context, method string) error {

@@ -199,18 +199,3 @@ func (d *details) content(name string, json []byte) []byte {
 	d.Omitted[name] = len(json)
 	return nil
 }
-
-func refuse(ctx *fasthttp.RequestCtx, code int, detail string) {
-	ctx.SetStatusCode(code)
-	answer(ctx, map[string]string{"detail": detail})
-}
-
-func answer(ctx *fasthttp.RequestCtx, v any) {
-	body, err := json.Marshal(v)
-	if err != nil {
-		ctx.SetStatusCode(fasthttp.StatusInternalServerError)
-		return
-	}
-	ctx.SetContentType("application/json")
-	ctx.SetBody(body)
-}

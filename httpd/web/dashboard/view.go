@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"sync"
 	"time"
+
+	"github.com/valyala/fasthttp"
 )
 
 const (
@@ -181,4 +183,19 @@ func (v *View) drop(f chan []byte) {
 		}
 		close(f)
 	}
+}
+
+func refuse(ctx *fasthttp.RequestCtx, code int, detail string) {
+	ctx.SetStatusCode(code)
+	answer(ctx, map[string]string{"detail": detail})
+}
+
+func answer(ctx *fasthttp.RequestCtx, v any) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		ctx.SetStatusCode(fasthttp.StatusInternalServerError)
+		return
+	}
+	ctx.SetContentType("application/json")
+	ctx.SetBody(body)
 }
