@@ -27,6 +27,9 @@ type WorkerConfig struct {
 	GPULost []string `json:"gpu_lost,omitempty"`
 	// Calls is the folder for files of calls of other models; "" if the server has no other model.
 	Calls string `json:"calls,omitempty"`
+	// Rank is which of Ranks processes this one is. Ranks is 0 if only the model may say that it wants several.
+	Rank  int `json:"rank,omitempty"`
+	Ranks int `json:"ranks,omitempty"`
 	// Preload means that the process imports the model and forks workers, and serves nothing itself.
 	Preload bool `json:"preload,omitempty"`
 }

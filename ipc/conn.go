@@ -48,6 +48,30 @@ type Conn struct {
 
 	write writer
 	read  reader
+	group bool // see ShareBodies
+}
+
+// groupInlineMax is InlineMax for a group: a larger body is copied once, into a sealed file, which all its ranks read.
+const groupInlineMax = 64 << 10
+
+// ShareBodies makes this the front's end of a relay to a group: the ranks read one copy of a large body, and write to
+// no memory of a request.
+func (c *Conn) ShareBodies() { c.group = true }
+
+// KeepFiles makes Recv hand on descriptors, and map no body.
+func (c *Conn) KeepFiles() { c.read.keepFiles = true }
+
+// Pass queues a frame that came from another Conn, without a write. fd is its file, which is duplicated, or negative.
+// See Send for its body.
+func (c *Conn) Pass(f *Frame, fd int) error {
+	if fd < 0 {
+		return c.write.enqueue(noFile, f.Kind, f.Flags, f.ID, f.Nanos, len(f.Body), [][]byte{f.Body})
+	}
+	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return fmt.Errorf("duplicate descriptor: %w", err)
+	}
+	return c.write.enqueue(own, f.Kind, f.Flags|FlagFile, f.ID, f.Nanos, 0, nil)
 }
 
 // NewConn takes over the descriptor of a stream socket.
@@ -94,10 +118,13 @@ func (c *Conn) QueueIn(create func(size int64) (*os.File, error), kind Kind, fla
 	parts ...[]byte,
 ) error {
 	size := sizeOf(parts)
-	if size > InlineMax {
+	if size > InlineMax || c.group && size > groupInlineMax {
 		fd, err := bodyFile(create, size, parts)
 		if err != nil {
 			return err
+		}
+		if c.group {
+			_, _ = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW) // no file on disk
 		}
 		return c.write.enqueue(fd, kind, flags|FlagFile, id, 0, 0, nil)
 	}
@@ -154,7 +181,7 @@ func bodyFile(create func(size int64) (*os.File, error), size int, parts [][]byt
 			}
 		}
 	}
-	fd, err := unix.MemfdCreate("pinion-body", unix.MFD_CLOEXEC)
+	fd, err := unix.MemfdCreate("pinion-body", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return -1, fmt.Errorf("create body file: %w", err)
 	}

@@ -57,7 +57,7 @@ type Frame struct {
 }
 
 // Descriptor hands over the descriptor that came with the frame, or returns -1. Only a KindLogPipe and a KindCalls have
-// one; that of a KindCalls is -1 if the process could have no more.
+// one, and every frame with a file after Conn.KeepFiles; that of a KindCalls is -1 if the process could have no more.
 func (f *Frame) Descriptor() int {
 	fd := f.fd - 1
 	f.fd = 0

@@ -152,7 +152,9 @@ func TestLayout_PageOfWorker(t *testing.T) {
 		"a slot's paused":     {slot["paused"], offPaused},
 		"a slot's cancel":     {slot["cancel"], offCancel},
 		"a slot's claims":     {slot["claims"], offClaims},
-		"the end of the last": {slot["pad3"], offClaims + 8*Claims},
+		"a slot's steps":      {slot["steps"], offSteps},
+		"a slot's stop":       {slot["stop"], offStop},
+		"the end of the last": {slot["pad3"], offStop + 8},
 	} {
 		assert.Equal(t, what+": the header", c.got, c.want)
 	}

@@ -40,6 +40,8 @@ const (
 	offOutBegin  = 0   // of an out: the position in the stream of its first byte
 	offOutLen    = 8   // of an out: the number of its bytes
 	offOutData   = 64
+	offSteps     = 640 // of a slot of a rank: twice the steps that its prediction has passed, plus 1 if it must wait
+	offStop      = 648 // of a slot of a rank: the step at which it stops, or 0 if none is named
 	claimShift   = 2
 	claimMask    = 1<<claimShift - 1
 	claimIDBits  = 64 - claimShift
@@ -215,10 +217,15 @@ func (s Slot) Pause(id uint64) { s.page.word(s.base + offPaused).Store(id) }
 
 // Resume ends the pause.
 func (s Slot) Resume() {
-	const wake = 1 // FUTEX_WAKE of linux/futex.h: the worker sleeps on the word
 	if word := s.page.word(s.base + offPaused); word.Swap(0) != 0 {
-		_, _, _ = unix.Syscall(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), wake, math.MaxInt32)
+		wake(word)
 	}
+}
+
+// wake wakes the worker, which sleeps on a word.
+func wake(word *atomic.Uint64) {
+	const wake = 1 // FUTEX_WAKE of linux/futex.h
+	_, _, _ = unix.Syscall(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), wake, math.MaxInt32)
 }
 
 func (s Slot) claim(id uint64) *atomic.Uint64 {

@@ -38,13 +38,15 @@ func (c *Conn) QueuePredict(
 		parts = append(parts, nextFiles, files)
 	}
 	parts = append(parts, closeBrace)
-	if shared != nil {
+	if shared != nil && !c.group {
 		referring := shared.refer(parts)
 		if size := sizeOf(referring); size <= InlineMax {
 			if fd, err := shared.duplicate(); err == nil {
 				return c.write.enqueue(fd, KindPredict, flags|FlagFile, id, uint64(shared.Room), size, referring)
 			}
 		}
+	}
+	if shared != nil {
 		parts = shared.copied(parts)
 	}
 	return c.QueueIn(create, KindPredict, flags, id, parts...)

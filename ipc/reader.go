@@ -23,6 +23,8 @@ type reader struct {
 	r, w  int
 	files descriptors
 
+	keepFiles bool // see Conn.KeepFiles
+
 	big     []byte // a body that gets separate memory, being filled
 	bigHas  int
 	bigHead header
@@ -234,7 +236,7 @@ func (rd *reader) attach(f *Frame) error {
 	if fd == lost && f.Kind != KindCalls {
 		return fmt.Errorf("receive descriptors: %w", unix.EMFILE)
 	}
-	if f.Kind == KindLogPipe || f.Kind == KindCalls {
+	if f.Kind == KindLogPipe || f.Kind == KindCalls || rd.keepFiles {
 		f.fd = fd + 1
 		return nil
 	}

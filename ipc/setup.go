@@ -45,6 +45,7 @@ type Loaded struct {
 	Batch       *Batching       `json:"batch"`   // nil if predictions are not batched
 	Schema      json.RawMessage `json:"schema"`
 	Example     json.RawMessage `json:"example"` // inputs, as a client sends them; nil means the model gives none
+	Ranks       int             `json:"ranks"`   // of @cog.ranks; 0 means it is not there
 	Python      string          `json:"-"`       // its version, from the worker's Hello
 }
 

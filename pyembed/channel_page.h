@@ -38,7 +38,9 @@ struct px_slot_page {
   px_word paused;    // the prediction that is to yield no more items for now; its low half is a futex
   uint64_t pad2[5];
   px_word claims[PX_CLAIMS];
-  uint64_t pad3[PX_PAGE_SLOT / 8 - 16 - PX_CLAIMS];
+  px_word steps;  // of a rank: twice the steps that its prediction has passed, plus 1: it waits for stop at the next
+  px_word stop;   // of a rank: the step at which it stops; its low half is a futex
+  uint64_t pad3[PX_PAGE_SLOT / 8 - 16 - PX_CLAIMS - 2];
 };
 
 // What a slot's channel has queued and not sent. If the worker dies, the front

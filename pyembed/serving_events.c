@@ -85,8 +85,15 @@ int px_emit_item(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *val
   return status;
 }
 
+// is_rank: this is a rank of a group. The relay has the next slot's words, by which the front pauses the group.
+static bool is_rank;
+
+bool px_stops(struct px_channel *ch) { return is_rank && atomic_load(&ch->page->stop) != 0; }
+
+px_word *px_paused(struct px_channel *ch) { return &ch->page[is_rank].paused; }
+
 int px_wait_resumed(struct px_channel *ch, uint64_t id) {
-  px_word *word = &ch->page->paused;
+  px_word *word = px_paused(ch);
   while (atomic_load(word) == id) {
     PyThreadState *state = PyEval_SaveThread();
     px_channel_flush(ch, true);
@@ -95,6 +102,27 @@ int px_wait_resumed(struct px_channel *ch, uint64_t id) {
     if (px_interrupt_check() < 0) return -1;
   }
   return 0;
+}
+
+PyObject *px_use_steps(PX_SELF, PX_NO_ARGS) {
+  is_rank = true;
+  Py_RETURN_NONE;
+}
+
+PyObject *px_step(PX_SELF, PX_NO_ARGS) {
+  if (!is_rank || px_w.nslots == 0 || atomic_load(&px_w.is_child)) Py_RETURN_FALSE;
+  struct px_slot_page *s = px_w.slots[0]->page;
+  uint64_t word = atomic_load(&s->steps), stop;
+  while (!(word & 1))
+    if (atomic_compare_exchange_weak(&s->steps, &word, word + 2)) Py_RETURN_FALSE;
+  if (!(stop = atomic_load(&s->stop))) {
+    PyThreadState *state = PyEval_SaveThread();
+    while (!(stop = atomic_load(&s->stop)))  // the front names it at once
+      syscall(SYS_futex, (uint32_t *)&s->stop, FUTEX_WAIT, 0, NULL, NULL, 0);
+    PyEval_RestoreThread(state);
+  }
+  atomic_store(&s->steps, word + 2);
+  return PyBool_FromLong((word >> 1) + 1 == stop);
 }
 
 // interrupt ends a generator by the exception that is set. An item: the generator goes on; NULL: it has ended, normally

@@ -31,6 +31,20 @@ int px_emit(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value, P
 // px_emit_item is px_emit for an item of a batch, whose id is not that of what runs. value NULL: the frame has no body.
 int px_emit_item(struct px_channel *ch, uint8_t kind, uint64_t id, PyObject *value);
 
+// px_paused is the word that names the prediction which is to yield no more items for now. Any thread.
+px_word *px_paused(struct px_channel *ch);
+
+// px_stops tells whether what runs is to end at a step of all ranks. Its cancel word is not set: the cancel signal
+// would interrupt it elsewhere. Any thread.
+bool px_stops(struct px_channel *ch);
+
+// use_steps(): this process is a rank of a group. GIL held, before the first prediction.
+PyObject *px_use_steps(PX_SELF, PX_NO_ARGS);
+
+// step() -> bool: the model comes to its next step. True: the prediction is canceled, and all ranks stop at this step.
+// While the front chooses one, it waits without the GIL. False in a worker that is no rank. GIL held.
+PyObject *px_step(PX_SELF, PX_NO_ARGS);
+
 // px_wait_resumed waits while the front wants no more items of a prediction. GIL held; released while it waits. 0, or
 // -1 with an exception, such as a cancel.
 int px_wait_resumed(struct px_channel *ch, uint64_t id);

@@ -6,6 +6,7 @@
 #include "serving_calls.h"
 #include "interpreter_cancel.h"
 #include "serving_control.h"
+#include "serving_events.h"
 #include "process_crash.h"
 #include "interpreter_exit.h"
 #include "interpreter_interrupt.h"
@@ -164,6 +165,8 @@ static PyMethodDef methods[] = {
     {"serve", px_serve, METH_O, NULL},
     {"serve_slot", px_serve_slot, METH_VARARGS, NULL},
     {"serve_batches", px_serve_batches, METH_O, NULL},
+    {"use_steps", px_use_steps, METH_NOARGS, NULL},
+    {"step", px_step, METH_NOARGS, NULL},
     {"scope", px_scope, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -181,7 +181,7 @@ static PyObject *emit(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   if (px_get(&ch->current) == id && !atomic_load(&px_w.is_child) &&
       px_emit(ch, (uint8_t)kind, id, value, encode == Py_None ? NULL : encode, index) < 0)
     return NULL;
-  return PyBool_FromLong(atomic_load(&ch->page->paused) == id);
+  return PyBool_FromLong(atomic_load(px_paused(ch)) == id);
 }
 
 // wait_resumed(slot, id): waits until the front wants items of that prediction again.
@@ -256,7 +256,7 @@ static PyObject *is_canceled(PX_SELF, PyObject *args) {
   struct px_channel *ch;
   unsigned long long id;
   if (!PyArg_ParseTuple(args, "O&K", px_slot_arg, &ch, &id)) return NULL;
-  return PyBool_FromLong(px_is_canceled(ch->page, id));
+  return PyBool_FromLong(px_is_canceled(ch->page, id) || px_stops(ch));
 }
 
 PyMethodDef px_task_methods[] = {

@@ -28,21 +28,26 @@ func (p Plan) Device(i int) (string, bool) {
 	return p.devices[i], true
 }
 
-// MakePlan distributes the GPUs. gpus is the value of --gpus, and workers that of --workers, with 0 for auto. set
+// MakePlan distributes the GPUs to workers of that many ranks, 0 as 1. gpus is the value of --gpus, and workers that of --workers, with 0 for auto. set
 // reports whether --workers was given; visible are the GPUs of the machine.
-func MakePlan(gpus string, workers int, set bool, visible []string) (Plan, error) {
+func MakePlan(gpus string, workers int, set bool, ranks int, visible []string) (Plan, error) {
+	ranks = max(1, ranks)
 	switch gpus {
 	case "", "all":
 		plan := Plan{Workers: workers}
 		if workers == 0 {
-			plan.Workers = max(1, len(visible))
+			plan.Workers = max(1, len(visible)/ranks)
 			if plan.Workers > 1 {
 				plan.Warning = "each worker sees all GPUs, and most models take the first: --gpus each gives each worker its own"
 			}
 		}
 		return plan, nil
 	case "each":
-		return planEach(workers, set, visible)
+		if ranks > len(visible) && ranks > 1 {
+			return Plan{}, fmt.Errorf("%d ranks need a GPU each, but %d are visible (%s)", ranks, len(visible),
+				cmp.Or(strings.Join(visible, ","), "none"))
+		}
+		return planEach(workers, set, inShares(visible, ranks))
 	default:
 		devices, err := parseGPUs(gpus)
 		if err == nil && set && workers != 0 && workers != len(devices) {
@@ -50,6 +55,14 @@ func MakePlan(gpus string, workers int, set bool, visible []string) (Plan, error
 		}
 		return Plan{devices: devices, Workers: len(devices), Warning: unseen(devices, visible)}, err
 	}
+}
+
+// inShares joins the GPUs of each worker.
+func inShares(visible []string, ranks int) (shares []string) {
+	for ; len(visible) >= ranks; visible = visible[ranks:] {
+		shares = append(shares, strings.Join(visible[:ranks], ","))
+	}
+	return shares
 }
 
 func planEach(workers int, set bool, visible []string) (Plan, error) {

@@ -97,7 +97,7 @@ func TestPlan_GPUs(t *testing.T) {
 		if c.workers < 0 {
 			workers = 1
 		}
-		plan, err := MakePlan(c.gpus, workers, c.workers >= 0, c.visible)
+		plan, err := MakePlan(c.gpus, workers, c.workers >= 0, 1, c.visible)
 		switch {
 		case c.problem != "":
 			assert.True(t, err != nil && strings.Contains(err.Error(), c.problem),
@@ -129,8 +129,32 @@ func TestMakePlan_GPUsThatAreNotHere(t *testing.T) {
 		{"0", []string{"GPU-aa"}, ""},
 		{"GPU-aa", []string{"0"}, ""},
 	} {
-		if plan, err := MakePlan(c.gpus, 0, false, c.visible); err != nil || plan.Warning != c.want {
+		if plan, err := MakePlan(c.gpus, 0, false, 1, c.visible); err != nil || plan.Warning != c.want {
 			t.Errorf("%s of %v: got %q, %v, want %q", c.gpus, c.visible, plan.Warning, err, c.want)
 		}
+	}
+}
+
+// TestMakePlan_Ranks: a group of ranks has as many GPUs as ranks, and sees them all.
+func TestMakePlan_Ranks(t *testing.T) {
+	four := []string{"0", "1", "2", "3"}
+	for _, c := range []struct {
+		gpus    string
+		workers int // -1: not given
+		ranks   int
+		want    string // devices of each worker, or the error
+	}{
+		{"each", -1, 2, "0,1|2,3"},
+		{"each", -1, 3, "0,1,2"},
+		{"each", 1, 2, "0,1"},
+		{"each", -1, 5, "5 ranks need a GPU each, but 4 are visible (0,1,2,3)"},
+		{"0,1;2,3", -1, 2, "0,1|2,3"},
+	} {
+		plan, err := MakePlan(c.gpus, max(1, c.workers), c.workers >= 0, c.ranks, four)
+		got := strings.Join(plan.devices, "|")
+		if err != nil {
+			got = err.Error()
+		}
+		assert.Equal(t, c.gpus+" for "+c.want, got, c.want)
 	}
 }

@@ -103,6 +103,16 @@ type Worker struct {
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
 	// Successor is the state of the process that will replace it.
 	Successor string `json:"successor,omitempty"`
+	// Ranks are the processes of a worker that has several.
+	Ranks []Rank `json:"ranks,omitempty"`
+}
+
+// Rank is one process of a worker of several.
+type Rank struct {
+	Rank int `json:"rank"`
+	PID  int `json:"pid"`
+	// MemoryBytes is its resident memory; 0 if unknown.
+	MemoryBytes int64 `json:"memory_bytes,omitempty"`
 }
 
 // Queue is how many predictions wait for a slot.

@@ -42,15 +42,15 @@ type Hooks struct {
 	FatalAnswer func(body []byte)
 }
 
-// Attach adds a worker's slots, one for each connection, and gives them waiting calls. b says how its calls are
+// Attach adds a worker's slots, one for each connection, and gives them waiting calls. words returns those of a slot; b says how its calls are
 // batched; nil means they are not.
-func (p *Pool) Attach(w Worker, conns []*ipc.Conn, page *ipc.Page, h Hooks, b *BatchOptions) (added []*Slot) {
+func (p *Pool) Attach(w Worker, conns []*ipc.Conn, words func(slot int) ipc.Slot, h Hooks, b *BatchOptions) (added []*Slot) {
 	p.locked(func() (d deliveries) {
 		p.batches.addWorker(b)
 		ws := &workerSlots{process: w, empty: make(chan struct{}), hooks: h, batching: b, threads: h.Threads}
 		p.threads = p.threads || h.Threads
 		for i, conn := range conns {
-			ws.slots = append(ws.slots, newSlot(p, ws, i, conn, page.Slot(i)))
+			ws.slots = append(ws.slots, newSlot(p, ws, i, conn, words(i)))
 		}
 		ws.remaining = len(ws.slots)
 		p.slots = append(p.slots, ws.slots...)

@@ -125,7 +125,7 @@ func (w *fakeWorker) attach() {
 		late := unix.NsecToTimeval(int64(assert.Timeout))
 		assert.NoError(w.t, unix.SetsockoptTimeval(l.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &late))
 	}
-	w.slots = w.pool.Attach(w, conns, w.page, w.hooks, w.batch)
+	w.slots = w.pool.Attach(w, conns, w.page.Slot, w.hooks, w.batch)
 }
 
 // die closes the worker's ends, as its death does.

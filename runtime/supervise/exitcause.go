@@ -50,7 +50,7 @@ func (e Exit) Cause() ExitCause {
 
 // exitCause classifies the exit of this worker. A worker that crashes while it leaves has not left.
 func (w *worker) exitCause() ExitCause {
-	exit := w.process.child.exit
+	exit := w.exit()
 	leaving := w.stopping || w.retirement != nil
 	switch {
 	case exit.Stuck > 0:

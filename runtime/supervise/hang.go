@@ -42,6 +42,9 @@ func (w *worker) ping() {
 			": its event loop is blocked, or no longer reads its channel (--hang-timeout is the limit)")
 		return
 	}
+	if w.group != nil {
+		w.group.pingRanks(limit)
+	}
 	w.pings.unanswered++
 	w.pings.serial++
 	_ = w.process.control.Send(ipc.KindPing, w.pings.serial) // fails only if it has ended

@@ -145,6 +145,10 @@ func (l *lifecycle) successorFailed(ended outcome) {
 	l.sup.successor = nil
 	l.sup.mu.Unlock()
 	l.sup.o.Hooks.OnChange()
+	if ended.again {
+		l.renew()
+		return
+	}
 	if l.newer != nil {
 		l.renewal, l.newer = *l.newer, nil
 		l.renew()

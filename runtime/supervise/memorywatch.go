@@ -12,6 +12,17 @@ type memoryWatch struct {
 // oomLooks is the least number of checks for which an out-of-memory kill is remembered.
 const oomLooks = 5
 
+// resident is the memory of the worker, in bytes; of a group, that of all ranks.
+func (w *worker) resident() int64 {
+	has := resident(w.process.child.pid)
+	if w.group != nil {
+		for _, r := range w.group.others {
+			has += resident(r.process.child.pid)
+		}
+	}
+	return has
+}
+
 // checkMemory renews a worker that has more memory than its limit.
 func (w *worker) checkMemory() {
 	m := &w.memory
@@ -22,7 +33,7 @@ func (w *worker) checkMemory() {
 	if limit <= 0 || w.setup.stage != Ready || m.exceeded {
 		return
 	}
-	if has := resident(w.process.child.pid); has > limit {
+	if has := w.resident(); has > limit {
 		m.exceeded = true
 		w.sup.Renew(fmt.Sprintf("it has %s of memory, more than %s", bytesText(has), bytesText(limit)))
 	}

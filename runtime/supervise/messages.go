@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"os"
-	"strings"
 	"time"
 
 	"pinion/ipc"
+	"pinion/runtime/slot"
 )
 
 func (w *worker) expects(kind ipc.Kind) bool {
@@ -59,15 +58,8 @@ func (w *worker) handle(m message) error {
 		return w.methodBatches(m.body)
 	case ipc.KindSetupFailed:
 		return w.setupFailed(m.body)
-	case ipc.KindStack:
-		w.process.stacks.answered(stackPart{id: m.id, text: strings.ToValidUTF8(string(m.body), "\uFFFD")})
-		return nil
-	case ipc.KindStacks:
-		text, err := ipc.ParseStacks(m.body)
-		if err == nil {
-			w.process.stacks.answered(stackPart{id: m.id, rest: true, text: text})
-		}
-		return err
+	case ipc.KindStack, ipc.KindStacks:
+		return w.process.stacks.take(m)
 	case ipc.KindHealthy:
 		return w.sup.checks.answered(m.id, m.body)
 	default:
@@ -93,6 +85,9 @@ func (w *worker) load(body []byte) error {
 	loaded, err := ipc.ParseLoaded(body)
 	if err != nil {
 		return err
+	}
+	if want := max(1, loaded.Ranks); !w.settled && want != w.size() {
+		return w.regroup(want)
 	}
 	loaded.Python = w.setup.model.Python
 	w.setup.model = loaded
@@ -130,6 +125,11 @@ func (w *worker) ready(body []byte) error {
 	if err != nil {
 		return err
 	}
+	if g := w.group; g != nil {
+		if g.ready = body; g.awaits() != "" {
+			return nil
+		}
+	}
 	w.setup.late = nil
 	w.setup.stage = Ready
 	w.process.TakeSetupLogs(ready.LogMark)
@@ -141,18 +141,29 @@ func (w *worker) ready(body []byte) error {
 	if w.stopping {
 		return nil
 	}
-	conns, err := w.passSlots()
+	var process slot.Worker = w.process
+	pass, words := w.passSlots, w.process.page.Slot
+	if w.group != nil {
+		process, pass = w.group, w.serveGroup
+		words = func(int) ipc.Slot { return w.process.page.Slot(groupSlot) }
+	}
+	conns, err := pass()
 	if err != nil {
 		return err
 	}
 	w.announce()
-	slots := w.sup.o.Pool.Attach(w.process, conns, w.process.page, w.slotHooks(), w.setup.batch)
+	slots := w.sup.o.Pool.Attach(process, conns, words, w.slotHooks(), w.setup.batch)
 	w.sup.mu.Lock()
 	w.slots = slots
 	w.sup.mu.Unlock()
 	if len(w.slots) == 1 {
 		running := w.slots[0].Running
 		w.process.running.Store(&running)
+		if w.group != nil {
+			for _, r := range w.group.others {
+				r.process.running.Store(&running)
+			}
+		}
 	}
 	w.activity, w.readyAt = duringPredict, time.Now()
 	if w.setup.model.Healthcheck {
@@ -220,28 +231,36 @@ func (w *worker) methodBatches(body []byte) error {
 func (w *worker) passSlots() ([]*ipc.Conn, error) {
 	conns := make([]*ipc.Conn, 0, w.setup.model.Slots)
 	for i := range w.setup.model.Slots {
-		conn, theirs, err := ipc.Pair(fmt.Sprintf("slot %d", i), w.setup.model.Slots)
+		conn, err := w.process.passSlot(i, w.setup.model.Slots)
 		if err == nil {
 			conns = append(conns, conn)
-			err = w.passSlot(i, theirs)
-		}
-		if err != nil {
+		} else {
 			for _, c := range conns {
 				c.Close()
 			}
-			return nil, fmt.Errorf("pass slot %d to the worker: %w", i, err)
+			return nil, err
 		}
 	}
 	return conns, nil
 }
 
-func (w *worker) passSlot(i int, theirs *os.File) error {
-	defer theirs.Close()
-	fd, err := dup(theirs)
-	if err != nil {
-		return err
+// passSlot makes the socketpair of a slot, of that many, and sends the worker its end.
+func (p *process) passSlot(i, of int) (*ipc.Conn, error) {
+	conn, theirs, err := ipc.Pair(fmt.Sprintf("slot %d", i), of)
+	if err == nil {
+		defer theirs.Close()
+		var fd int
+		if fd, err = dup(theirs); err == nil {
+			err = p.control.SendFile(ipc.KindSlot, uint64(i), fd)
+		}
+		if err != nil {
+			conn.Close()
+		}
 	}
-	return w.process.control.SendFile(ipc.KindSlot, uint64(i), fd)
+	if err != nil {
+		return nil, fmt.Errorf("pass slot %d to the worker: %w", i, err)
+	}
+	return conn, nil
 }
 
 // threeDigits rounds a time for people to three digits, at most to nanoseconds.

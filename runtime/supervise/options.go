@@ -30,17 +30,19 @@ const (
 )
 
 type Options struct {
-	Index    int // of this worker, for logs and health
-	Exe      string
-	Spec     ipc.WorkerConfig
-	Env      []string
-	Device   string         // the GPUs that Env gives the worker, for health; "" means all
-	Batch    batch.Override // the operator's settings for the model's batches
-	Policy   Policy
-	Timeouts Timeouts
-	Hooks    Hooks
-	Pool     *slot.Pool
-	Logger   *slog.Logger
+	Index  int // of this worker, for logs and health
+	Exe    string
+	Spec   ipc.WorkerConfig
+	Env    []string
+	Device string // the GPUs that Env gives the worker, for health; "" means all
+	// CheckRanks returns why a worker cannot be as many processes as the model's @cog.ranks says, or nil; it may be nil.
+	CheckRanks func(ranks int) error
+	Batch      batch.Override // the operator's settings for the model's batches
+	Policy     Policy
+	Timeouts   Timeouts
+	Hooks      Hooks
+	Pool       *slot.Pool
+	Logger     *slog.Logger
 	// Fleet is the state shared with other workers; nil means that this is the only one.
 	Fleet *Fleet
 	// Preloader, if not nil, forks the workers while it can. The first worker waits for its import.

@@ -17,6 +17,7 @@ type setup struct {
 	batch     *slot.BatchOptions // nil if the model is not batched
 	announced bool               // OnLoaded was called
 	failure   string             // why it failed, in the worker's words
+	problem   *ipc.Problem       // the same as 'pinion check' says it; of a group
 }
 
 // addSetupLogs adds what a running setup has written until now.
@@ -33,6 +34,9 @@ func (s *Supervisor) addSetupLogs(st *SetupStatus) {
 func (w *worker) setupTimedOut() {
 	w.terminate(CauseSetupFailed, fmt.Sprintf("setup did not finish within %s", w.sup.o.Timeouts.Setup))
 	w.setup.failure = fmt.Sprintf("Setup timed out after %s", w.sup.o.Timeouts.Setup)
+	if w.group != nil {
+		w.setup.failure += ": not ready were " + w.group.awaits()
+	}
 	w.setup.late = nil
 }
 
@@ -40,6 +44,10 @@ func (w *worker) setupFailed(body []byte) error {
 	failed, err := ipc.ParseSetupFailed(body)
 	if err != nil {
 		return err
+	}
+	if w.group != nil {
+		w.rankSetupFailed(0, w.process, failed)
+		return nil
 	}
 	w.setup.late = nil
 	w.setup.stage = Exited
@@ -81,6 +89,7 @@ func (w *worker) failSetup(cause string, rest []byte) {
 			return
 		}
 		st.Setup.Failed, st.Setup.Completed, st.Setup.Logs = true, time.Now(), text+cause+"\n"
+		st.Setup.Problem = w.setup.problem
 	})
 	if !said {
 		w.setupEnded()

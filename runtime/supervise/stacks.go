@@ -102,6 +102,19 @@ func (s *stacks) await(ctx context.Context, p *process, id uint64, rest bool) (s
 	}
 }
 
+// take accepts an answer of the worker.
+func (s *stacks) take(m message) error {
+	if m.kind == ipc.KindStack {
+		s.answered(stackPart{id: m.id, text: strings.ToValidUTF8(string(m.body), "\uFFFD")})
+		return nil
+	}
+	text, err := ipc.ParseStacks(m.body)
+	if err == nil {
+		s.answered(stackPart{id: m.id, rest: true, text: text})
+	}
+	return err
+}
+
 // answered accepts one part, unless no request waits for it any more.
 func (s *stacks) answered(part stackPart) {
 	select {

@@ -25,6 +25,7 @@ type ProcessStatus struct {
 	Setup  SetupStatus
 	Python string
 	CUDA   map[string]any
+	Ranks  []int // their processes, by rank; nil for a worker of one process
 }
 
 // Status is what health says about one worker.
@@ -94,6 +95,15 @@ func (s *Supervisor) Health() health.Worker {
 	}
 	if st.PID != 0 {
 		h.MemoryBytes = resident(st.PID)
+		for i, pid := range st.Ranks {
+			if i == 0 {
+				h.Ranks = append(h.Ranks, health.Rank{PID: pid, MemoryBytes: h.MemoryBytes})
+				continue
+			}
+			r := health.Rank{Rank: i, PID: pid, MemoryBytes: resident(pid)}
+			h.MemoryBytes += r.MemoryBytes
+			h.Ranks = append(h.Ranks, r)
+		}
 	}
 	if st.Successor != nil {
 		h.Successor = st.Successor.String()
@@ -137,5 +147,6 @@ func (s *Supervisor) started() {
 	s.mu.Lock()
 	s.status.clearDefunct()
 	s.status.Blocked = false
+	s.ports = 0
 	s.mu.Unlock()
 }

@@ -30,6 +30,8 @@ type Supervisor struct {
 	current   *worker // the one whose status is shown
 	successor *worker // the one that will take over
 	next      task
+	ranks     int // that the model asked for; 0 if it did not
+	ports     int // setups in a row that found their port taken
 }
 
 type task struct {
@@ -87,7 +89,7 @@ func (s *Supervisor) Run() {
 		case <-s.kill.closed:
 			return
 		}
-		if !ended.unstarted {
+		if !ended.unstarted && !ended.again {
 			s.change(func(st *Status) { st.Restarts++ })
 		}
 	}
@@ -109,7 +111,7 @@ func (s *Supervisor) afterExit(h *history, ended outcome) (delay time.Duration, 
 		h.unstarts++
 		return s.afterUnstarted(h, ended.cause), true
 	}
-	if h.unstarts = 0; ended.retired {
+	if h.unstarts = 0; ended.retired || ended.again {
 		return 0, true
 	}
 	if ended.served {
@@ -242,7 +244,15 @@ func (s *Supervisor) launch(successor bool) *worker {
 	err := s.o.Hooks.Prepare(&next.spec)
 	if err == nil {
 		next.spec.GPULost = s.o.Fleet.gpu.words()
-		w.process, err = start(s.o.Exe, next, s.o.Fleet.orphans, s.o.Preloader, newRecorder(s.o.Logger, s.note))
+		var others []task
+		port := 0
+		w.settled = next.spec.Ranks > 0
+		if next, others, port, err = s.rankTasks(next); err == nil {
+			w.process, err = start(s.o.Exe, next, s.o.Fleet.orphans, s.o.Preloader, newRecorder(s.o.Logger, s.note))
+		}
+		if err == nil && others != nil {
+			w.join(others, port)
+		}
 	}
 	if err != nil {
 		w.unstarted(err)
@@ -264,7 +274,18 @@ func (s *Supervisor) launch(successor bool) *worker {
 }
 
 func (s *Supervisor) note(level slog.Level, stream source, prediction string, line []byte) {
-	attrs := []any{"worker", s.o.Index, "stream", sourceNames[stream]}
+	s.noteWith()(level, stream, prediction, line)
+}
+
+// noteWith is note with more attributes.
+func (s *Supervisor) noteWith(more ...any) func(slog.Level, source, string, []byte) {
+	return func(level slog.Level, stream source, prediction string, line []byte) {
+		s.noteLine(level, stream, prediction, line, more)
+	}
+}
+
+func (s *Supervisor) noteLine(level slog.Level, stream source, prediction string, line []byte, more []any) {
+	attrs := append([]any{"worker", s.o.Index, "stream", sourceNames[stream]}, more...)
 	if prediction != "" {
 		attrs = append(attrs, "prediction_id", logtext.Clip(prediction))
 		if request := s.o.Hooks.RequestOf(prediction); request != "" {

@@ -17,6 +17,8 @@ const lastRead = time.Second
 type worker struct {
 	sup      *Supervisor
 	process  *process
+	group    *rankGroup    // nil for a worker of one process
+	over     chan struct{} // closed when all ranks of the group have ended
 	setup    setup
 	memory   memoryWatch
 	pings    pings
@@ -24,6 +26,8 @@ type worker struct {
 	activity string // what the worker does, for Exit.Describe
 
 	stopping   bool            // it was asked to leave, with the server
+	settled    bool            // the number of ranks is not the model's to say
+	regrouped  bool            // its model wants another number of ranks
 	terminated bool            // it was killed, and its messages are ignored
 	readyAt    time.Time       // zero if it was never ready
 	retirement *retirement     // why it must leave; nil if it may stay
@@ -55,13 +59,15 @@ type outcome struct {
 	lasted  bool // it was ready for longer than deathWindow
 	// unstarted means that this server could not start it, and tries again.
 	unstarted bool
+	// again means that another must be started at once, with another number of ranks or another port.
+	again bool
 }
 
 func newWorker(s *Supervisor, successor bool) *worker {
 	w := &worker{
 		sup: s, activity: duringStart, successor: successor, memory: memoryWatch{oom: newOOMWatch(s.o.Fleet.memory)},
 		refusals: s.o.Fleet.pids.refusals(),
-		readied:  newLatch(), retiring: make(chan retirement, 2), ended: make(chan outcome, 1),
+		readied:  newLatch(), retiring: make(chan retirement, 2), ended: make(chan outcome, 1), over: make(chan struct{}),
 	}
 	w.status.Setup.Started = time.Now()
 	return w
@@ -70,7 +76,7 @@ func newWorker(s *Supervisor, successor bool) *worker {
 // run handles the events of the worker until its process has ended, or is given up.
 func (w *worker) run() {
 	control := make(chan message, 16)
-	go w.listen(control)
+	go w.listen(w.process, control)
 	messages, stop, kill := control, w.sup.stop.closed, w.sup.kill.closed
 	memory := time.NewTicker(w.sup.memoryInterval)
 	defer memory.Stop()
@@ -89,6 +95,8 @@ func (w *worker) run() {
 				w.process.shortage.Store(IsShortage(err))
 				w.terminate(CauseProtocol, err.Error())
 			}
+		case m := <-w.group.heard():
+			w.handleRank(m)
 		case <-w.setup.late:
 			w.setupTimedOut()
 		case <-stop:
@@ -140,6 +148,12 @@ func (w *worker) handleLast(control <-chan message) {
 
 func (w *worker) terminate(cause ExitCause, why string) {
 	w.terminated = true
+	if w.group != nil {
+		for _, p := range w.group.all() {
+			p.terminate(cause, why)
+		}
+		return
+	}
 	w.process.terminate(cause, why)
 }
 
@@ -152,11 +166,11 @@ type message struct {
 }
 
 // listen reads the control channel until it ends; the reason is the last message.
-func (w *worker) listen(to chan<- message) {
+func (w *worker) listen(p *process, to chan<- message) {
 	defer close(to)
 	for {
-		err := w.process.control.Recv(func(f *ipc.Frame) {
-			if w.takeUnattributed(f) {
+		err := p.control.Recv(func(f *ipc.Frame) {
+			if p.takeUnattributed(f) {
 				return
 			}
 			body, release := f.Own()
@@ -175,16 +189,16 @@ func (w *worker) listen(to chan<- message) {
 
 // takeUnattributed handles a frame of output that belongs to no prediction, and reports whether f was one. Such frames
 // use the control channel because slots are read only while there is a prediction.
-func (w *worker) takeUnattributed(f *ipc.Frame) bool {
+func (p *process) takeUnattributed(f *ipc.Frame) bool {
 	switch f.Kind {
 	case ipc.KindLogPipe:
-		w.process.addPipe(f.Descriptor(), f.Nanos != 0, true)
+		p.addPipe(f.Descriptor(), f.Nanos != 0, true)
 	case ipc.KindLog:
 		text, err := ipc.ParseLog(f.Body)
 		if err != nil {
 			return false // handle refuses it
 		}
-		w.process.Logged(text.Source, "", []byte(text.Data), false)
+		p.Logged(text.Source, "", []byte(text.Data), false)
 	default:
 		return false
 	}
@@ -234,19 +248,34 @@ func (w *worker) retire(r retirement) {
 // shutdown asks a worker that has no predictions to end.
 func (w *worker) shutdown() {
 	_ = w.process.control.SendShutdown() // fails only if it has ended
+	if g := w.group; g != nil {
+		g.leaving = true
+		for _, r := range g.others {
+			_ = r.process.control.SendShutdown()
+		}
+	}
 	w.terminateLater()
 }
 
 // terminateLater kills the worker if it has not ended by itself in time.
 func (w *worker) terminateLater() {
 	time.AfterFunc(w.sup.o.Timeouts.Stop,
-		func() { w.process.terminate(CauseLeft, "it did not exit when it was told to") })
+		func() {
+			const why = "it did not exit when it was told to"
+			if w.group != nil {
+				for _, r := range w.group.others {
+					r.process.terminate(CauseLeft, why)
+				}
+			}
+			w.process.terminate(CauseLeft, why)
+		})
 }
 
 // finish classifies the exit, and settles the worker's calls.
 func (w *worker) finish() outcome {
 	p := w.process
-	exit := &p.child.exit
+	w.group.endOthers()
+	exit := w.exit()
 	w.sup.checks.close(p.control)
 	if exit.Signal == syscall.SIGKILL && exit.Killed == "" {
 		exit.Shortage, exit.Limit = w.memory.oom.killed(), w.memory.oom.limit
@@ -256,11 +285,12 @@ func (w *worker) finish() outcome {
 		rest = p.logs.TakeAll()
 		exit.Lacked = lackOf(string(rest))
 	}
-	cause := exit.Describe(w.activity)
+	cause := w.describe(w.activity)
 	if w.setup.failure != "" {
 		cause = w.setup.failure
 	}
 	worked := w.activity == duringPredict
+	again := !worked && !w.stopping && w.startsDifferently()
 	unstarted := (p.shortage.Load() || exit.Lacked != "") && w.sup.o.Policy.Restart != Never
 	if !unstarted && w.isRefused() {
 		unstarted = true
@@ -269,18 +299,18 @@ func (w *worker) finish() outcome {
 	// This precedes Detach, which answers its calls: a client that asks at once must see that the worker has exited, and
 	// why.
 	if worked && !w.busy() {
-		w.exited(exit.Describe(duringIdle))
+		w.exited(w.describe(duringIdle))
 	} else {
 		w.exited(cause)
 	}
-	logs := func() []byte { rest = append(rest, p.logs.TakeAll()...); return rest }
+	logs := func() []byte { rest = append(append(rest, p.logs.TakeAll()...), w.group.lastLogs()...); return rest }
 	had := w.sup.o.Pool.Detach(w.slots, w.exitForCalls(cause, logs))
 	if had == 0 && worked { // its last answers were in its sockets
-		cause = exit.Describe(duringIdle)
+		cause = w.describe(duringIdle)
 		w.setLastExit(cause)
 	}
 	switch {
-	case worked:
+	case worked, again:
 	case unstarted:
 		w.process.logs.AddSetup(append(rest, cause+"\n"...))
 	default:
@@ -291,6 +321,7 @@ func (w *worker) finish() outcome {
 	case w.retirement != nil:
 		cause = w.retirement.why
 		w.sup.o.Logger.Info("worker has left", "worker", w.sup.o.Index, "pid", p.child.pid, "reason", cause)
+	case again:
 	case !worked && w.sup.hidesSetupFailure():
 	default:
 		w.sup.o.Logger.Error("worker ended", "worker", w.sup.o.Index, "pid", p.child.pid, "cause", cause)
@@ -301,13 +332,21 @@ func (w *worker) finish() outcome {
 		retired:   w.retirement != nil && w.retirement.fault == "",
 		served:    slices.ContainsFunc(w.slots, (*slot.Slot).Served),
 		lasted:    worked && time.Since(w.readyAt) > deathWindow,
-		unstarted: unstarted,
+		unstarted: unstarted, again: again,
 	}
 }
 
 // clear waits until the worker's descendants have ended, and closes its channels.
 func (w *worker) clear() {
-	p := w.process
+	if w.group != nil {
+		for _, r := range w.group.others {
+			w.clearProcess(r.process)
+		}
+	}
+	w.clearProcess(w.process)
+}
+
+func (w *worker) clearProcess(p *process) {
 	kill, cleared := w.sup.kill.closed, p.child.cleared
 	if p.givenUp() {
 		cleared = nil
@@ -340,7 +379,7 @@ func (w *worker) exited(cause string) {
 // setLastExit records how the process ended, unless it was asked to.
 func (w *worker) setLastExit(cause string) {
 	switch {
-	case w.stopping || w.retirement != nil && w.retirement.fault == "":
+	case w.stopping || w.regrouped || w.retirement != nil && w.retirement.fault == "":
 		return
 	case w.retirement != nil:
 		cause = w.retirement.why

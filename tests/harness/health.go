@@ -36,6 +36,11 @@ type Health struct {
 		Served      int    `json:"served"`
 		MemoryBytes int64  `json:"memory_bytes"`
 		Successor   string `json:"successor"`
+		Ranks       []struct {
+			Rank        int   `json:"rank"`
+			PID         int   `json:"pid"`
+			MemoryBytes int64 `json:"memory_bytes"`
+		} `json:"ranks"`
 	} `json:"workers"`
 	Queue *struct {
 		Length   int `json:"length"`

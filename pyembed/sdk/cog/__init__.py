@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ._deprecated import ExperimentalFeatureWarning, emit_metric
     from ._opaque import Opaque
     from ._openai import openai
+    from ._ranks import checkpoint, ranks
     from ._worker.scope import current_scope
     from .errors import CallError
     from .exceptions import CancelationException
@@ -76,11 +77,13 @@ __all__ = [
     "batch",
     "call",
     "call_async",
+    "checkpoint",
     "concurrent",
     "current_scope",
     "emit_metric",
     "example",
     "openai",
+    "ranks",
     "streaming",
 ]
 
@@ -106,11 +109,13 @@ _HOMES = {
     "batch": "cog._batch",
     "call": "cog._call",
     "call_async": "cog._call",
+    "checkpoint": "cog._ranks",
     "concurrent": "cog._decorators",
     "current_scope": "cog._worker.scope",
     "emit_metric": "cog._deprecated",
     "example": "cog._decorators",
     "openai": "cog._openai",
+    "ranks": "cog._ranks",
     "streaming": "cog._decorators",
 }
 _SUBMODULES = (

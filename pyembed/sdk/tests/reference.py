@@ -102,6 +102,11 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
         """,
         ["cog.concurrent"],
     ),
+    (
+        "Ranks",
+        "Only Pinion has them. [Several GPUs](../how-to/several-gpus.md) says when to use them.",
+        ["cog.ranks", "cog.checkpoint"],
+    ),
     ("Batches", "Only Pinion has them. [Batching](../how-to/batching.md) explains when a batch leaves.", ["cog.batch"]),
     ("Clients", "Only Pinion has these decorators.", ["cog.example", "cog.openai"]),
     (

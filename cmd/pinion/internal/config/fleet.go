@@ -14,6 +14,7 @@ import (
 type Fleet struct {
 	workers      workerCount
 	gpus         string
+	Ranks        int // processes of a worker; 0 means not said
 	PredictLimit time.Duration
 	HangTimeout  time.Duration
 	MaxRequests  int
@@ -35,6 +36,10 @@ func (s *Fleet) settings() usertext.Settings {
 		{
 			To: &s.gpus, Name: "gpus", Examples: []string{"all", "each"}, Group: usertext.GroupWorkers, Common: true,
 			Help: `all: every worker sees all GPUs; each: one GPU each; or a list, "0;1;2,3"`, Default: "all",
+		},
+		{
+			To: &s.Ranks, Name: "ranks", Min: 1, Max: maxRanks, Group: usertext.GroupWorkers, Default: "the model's, else 1",
+			Help: "processes that run each prediction together, as torchrun starts them: for a model that is cut over several GPUs",
 		},
 		{
 			To: &s.PredictLimit, Name: "predict-timeout", Group: usertext.GroupPredictions, Common: true,
@@ -84,12 +89,23 @@ func when(isIdle bool, why string) string {
 	return ""
 }
 
-func (s *Fleet) Plan() (gpu.Plan, error) {
-	plan, err := gpu.MakePlan(s.gpus, int(s.workers), s.WorkersGiven, gpu.Visible())
+const maxRanks = 64
+
+// Plan distributes the GPUs to workers of that many ranks.
+func (s *Fleet) Plan(ranks int) (gpu.Plan, error) {
+	plan, err := gpu.MakePlan(s.gpus, int(s.workers), s.WorkersGiven, ranks, gpu.Visible())
 	if err != nil {
 		err = fmt.Errorf("--gpus %s: %w", s.gpus, err)
 	}
 	return plan, err
+}
+
+// CheckRanks says why a model that itself asks for several ranks cannot have them, or nil.
+func (s *Fleet) CheckRanks(ranks int) error {
+	if s.gpus == "each" {
+		return fmt.Errorf("--gpus each has to know how many GPUs a worker gets before it starts: write ranks: %d in cog.yaml", ranks)
+	}
+	return nil
 }
 
 // workerCount is a number of workers; 0 is "auto". It implements pflag.Value.

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -159,9 +161,22 @@ func (s *Model) Interpreter(m *model.Model) (python *locate.Python, plan gpu.Pla
 	if python, err = locate.Find(s.Locate(m.Dir)); err != nil {
 		return nil, plan, err
 	}
-	plan, err = s.Fleet.Plan()
+	ranks := s.RanksOf(m)
+	if ranks > 1 {
+		switch concurrency := cmp.Or(s.Concurrency, m.Concurrency); {
+		case s.Fleet.Preload:
+			return nil, plan, errors.New("--preload cannot be combined with ranks: the model reads RANK when it is imported; leave --preload out")
+		case concurrency > 1:
+			return nil, plan, fmt.Errorf("--concurrency %d cannot be combined with ranks: a worker of %d ranks runs one prediction at a time; "+
+				"use --workers", concurrency, ranks)
+		}
+	}
+	plan, err = s.Fleet.Plan(ranks)
 	return python, plan, err
 }
+
+// RanksOf returns how many processes a worker of the model is; 0 means that the model's code may say it.
+func (s *Model) RanksOf(m *model.Model) int { return cmp.Or(s.Fleet.Ranks, m.Ranks) }
 
 // OutputCheck returns --validate-output.
 func (s *Model) OutputCheck() service.OutputCheck {

@@ -16,11 +16,13 @@ func (s *Model) WorkerOptions(m *model.Model, python *locate.Python, sdk string,
 		Exe: process.RunningBinary,
 		Spec: ipc.WorkerConfig{
 			Python: python.Executable, LibPython: python.LibPython, SDK: sdk,
-			Root: m.Dir, Ref: m.Ref, Train: m.Train, Concurrency: m.Concurrency,
+			Root: m.Dir, Ref: m.Ref, Train: m.Train, Concurrency: m.Concurrency, Ranks: s.RanksOf(m),
 			Weights: s.weights, NoCUDA: s.cuda == "off", NoneDefaults: string(m.NoneDefaults),
 		},
 		Env:      model.WithoutSecrets(supervise.WorkerEnv(m.Env)),
 		Timeouts: supervise.Timeouts{Setup: s.SetupTimeout},
 		Hooks:    supervise.Hooks{OnLoaded: loaded},
+
+		CheckRanks: s.Fleet.CheckRanks,
 	}
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -111,7 +112,7 @@ func cogForm() *valueForm {
 	return mapping(map[string]*valueForm{
 		"build": build,
 		"concurrency": served(mapping(
-			map[string]*valueForm{"default_target": {kinds: []usertext.NodeKind{usertext.Number}}, "max": served(count())})),
+			map[string]*valueForm{"default_target": {kinds: []usertext.NodeKind{usertext.Number}}, "max": served(count(maxConcurrency))})),
 		"description": text(nil),
 		"environment": served(list(served(line(environmentRule)))),
 		"image":       served(line(nil)), // the page has the model's name from it
@@ -122,6 +123,7 @@ func cogForm() *valueForm {
 		})),
 		"none_defaults": served(choice(string(noneRequired), string(NoneOptional))),
 		"predict":       served(text(nil)),
+		"ranks":         served(count(maxRanks)),
 		"run":           served(text(nil)),
 		"tests":         {},
 		"train":         served(text(nil)),
@@ -166,14 +168,21 @@ func samplers() []string {
 	}
 }
 
-const maxConcurrency = 1<<31 - 1
+const (
+	maxConcurrency = 1<<31 - 1
+	maxRanks       = 64
+)
 
-func count() *valueForm {
+func count(most float64) *valueForm {
 	return &valueForm{kinds: []usertext.NodeKind{usertext.Number}, rule: func(n *usertext.Node) (string, string) {
-		if !(n.Number >= 1 && n.Number <= maxConcurrency) {
+		switch {
+		case n.Number >= 1 && n.Number <= most && (most == maxConcurrency || n.Number == math.Trunc(n.Number)):
+			return "", ""
+		case most == maxConcurrency:
 			return fmt.Sprintf("invalid value %.30s", n.Text), "give a whole number of at least 1"
+		default:
+			return fmt.Sprintf("invalid value %.30s", n.Text), fmt.Sprintf("give a whole number from 1 to %.0f", most)
 		}
-		return "", ""
 	}}
 }
 

@@ -89,6 +89,7 @@ func cogKeyHelp() map[string]string {
 		"model":                                    "No effect: Replicate's name of the model.",
 		"logo":                                     "A picture in the folder, as logo.png, which the page at /docs shows.",
 		"none_defaults":                            "What \"x: int = Input(default=None)\" means: required, as Cog 0.23, or optional, as older versions.",
+		"ranks":                                    "How many processes run each prediction together, as torchrun starts them.",
 		"observability":                            "What the model's server reports to OpenTelemetry.",
 		"observability.config":                     "The file with the model's own OpenTelemetry providers: FILE.py.",
 		"observability.metrics":                    "Metrics over OTLP: true, false, or a mapping.",

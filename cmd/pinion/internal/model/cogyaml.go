@@ -271,7 +271,7 @@ func (c *CogYAMLReport) reference(key string, n *usertext.Node) {
 // all the same.
 func Guess(dir, ref string, env func(string) string) *Model {
 	y := readCogYAML(dir, false).settings()
-	m := &Model{Dir: dir, Train: cmp.Or(env("COG_TRAIN_TYPE_STUB"), y.train), Concurrency: y.concurrency}
+	m := &Model{Dir: dir, Train: cmp.Or(env("COG_TRAIN_TYPE_STUB"), y.train), Concurrency: y.concurrency, Ranks: y.ranks}
 	m.Ref = cmp.Or(ref, env("COG_PREDICT_TYPE_STUB"), y.run, y.predict, conventional(dir))
 	_ = m.NoneDefaults.Set(y.noneDefaults)
 	for _, entry := range y.environment {

@@ -40,7 +40,7 @@ func TestCogyaml_MistakesInCogYAML(t *testing.T) {
 		{"letters in another order", "rnu: run.py:a\n", `cog.yaml:1: unknown key "rnu"`, `did you mean "run"?`},
 		{
 			"an unknown key", "run: run.py:a\nlicence: MIT\n", `warning: cog.yaml:2: unknown key "licence"`,
-			"the keys here are build, concurrency, description, environment, image, logo, model, none_defaults, observability, predict, run, tests, train, weights",
+			"the keys here are build, concurrency, description, environment, image, logo, model, none_defaults, observability, predict, ranks, run, tests, train, weights",
 		},
 		{
 			"of build", "build:\n  gpu: true\n  pyton_version: '3.12'\n",

@@ -23,6 +23,7 @@ type Model struct {
 	Train       string   // "train.py:train", or "" for none
 	Env         []string // NAME=value, from cog.yaml; without what the process' own environment has
 	Concurrency int      // from cog.yaml; 0 means not said
+	Ranks       int      // the same
 	// NoneDefaults is cog.yaml's, until SettleNoneDefaults.
 	NoneDefaults NoneDefaults
 	// Observability is cog.yaml's, not checked yet.
@@ -65,7 +66,7 @@ func Find(dir, ref string, env func(string) string) (*Model, error) {
 	}
 	y := report.settings()
 	m.Image, m.Logo, m.Observability = y.image, y.logo, y.observability
-	m.Env, m.Concurrency = unset(y.environment), y.concurrency
+	m.Env, m.Concurrency, m.Ranks = unset(y.environment), y.concurrency, y.ranks
 	_ = m.NoneDefaults.Set(y.noneDefaults) // the report has checked it
 	m.Train = cmp.Or(env("COG_TRAIN_TYPE_STUB"), y.train)
 	m.Ref = cmp.Or(ref, env("COG_PREDICT_TYPE_STUB"), y.run, y.predict, conventional(abs))

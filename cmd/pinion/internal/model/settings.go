@@ -11,7 +11,7 @@ import (
 type settings struct {
 	image, logo, run, predict, train string
 	environment                      []string
-	concurrency                      int // 0 means not said
+	concurrency, ranks               int // 0 means not said
 	noneDefaults                     string
 	observability                    telemetry.CogYAML
 }
@@ -30,6 +30,9 @@ func (c *CogYAMLReport) settings() settings {
 	if slots := c.root.Get("concurrency").Get("max"); slots != nil && slots.Number >= 1 &&
 		slots.Number <= maxConcurrency {
 		s.concurrency = int(slots.Number)
+	}
+	if n := c.root.Get("ranks"); n != nil && n.Number >= 1 && n.Number <= maxRanks {
+		s.ranks = int(n.Number)
 	}
 	return s
 }

@@ -203,16 +203,29 @@ def _load(config: dict[str, Any]) -> Any:
     if main is None:
         raise LoadError("no train function to serve")
     slots = config.get("concurrency") or main.concurrency
+    if slots > 1 and (config.get("ranks") or main.ranks) > 1:
+        raise LoadError(f"{main.signature.name}: with ranks a worker runs one prediction at a time, "
+                        f"so its concurrency must be 1, not {slots}; use more workers")
     if slots > 1 and not main.is_async:
         slots = 1 if training else _checked(slots, main)
     description = {"slots": slots, **_describe(main, predictor, trainer)}
     _px.control(LOADED, {**description, "excused": True} if excused else description)
+    ranks = config.get("ranks", 0)
+    if not ranks and main.ranks > 1:
+        while True:
+            time.sleep(3600)  # the front ends this process, and starts one for each rank
+    fatal = tuple(config.get("gpu_lost") or ())
+    if ranks > 1:
+        from .serve.ranks import follow
+
+        follow((predictor, trainer), config.get("rank", 0))
+        fatal = ("",)  # any: a rank that runs halves of a batch alone waits for the others for ever
     if predictor is not None and "numpy" in sys.modules:
         from .values import ndarrays
 
         _px.use_arrays(ndarrays.codes(predictor.signature))
     if predictor is not None and predictor.plan is not None:
-        return _batch_server(predictor, trainer, slots, tuple(config.get("gpu_lost") or ()))
+        return _batch_server(predictor, trainer, slots, fatal)
     if slots > 1 and not main.is_async:
         from .serve.threads import ThreadServer
 
@@ -260,6 +273,7 @@ def _describe(
         **({"example": example.document} if example is not None else {}),
         **({"batch": plan.summary()} if plan is not None else {}),
         **({"isolate": True} if main.isolate else {}),
+        **({"ranks": main.ranks} if main.ranks > 1 else {}),
         **({} if _has_gil() else {"no_gil": True}),
     }
 

@@ -183,7 +183,7 @@ class BatchServer(Server):
                 _px.exit_child(raised)
             if raised is None:
                 continue
-            if self._canceled == batch.id and is_cancel(raised):
+            if self._is_canceled(batch.id) and is_cancel(raised):
                 return True
             parts = function.refuse(batch, part, parts, raised)
         return False
@@ -198,6 +198,9 @@ class BatchServer(Server):
         finally:
             self.inside = False
 
+    def _is_canceled(self, id: int) -> bool:
+        return self._canceled == id or _px.is_canceled(_SLOT, id)
+
     def _train(self, id: int, call: TrainRequest) -> None:
         """Carry out a request to the train function."""
         kind, value = SUCCEEDED, None
@@ -209,7 +212,7 @@ class BatchServer(Server):
             self.inside = False
             if _px.is_child():
                 _px.exit_child(raised)
-            if self._canceled == id and is_cancel(raised):
+            if self._is_canceled(id) and is_cancel(raised):
                 kind = CANCELED
             else:
                 kind, value = FAILED, fail(raised)

@@ -53,6 +53,7 @@ class Predictor:
     counts              a method with @openai counts the tokens of a request
     concurrency         the max of @concurrent, 1 without
     isolate             the isolate of @concurrent
+    ranks               the count of @ranks, 1 without
     setup               a callable, or None; setup_takes_weights, setup_is_async;
                         setup_weights_kind is the type that it wants them in
     healthcheck         a callable, or None; healthcheck_is_async
@@ -86,6 +87,8 @@ class Predictor:
         self.streaming = bool(attribute_of(function, "__cog_streaming__", False))
         self.concurrency: int = attribute_of(function, "__cog_concurrency__", 1)
         self.isolate: bool = attribute_of(function, "__cog_isolate__", False)
+        marked = function if instance is None else type(instance)
+        self.ranks: int = getattr(marked, "__cog_ranks__", 1)
         self.counts = False
         self.openai = self._read_openai() if mode == "predict" else ""
         self._read_setup()
