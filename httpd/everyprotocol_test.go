@@ -86,8 +86,7 @@ func everyProtocol(t *testing.T, f *fake, function string) (ask func(e entrance,
 		instances.SageMaker(models, nil), replicate.New(models, replicate.Options{}),
 	}})
 	g := grpc.New(grpc.Options{Models: models, MaxMessage: 1 << 20, TenantHeader: "X-Tenant", Logger: s.out.Log})
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.NoError(t, err)
+	ln := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	go func() { _ = g.Serve(ln) }()
 	t.Cleanup(func() { _ = g.Shutdown(context.Background()) })
 	conn, err := googlegrpc.NewClient(ln.Addr().String(), googlegrpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -117,11 +116,9 @@ func everyProtocol(t *testing.T, f *fake, function string) (ask func(e entrance,
 				req.Header.Set(name, value)
 			}
 		}
-		answer, err := http.DefaultClient.Do(req)
-		assert.NoError(t, err)
+		answer := assert.Must(http.DefaultClient.Do(req))(t)
 		defer answer.Body.Close()
-		text, err := io.ReadAll(answer.Body)
-		assert.NoError(t, err)
+		text := assert.Must(io.ReadAll(answer.Body))(t)
 		return refusedAnswer{
 			code: answer.StatusCode, text: string(text), waits: answer.Header.Get("Retry-After") != "",
 			retry: answer.Header.Get("X-Should-Retry"), elsewhere: answer.Header.Get(answers.HeaderRetry),

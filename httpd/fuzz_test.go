@@ -41,14 +41,12 @@ func FuzzRequest(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	ln, err := net.Listen("unix", f.TempDir()+"/s")
-	assert.NoError(f, err)
+	ln := assert.Must(net.Listen("unix", f.TempDir()+"/s"))(f)
 	svc := newFake()
 	svc.schema, svc.training, svc.runs = []byte(`{}`), true, yields(`"one"`, "2")
 	serveOn(f, svc, Options{Shutdown: func() {}, MaxBody: 1 << 16, CORSOrigins: []string{"https://a", "null"}}, ln)
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		nc, err := net.Dial("unix", ln.Addr().String())
-		assert.NoError(t, err)
+		nc := assert.Must(net.Dial("unix", ln.Addr().String()))(t)
 		defer nc.Close()
 		nc.SetDeadline(time.Now().Add(testTimeout))
 		nc.Write(raw) // it may have closed already, for what came first

@@ -159,8 +159,7 @@ func TestGolden_AnswersAreGolden(t *testing.T) {
 			compareGolden(t, c.name+".txt", transcript(t, conn, strings.HasPrefix(c.request, "HEAD")))
 		})
 	}
-	files, err := filepath.Glob("testdata/golden/*.txt")
-	assert.NoError(t, err)
+	files := assert.Must(filepath.Glob("testdata/golden/*.txt"))(t)
 	for _, f := range files {
 		assert.True(t, seen[filepath.Base(f)], "%s belongs to no case, want seen[filepath.Base(f)] true", f)
 	}
@@ -196,7 +195,6 @@ func compareGolden(t *testing.T, name, got string) {
 		assert.NoError(t, os.WriteFile(path, []byte(got), 0o644))
 		return
 	}
-	want, err := os.ReadFile(path)
-	assert.NoError(t, err)
+	want := assert.Must(os.ReadFile(path))(t)
 	assert.True(t, got == string(want), "%s:\ngot:\n%s\nwant:\n%s", path, got, want)
 }

@@ -65,8 +65,7 @@ func (j *fakeJob) Cancel() {
 func serveJobs(t *testing.T, queue *fakeJobs, o Options) string {
 	t.Helper()
 	queue.submitted = make(chan *fakeJob, 64)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.NoError(t, err)
+	ln := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	s := NewJobs(queue, o)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ln) }()
@@ -81,13 +80,10 @@ func serveJobs(t *testing.T, queue *fakeJobs, o Options) string {
 
 func jobsRequest(t *testing.T, method, url, body string) (*http.Response, string) {
 	t.Helper()
-	request, err := http.NewRequest(method, url, strings.NewReader(body))
-	assert.NoError(t, err)
-	response, err := http.DefaultClient.Do(request)
-	assert.NoError(t, err)
+	request := assert.Must(http.NewRequest(method, url, strings.NewReader(body)))(t)
+	response := assert.Must(http.DefaultClient.Do(request))(t)
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	assert.NoError(t, err)
+	text := assert.Must(io.ReadAll(response.Body))(t)
 	return response, string(text)
 }
 
@@ -175,8 +171,7 @@ func TestJob_Bodies(t *testing.T) {
 // TestJob_OfClientThatLeft is canceled.
 func TestJob_OfClientThatLeft(t *testing.T) {
 	queue := &fakeJobs{}
-	conn, err := net.Dial("tcp", serveJobs(t, queue, Options{}))
-	assert.NoError(t, err)
+	conn := assert.Must(net.Dial("tcp", serveJobs(t, queue, Options{})))(t)
 	fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nwait")
 	j := <-queue.submitted
 	conn.Close()

@@ -20,11 +20,9 @@ import (
 // ownTLS returns a configuration with a new self-signed certificate.
 func ownTLS(t *testing.T) *tls.Config {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	assert.NoError(t, err)
+	key := assert.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
-	text, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	assert.NoError(t, err)
+	text := assert.Must(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))(t)
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{text}, PrivateKey: key}}}
 }
 

@@ -51,11 +51,9 @@ func (s slowSlot) Assign(req predict.Request) (*predict.Prediction, error) {
 // attaches counts the requests for events that members send.
 func (r *rig) attaches() func() int {
 	r.t.Helper()
-	nc, err := nats.Connect(r.url)
-	assert.NoError(r.t, err)
+	nc := assert.Must(nats.Connect(r.url))(r.t)
 	r.t.Cleanup(nc.Close)
-	sub, err := nc.SubscribeSync("pinion.attach.m.>")
-	assert.NoError(r.t, err)
+	sub := assert.Must(nc.SubscribeSync("pinion.attach.m.>"))(r.t)
 	assert.NoError(r.t, nc.Flush())
 	return func() int {
 		n, _, err := sub.Pending()
@@ -74,8 +72,7 @@ func TestFollower_AsksOnce(t *testing.T) {
 	_, err := gateway.Accept(submission("one", `{"s":"forever"}`))
 	assert.NoError(t, err)
 	r.until(gateway, "one", "processing")
-	p, err := gateway.Attach(predict.KindPrediction, "one", true)
-	assert.NoError(t, err)
+	p := assert.Must(gateway.Attach(predict.KindPrediction, "one", true))(t)
 	assert.TrueNow(t, p != nil, "got no prediction, want that of the job")
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run() }()
@@ -146,8 +143,7 @@ func TestFollow_RunHasEnded(t *testing.T) {
 
 	direct := submission("direct", `{"s":"x"}`).Request
 	direct.Mode = predict.Sync
-	p, err := s.Create(direct)
-	assert.NoError(t, err)
+	p := assert.Must(s.Create(direct))(t)
 	assert.NoError(t, p.Run())
 	p.Release()
 	_, rec, ok := s.Result(predict.KindPrediction, "direct")

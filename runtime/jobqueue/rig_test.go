@@ -155,8 +155,7 @@ func submission(id, input string) request.Submission {
 // status returns the status of a job as a member finds it; "" means it finds none.
 func (r *rig) status(m *Member, id string) string {
 	r.t.Helper()
-	found, err := m.Find(predict.KindPrediction, id, false)
-	assert.NoError(r.t, err)
+	found := assert.Must(m.Find(predict.KindPrediction, id, false))(r.t)
 	if found.Object == nil {
 		return ""
 	}

@@ -56,11 +56,10 @@ func TestBatch_SpansAreSentInBatches(t *testing.T) {
 	collector := &receiver{}
 	server := httptest.NewServer(collector)
 	defer server.Close()
-	sender, err := Start(&Config{
+	sender := assert.Must(Start(&Config{
 		Traces: &Exporter{URL: server.URL, Insecure: true}, Sampler: alwaysOn,
 		SpanBatch: Batch{Queue: 100, Size: 3, Delay: time.Hour},
-	}, Options{Log: slog.New(slog.DiscardHandler)})
-	assert.NoError(t, err)
+	}, Options{Log: slog.New(slog.DiscardHandler)}))(t)
 	sampled := sender.Tracer().Root()
 	end := func(names ...string) {
 		g := sampled.Group()

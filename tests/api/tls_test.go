@@ -29,10 +29,8 @@ import (
 // certify writes a certificate for 127.0.0.1 and its key into a folder, signed by parent, or by itself.
 func certify(t *testing.T, folder, name string, parent *tls.Certificate) *tls.Certificate {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	assert.NoError(t, err)
-	serial, err := rand.Int(rand.Reader, big.NewInt(1<<60))
-	assert.NoError(t, err)
+	key := assert.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	serial := assert.Must(rand.Int(rand.Reader, big.NewInt(1<<60)))(t)
 	template := &x509.Certificate{
 		SerialNumber: serial, NotAfter: time.Now().Add(time.Hour), IsCA: parent == nil, BasicConstraintsValid: true,
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{name},
@@ -41,16 +39,13 @@ func certify(t *testing.T, folder, name string, parent *tls.Certificate) *tls.Ce
 	if parent != nil {
 		signer, signed = parent.PrivateKey, parent.Leaf
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, signed, &key.PublicKey, signer)
-	assert.NoError(t, err)
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	assert.NoError(t, err)
+	der := assert.Must(x509.CreateCertificate(rand.Reader, template, signed, &key.PublicKey, signer))(t)
+	secret := assert.Must(x509.MarshalPKCS8PrivateKey(key))(t)
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	keyText := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
 	harness.WriteFile(t, filepath.Join(folder, name+".pem"), string(text))
 	harness.WriteFile(t, filepath.Join(folder, name+".key"), string(keyText))
-	pair, err := tls.X509KeyPair(text, keyText)
-	assert.NoError(t, err)
+	pair := assert.Must(tls.X509KeyPair(text, keyText))(t)
 	return &pair
 }
 
@@ -144,8 +139,7 @@ func TestTLS_IsReadAgain(t *testing.T) {
 	assert.True(t, err == nil && strings.HasPrefix(string(answer), "HTTP/1.1 200"),
 		"got %v %.100q, want an answer", err, answer)
 
-	conn, err := grpc.NewClient(s.GRPCAddress(), grpc.WithTransportCredentials(credentials.NewTLS(s.client)))
-	assert.NoError(t, err)
+	conn := assert.Must(grpc.NewClient(s.GRPCAddress(), grpc.WithTransportCredentials(credentials.NewTLS(s.client))))(t)
 	defer conn.Close()
 	_, err = grpc_health_v1.NewHealthClient(conn).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{})
 	assert.NoError(t, err)

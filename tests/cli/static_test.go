@@ -133,11 +133,10 @@ func TestStatic_CLIStaticReadingLeavesNoTrace(t *testing.T) {
 // filesBelow are the paths of all files and folders below one.
 func filesBelow(t testing.TB, dir string) (found []string) {
 	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+	assert.NoError(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 		found = append(found, path)
 		return err
-	})
-	assert.NoError(t, err)
+	}))
 	return found
 }
 

@@ -16,7 +16,7 @@ func sourceText(t *testing.T) string {
 	t.Helper()
 	var source strings.Builder
 	for _, root := range []string{"../cmd", "../runtime", "../httpd", "../ipc", "../pyembed"} {
-		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		assert.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "testdata") ||
 				strings.Contains(path, "/tests/") {
 				return err
@@ -28,8 +28,7 @@ func sourceText(t *testing.T) string {
 				return err
 			}
 			return nil
-		})
-		assert.NoError(t, err)
+		}))
 	}
 	joined := regexp.MustCompile(`"\s*\+?\s*\n\s*f?"`).ReplaceAllString(source.String(), "")
 	return strings.ReplaceAll(joined, `\"`, `"`)

@@ -41,7 +41,7 @@ func TestFlagsPage_HasEveryVariable(t *testing.T) {
 	page, err := os.ReadFile(flagsPage)
 	assert.NoError(t, err)
 	variable := regexp.MustCompile(`"((?:PINION|COG)_[A-Z_]+|SENTRY_[A-Z]+|WEBHOOK_AUTH_TOKEN|LOG_FORMAT)=?"`)
-	err = filepath.WalkDir("../../..", func(path string, _ os.DirEntry, err error) error {
+	assert.NoError(t, filepath.WalkDir("../../..", func(path string, _ os.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 			return err
 		}
@@ -53,8 +53,7 @@ func TestFlagsPage_HasEveryVariable(t *testing.T) {
 			}
 		}
 		return err
-	})
-	assert.NoError(t, err)
+	}))
 }
 
 // flagRow is a flag in a table of the page.

@@ -16,8 +16,7 @@ import (
 // loadedByJobs makes a queue, which no NATS answers, and models that share it and that jobs load.
 func loadedByJobs(t *testing.T, models int) (*modelQueue, []*servedModel) {
 	t.Helper()
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.NoError(t, err)
+	closed := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	closed.Close()
 	f := &Server{log: slog.New(slog.DiscardHandler), several: true}
 	q := newModelQueue(f, "m", 0)

@@ -108,9 +108,8 @@ func indents(n int) string {
 
 // TestParse_KindsAreThoseOfCog: Cog reads its file with this library too.
 func TestParse_KindsAreThoseOfCog(t *testing.T) {
-	documents, err := ParseYAML([]byte(
-		"a: 3.10\nb: 4e0\nc: 1_0\nd: 0x4\ne: yes\nf: true\ng: ~\nh: 2024-01-02\ni: '3'\nj: !own x\nk: [1]\nl: |\n  x\n  y\n"))
-	assert.NoError(t, err)
+	documents := assert.Must(ParseYAML([]byte(
+		"a: 3.10\nb: 4e0\nc: 1_0\nd: 0x4\ne: yes\nf: true\ng: ~\nh: 2024-01-02\ni: '3'\nj: !own x\nk: [1]\nl: |\n  x\n  y\n")))(t)
 	assert.EqualNow(t, "number of documents", len(documents), 1)
 	root := documents[0]
 	for key, want := range map[string]Node{
