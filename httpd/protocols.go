@@ -134,7 +134,7 @@ func (p *protocols) refuseFor(ctx *fasthttp.RequestCtx, err *protocol.Error) boo
 // refuseError answers with a refusal: in the shape of the protocol that owns the path, or as the native API.
 func (s *Server) refuseError(ctx *fasthttp.RequestCtx, err *protocol.Error) {
 	if !s.protocols.refuseFor(ctx, err) {
-		s.out.Detail(ctx, err.Kind.Status(), err.Message)
+		s.out.Detail(ctx, err.Status(), err.Message)
 	}
 }
 

@@ -91,6 +91,8 @@ func examples() []example {
 		worker("succeeded-tensor", KindSucceeded, id, 1_250_000, `{"metrics":{"predict_time":0.00125},"output":`+tensor+"}"),
 		worker("failed", KindFailed, id, 1_250_000,
 			`{"metrics":{"predict_time":0.00125},"error":"ValueError: no such voice"}`),
+		worker("failed-client", KindFailed, id, 1_250_000,
+			`{"metrics":{"predict_time":0.00125},"error":{"text":"no face","status":422,"code":"no_face"}}`),
 		worker("canceled", KindCanceled, id, 500_000_000, `{"metrics":{"predict_time":0.5,"steps":12}}`),
 		worker("log", KindLog, id, 0, `{"source":"stdout","data":"step 1\n"}`),
 		worker("log-mark", KindLogMark, id, 0, `{"stdout":512,"stderr":0}`),

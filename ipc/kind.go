@@ -18,7 +18,7 @@ const (
 	// Worker to front, on a slot's channel.
 
 	KindSucceeded Kind = 16 // {"metrics":{…},"output":…}; ends the prediction
-	KindFailed    Kind = 17 // {"metrics":{…},"error":"…"}; ends the prediction
+	KindFailed    Kind = 17 // {"metrics":{…},"error":"…" or {…}}; ends the prediction
 	KindCanceled  Kind = 18 // {"metrics":{…}}; ends the prediction
 	KindLog       Kind = 19 // {"source":"stdout","data":"…"}: text that Python has separated
 	// {"stdout":n,"stderr":n[,"own_stdout":n,"own_stderr":n]}: what the pipes hold up to here is this id's

@@ -137,7 +137,19 @@ func ParseBatchDone(body []byte) (BatchDone, error) { return parse[BatchDone](bo
 type Answer struct {
 	Metrics []byte
 	Output  []byte // nil means there is none, or it was sent in Output frames
-	Error   []byte // of a Failed frame: a string
+	Error   []byte // of a Failed frame: a string, or the object of a ClientFault
+}
+
+// ClientFault is the error of a Failed frame where what the client sent is at fault.
+type ClientFault struct {
+	Text   string `json:"text"`
+	Status int    `json:"status"` // 400 to 499
+	Code   string `json:"code"`   // for programs; "" means there is none
+}
+
+// ParseClientFault reads the error of an Answer that is an object.
+func ParseClientFault(body []byte) (ClientFault, error) {
+	return parse[ClientFault](body, "fault of a client")
 }
 
 // ParseAnswer takes apart the body of a frame of that kind; false means no worker sends it. The worker writes metrics
@@ -153,7 +165,7 @@ func ParseAnswer(kind Kind, body []byte) (a Answer, ok bool) {
 	switch {
 	case kind == KindFailed:
 		a.Error, ok = bytes.CutPrefix(rest, nextError)
-		ok = ok && len(a.Error) >= 2 && a.Error[0] == '"' && a.Error[len(a.Error)-1] == '"'
+		ok = ok && len(a.Error) >= 2 && (a.Error[0] == '"' && a.Error[len(a.Error)-1] == '"' || a.Error[0] == '{')
 	case kind == KindSucceeded && len(rest) > 0:
 		a.Output, ok = bytes.CutPrefix(rest, nextOutput)
 		ok = ok && len(a.Output) > 0

@@ -57,5 +57,8 @@ func typeOf(status int) string {
 	case fasthttp.StatusServiceUnavailable:
 		return "overloaded_error"
 	}
+	if status/100 == 4 {
+		return "invalid_request_error"
+	}
 	return "api_error"
 }

@@ -132,9 +132,16 @@ func (k Collection) answer(ctx *fasthttp.RequestCtx, p *predict.Prediction) {
 	if rec.Status != predict.Succeeded {
 		rec.Output = nil // items of a failed prediction go only to streams and webhooks
 	}
+	status := fasthttp.StatusOK
+	if rec.Fault != nil {
+		status = rec.Fault.Status
+	}
 	if p.Request.WantFile {
 		k.Out.File(ctx, &rec, p)
-		return
+	} else {
+		k.Out.Prediction(ctx, &rec, p)
 	}
-	k.Out.Prediction(ctx, &rec, p)
+	if status != fasthttp.StatusOK {
+		ctx.SetStatusCode(status)
+	}
 }

@@ -14,10 +14,10 @@ import (
 
 // ErrorOf returns an error of a call as one of OpenAI's API.
 func ErrorOf(err *protocol.Error) *Error {
-	e := &Error{Status: err.Kind.Status(), Type: TypeServer, Message: err.Message, retryAfter: err.RetryAfterSeconds()}
+	e := &Error{Status: err.Status(), Type: TypeServer, Message: err.Message, retryAfter: err.RetryAfterSeconds()}
 	switch err.Kind {
 	case protocol.BadInput:
-		e.Type = TypeInvalid
+		e.Type, e.Code = TypeInvalid, err.Code
 		if len(err.Problems) > 0 {
 			p := err.Problems[0]
 			e.Param = strings.Join(p.Loc, ".")

@@ -76,6 +76,17 @@ type Error struct {
 	RetryAfter time.Duration
 	// Canceled means that the prediction was canceled, so the model did not fail.
 	Canceled bool
+	// Code is the model's word for a BadInput that it found; "" means there is none.
+	Code   string
+	status int // that the model gave a BadInput; 0 means that of the kind
+}
+
+// Status returns the HTTP status of the error.
+func (e *Error) Status() int {
+	if e.status != 0 {
+		return e.status
+	}
+	return e.Kind.Status()
 }
 
 // Error returns the message, with the row.
@@ -154,10 +165,6 @@ func inputPath(loc []string) []string {
 	return loc
 }
 
-// inputError begins the error of a prediction whose input the worker could not convert: a value that the schema allows
-// may still not be an array of numbers.
-const inputError = "cog.errors.InputError: "
-
 // ended returns the error of a prediction that has ended; nil means it succeeded.
 func ended(rec *predict.Record) *Error {
 	switch rec.Status {
@@ -166,8 +173,8 @@ func ended(rec *predict.Record) *Error {
 	case predict.Canceled:
 		return &Error{Kind: Failed, Message: "the prediction was canceled", Row: -1, Canceled: true}
 	default:
-		if fault, ok := strings.CutPrefix(rec.Error, inputError); ok {
-			return &Error{Kind: BadInput, Message: fault, Row: -1}
+		if f := rec.Fault; f != nil {
+			return &Error{Kind: BadInput, Message: rec.Error, Row: -1, status: f.Status, Code: f.Code}
 		}
 		return &Error{Kind: Failed, Message: rec.Error, Row: -1}
 	}

@@ -330,7 +330,7 @@ func (e *Error) Answer(ctx *fasthttp.RequestCtx, body []byte) {
 	if seconds := e.RetryAfterSeconds(); seconds > 0 {
 		h.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(seconds))
 	}
-	ctx.SetStatusCode(e.Kind.Status())
+	ctx.SetStatusCode(e.Status())
 	for _, w := range e.Warnings {
 		h.Add(HeaderWarning, w)
 	}

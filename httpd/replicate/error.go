@@ -19,8 +19,8 @@ const (
 
 // refuse answers with an error.
 func refuse(ctx *fasthttp.RequestCtx, err *protocol.Error) {
-	status := err.Kind.Status()
-	if err.Kind == protocol.BadInput {
+	status := err.Status()
+	if err.Kind == protocol.BadInput && status == fasthttp.StatusBadRequest {
 		status = fasthttp.StatusUnprocessableEntity
 	}
 	err.Answer(ctx, appendError(nil, status, err))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,6 +29,9 @@ func (f *follower) end(s *state.State) error {
 	}
 	f.replayMetrics(o.Metrics)
 	r := predict.Result{Status: predictStatuses[s.Status], Error: o.Error, Metrics: o.Metrics, Version: o.Version}
+	if o.Fault.Status != 0 {
+		r.Fault = &o.Fault
+	}
 	if !f.finishOutput(&r, o.Output, s.Yielded && f.streams()) {
 		return f.endOutOfMemory()
 	}
@@ -57,6 +61,7 @@ const stdout = "stdout"
 type finalObject struct {
 	Output, Metrics    json.RawMessage
 	Error, Logs        string
+	Fault              predict.ClientFault
 	Version            string
 	Started, Completed time.Time
 }
@@ -75,6 +80,10 @@ func readFinal(prediction []byte) (o finalObject) {
 			o.Metrics = value
 		case "error":
 			o.Error = text(value)
+		case "error_status":
+			o.Fault.Status, _ = strconv.Atoi(string(value))
+		case "error_code":
+			o.Fault.Code = text(value)
 		case "logs":
 			o.Logs = text(value)
 		case "version":

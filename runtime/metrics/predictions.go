@@ -9,7 +9,7 @@ import (
 
 // reasons are those of predict, in the order of their counters. An unknown reason counts as the model's.
 var reasons = [...]string{
-	predict.ReasonModel, predict.ReasonValidation, predict.ReasonFiles, predict.ReasonCrash, predict.ReasonTimeout,
+	predict.ReasonModel, predict.ReasonInput, predict.ReasonValidation, predict.ReasonFiles, predict.ReasonCrash, predict.ReasonTimeout,
 	predict.ReasonCapacity, predict.ReasonMemory, predict.ReasonUnavailable,
 }
 

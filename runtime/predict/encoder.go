@@ -48,6 +48,12 @@ func (e *Encoder) AppendTail(dst []byte, rec *Record) []byte {
 		dst = append(dst, `,"error":`...)
 		dst = rawjson.AppendQuoted(dst, rec.Error)
 	}
+	if f := rec.Fault; f != nil {
+		dst = strconv.AppendInt(append(dst, `,"error_status":`...), int64(f.Status), 10)
+		if f.Code != "" {
+			dst = rawjson.AppendQuoted(append(dst, `,"error_code":`...), f.Code)
+		}
+	}
 	dst = append(dst, `,"logs":`...)
 	dst = rawjson.AppendQuotedBytes(dst, rec.Logs)
 	switch {

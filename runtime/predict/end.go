@@ -5,6 +5,7 @@ import "pinion/runtime/trace"
 // Why a prediction failed or was refused.
 const (
 	ReasonModel       = "model"       // the model raised an exception
+	ReasonInput       = "input"       // the model raised an exception that is the client's fault
 	ReasonValidation  = "validation"  // refused: its input does not match the model's schema
 	ReasonFiles       = "files"       // an input could not be fetched, or an output could not be uploaded
 	ReasonCrash       = "crash"       // its worker exited, or sent an invalid answer

@@ -26,13 +26,20 @@ type Progress struct {
 	// Request.WantTensors, has some.
 	Tensors       []Tensor
 	Error         string
-	Logs          []byte      // as written by the model; may contain invalid UTF-8
-	Metrics       []byte      // a JSON object; nil until it has ended
-	live          liveMetrics // recorded so far, while the prediction runs
-	Started       time.Time   // zero while not started
-	Completed     time.Time   // zero while not ended
-	QueuePosition int         // from 1; 0 means not queued, or not known
-	Times         Times       // of a prediction that has ended
+	Fault         *ClientFault // of an Error that is the client's fault, or nil
+	Logs          []byte       // as written by the model; may contain invalid UTF-8
+	Metrics       []byte       // a JSON object; nil until it has ended
+	live          liveMetrics  // recorded so far, while the prediction runs
+	Started       time.Time    // zero while not started
+	Completed     time.Time    // zero while not ended
+	QueuePosition int          // from 1; 0 means not queued, or not known
+	Times         Times        // of a prediction that has ended
+}
+
+// ClientFault is what a model says of an error that is the client's fault.
+type ClientFault struct {
+	Status int    // for a client that waits: 400 to 499
+	Code   string // for programs; "" means there is none
 }
 
 // Result is how a prediction ended.
@@ -44,7 +51,8 @@ type Result struct {
 	// Yielded means that the output is the list of the yielded items (Prediction.Output); the field Output is ignored.
 	Yielded bool
 	Error   string
-	Version string // of the model that ran it, if it was not known before
+	Fault   *ClientFault // nil means Error is not the client's fault
+	Version string       // of the model that ran it, if it was not known before
 	Metrics []byte
 	Logs    []byte // text that is not in the record yet
 	// Elapsed is how long the model ran. If Begin was not called, Record.Started is derived from it.

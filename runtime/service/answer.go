@@ -29,6 +29,8 @@ func (x *execution) finish(r *slot.Result) error {
 		result, reason = s.overBudget(&result), predict.ReasonMemory
 	} else if x.checkOutput(&result); x.refused != "" {
 		reason = predict.ReasonModel
+	} else if result.Fault != nil {
+		reason = predict.ReasonInput
 	}
 	if !x.finishFiles(&result) {
 		reason = predict.ReasonFiles
@@ -141,7 +143,14 @@ func readAnswer(r *slot.Result, observed bool) predict.Result {
 		result.Yielded = observed && a.Output == nil
 		ok = ok && (observed || a.Output != nil)
 	case ipc.KindFailed:
-		result.Status, result.Error = predict.Failed, rawjson.Text(a.Error)
+		result.Status = predict.Failed
+		if !ok || a.Error[0] == '"' {
+			result.Error = rawjson.Text(a.Error)
+			break
+		}
+		fault, err := ipc.ParseClientFault(a.Error)
+		ok = err == nil
+		result.Error, result.Fault = fault.Text, &predict.ClientFault{Status: fault.Status, Code: fault.Code}
 	default:
 		result.Status = predict.Canceled
 	}

@@ -154,6 +154,8 @@ func (s *spans) send(p *predict.Prediction, r *predict.Result, waited time.Durat
 		kind = "canceled"
 	case r.Status == predict.Failed && reason == predict.ReasonUnavailable:
 		kind = "not_ready"
+	case r.Status == predict.Failed && reason == predict.ReasonInput:
+		kind = "validation_error"
 	case r.Status == predict.Failed:
 		kind = "prediction_failed"
 	}

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ._openai import openai
     from ._ranks import checkpoint, ranks
     from ._worker.scope import current_scope
-    from .errors import CallError
+    from .errors import CallError, InputError
     from .exceptions import CancelationException
     from .input import FieldInfo, Input
     from .model import BaseModel
@@ -68,6 +68,7 @@ __all__ = [
     "FieldInfo",
     "File",
     "Input",
+    "InputError",
     "Opaque",
     "Path",
     "Secret",
@@ -101,6 +102,7 @@ _HOMES = {
     "FieldInfo": "cog.input",
     "File": "cog._file",
     "Input": "cog.input",
+    "InputError": "cog.errors",
     "Opaque": "cog._opaque",
     "Path": "cog._path",
     "Secret": "cog._secret",

@@ -5,6 +5,8 @@
 True
 """
 
+from __future__ import annotations
+
 
 class CogError(Exception):
     """The base of every error defined here.
@@ -63,12 +65,26 @@ class CallError(CogError, RuntimeError):
 
 
 class InputError(CogError, ValueError):
-    """An input that passed validation and still has no value of the declared type.
+    """What a model raises where the client is at fault: an input that it cannot work with.
 
-    >>> from cog.errors import InputError
-    >>> issubclass(InputError, ValueError)
-    True
+    The prediction fails with the message as its error, and a client that waits gets `status`, 400
+    to 499. `code` is a word for programs. The log has no traceback, and the metrics count the
+    prediction under `reason="input"`. It is also raised for an input that passed validation and has
+    no value of the declared type.
+
+    >>> import cog
+    >>> error = cog.InputError("the picture has no face", code="no_face")
+    >>> str(error), error.status, error.code
+    ('the picture has no face', 422, 'no_face')
     """
+
+    def __init__(self, message: str = "", *, status: int = 422, code: str | None = None) -> None:
+        if type(status) is not int or not 400 <= status <= 499:
+            raise ValueError(f"status={status!r} must be a number from 400 to 499")
+        if code is not None and not isinstance(code, str):
+            raise TypeError(f"code={code!r} must be a str")
+        super().__init__(message)
+        self.status, self.code = status, code
 
 
 class OutputError(CogError, TypeError):

@@ -132,14 +132,15 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
     (
         "Errors",
         """\
-        An exception of `run` fails its prediction: `error` is its text, the traceback is in the logs. A synchronous
+        An exception of `run` fails its prediction: `error` is its text, the traceback is in the logs. One that is
+        [the client's fault](http.md#what-the-client-sent-is-at-fault) has a status. A synchronous
         function is stopped by `CancelationException`.
         """,
         [
             "cog.CancelationException",
             "cog.CallError",
+            "cog.InputError",
             "cog.errors.CogError",
-            "cog.errors.InputError",
             "cog.errors.OutputError",
             "cog.errors.LoadError",
             "cog.ExperimentalFeatureWarning",

@@ -89,6 +89,7 @@ type Answer struct {
 	Status string
 	Error  string
 	Output []byte // nil means none
+	made   bool   // a prediction was made, also where the status is an error's
 	logs   string
 	// Interrupted means that the user asked for the end.
 	Interrupted bool
@@ -184,14 +185,16 @@ func send(request *http.Request, item func([]byte), logs *remoteLogs) (Answer, e
 	if err != nil {
 		return Answer{}, fmt.Errorf("read the server's answer: %w", err)
 	}
-	if response.StatusCode != http.StatusOK {
+	p, err := readPrediction(body)
+	if response.StatusCode != http.StatusOK && (err != nil || !p.made) { // else the model says that the client is at fault
 		return Answer{}, fmt.Errorf("the server refused: %s", complaint(response, body))
 	}
-	return readPrediction(body)
+	return p, err
 }
 
 func readPrediction(body []byte) (Answer, error) {
 	var p struct {
+		ID     string          `json:"id"`
 		Status string          `json:"status"`
 		Output json.RawMessage `json:"output"`
 		Error  string          `json:"error"`
@@ -200,7 +203,7 @@ func readPrediction(body []byte) (Answer, error) {
 	if err := json.Unmarshal(body, &p); err != nil {
 		return Answer{}, fmt.Errorf("read the server's answer: %w", err)
 	}
-	return Answer{Object: body, Status: p.Status, Error: p.Error, Output: p.Output, logs: p.Logs}, nil
+	return Answer{Object: body, Status: p.Status, Error: p.Error, Output: p.Output, logs: p.Logs, made: p.ID != ""}, nil
 }
 
 // follow reads a stream of events until the prediction has ended.

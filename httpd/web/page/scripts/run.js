@@ -107,7 +107,7 @@ function answerOf(response, text) {
   } catch {
     return { status: "refused", error: `${response.status}: the answer is not this server's JSON, but begins with: ${text.slice(0, 200)}` };
   }
-  if (response.ok) return answer;
+  if (response.ok || (answer.id && answer.status === "failed")) return answer; // else it was refused
   if (Array.isArray(answer.detail)) {
     const place = ({ loc }) => fields.findIndex((f) => f.name === String(loc?.[2] ?? "").split("/")[0]);
     answer.detail.sort((a, b) => place(a) - place(b));

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 
-from ..errors import CallError
+from ..errors import CallError, InputError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from traceback import TracebackException
     from types import FrameType
+    from typing import Any
 
 # Files below this folder are the runtime's own.
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -44,6 +45,46 @@ def describe(exc: BaseException) -> str:
     except Exception:
         message = f"<no message: str() of {kind.__qualname__} failed>"
     return _printable(f"{name}: {message}" if message else name)
+
+
+def answer_of(exc: BaseException) -> str | dict[str, Any]:
+    """Return what the front is told of an exception: its text, or what is the client's fault."""
+    try:
+        if (fault := _client_fault(exc)) is not None:
+            return fault
+    except BaseException:
+        pass  # an exception of the model that breaks code which looks at it
+    return one_line(exc)
+
+
+def _client_fault(exc: BaseException) -> dict[str, Any] | None:
+    """Return the text, status and code of an exception that is the client's fault, or None.
+
+    The libraries are known by their classes' names, and never imported.
+    """
+    if isinstance(exc, InputError):
+        return _fault(str(exc), exc.status, exc.code)
+    for cls in type(exc).__mro__:
+        if cls.__name__ == "ValidationError" and cls.__module__ in _PYDANTIC:
+            return _fault(one_line(exc), 422, None)
+        if cls.__name__ == "HTTPException" and cls.__module__ == "starlette.exceptions":
+            detail = getattr(exc, "detail", "")
+            if not isinstance(detail, str):
+                import json
+
+                detail = json.dumps(detail, default=str)
+            return _fault(detail, getattr(exc, "status_code", 0), None)
+    return None
+
+
+# Where the class of pydantic's errors is, in its versions 2 and 1.
+_PYDANTIC = ("pydantic_core._pydantic_core", "pydantic.error_wrappers")
+
+
+def _fault(text: str, status: Any, code: Any) -> dict[str, Any] | None:
+    if not 400 <= status <= 499:
+        return None  # an HTTPException of the model that says the server is at fault
+    return {"text": _printable(text), "status": int(status), "code": _printable(code or "")}
 
 
 def one_line(exc: BaseException) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _px
 
+from ...errors import InputError
 from .. import errors
 from ..scope import Scope
 from ..serve.sync import fail, keep
@@ -27,7 +28,7 @@ class Item:
     inputs: Any = None  # what it brings to the function
     value: Any = None  # its element of the result
     error: BaseException | None = None  # why it fails, and the others do not
-    text: str | None = None  # why it fails with others
+    text: str | dict[str, Any] | None = None  # why it fails with others
     dropped = False  # it was canceled: its result is not wanted
     unprepared = False  # its preprocess has not ended
     batch: Batch | None = None
@@ -44,8 +45,10 @@ class Item:
         if error is not None:
             self.error = error
 
-    def fail(self, error: BaseException) -> str:
-        """Write an exception's traceback to this item's log, and return its one-line form."""
+    def fail(self, error: BaseException) -> str | dict[str, Any]:
+        """Write an exception's traceback to this item's log, and return what the front is told."""
+        if isinstance(error, InputError):
+            return errors.answer_of(error)
         try:
             text = errors.traceback_text(error)
             _px.log(
@@ -53,7 +56,7 @@ class Item:
             )
         except BaseException:
             pass  # the answer matters more
-        return errors.one_line(error)
+        return errors.answer_of(error)
 
     def is_fine(self) -> bool:
         """Return whether it has an element of the result, and that is wanted."""

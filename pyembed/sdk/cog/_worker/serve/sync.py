@@ -8,6 +8,7 @@ import sys
 
 import _px
 
+from ...errors import InputError
 from .. import errors
 from ..logs.streams import Traceback
 from ..primitives import STARTS, are_replaced
@@ -179,11 +180,13 @@ def keep(files: dict[str, Any]) -> Callable[..., Any]:
     return keeping
 
 
-def fail(error: BaseException) -> str:
-    """Write an exception's traceback to the log and return its one-line form.
+def fail(error: BaseException) -> str | dict[str, Any]:
+    """Write an exception's traceback to the log and return what the front is told of it.
 
     Never raises, even if the model's exception or its streams do: the prediction needs an answer.
     """
+    if isinstance(error, InputError):
+        return errors.answer_of(error)
     try:
         sys.stderr.flush()
         _px.log_switched()
@@ -193,7 +196,7 @@ def fail(error: BaseException) -> str:
         sys.stderr.write(Traceback(errors.traceback_text(error)))
     except BaseException:
         pass  # the model closed or replaced its stderr
-    return errors.one_line(error)
+    return errors.answer_of(error)
 
 
 def follow_starts() -> None:
