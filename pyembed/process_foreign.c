@@ -52,7 +52,7 @@ int px_foreign_found(const struct px_foreign **list) {
 // name_of reads the name of one of our threads; false where it has ended.
 static bool name_of(const char *tid, char *name) {
   char path[64];
-  snprintf(path, sizeof path, "/proc/self/task/%.20s/comm", tid);
+  snprintf(path, sizeof path, "/proc/%d/task/%.20s/comm", (int)threads.self, tid);
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   ssize_t n = read(fd, name, PX_THREAD_NAME);
@@ -113,7 +113,9 @@ static bool survives_fork(int tid, const char *name, const char *library) {
 
 static void find_foreign(void) {
   threads.n = 0;
-  DIR *dir = opendir("/proc/self/task");
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/task", (int)threads.self);  // not self: the caller may be a vfork of it
+  DIR *dir = opendir(path);
   if (!dir) {  // unknown, so nothing is forked
     threads.found[0] = (struct px_foreign){.name = "no /proc"};
     threads.n = 1;
@@ -133,7 +135,7 @@ static void find_foreign(void) {
 }
 
 void px_foreign_find(void) {
-  if (!px_w.forking_worker || getpid() != threads.self) return;
+  if (!px_w.forking_worker || threads.self == 0) return;
   // A thread that was joined may be visible for a moment longer.
   for (int tries = 0; tries < 20; tries++) {
     find_foreign();

@@ -8,6 +8,7 @@
 // A worker is the grandchild: the process between them ends at once. Then the front, the "subreaper" of all its
 // descendants, becomes the worker's parent, so it waits for the worker and kills it as if it had started it. glibc's
 // fork() repairs what must be repaired in a child; clone(CLONE_PARENT), which would need no process between, does not.
+// The process between shares the memory of this one (vfork), so page tables are copied once.
 #define _GNU_SOURCE  // pipe2
 #include "serving_preload.h"
 
@@ -32,6 +33,7 @@
 #include "channel_worker.h"
 
 #define HANDLES 4  // of a worker: control, page, stdout, stderr
+#define PX_HAS_THREADS "the preload process has threads by now"
 
 static struct {
   const struct px_config *config;
@@ -54,19 +56,18 @@ int px_preload_init(const struct px_config *config) {
   return px_channel_init(&px_w.control, config->control_fd, NULL, NULL);
 }
 
-// fork_process forks as Python does, but the child is not one of the model's. GIL held.
-static pid_t fork_process(void) {
+// begin_fork and end_fork surround a fork, as Python does, whose child is not one of the model's. GIL held.
+static void begin_fork(void) {
   px_flush_stdio();  // else both processes would write what is buffered
   PyOS_BeforeFork();
   px_w.forking_worker = true;
-  pid_t pid = fork();
-  if (pid != 0) {
-    int saved = errno;
-    px_w.forking_worker = false;
-    PyOS_AfterFork_Parent();
-    errno = saved;
-  }
-  return pid;
+}
+
+static void end_fork(void) {
+  int saved = errno;
+  px_w.forking_worker = false;
+  PyOS_AfterFork_Parent();
+  errno = saved;
 }
 
 // pid_from reads a pid from a pipe, or returns -1. A signal of the model's may interrupt it.
@@ -89,8 +90,10 @@ static PyObject *foreign_threads(PX_SELF, PyObject *safe) {
   if (n < 0) return NULL;
   for (Py_ssize_t i = 0; i < n; i++) px_foreign_excuse((int)PyLong_AsLong(PyList_GetItem(safe, i)));
   if (PyErr_Occurred()) return NULL;
-  pid_t pid = fork_process();
+  begin_fork();
+  pid_t pid = fork();
   if (pid == 0) _exit(0);
+  end_fork();
   if (pid < 0) return PyErr_SetFromErrno(PyExc_OSError);
   wait_for(pid);
   PyObject *list = PyList_New(0);
@@ -115,10 +118,29 @@ static PyObject *cuda_started(PX_SELF, PX_NO_ARGS) {
   return PyBool_FromLong(started);
 }
 
+// register_rseq registers this thread's restartable sequences with the kernel, as glibc did in the preload process: a
+// process made by vfork has none that its fork could inherit. Where glibc has none (before 2.35) there is nothing to do.
+static void register_rseq(void) {
+#if defined(SYS_rseq) && (defined(__x86_64__) || defined(__aarch64__))
+#ifdef __x86_64__
+  const unsigned signature = 0x53053053;
+#else
+  const unsigned signature = 0xd428bc00;
+#endif
+  const ptrdiff_t *offset = dlsym(RTLD_DEFAULT, "__rseq_offset");
+  const unsigned *size = dlsym(RTLD_DEFAULT, "__rseq_size");
+  if (!offset || !size || *size == 0) return;
+  char *area = (char *)__builtin_thread_pointer() + *offset;
+  // Refused if the kernel still has it: QEMU's vfork is a fork.
+  syscall(SYS_rseq, area, 32U, 0, signature);
+#endif
+}
+
 // become makes this forked process the worker whose handles came with the request. If that fails, the process exits, as
 // any worker that cannot start.
 static void become(void) {
   const struct px_config *config = preload.config;
+  register_rseq();
   px_foreign_forget();
   setpgid(0, 0);
   close(px_w.control.fd);
@@ -157,18 +179,25 @@ static bool fork_one(void) {
     return false;
   }
   const struct px_foreign *foreign;
-  pid_t worker, between = fork_process();
+  begin_fork();
+  pid_t worker, between = vfork();
   if (between == 0) {
-    worker = px_foreign_found(&foreign) ? -1 : fork();
+    worker = fork();
     if (worker == 0) {
+      if (px_foreign_found(&foreign)) _exit(1);
       close(result[0]);
       close(result[1]);
       become();
       return true;
     }
+    if (worker > 0 && px_foreign_found(&foreign)) {
+      wait_for(worker);
+      worker = -1;
+    }
     if (worker > 0) setpgid(worker, worker);  // both sides do this: the front may kill the group at once
     _exit(write(result[1], &worker, sizeof worker) == sizeof worker ? 0 : 1);
   }
+  end_fork();
   close(result[1]);
   worker = between > 0 ? pid_from(result[0]) : -1;
   close(result[0]);
@@ -176,7 +205,7 @@ static bool fork_one(void) {
   if (worker > 0) {
     answer(worker, NULL);
   } else {
-    answer(0, px_foreign_found(&foreign) ? "the preload process has threads by now" : "fork failed");
+    answer(0, px_foreign_found(&foreign) ? PX_HAS_THREADS : "fork failed: the system lacks memory or processes");
   }
   return false;
 }
