@@ -32,6 +32,8 @@ type WorkerConfig struct {
 	Ranks int `json:"ranks,omitempty"`
 	// Preload means that the process imports the model and forks workers, and serves nothing itself.
 	Preload bool `json:"preload,omitempty"`
+	// PreloadSetup means that a preload process also runs the model's setup.
+	PreloadSetup bool `json:"preload_setup,omitempty"`
 }
 
 // Tracing is how the model's own OpenTelemetry spans are sent.
@@ -74,10 +76,15 @@ func (c *Conn) SendFork(r ForkRequest) error {
 	return c.Send(KindFork, 0, body)
 }
 
-// ParsePreloaded decodes the body of a Preloaded frame. It returns why no worker can be forked, or "".
-func ParsePreloaded(body []byte) (refused string, err error) {
-	m, err := parseOnce[struct{ Refused string }](body, "end of a preload")
-	return m.Refused, err
+// Preloaded is the body of a Preloaded frame.
+type Preloaded struct {
+	Refused      string  `json:"refused"`       // why no worker can be forked, or ""
+	Imports      bool    `json:"imports"`       // only the setup is refused: workers can be forked after the import
+	SetupSeconds float64 `json:"setup_seconds"` // what the setup took, if it was run
+}
+
+func ParsePreloaded(body []byte) (Preloaded, error) {
+	return parseOnce[Preloaded](body, "end of a preload")
 }
 
 // Forked is the body of a Forked frame.

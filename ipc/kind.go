@@ -54,7 +54,7 @@ const (
 
 	// Preload process to front, on its channel.
 
-	KindPreloaded Kind = 39 // {}: workers may be forked; {"refused":"…"}: none can be, and why
+	KindPreloaded Kind = 39 // {"refused":"…","imports":…,"setup_seconds":…}: whether workers may be forked
 	KindForked    Kind = 40 // {"pid":…} or {"error":"…"}: the answer to KindFork
 
 	// Front to worker, on the control channel.

@@ -48,9 +48,12 @@ func TestMessages_OfProtocol(t *testing.T) {
 		"methods": {parsed(ParseMethodBatches(body("method-batches"))), MethodBatches{
 			Batches: map[string]MethodSamples{"decode": {2, 150_000, 9_800_000, 3, 0, 10_100_000}}, Spans: []MethodSpan{},
 		}},
-		"preloaded": {parsed(ParsePreloaded(body("preloaded"))), "its import leaves 1 thread running (watcher)"},
-		"forked":    {parsed(ParseForked(body("forked"))), Forked{PID: 4711}},
-		"failure":   {FailureError(body("failed")), "ValueError: no such voice"},
+		"preloaded": {
+			parsed(ParsePreloaded(body("preloaded"))),
+			Preloaded{Refused: "its setup leaves 1 thread running (watcher)", Imports: true, SetupSeconds: 8.5},
+		},
+		"forked":  {parsed(ParseForked(body("forked"))), Forked{PID: 4711}},
+		"failure": {FailureError(body("failed")), "ValueError: no such voice"},
 	} {
 		assert.True(t, reflect.DeepEqual(c.got, c.want), "%s: got %+v, want %+v", name, c.got, c.want)
 	}

@@ -125,7 +125,8 @@ type Queue struct {
 type Preload struct {
 	State  string `json:"state"` // importing, ready, refused or gone
 	PID    int    `json:"pid,omitempty"`
-	Reason string `json:"reason,omitempty"` // why it was refused, or how it ended
+	Setup  bool   `json:"setup,omitempty"`  // it has run the model's setup
+	Reason string `json:"reason,omitempty"` // why it, or its setup, was refused, or how it ended
 	Forked int    `json:"forked"`           // workers since its start
 }
 

@@ -13,8 +13,9 @@ import (
 	"pinion/runtime/health"
 )
 
-// Preloader keeps a preload process, which has imported the model's modules and forks workers. While there is none,
-// because it was refused, has exited or is still importing, workers are started the ordinary way.
+// Preloader keeps a preload process, which has imported the model's modules and forks workers; if so asked, it has also
+// run the model's setup. While there is none, because it was refused, has exited or is still importing, workers are
+// started the ordinary way. If only the setup is refused, another process takes its place, which only imports.
 //
 // The front must be a child subreaper (prctl) and have Orphans: that makes it the parent of forked workers.
 // A nil *Preloader never has a process.
@@ -27,6 +28,7 @@ type Preloader struct {
 
 	mu      sync.Mutex
 	closed  bool
+	urgent  bool            // Kill was called
 	current *preloadProcess // or nil
 	next    *preloadProcess // the one that is importing the model, or nil
 	status  health.Preload
@@ -41,6 +43,7 @@ type PreloaderOptions struct {
 	Spec    ipc.WorkerConfig // of its workers
 	Env     []string         // of its workers, without what differs between them
 	Timeout time.Duration
+	Setup   bool // the process also runs the model's setup
 	Orphans *Orphans
 	Logger  *slog.Logger
 	// Prepare is called before each start, as Hooks.Prepare is.
@@ -93,18 +96,27 @@ func (p *Preloader) Renew(spec ipc.WorkerConfig, env []string) {
 	p.o.Spec, p.o.Env = spec, env
 	old := p.current
 	p.mu.Unlock()
+	spec.PreloadSetup = p.o.Setup
 	next, err := p.launch(spec, env)
+	why := ""
+	if refused := (*setupError)(nil); errors.As(err, &refused) {
+		why = err.Error()
+		p.o.Logger.Warn("no worker can be forked after the setup: the setup was in vain, and each worker runs its own",
+			"reason", why, "setup_seconds", threeDigits(refused.seconds), "fix", "mend what the reason names, or use --preload=imports")
+		spec.PreloadSetup = false
+		next, err = p.launch(spec, env)
+	}
 	p.mu.Lock()
 	p.next = nil
 	if p.closed {
 		p.mu.Unlock()
-		next.end()
+		p.retire(next)
 		return
 	}
 	var unstarted *startError
 	switch p.current = next; {
 	case err == nil:
-		p.status.State, p.status.PID, p.status.Reason = PreloaderReady, next.child.pid, ""
+		p.status.State, p.status.PID, p.status.Reason, p.status.Setup = PreloaderReady, next.child.pid, why, spec.PreloadSetup
 		p.failed = 0
 	case errors.As(err, &unstarted):
 		p.status.State, p.status.PID, p.status.Reason = PreloaderExited, 0, err.Error()
@@ -114,15 +126,52 @@ func (p *Preloader) Renew(spec ipc.WorkerConfig, env []string) {
 		p.status.State, p.status.PID, p.status.Reason = PreloaderRefused, 0, err.Error()
 	}
 	p.mu.Unlock()
-	old.end()
+	p.retire(old)
 	p.o.OnChange()
 	if err != nil {
 		p.o.Logger.Warn("no preload process: each worker imports the model itself", "reason", err)
 		return
 	}
-	p.o.Logger.Info("preload process ready", "pid", next.child.pid, "import_seconds", next.took.Seconds())
+	if spec.PreloadSetup {
+		p.o.Logger.Info("preload process ready: workers are forked after its setup", "pid", next.child.pid, "setup_seconds",
+			threeDigits(next.setupSeconds))
+	} else {
+		p.o.Logger.Info("preload process ready", "pid", next.child.pid, "import_seconds", next.took.Seconds())
+	}
 	go p.watch(next)
 }
+
+// setupError means that workers can be forked after the import, but not after the setup.
+type setupError struct {
+	reason  string
+	seconds float64 // what the setup took
+}
+
+func (e *setupError) Error() string { return e.reason }
+
+// retire ends a process that forks no more workers. One that has run the setup first waits for its workers, which use
+// its files, and then runs its cleanups; retire does not wait for that.
+func (p *Preloader) retire(m *preloadProcess) {
+	if m == nil || !m.task.spec.PreloadSetup {
+		m.end()
+		return
+	}
+	go func() {
+		m.awaitWorkers()
+		m.channel.Close()
+		p.mu.Lock()
+		timeout := cleanupTimeout
+		if p.urgent {
+			timeout = lastTimeout
+		}
+		p.mu.Unlock()
+		m.awaitExit(timeout)
+		m.end()
+	}()
+}
+
+// cleanupTimeout is how long the atexit handlers of a preload process may take.
+const cleanupTimeout = 10 * time.Second
 
 // startError means that this server could not start a preload process, for a reason that may be temporary.
 type startError struct{ error }
@@ -156,12 +205,22 @@ func (p *Preloader) launch(spec ipc.WorkerConfig, env []string) (*preloadProcess
 	select {
 	case err = <-m.ready:
 	case <-late:
-		err = fmt.Errorf("its import was not done after %s", p.o.Timeout)
+		what := "import was"
+		if spec.PreloadSetup {
+			what = "import and setup were"
+		}
+		err = fmt.Errorf("its %s not done after %s", what, p.o.Timeout)
 	}
 	if err == nil {
 		return m, nil
 	}
+	if refused := (*setupError)(nil); errors.As(err, &refused) {
+		m.awaitExit(cleanupTimeout)
+	}
 	m.end()
+	if spec.PreloadSetup { // its ports, files and memory are free for the setups of the workers
+		m.awaitCleared()
+	}
 	if p.pids.refusals() > refusals {
 		err = &startError{fmt.Errorf("%w%s", err, refusedThreads)}
 	}
@@ -181,6 +240,7 @@ func (p *Preloader) watch(m *preloadProcess) {
 	cause := m.cause("after the import")
 	p.current = nil
 	p.status.State, p.status.PID, p.status.Reason = PreloaderExited, 0, cause
+	p.status.Setup = false
 	delay, again := p.back.died(time.Now(), m.forked())
 	if m.forked() {
 		p.pauses = 0
@@ -231,33 +291,58 @@ func (p *Preloader) Close() {
 	p.closed = true
 	current, next := p.current, p.next
 	p.mu.Unlock()
-	current.endWithin(lastTimeout)
+	if current != nil && current.task.spec.PreloadSetup {
+		p.retire(current)
+	} else {
+		current.endWithin(lastTimeout)
+	}
 	next.endWithin(lastTimeout)
 }
 
-// fork forks a worker; false means it must be started the ordinary way.
-func (p *Preloader) fork(c *child, t task, files [handles]*os.File) bool {
+// Kill has the process end soon after its workers.
+func (p *Preloader) Kill() {
 	if p == nil {
-		return false
+		return
+	}
+	p.mu.Lock()
+	p.urgent = true
+	p.mu.Unlock()
+	p.Close()
+}
+
+// fork forks a worker, and returns the process that it is a fork of; nil means the worker must be started the ordinary
+// way. An error means that it is to be forked later: the setup is not run again for a shortage.
+func (p *Preloader) fork(c *child, t task, files [handles]*os.File) (*preloadProcess, error) {
+	if p == nil {
+		return nil, nil
 	}
 	p.mu.Lock()
 	m := p.current
 	ready := p.status.State == PreloaderReady && m != nil && m.fits(t.spec)
 	p.mu.Unlock()
 	if !ready {
-		return false
+		return nil, nil
 	}
-	if err := p.o.Orphans.adopt(c, func(score int) (int, error) { return m.fork(c, score, t, files) }); err != nil {
+	began := time.Now()
+	err := p.o.Orphans.adopt(c, func(score int) (int, error) { return m.fork(c, score, t, files) })
+	switch {
+	case err != nil && m.task.spec.PreloadSetup && errors.Is(err, errNotForked) && !m.hasThreads.Load():
+		return nil, err
+	case err != nil:
 		p.o.Logger.Warn("no worker could be forked: it is started the ordinary way", "error", err)
-		if !errors.Is(err, errNotForked) {
-			m.end() // it may be stuck; watch starts another
+		if !errors.Is(err, errNotForked) || m.hasThreads.Load() && m.task.spec.PreloadSetup {
+			m.end() // it may be stuck, or forks no more; watch starts another
 		}
-		return false
+		return nil, nil
+	}
+	if m.forks.Load() == 1 && m.task.spec.PreloadSetup {
+		p.o.Logger.Info(fmt.Sprintf("setup took %.1f s; workers are forked from it in %.1f ms", m.setupSeconds,
+			float64(time.Since(began).Microseconds())/1000))
 	}
 	p.mu.Lock()
 	p.status.Forked++
 	p.mu.Unlock()
-	return true
+	return m, nil
 }
 
 // Wait returns when the preload processes, their workers and all their descendants have ended.

@@ -64,8 +64,8 @@ func TestPreloader_LinesAreLoggedWhole(t *testing.T) {
 func TestPreloader_NoPreloader(t *testing.T) {
 	var none *Preloader
 	assert.True(t, none.await(nil, nil), "it is waited for")
-	assert.False(t, none.fork(&child{}, task{}, [handles]*os.File{}),
-		"it has forked")
+	m, err := none.fork(&child{}, task{}, [handles]*os.File{})
+	assert.True(t, m == nil && err == nil, "it has forked")
 	none.Close()
 	var ended *preloadProcess
 	ended.end()

@@ -3,6 +3,7 @@ package supervise
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"slices"
@@ -16,13 +17,17 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pinion/ipc"
+	"pinion/runtime/logtext"
 )
 
 // handles is how many descriptors a forked worker is given: control, page, stdout, stderr.
 const handles = 4
 
-// forkTimeout is how long a fork may take; it copies the page tables twice.
+// forkTimeout is how long a fork may take; it copies the page tables.
 const forkTimeout = 10 * time.Second
+
+// hasThreads is the answer of a process that can fork no more, as pyembed/serving_preload.c sends it.
+const hasThreads = "the preload process has threads by now"
 
 // errNotForked means that the preload process answered that it forked no worker.
 var errNotForked = errors.New("the preload process forked no worker")
@@ -33,13 +38,40 @@ type preloadProcess struct {
 	channel *ipc.Conn
 	task    task
 	took    time.Duration // for its start and the import
-	ready   chan error    // gets one value: nil, or why no worker can be forked
-	answers chan ipc.Forked
-	gaveUp  latch // closed once it was killed and given up
-	forks   atomic.Int64
-	mu      sync.Mutex
-	workers []*child // forked workers that may be alive
-	flush   func()   // logs its last line, if that has no newline
+	// setupSeconds is what the model's setup took, if it has run it.
+	setupSeconds float64
+	hasThreads   atomic.Bool // it answered that it has threads by now, so it forks no more
+	ready        chan error  // gets one value: nil, or why no worker can be forked
+	answers      chan ipc.Forked
+	gaveUp       latch // closed once it was killed and given up
+	forks        atomic.Int64
+	mu           sync.Mutex
+	workers      []*child // forked workers that may be alive
+	flush        func()   // logs its last line, if that has no newline
+	output       output   // of its import and setup
+}
+
+// output keeps what a process writes, as a setup's text.
+type output struct {
+	mu   sync.Mutex
+	text logtext.Text
+}
+
+func (o *output) Write(text []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text.Add(text)
+	return len(text), nil
+}
+
+// setupText returns what the import and the setup have written, if the process has run the setup.
+func (m *preloadProcess) setupText() string {
+	if m == nil || !m.task.spec.PreloadSetup {
+		return ""
+	}
+	m.output.mu.Lock()
+	defer m.output.mu.Unlock()
+	return strings.ToValidUTF8(string(m.output.text.Bytes()), "\uFFFD")
 }
 
 // startPreloadProcess starts a process; its channel ready says when it can fork.
@@ -60,7 +92,7 @@ func startPreloadProcess(exe string, t task, orphans *Orphans, records recorder)
 	}
 	m.channel = channel
 	out, errs := newLines(stdout, records), newLines(stderr, records)
-	m.child.cmd.Stdout, m.child.cmd.Stderr = out, errs
+	m.child.cmd.Stdout, m.child.cmd.Stderr = io.MultiWriter(out, &m.output), io.MultiWriter(errs, &m.output)
 	m.child.cmd.WaitDelay = time.Second // a process that the import started may hold the pipes
 	// It has no thread that would notice the front's exit during the import.
 	m.child.cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
@@ -124,11 +156,14 @@ func (m *preloadProcess) listen(began time.Time) {
 		err := m.channel.Recv(func(f *ipc.Frame) {
 			switch f.Kind {
 			case ipc.KindPreloaded:
-				refused, err := ipc.ParsePreloaded(f.Body)
-				if refused != "" {
-					err = errors.New(refused)
+				p, err := ipc.ParsePreloaded(f.Body)
+				switch {
+				case p.Refused != "" && p.Imports:
+					err = &setupError{p.Refused, p.SetupSeconds}
+				case p.Refused != "":
+					err = errors.New(p.Refused)
 				}
-				m.took = time.Since(began)
+				m.took, m.setupSeconds = time.Since(began), p.SetupSeconds
 				m.settle(err)
 			case ipc.KindForked:
 				a, err := ipc.ParseForked(f.Body)
@@ -160,6 +195,15 @@ func (m *preloadProcess) settle(err error) {
 	}
 }
 
+// awaitExit waits until the process has exited, at most that long.
+func (m *preloadProcess) awaitExit(timeout time.Duration) {
+	select {
+	case <-m.child.exited:
+	case <-m.gaveUp.closed:
+	case <-time.After(timeout):
+	}
+}
+
 // imports is the part of a WorkerConfig that an import depends on.
 type imports struct {
 	python, library, root, ref, train, mode string
@@ -170,8 +214,18 @@ func importOf(s ipc.WorkerConfig) imports {
 	return imports{s.Python, s.LibPython, s.Root, s.Ref, s.Train, s.Mode, s.NoCUDA}
 }
 
+// setupConfig is the part that a setup depends on, beside the import.
+type setupConfig struct {
+	weights, noneDefaults string
+	concurrency           int
+	noWarmUp              bool
+}
+
 func (m *preloadProcess) fits(spec ipc.WorkerConfig) bool {
-	return importOf(m.task.spec) == importOf(spec)
+	of := func(s ipc.WorkerConfig) setupConfig {
+		return setupConfig{s.Weights, s.NoneDefaults, s.Concurrency, s.NoWarmUp}
+	}
+	return importOf(m.task.spec) == importOf(spec) && (!m.task.spec.PreloadSetup || of(m.task.spec) == of(spec))
 }
 
 // fork forks a worker with these descriptors; when it returns, the worker is the front's child. It inherits the
@@ -218,6 +272,7 @@ func (m *preloadProcess) forkWith(t task, files [handles]*os.File) (int, error) 
 	select {
 	case a := <-m.answers:
 		if a.Error != "" {
+			m.hasThreads.Store(a.Error == hasThreads)
 			return 0, fmt.Errorf("%w: %s", errNotForked, a.Error)
 		}
 		return a.PID, m.inherited(a.PID)

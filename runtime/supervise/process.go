@@ -36,6 +36,7 @@ const CancelSignal = unix.SIGUSR1
 // process is a worker process with its channels. It implements slot.Worker.
 type process struct {
 	child   child
+	from    *preloadProcess // that it is a fork of, or nil
 	control *ipc.Conn
 	page    *ipc.Page
 	logs    *logs
@@ -83,7 +84,13 @@ func start(exe string, t task, orphans *Orphans, from *Preloader, records record
 		p.discard(ours)
 		return nil, err
 	}
-	if from.fork(&p.child, t, [...]*os.File{theirs, page.File(), ends[stdout], ends[stderr]}) {
+	p.from, err = from.fork(&p.child, t, [...]*os.File{theirs, page.File(), ends[stdout], ends[stderr]})
+	if err != nil {
+		p.logs.Close()
+		p.discard([inherited]*os.File{})
+		return nil, fmt.Errorf("fork worker: %w", err)
+	}
+	if p.from != nil {
 		page.SetScore(p.child.score)
 		go p.wait()
 		return p, nil

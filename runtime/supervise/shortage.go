@@ -55,7 +55,7 @@ func (s *Supervisor) startsAgain(err error) bool {
 	switch {
 	case s.o.Policy.Restart == Never:
 		return false
-	case IsShortage(err):
+	case IsShortage(err), errors.Is(err, errNotForked):
 		return true
 	default:
 		return s.o.Policy.Linger && !s.hidesSetupFailure()

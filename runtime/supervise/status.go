@@ -119,6 +119,11 @@ func (s *Supervisor) Setup() *health.Setup {
 		return nil
 	}
 	s.addSetupLogs(&st)
+	s.mu.Lock()
+	if w := s.current; w != nil && w.process != nil {
+		st.Logs = w.process.from.setupText() + st.Logs
+	}
+	s.mu.Unlock()
 	h := &health.Setup{
 		StartedAt: health.Time{Time: st.Started}, CompletedAt: health.Time{Time: st.Completed},
 		Status: health.SetupSucceeded, Logs: st.Logs,

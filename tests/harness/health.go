@@ -64,6 +64,7 @@ type Health struct {
 type Preload struct {
 	State  string `json:"state"`
 	PID    int    `json:"pid"`
+	Setup  bool   `json:"setup"`
 	Reason string `json:"reason"`
 	Forked int    `json:"forked"`
 }

@@ -39,6 +39,14 @@ class BaseRunner:
             folder ``./weights`` where that exists. It may be async.
             """
 
+    def after_fork(self) -> Any:
+        """Open what each worker needs for itself: connections, threads, CUDA. It may be async.
+
+        Each worker runs it after `setup`, before its first prediction. With ``--preload=setup``
+        one process runs `setup`, and the workers are its forks; else each worker runs both.
+        Cog does not know it.
+        """
+
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Make one prediction from the inputs that the signature declares."""
         if type(self).predict is BaseRunner.predict:

@@ -72,7 +72,7 @@ def test_a_worker_starts_with_nothing_but_what_the_interpreter_has(tmp_path):
         "px.__getattr__ = lambda name: lambda *given: False; "
         "from cog._worker import main; main.preload(False); "
         f"config = {{'root': {str(tmp_path)!r}, 'ref': 'run.py:Runner'}}; "
-        "main._prepare_process(config); main._load(config).setup(config)"
+        "main._prepare_process(config); main._server_of(main._load(config), config).setup(config)"
     )
     assert "cog._worker.serve.sync" in loaded
     # An interpreter of Python 3.14 starts without io, which every model that opens a file loads.

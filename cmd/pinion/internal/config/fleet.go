@@ -20,7 +20,7 @@ type Fleet struct {
 	MaxRequests  int
 	MaxRSS       usertext.Bytes
 	Renewal      string
-	Preload      bool
+	Preload      Preload
 	Restart      string
 	SetupRetries int
 	WorkersGiven bool // by flag or variable
@@ -65,8 +65,10 @@ func (s *Fleet) settings() usertext.Settings {
 				"for models that fit into memory only once",
 		},
 		{
-			To: &s.Preload, Name: "preload", Group: usertext.GroupWorkers,
-			Help: "import the model's modules once, in a preload process from which workers are forked",
+			To: &s.Preload, Name: "preload", Group: usertext.GroupWorkers, Alone: string(PreloadImports),
+			Init: string(noPreload), Examples: []string{string(PreloadImports), string(PreloadSetup)},
+			Help: "imports: import the model's modules once, in a preload process from which workers are forked; " +
+				"setup: that process also runs the model's setup",
 		},
 		{
 			To: &s.Restart, Name: "restart", Init: string(supervise.OnCrash), Group: usertext.GroupWorkers,
@@ -95,9 +97,49 @@ const maxRanks = 64
 func (s *Fleet) Plan(ranks int) (gpu.Plan, error) {
 	plan, err := gpu.MakePlan(s.gpus, int(s.workers), s.WorkersGiven, ranks, gpu.Visible())
 	if err != nil {
-		err = fmt.Errorf("--gpus %s: %w", s.gpus, err)
+		return plan, fmt.Errorf("--gpus %s: %w", s.gpus, err)
 	}
-	return plan, err
+	if _, own := plan.Device(0); own && s.Preload == PreloadSetup {
+		return plan, fmt.Errorf("--preload=setup with --gpus %s: one setup cannot run on the GPUs of several workers: "+
+			"use --preload=imports", s.gpus)
+	}
+	return plan, nil
+}
+
+// Preload is what a preload process does before workers are forked from it. It implements pflag.Value.
+type Preload string
+
+const (
+	noPreload      Preload = "false"
+	PreloadImports Preload = "imports"
+	PreloadSetup   Preload = "setup"
+)
+
+// On reports whether there is a preload process.
+func (p *Preload) On() bool { return *p == PreloadImports || *p == PreloadSetup }
+
+func (p *Preload) Set(v string) error {
+	on := false
+	switch err := usertext.ParseBool(&on, v); {
+	case Preload(v) == PreloadImports || Preload(v) == PreloadSetup:
+		*p = Preload(v)
+	case err != nil:
+		return fmt.Errorf("%q: must be imports, setup, true (which is imports) or false", v)
+	case on:
+		*p = PreloadImports
+	default:
+		*p = noPreload
+	}
+	return nil
+}
+
+func (p *Preload) String() string { return string(*p) }
+
+func (p *Preload) Type() string { return "imports|setup" }
+
+// Enum returns the values as pinion.yaml has them.
+func (p *Preload) Enum() []any {
+	return []any{true, false, string(PreloadImports), string(PreloadSetup)}
 }
 
 // CheckRanks says why a model that itself asks for several ranks cannot have them, or nil.

@@ -164,7 +164,7 @@ func (s *Model) Interpreter(m *model.Model) (python *locate.Python, plan gpu.Pla
 	ranks := s.RanksOf(m)
 	if ranks > 1 {
 		switch concurrency := cmp.Or(s.Concurrency, m.Concurrency); {
-		case s.Fleet.Preload:
+		case s.Fleet.Preload.On():
 			return nil, plan, errors.New("--preload cannot be combined with ranks: the model reads RANK when it is imported; leave --preload out")
 		case concurrency > 1:
 			return nil, plan, fmt.Errorf("--concurrency %d cannot be combined with ranks: a worker of %d ranks runs one prediction at a time; "+

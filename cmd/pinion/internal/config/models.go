@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 )
@@ -18,6 +19,11 @@ func (s *Serve) folders(args []string) ([]folder, error) {
 	case 0:
 		return []folder{{Dir: "."}}, nil
 	case 1:
+		if p := Preload(args[0]); p.On() && s.Model.Fleet.Preload.On() {
+			if _, err := os.Stat(args[0]); err != nil {
+				return nil, fmt.Errorf("there is no folder %s to serve: write --preload=%s, with the =", p, p)
+			}
+		}
 		dir := s.Protocols.takeName(args[0])
 		return []folder{{Name: s.Protocols.given, Dir: dir}}, nil
 	}

@@ -29,6 +29,9 @@ func ModelsSchema() map[string]any {
 		if setting.Words != nil {
 			property["enum"] = setting.Words
 		}
+		if of, is := setting.To.(interface{ Enum() []any }); is {
+			property["enum"] = of.Enum()
+		}
 		properties[setting.Name] = property
 	}
 	entry := map[string]any{

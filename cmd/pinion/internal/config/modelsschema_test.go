@@ -64,6 +64,7 @@ func TestModelsSchema_AgreesWithReader(t *testing.T) {
 		{"models: {a: {path: a, reload-strategy: fast}}", false},
 		{"models: {a: {path: a, none-defaults: sometimes}}", false},
 		{"models: {a: {path: a, preload: perhaps}}", false},
+		{"models: {a: {path: a, preload: setup}, b: {path: b, preload: imports}}", true},
 		{"models: {a@1: {path: a}, a@2: {path: b}}\ntraffic: {a@1: 190, a@2: 10}", false},
 		{"models: {a@1: {path: a}, a@2: {path: b}}\nmirror: {a@2: 1}", false},
 	} {

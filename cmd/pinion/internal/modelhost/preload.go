@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/process"
 	"pinion/ipc"
 	"pinion/runtime/supervise"
@@ -11,11 +12,12 @@ import (
 
 // newPreloader makes the preloader, where one was asked for.
 func (m *Model) newPreloader(spec ipc.WorkerConfig, env []string) *supervise.Preloader {
-	if !m.s.Fleet.Preload {
+	if !m.s.Fleet.Preload.On() {
 		return nil
 	}
 	return supervise.NewPreloader(supervise.PreloaderOptions{
-		Exe: process.RunningBinary, Spec: spec, Env: env, Timeout: m.s.SetupTimeout, Orphans: m.host.o.Orphans, Logger: m.Log,
+		Exe: process.RunningBinary, Spec: spec, Env: env, Timeout: m.s.SetupTimeout,
+		Setup: m.s.Fleet.Preload == config.PreloadSetup, Orphans: m.host.o.Orphans, Logger: m.Log,
 		Prepare: m.host.sdk.keep, OnChange: m.Service.Changed,
 	})
 }

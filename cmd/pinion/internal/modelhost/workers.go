@@ -143,7 +143,11 @@ func (w workerSet) run() {
 
 // stop makes the workers exit, at once or when they have finished. It does not wait.
 func (w workerSet) stop(now bool) {
-	w.preloader.Close()
+	if now {
+		w.preloader.Kill()
+	} else {
+		w.preloader.Close()
+	}
 	for _, worker := range w.supervisors {
 		if now {
 			worker.Kill()
@@ -154,6 +158,7 @@ func (w workerSet) stop(now bool) {
 }
 
 func (w workerSet) kill() {
+	w.preloader.Kill()
 	for _, worker := range w.supervisors {
 		worker.Kill()
 	}

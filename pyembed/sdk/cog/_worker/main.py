@@ -39,20 +39,25 @@ def main() -> None:
     """Run the worker. The bootstrap calls this on the interpreter's main thread."""
     config = _px.loads(_px.config)
     _prepare_process(config)
-    preloaded = config.get("preload")
+    preloaded, model = config.get("preload"), None
+    is_set_up = config.get("preload_setup")
     if preloaded:
         from .serve.preloader import preload_model
 
-        config = preload_model(
-            config
-        )  # from here on this is a worker, forked from the preload process
+        config, model = preload_model(config, _load)
+        if not config:
+            return  # the preload process ends, with what its setup registered for that
+        # From here on this is a worker, forked from the preload process.
     if config.get("calls"):
         from .scope import Scope
 
         Scope.calls = config["calls"]
     _px.control(HELLO, _hello())
     try:
-        served = _load(config)
+        if model is None:
+            model = _load(config)
+        _px.control(LOADED, model.description)
+        served = _server_of(model, config)
     except BaseException as error:
         _setup_failed(config, error, 0.0)
         return
@@ -67,8 +72,10 @@ def main() -> None:
             tracing = Tracing(config["tracing"], config["root"])
             served.trace(tracing.follow)
             leave_setup = tracing.enter_setup(config["tracing"].get("setup", ""))
-        served.setup(config)
-        if not config.get("no_warm_up"):
+        if not is_set_up:
+            served.setup(config)
+        served.after_fork()
+        if not config.get("no_warm_up") and not model.is_warm:
             served.warm_up()
         if leave_setup is not None:
             leave_setup()
@@ -90,6 +97,10 @@ def main() -> None:
     _px.handle_cancels(None)  # it refers to the model, which is destroyed at the end
     if tracing is not None:
         tracing.stop()
+    if is_set_up:
+        from .serve.forked import leave
+
+        leave()
     if preloaded:
         import gc
 
@@ -173,8 +184,29 @@ def _hello() -> dict[str, Any]:
     }
 
 
-def _load(config: dict[str, Any]) -> Any:
-    """Import the predictor, describe it to the front, and return its server."""
+class Model:
+    """A loaded model: the two functions, how many predictions run at once, and what the front is told of it.
+
+    is_warm says that its example has run.
+    """
+
+    is_warm = False
+
+    def __init__(
+        self,
+        predictor: Predictor | None,
+        trainer: Predictor | None,
+        slots: int,
+        description: dict[str, Any],
+    ) -> None:
+        self.predictor = predictor
+        self.trainer = trainer
+        self.slots = slots
+        self.description = description
+
+
+def _load(config: dict[str, Any]) -> Model:
+    """Import the model."""
     from cog.exceptions import CancelationException
 
     from .model.load import LoadError, load_predictor
@@ -209,7 +241,19 @@ def _load(config: dict[str, Any]) -> Any:
     if slots > 1 and not main.is_async:
         slots = 1 if training else _checked(slots, main)
     description = {"slots": slots, **_describe(main, predictor, trainer)}
-    _px.control(LOADED, {**description, "excused": True} if excused else description)
+    if excused:
+        description["excused"] = True
+    if slots > 1 and not main.is_async and main.plan is None:
+        from .serve.waits import follow_waits
+
+        follow_waits()  # before setup makes locks: some keep their methods
+    return Model(predictor, trainer, slots, description)
+
+
+def _server_of(model: Model, config: dict[str, Any]) -> Any:
+    """Return the server of a model."""
+    predictor, trainer, slots = model.predictor, model.trainer, model.slots
+    main: Any = predictor or trainer
     ranks = config.get("ranks", 0)
     if not ranks and main.ranks > 1:
         while True:

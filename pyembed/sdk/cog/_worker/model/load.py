@@ -57,6 +57,7 @@ class Predictor:
     setup               a callable, or None; setup_takes_weights, setup_is_async;
                         setup_weights_kind is the type that it wants them in
     healthcheck         a callable, or None; healthcheck_is_async
+    after_fork          what each worker runs after setup, a callable, or None
     example             its example inputs, or None
     plan                how to call it with a batch, None without @batch
     signature           its inputs and output: with @batch, those of one prediction
@@ -95,6 +96,9 @@ class Predictor:
         healthcheck = getattr(instance, "healthcheck", None)
         self.healthcheck: Callable[..., Any] | None = healthcheck if callable(healthcheck) else None
         self.healthcheck_is_async = is_coroutine_function(self.healthcheck)
+        after_fork = getattr(instance, "after_fork", None)
+        own = callable(after_fork) and not _is_base_method(after_fork, "after_fork")
+        self.after_fork: Callable[..., Any] | None = after_fork if own else None
         if self.streaming and not isinstance(self.signature.output, Stream):
             raise LoadError(
                 f"{self.signature.file}:{self.signature.line}: {self.signature.name}: @streaming "
@@ -158,7 +162,7 @@ class Predictor:
         self.setup_takes_weights = False
         self.setup_weights_kind: Kind | None = None
         setup = getattr(self.instance, "setup", None)
-        if setup is not None and not _is_base_method(setup):
+        if setup is not None and not _is_base_method(setup, "setup"):
             self.setup = setup
             self.setup_takes_weights, self.setup_weights_kind = _weights_of(setup)
         self.setup_is_async = is_coroutine_function(self.setup)
@@ -385,10 +389,10 @@ def _example(function: Any, signature: Signature, root: str) -> Example | None:
     return read_example(given, signature, root)
 
 
-def _is_base_method(method: Any) -> bool:
+def _is_base_method(method: Any, name: str) -> bool:
     base = sys.modules.get("cog.predictor")
     function = getattr(method, "__func__", method)
-    return base is not None and function is base.BaseRunner.setup
+    return base is not None and function is getattr(base.BaseRunner, name)
 
 
 def takes_weights(setup: Any) -> bool:

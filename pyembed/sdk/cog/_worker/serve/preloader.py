@@ -1,6 +1,7 @@
 """The preload process: it imports the model's modules once and forks workers.
 
-It makes no predictor and runs no setup: each worker does that.
+With --preload=setup it also makes the predictor and runs its setup (`forked`); else each worker
+does that.
 """
 
 from __future__ import annotations
@@ -17,7 +18,11 @@ from .wire import PRELOADED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
+
+    from ..main import Model
+    from .forked import SetUp
 
 # Device files that a process has open and that its forks cannot use.
 _DEVICES = ("/dev/nvidia", "/dev/kfd")
@@ -26,27 +31,42 @@ _DEVICES = ("/dev/nvidia", "/dev/kfd")
 _FORK_SAFE = ("Otel", "sentry")
 
 
-def preload_model(config: dict[str, Any]) -> dict[str, Any]:
+def preload_model(
+    config: dict[str, Any], load: Callable[[dict[str, Any]], Model]
+) -> tuple[dict[str, Any], Model | None]:
     """Import the model and fork workers. Return in each worker, with its config.
 
-    The preload process never returns: the model's atexit functions are for the workers.
+    With the model, where its setup has run. A preload process that has run it returns ({}, None),
+    for its atexit functions run at its end; another never returns: they are for the workers.
     """
+    setup = None
     refused = _import(config)
     if _px.is_child():
         _px.exit_child(None)  # the model's module forked, and this is the child
-    refused = refused or _why_not()
-    _px.control(PRELOADED, {"refused": refused} if refused else {})
+    refused = refused or _why_not("import", "setup()")
+    importable = not refused
+    if config.get("preload_setup") and importable:
+        from .forked import SetUp
+
+        setup = SetUp(config, load)
+        refused = setup.run() or _why_not("setup", "after_fork()")
+    ended: dict[str, Any] = {"refused": refused} if refused else {}
+    if setup is not None:
+        ended.update(imports=importable, setup_seconds=setup.seconds)
+    _px.control(PRELOADED, ended)
     if refused:
-        os._exit(0)
+        return _end(setup)
     if "asyncio" in sys.modules:
         from . import aio  # noqa: F401 - likely needed, and slow to import
     # The collector writes to the objects that it visits: each worker would copy their pages.
     gc.collect()
     gc.freeze()
     body = _px.fork_workers()
-    if body is None:  # the server has exited
-        os._exit(0)
+    if body is None:  # the server has exited, or needs no more workers
+        return _end(setup)
     request = _px.loads(body)
+    if setup is not None:
+        setup.begin_worker()
     for name, value in request["env"].items():
         if value is None:
             os.environ.pop(name, None)
@@ -55,7 +75,14 @@ def preload_model(config: dict[str, Any]) -> dict[str, Any]:
     _reseed()
     _px.start_worker()
     worker: dict[str, Any] = request["config"]
-    return worker
+    return worker, setup.model if setup is not None else None
+
+
+def _end(setup: SetUp | None) -> tuple[dict[str, Any], None]:
+    if setup is None:
+        os._exit(0)
+    gc.unfreeze()
+    return {}, None
 
 
 def _import(config: dict[str, Any]) -> str:
@@ -96,14 +123,17 @@ def _finish_lazy_imports() -> None:
                         getattr(module, attribute)
 
 
-def _why_not() -> str:
-    """Return why no worker may be forked, or ""."""
+def _why_not(what: str, place: str) -> str:
+    """Return why no worker may be forked after the import or the setup, or "".
+
+    place is where the model may do instead what does not survive a fork.
+    """
     devices = _open_devices()
     if _px.cuda_started() or devices:
         which = f" ({', '.join(devices)})" if devices else ""
         return (
-            f"its import starts CUDA or opens a GPU{which}, which does not work in a fork: "
-            "leave that to setup()"
+            f"its {what} starts CUDA or opens a GPU{which}, which does not work in a fork: "
+            f"leave that to {place}"
         )
     known = _python_threads()
     safe = [tid for tid, name in known.items() if name.startswith(_FORK_SAFE)]
@@ -111,8 +141,8 @@ def _why_not() -> str:
     if threads:
         number = "1 thread" if len(threads) == 1 else f"{len(threads)} threads"
         return (
-            f"its import leaves {number} running ({'; '.join(_names(threads, known))}), "
-            "which a fork would not have: start them in setup()"
+            f"its {what} leaves {number} running ({'; '.join(_names(threads, known))}), "
+            f"which a fork would not have: start them in {place}"
         )
     return ""
 

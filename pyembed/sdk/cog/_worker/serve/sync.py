@@ -81,12 +81,43 @@ class Server:
         """Run the model's setup function, on a loop if it is async."""
         result = call_setup(self._main, config)
         if self._main.setup_is_async and result is not None:
-            if self._loop is None:
-                import asyncio
+            self._complete(result)
 
-                self._loop = asyncio.new_event_loop()
-                asyncio.set_event_loop(self._loop)
-            self._loop.run_until_complete(result)
+    def after_fork(self) -> None:
+        """Run the model's after_fork, if it has one; on a loop if it is async."""
+        after = self._main.after_fork
+        if after is not None and hasattr(result := after(), "__await__"):
+            self._complete(result)
+
+    def _complete(self, result: Any) -> None:
+        if self._loop is None:
+            self.begin_loop()
+        self._loop.run_until_complete(result)
+
+    def begin_loop(self) -> None:
+        """Make a loop for the model's setup."""
+        import asyncio
+
+        self._loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self._loop)
+
+    def end_loop(self) -> bool:
+        """Close the loop of the model's setup, and return whether the model keeps it."""
+        if self._loop is None:
+            return False
+        import asyncio
+        import gc
+        import weakref
+
+        from .loop import close_loop
+
+        self._loop.run_until_complete(self._loop.shutdown_default_executor())
+        close_loop(self._loop)
+        asyncio.set_event_loop(None)
+        kept = weakref.ref(self._loop)
+        self._loop = None
+        gc.collect()
+        return kept() is not None
 
     def warm_up(self) -> None:
         """Run the model's example, if it has one; on the loop if it is async."""

@@ -16,7 +16,6 @@ from ..logs.router import Router, follow_threads
 from ..primitives import start
 from ..scope import Scope
 from .sync import SyncServer, hook
-from .waits import follow_waits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +38,6 @@ class ThreadServer(SyncServer):
         self._count = slots
         self.router = Router()
         self._handler: Callable[[ThreadServer, int], Handler] = Handler
-        follow_waits()  # before setup makes locks: some keep their methods
 
     def serve(self) -> None:
         """Answer requests until the front closes the slots."""
