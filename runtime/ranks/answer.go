@@ -20,8 +20,8 @@ type answer struct {
 	failure  *message // how
 	error    string   // its error
 	prepared int      // ranks that have prepared the item
-	begun    bool     // the ranks have its batch
-	dropped  bool     // it was dropped since then
+	batch    *batch   // that the item is in, or nil
+	dropped  bool     // it was dropped since it has a batch
 	sent     bool     // the front has an answer
 	timers   []*time.Timer
 }
@@ -85,7 +85,7 @@ func (r *Relay) failed(rank int, m *message, a *answer) {
 		a.timers = append(a.timers, time.AfterFunc(delay, func() {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			if !r.closed && r.answers[id] == a {
+			if !r.closed && !r.lost && r.answers[id] == a {
 				f()
 			}
 		}))
@@ -93,10 +93,10 @@ func (r *Relay) failed(rank int, m *message, a *answer) {
 	after(failTogether, func() {
 		switch {
 		case id == r.running:
-		case !a.begun: // others have prepared it
+		case a.batch == nil: // others have prepared it
 			r.pass(&message{ipc.Frame{Kind: ipc.KindDrop, ID: id, Body: ipc.IDs(id)}, -1})
-		case r.batch != nil:
-			r.release(r.batch)
+		default:
+			r.release(a.batch)
 		}
 		r.answer(id, a)
 	})
@@ -133,7 +133,7 @@ func (r *Relay) answer(id uint64, a *answer) {
 	}
 	a.sent = true
 	m := r.result(id, a)
-	if b := r.batch; b != nil && a.begun && !b.sent {
+	if b := a.batch; b != nil && !b.sent {
 		b.held = append(b.held, m)
 		return
 	}

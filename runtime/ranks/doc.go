@@ -8,6 +8,7 @@
 //
 //   - Rank 0 answers: its events, items, metrics and output are the prediction's. The end comes when all ranks have
 //     ended.
+//   - If a rank dies, it answers nothing more: the supervisor says why.
 //   - If a rank raises, the prediction fails with that rank's error, at once. If another rank has not ended LateAfter
 //     later, Options.Late is called.
 //   - A batch has the same items in the same order on all ranks. An item that is dropped after its batch began is

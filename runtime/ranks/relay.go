@@ -50,6 +50,7 @@ type Relay struct {
 
 	mu       sync.Mutex
 	closed   bool
+	lost     bool               // a rank has died: what others raise is only a consequence
 	queue    []*message         // requests that wait for the one that runs
 	running  uint64             // id of the request that all ranks have; 0 if there is none
 	batch    *batch             // the batch that runs, or nil
@@ -140,6 +141,9 @@ func (r *Relay) readRank(i int) {
 	for {
 		err := r.o.Ranks[i].Conn.Recv(func(f *ipc.Frame) { fault = errors.Join(fault, r.locked(i, f)) })
 		if err = errors.Join(fault, err); err != nil {
+			r.mu.Lock()
+			r.lost = true
+			r.mu.Unlock()
 			r.o.Ranks[i].Lost(err)
 			return
 		}
@@ -157,7 +161,7 @@ func (r *Relay) request(f *ipc.Frame) {
 	switch {
 	case r.closed:
 	case f.Kind == ipc.KindDrop:
-		if a := r.answers[f.ID]; a != nil && a.begun {
+		if a := r.answers[f.ID]; a != nil && a.batch != nil {
 			a.dropped = true
 			return
 		}
@@ -196,7 +200,7 @@ func (r *Relay) begin(m *message) {
 		_ = json.Unmarshal(m.frame.Body, &items) // this server wrote it
 		for _, item := range items.IDs {
 			if a := r.answers[item]; a != nil {
-				a.begun = true
+				a.batch = r.batch
 			}
 		}
 	} else {

@@ -75,7 +75,7 @@ def misbehave(how, rank):
 class Runner(cog.BaseRunner):
     def setup(self):
         misbehave(os.environ.get("HOW", ""), int(os.environ.get("WHO", "-1")))
-        self.group = Group()
+        Runner.group = Group()
         print(f"set up {RANK} of {WORLD}")
 
     def run(self, x: int = 1, how: str = "", who: int = -1, all: bool = False) -> list[int]:
