@@ -87,7 +87,8 @@ func NewMonitor(route place.Route, o Options) *Server {
 }
 
 // corsExposed are the headers of answers that pages of other origins may read.
-const corsExposed = "Content-Disposition, Retry-After, " + answers.HeaderID + ", " + answers.HeaderMetrics + ", " + answers.HeaderRetry + ", " +
+const corsExposed = "Content-Disposition, Retry-After, " + answers.HeaderID + ", " + answers.HeaderMetrics + ", " +
+	answers.HeaderRetry + ", " +
 	access.HeaderRequestID + ", " + protocol.HeaderWarning
 
 // Serve answers the connections of ln until Shutdown, then returns nil; any other end of ln is an error. It may be

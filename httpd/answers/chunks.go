@@ -143,7 +143,7 @@ func (w *Chunks) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 type Stream interface {
 	io.ReadCloser
 	io.WriterTo
-	writeHead(head []byte) bool
+	WriteHead(head []byte) bool
 }
 
 // SendEvents answers with a stream, which is closed when it has ended.
@@ -165,14 +165,14 @@ func (w *Writer) SendEvents(ctx *fasthttp.RequestCtx, body Stream, contentType s
 	ctx.Hijack(func(net.Conn) {
 		defer body.Close()
 		defer w.LogRecovered()
-		if body.writeHead(head) {
+		if body.WriteHead(head) {
 			_, _ = body.WriteTo(nil) // the connection ends either way
 		}
 	})
 }
 
-// writeHead writes the head of an answer to an HTTP/1.0 client.
-func (w *Chunks) writeHead(head []byte) bool {
+// WriteHead writes the head of an answer to an HTTP/1.0 client.
+func (w *Chunks) WriteHead(head []byte) bool {
 	if c, ok := w.c.(*transport.Conn); ok {
 		c.ResetWriteDeadline() // fasthttp has removed the deadlines
 	}

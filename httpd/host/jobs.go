@@ -36,7 +36,8 @@ func (h *Host) CreateJob(ctx *fasthttp.RequestCtx, m *protocol.Model,
 	case placed.State == place.Queued:
 		answers.Warn(ctx, placed.Accepted.Warnings)
 		id := placed.Accepted.ID
-		return protocol.Job{ID: id, Status: predict.Starting.String(), Object: [3][]byte{answers.Starting(id)}, Bare: true}, nil
+		object := [3][]byte{answers.Starting(id)}
+		return protocol.Job{ID: id, Status: predict.Starting.String(), Object: object, Bare: true}, nil
 	}
 	h.Front.Out.Announce(ctx, placed.Prediction.ID(), placed.Prediction.Warnings)
 	return h.startJob(ctx, placer, placed.Prediction, how)
@@ -71,7 +72,8 @@ func (h *Host) startJob(ctx *fasthttp.RequestCtx, placer *place.Placer, p *predi
 ) (protocol.Job, *protocol.Error) {
 	if !how.Bounded {
 		p.Start()
-		return h.jobOf(placer, p, true), nil // clients drop the output that they are given here: Replicate's run reads what follows
+		// Clients drop the output that they are given here: Replicate's run reads what follows.
+		return h.jobOf(placer, p, true), nil
 	}
 	r := native.NewRun(h.Front.Out, p)
 	r.Start(nil)

@@ -206,7 +206,9 @@ func (k Collection) readOther(ctx *fasthttp.RequestCtx, req *place.Request, form
 		}
 		body, req.Raw = bytes.NewReader(raw), raw
 	}
-	reader := request.Reader{Memory: k.Bodies.Memory, MaxBody: k.Bodies.MaxBody, NewFiles: k.placer.Route.Model().NewAttachments}
+	reader := request.Reader{
+		Memory: k.Bodies.Memory, MaxBody: k.Bodies.MaxBody, NewFiles: k.placer.Route.Model().NewAttachments,
+	}
 	if req.Request, err = reader.Read(body, form, string(ctx.Request.Header.ContentType()), room); err != nil {
 		if err = cmp.Or(in.Failed(), err); errors.Is(err, request.ErrTooLarge) {
 			err = fasthttp.ErrBodyTooLarge

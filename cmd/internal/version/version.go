@@ -21,6 +21,14 @@ func DocsPage(page string) string {
 	return strings.TrimSuffix(Docs, "/") + "/" + page + "/"
 }
 
+// HelpPages returns DocsPage, or nil if the documents have no address that is known.
+func HelpPages() func(page string) string {
+	if Docs == "" {
+		return nil
+	}
+	return DocsPage
+}
+
 // Cog is the version of the cog interface that the SDK implements.
 const Cog = "0.23.1"
 

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"pinion/cmd/internal/version"
+	"pinion/cmd/pinion/internal/batching"
 	"pinion/cmd/pinion/internal/config"
-	"pinion/cmd/pinion/internal/server"
 )
 
 const batchingHelp = `Gather HTTP requests into batches for workers that connect by themselves, as github.com/kemingy/batching does it: a
@@ -24,7 +24,7 @@ func newBatching() *cobra.Command {
   pinion batching --batch 64 --latency 5
   pinion batching --protocol tcp --address localhost:9000`,
 		Args: noArguments,
-		RunE: func(*cobra.Command, []string) error { return server.RunBatching(&s) },
+		RunE: func(*cobra.Command, []string) error { return batching.Run(&s) },
 	}
 	s.BindFlags(cmd.Flags())
 	return cmd

@@ -9,6 +9,7 @@ import (
 	"pinion/cmd/pinion/internal/logging"
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/process"
+	"pinion/cmd/pinion/internal/resources"
 	"pinion/cmd/pinion/internal/server"
 	"pinion/runtime/telemetry"
 )
@@ -25,7 +26,7 @@ func newServe() *cobra.Command {
 		Long:    "Serve the model of a folder (default: the current one), or several models, each below /models/NAME.",
 		Example: serveExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			server.PauseHeap()
+			resources.PauseHeap()
 			models, err := s.ReadModels(cmd.Flags(), args, os.Getenv)
 			if err != nil {
 				return process.Misused(err)

@@ -8,7 +8,7 @@ import (
 )
 
 // WatchInterrupts delivers the signals that end a command. SIGUSR1 belongs to the workers.
-func WatchInterrupts(ignoreTerm bool) <-chan os.Signal {
+func WatchInterrupts(ignoreTerm bool) Interrupts {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	if ignoreTerm {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 
+	"pinion/cmd/pinion/internal/ports"
 	"pinion/httpd"
 	"pinion/httpd/protocol"
 )
@@ -15,13 +16,13 @@ type endpoints struct {
 	address string
 	monitor *httpd.Server   // nil means metrics and probes have no separate port
 	watched net.Listener    // the monitor's
-	grpc    *grpcServer     // nil means off
+	grpc    *ports.GRPC     // nil means off
 	models  protocol.Models // for other protocols
 }
 
 func (f *Server) listen() (err error) {
-	f.endpoints.ln, f.endpoints.address, err = listen(f.s.Exposure.Address(), f.s.Port,
-		portSetting{Flag: "-p", Variable: f.s.PortVariable}, f.certificate)
+	f.endpoints.ln, f.endpoints.address, err = ports.Listen(f.s.Exposure.Address(), f.s.Port,
+		ports.Setting{Flag: "-p", Variable: f.s.PortVariable}, f.certificate)
 	return err
 }
 
@@ -33,7 +34,7 @@ func (e *endpoints) serve() <-chan error {
 		go func() { served <- e.monitor.Serve(e.watched) }()
 	}
 	if e.grpc != nil {
-		go func() { served <- e.grpc.Serve(e.grpc.ln) }()
+		go func() { served <- e.grpc.Serve() }()
 	}
 	return served
 }
@@ -45,15 +46,13 @@ func (e *endpoints) discard() {
 			ln.Close()
 		}
 	}
-	if e.grpc != nil {
-		e.grpc.ln.Close()
-	}
+	e.grpc.Discard()
 }
 
 // shutdown lets the requests in flight end, until ctx does.
 func (e *endpoints) shutdown(ctx context.Context) (http, grpc error) {
 	ended := make(chan error, 1)
-	go func() { ended <- e.grpc.shutdown(ctx) }()
+	go func() { ended <- e.grpc.Shutdown(ctx) }()
 	http = e.http.Shutdown(ctx)
 	return http, <-ended
 }

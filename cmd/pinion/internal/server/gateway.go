@@ -13,7 +13,9 @@ import (
 	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/logging"
+	"pinion/cmd/pinion/internal/ports"
 	"pinion/cmd/pinion/internal/process"
+	"pinion/cmd/pinion/internal/resources"
 	"pinion/httpd"
 	"pinion/httpd/oip/grpc"
 	"pinion/httpd/protocol"
@@ -38,9 +40,9 @@ type gateway struct {
 	finder   *finder                         // of models that have a queue; nil means --models says which there are
 	routing  sync.Mutex                      // held while http gets other models
 	http     *httpd.Server
-	grpc     *grpcServer // nil means off
+	grpc     *ports.GRPC // nil means off
 	ln       net.Listener
-	signals  signals
+	signals  process.Interrupts
 	refused  chan error // why NATS refuses the gateway, which ends it
 
 	connections *connlimit.Limit
@@ -62,7 +64,7 @@ func (g *gateway) only() *gatewayModel {
 func RunGateway(s *config.Gateway) error {
 	log, sink := s.Log.Open()
 	defer sink.Flush(logging.FlushTimeout)
-	applyMemoryLimit(0)
+	resources.ApplyMemoryLimit(0)
 	for _, w := range s.Warnings {
 		log.Warn(w)
 	}
@@ -86,27 +88,27 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 	}
 	go g.dir.KeepFresh()
 	g.models.Store(&[]*gatewayModel{})
-	g.budget = newBudget(0)
+	g.budget = resources.NewBudget(0)
 	if g.files, err = files.New(files.Options{
 		Root: g.dir.Files(), Remake: g.dir.RemakeFiles,
 		UserAgent: "pinion/" + version.Pinion, Logger: g.log,
 	}); err != nil {
 		return err
 	}
-	g.connections = connlimit.New(connectionLimit())
+	g.connections = connlimit.New(resources.ConnectionLimit())
 	g.makeMetrics(sink)
 	g.webhooks = webhook.New(webhook.Options{
 		Memory: g.budget, AuthToken: s.WebhookToken, Key: s.WebhookKey, UserAgent: "pinion/" + version.Pinion, Logger: g.log,
 		DenyPrivate: s.DenyPrivateWebhooks,
 		OnDelivery:  g.metrics.Webhook,
 	})
-	var auth *tokenFile
+	var auth *ports.TokenFile
 	if s.Exposure.AuthFile != "" {
-		if auth, err = openTokenFile(s.Exposure.AuthFile, g.log); err != nil {
+		if auth, err = ports.OpenTokenFile(s.Exposure.AuthFile, g.log); err != nil {
 			return err
 		}
 	}
-	cert, err := openCertificate(s.Exposure.TLS, g.log)
+	cert, err := ports.OpenCertificate(s.Exposure.TLS, g.log)
 	if err != nil {
 		return err
 	}
@@ -119,23 +121,23 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 		TenantHeader: s.Jobs.TenantHeader,
 		MaxBody:      s.MaxBody, Logger: g.log, CogVersion: version.Cog, AllowedHosts: s.Exposure.AllowedHosts,
 		Metrics: httpd.MetricsHandler(g.allMetrics()), OnRequest: g.metrics.Request,
-		Connections: g.connections, TLS: cert.forHTTP(&s.Exposure), Tokens: auth.Tokens(),
+		Connections: g.connections, TLS: cert.ForHTTP(&s.Exposure), Tokens: auth.Tokens(),
 		Public: []string{"/docs", "/dashboard"}, Memory: g.budget,
 		Spool: g.files.SpoolToDisk, ReplayPuts: s.Jobs.ReplayPuts,
 		Queue: g.rootQueue, Queueing: g.queueing(),
 		Models: g.httpModels(), Protocols: s.Protocols.List(protocol.Several(g.knownModels)),
-		Docs: g.rootPage, Dashboard: g.dashboard(), Help: helpPages(),
+		Docs: g.rootPage, Dashboard: g.dashboard(), Help: version.HelpPages(),
 	})
 	g.routing.Unlock()
 	if g.finder != nil {
 		go g.find()
 	}
 	var address string
-	if g.ln, address, err = listen(s.Exposure.Address(), s.Port,
-		portSetting{Flag: "-p", Variable: "PORT"}, cert); err != nil {
+	if g.ln, address, err = ports.Listen(s.Exposure.Address(), s.Port,
+		ports.Setting{Flag: "-p", Variable: "PORT"}, cert); err != nil {
 		return err
 	}
-	if g.grpc, err = openGRPC(&s.Protocols, &s.Exposure, auth, cert, grpc.Options{
+	if g.grpc, err = ports.OpenGRPC(&s.Protocols, &s.Exposure, auth, cert, grpc.Options{
 		Models: protocol.Several(g.knownModels), Logger: g.log, MaxMessage: s.MaxBody, Memory: g.budget,
 		Connections: g.connections, OnCall: g.metrics.Call, TenantHeader: s.Jobs.TenantHeader,
 	}); err != nil {
@@ -146,7 +148,7 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 		names = append(names, process.ModelInfo{Name: m.name})
 	}
 	g.log.Info("listening", "address", address, "models", strings.Join(s.Models, ","))
-	address, _ = reachable(address)
+	address, _ = ports.Reachable(address)
 	if err := g.dir.Describe(address, names); err != nil {
 		g.log.Warn("pinion ps does not list this server", "error", err)
 	}
@@ -158,12 +160,12 @@ func (g *gateway) run() error {
 	served := make(chan error, 2)
 	go func() { served <- g.http.Serve(g.ln) }()
 	if g.grpc != nil {
-		go func() { served <- g.grpc.Serve(g.grpc.ln) }()
+		go func() { served <- g.grpc.Serve() }()
 	}
 	select {
 	case sig := <-g.signals:
 		g.log.Info("shutting down", "signal", sig.String(), "grace", g.s.Grace.String())
-		if !drainHTTP(g, g.s.Grace, g.signals, g.log) {
+		if !process.DrainHTTP(g, g.s.Grace, g.signals, g.log) {
 			return process.ExitWith(process.ExitInterrupted)
 		}
 		return nil
@@ -178,7 +180,7 @@ func (g *gateway) run() error {
 // Shutdown lets the requests and calls in flight end, until ctx does.
 func (g *gateway) Shutdown(ctx context.Context) error {
 	ended := make(chan error, 1)
-	go func() { ended <- g.grpc.shutdown(ctx) }()
+	go func() { ended <- g.grpc.Shutdown(ctx) }()
 	return cmp.Or(g.http.Shutdown(ctx), <-ended)
 }
 

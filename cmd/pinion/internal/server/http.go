@@ -9,6 +9,7 @@ import (
 	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/modelhost"
+	"pinion/cmd/pinion/internal/ports"
 	"pinion/httpd"
 	"pinion/httpd/protocol"
 	"pinion/httpd/web"
@@ -16,11 +17,11 @@ import (
 
 // openTokens reads the tokens that clients need, where they need one, and the server's certificate.
 func (f *Server) openTokens() (err error) {
-	if f.certificate, err = openCertificate(f.s.Exposure.TLS, f.log); err != nil {
+	if f.certificate, err = ports.OpenCertificate(f.s.Exposure.TLS, f.log); err != nil {
 		return err
 	}
 	if f.s.Exposure.AuthFile != "" {
-		f.auth, err = openTokenFile(f.s.Exposure.AuthFile, f.log)
+		f.auth, err = ports.OpenTokenFile(f.s.Exposure.AuthFile, f.log)
 	}
 	return err
 }
@@ -42,12 +43,12 @@ func (f *Server) makeHTTP() error {
 		Docs: f.rootPage(), DocsData: f.rootPageData(), Dashboard: f.rootDashboard(false),
 		Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, OnGeneration: f.metrics.Generation,
 		Tracer: f.telemetry.Tracer(), Reload: f.reloader(f.models.first),
-		Tokens: f.auth.Tokens(), Public: s.Exposure.Public(), Help: helpPages(),
+		Tokens: f.auth.Tokens(), Public: s.Exposure.Public(), Help: version.HelpPages(),
 		AccessLines: lines, AccessProbes: probes, AccessText: s.Log.Console(), Memory: f.budget,
 		Spool: f.files.SpoolToDisk, ReplayPuts: s.Jobs.ReplayPuts,
 		ControlFromAny: s.Exposure.AllowModelControl,
 		Shutdown:       f.shutdown(), ShutdownFromAny: s.Exposure.ShutdownFrom == config.FromAny,
-		Connections: f.connections, TLS: f.certificate.forHTTP(&s.Exposure),
+		Connections: f.connections, TLS: f.certificate.ForHTTP(&s.Exposure),
 	})
 	return nil
 }
@@ -183,17 +184,9 @@ func (m *servedModel) pageOptions(atRoot bool) web.PageOptions {
 	return o
 }
 
-// helpPages returns the addresses of documents, or nil if the documents have no address that is known.
-func helpPages() func(page string) string {
-	if version.Docs == "" {
-		return nil
-	}
-	return version.DocsPage
-}
-
 // pageHelp returns the address of the document about the page; "" means it is not known.
 func pageHelp() string {
-	if help := helpPages(); help != nil {
+	if help := version.HelpPages(); help != nil {
 		return help("how-to/page")
 	}
 	return ""

@@ -6,6 +6,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/cmd/internal/version"
+	"pinion/cmd/pinion/internal/ports"
 	"pinion/httpd"
 )
 
@@ -15,14 +17,14 @@ func (f *Server) openMonitor() (err error) {
 		return nil
 	}
 	var address string
-	if f.endpoints.watched, address, err = listen(f.s.Exposure.MonitorAddress(), f.s.Exposure.MetricsPort,
-		portSetting{Flag: "--metrics-port", Variable: "PINION_METRICS_PORT"}, f.certificate); err != nil {
+	if f.endpoints.watched, address, err = ports.Listen(f.s.Exposure.MonitorAddress(), f.s.Exposure.MetricsPort,
+		ports.Setting{Flag: "--metrics-port", Variable: "PINION_METRICS_PORT"}, f.certificate); err != nil {
 		return err
 	}
 	f.endpoints.monitor = httpd.NewMonitor(f.root(), httpd.Options{
-		AllowedHosts: f.s.Exposure.AllowedHosts, Help: helpPages(),
+		AllowedHosts: f.s.Exposure.AllowedHosts, Help: version.HelpPages(),
 		Logger: f.log, Metrics: httpd.MetricsHandler(f.allMetrics()), Dashboard: f.rootDashboard(true),
-		Connections: f.connections.Part(256), TLS: f.certificate.of(protocolHTTP, false),
+		Connections: f.connections.Part(256), TLS: f.certificate.ForMonitor(),
 		Models: f.httpModels(true),
 	})
 	f.log.Info("serving metrics and probes", "metrics_address", address)

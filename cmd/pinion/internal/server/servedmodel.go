@@ -6,6 +6,7 @@ import (
 
 	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/modelhost"
+	"pinion/cmd/pinion/internal/resources"
 	"pinion/httpd/web/dashboard"
 	"pinion/runtime/metrics"
 	"pinion/runtime/slot"
@@ -32,8 +33,10 @@ func (f *Server) hostModels() (err error) {
 	f.host, err = modelhost.New(modelhost.Options{
 		Config: f.s, Several: f.several, Logger: f.log, Tracer: f.telemetry.Tracer(),
 		RunDir: f.dir, Orphans: f.orphans, Memory: f.budget, Files: f.files, Webhooks: f.webhooks,
-		BusyPoll: func() slot.BusyPoll { return busyPolling(f.s.BusyPolls(), f.models.workerCount(), cores()) },
-		Models:   f.models.hosted, Calls: f.onCalls,
+		BusyPoll: func() slot.BusyPoll {
+			return resources.BusyPolling(f.s.BusyPolls(), f.models.workerCount(), resources.Cores())
+		},
+		Models: f.models.hosted, Calls: f.onCalls,
 		Reload: f.auth.Reload, Quiet: func() { f.giveBack(0) },
 	})
 	if err != nil {

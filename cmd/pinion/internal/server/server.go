@@ -9,7 +9,9 @@ import (
 	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/logging"
 	"pinion/cmd/pinion/internal/modelhost"
+	"pinion/cmd/pinion/internal/ports"
 	"pinion/cmd/pinion/internal/process"
+	"pinion/cmd/pinion/internal/resources"
 	"pinion/httpd/place"
 	"pinion/runtime/connlimit"
 	"pinion/runtime/files"
@@ -35,11 +37,11 @@ type Server struct {
 	copies      *memory.Budget // of requests, for mirrors
 	files       *files.Store
 	webhooks    *webhook.Sender
-	heap        atomic.Pointer[heap] // nil before the models are being set up, and where it is the user's
+	heap        atomic.Pointer[resources.Heap] // nil before the models are being set up, and where it is the user's
 	gpus        *nvml.Sampler
-	auth        *tokenFile   // nil means no token is wanted
-	certificate *certificate // nil means no TLS
-	metrics     *metrics.Set // of the server; with one model, the model's too
+	auth        *ports.TokenFile   // nil means no token is wanted
+	certificate *ports.Certificate // nil means no TLS
+	metrics     *metrics.Set       // of the server; with one model, the model's too
 	orphans     *supervise.Orphans
 	endpoints   endpoints
 	// connections bounds those of all endpoints together.
@@ -73,10 +75,10 @@ func New(s *config.Server, models []config.Named, read Reader, log *slog.Logger,
 	if f.orphans, err = supervise.AdoptOrphans(); err != nil {
 		return nil, err
 	}
-	if limit := applyMemoryLimit(int64(s.MemoryBudget)); limit > 0 {
+	if limit := resources.ApplyMemoryLimit(int64(s.MemoryBudget)); limit > 0 {
 		f.log.Debug("the front's memory has a soft limit", "bytes", limit)
 	}
-	reserveThreads()
+	resources.ReserveThreads()
 	f.stop = newStop(s.AwaitExplicitShutdown)
 	for _, w := range s.Warnings {
 		f.log.Warn(w)
@@ -85,10 +87,10 @@ func New(s *config.Server, models []config.Named, read Reader, log *slog.Logger,
 		return nil, err
 	}
 	go f.dir.KeepFresh()
-	f.budget = newBudget(int64(s.MemoryBudget))
+	f.budget = resources.NewBudget(int64(s.MemoryBudget))
 	f.copies = f.budget.Beside(8)
-	f.budget.SetOnFree(func() { f.giveBack(heapQuietTime) })
-	f.connections = connlimit.New(connectionLimit())
+	f.budget.SetOnFree(func() { f.giveBack(resources.HeapQuietTime) })
+	f.connections = connlimit.New(resources.ConnectionLimit())
 	f.gpus = nvml.New(nvml.Options{})
 	if err := f.wire(models); err != nil {
 		f.discard()
@@ -105,7 +107,7 @@ func (f *Server) describe() {
 	for _, m := range f.models.all() {
 		models = append(models, process.ModelInfo{Name: m.Name, Folder: m.of.Found.Dir})
 	}
-	address, _ := reachable(f.endpoints.address)
+	address, _ := ports.Reachable(f.endpoints.address)
 	if err := f.dir.Describe(address, models); err != nil {
 		f.log.Warn("pinion ps does not list this server", "error", err)
 	}
@@ -173,7 +175,7 @@ func (f *Server) Run() error {
 		m.begin()
 	}
 	served := f.endpoints.serve()
-	f.heap.Store(newHeap()) // it begins with a collection, which disturbs nothing while a worker starts
+	f.heap.Store(resources.NewHeap()) // it begins with a collection, which disturbs nothing while a worker starts
 	f.watchReload()
 	code, refused := process.ExitOK, error(nil)
 	select {

@@ -15,10 +15,10 @@ import (
 
 // stop is what ends the server.
 type stop struct {
-	signals signals           // watched from the start: the run folder is to be removed whenever one comes
-	asked   chan struct{}     // a token: a client asked for a shutdown
-	broken  chan *servedModel // a model whose first setup has failed, which is to end the server
-	refused chan error        // why NATS refused the server, which is to end it
+	signals process.Interrupts // watched from the start: the run folder is to be removed whenever one comes
+	asked   chan struct{}      // a token: a client asked for a shutdown
+	broken  chan *servedModel  // a model whose first setup has failed, which is to end the server
+	refused chan error         // why NATS refused the server, which is to end it
 	begun   atomic.Bool
 }
 
@@ -208,7 +208,7 @@ func (f *Server) leave(retried, end time.Time) bool {
 			m.leaveQueue(ctx)
 		}
 	}()
-	ordered := f.stop.signals.await(left)
+	ordered := f.stop.signals.Await(left)
 	if !ordered {
 		f.log.Warn("interrupted again: webhooks are not waited for")
 	}
@@ -258,7 +258,7 @@ func (f *Server) stopWorkers(now bool, end <-chan time.Time) bool {
 		}
 		close(late)
 	}()
-	if f.stop.signals.await(exited) {
+	if f.stop.signals.Await(exited) {
 		<-late
 		return true
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pinion/cmd/pinion/internal/model/inputs"
+	"pinion/cmd/pinion/internal/ports"
 	"pinion/cmd/pinion/internal/terminal"
 )
 
@@ -15,7 +16,7 @@ const maxInput = 2000
 // writeUsageHint says where the model is, and how to ask it from a shell: with a line that works for this very model.
 // bound is the server's address, document the model's.
 func writeUsageHint(to io.Writer, bound string, document []byte, train bool) {
-	address, everywhere := reachable(bound)
+	address, everywhere := ports.Reachable(bound)
 	socket, page := "", address+"/docs is a page to try it, or"
 	if everywhere {
 		page = address + "/docs (the server listens on all addresses) is a page to try it, or"

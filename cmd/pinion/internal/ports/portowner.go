@@ -1,4 +1,4 @@
-package server
+package ports
 
 import (
 	"errors"
@@ -11,14 +11,14 @@ import (
 	"pinion/cmd/pinion/internal/process"
 )
 
-// portSetting is how a user sets a port.
-type portSetting struct {
+// Setting is how a user sets a port.
+type Setting struct {
 	Flag, Variable string // Variable "": there is none
 }
 
 // takenError adds to EADDRINUSE which process has the address, if /proc shows it, and what to do. It returns other
 // errors unchanged.
-func takenError(err error, by portSetting) error {
+func takenError(err error, by Setting) error {
 	at, ok := errors.AsType[*net.OpError](err)
 	if !ok || !errors.Is(err, unix.EADDRINUSE) {
 		return err

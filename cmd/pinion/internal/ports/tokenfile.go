@@ -1,4 +1,4 @@
-package server
+package ports
 
 import (
 	"errors"
@@ -18,17 +18,17 @@ const (
 	shortToken   = 16      // characters; one that is shorter can be guessed
 )
 
-// tokenFile is a file with the bearer tokens that the server takes, one a line.
-type tokenFile struct {
+// TokenFile is a file with the bearer tokens that the server takes, one a line.
+type TokenFile struct {
 	path    string
 	log     *slog.Logger
 	mu      sync.Mutex // one read at a time
 	current access.Tokens
 }
 
-// openTokenFile reads the tokens.
-func openTokenFile(path string, log *slog.Logger) (*tokenFile, error) {
-	f := &tokenFile{path: path, log: log}
+// OpenTokenFile reads the tokens.
+func OpenTokenFile(path string, log *slog.Logger) (*TokenFile, error) {
+	f := &TokenFile{path: path, log: log}
 	if err := f.read(); err != nil {
 		return nil, process.Misused(fmt.Errorf("--auth-token-file %s: %w", path, err))
 	}
@@ -36,7 +36,7 @@ func openTokenFile(path string, log *slog.Logger) (*tokenFile, error) {
 }
 
 // Tokens returns the tokens of the file; nil if there is none.
-func (f *tokenFile) Tokens() *access.Tokens {
+func (f *TokenFile) Tokens() *access.Tokens {
 	if f == nil {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (f *tokenFile) Tokens() *access.Tokens {
 }
 
 // Reload reads the file again. One that cannot be used leaves the tokens as they are.
-func (f *tokenFile) Reload() {
+func (f *TokenFile) Reload() {
 	if f == nil {
 		return
 	}
@@ -53,7 +53,7 @@ func (f *tokenFile) Reload() {
 	}
 }
 
-func (f *tokenFile) read() error {
+func (f *TokenFile) read() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	file, err := os.Open(f.path)

@@ -1,4 +1,4 @@
-package server
+package ports
 
 import (
 	"crypto/tls"
@@ -19,9 +19,9 @@ import (
 // certificateLook is the time between two looks at the files. Only handshakes look.
 const certificateLook = time.Second
 
-// certificate is what clients are shown, and whose certificates are asked for. Its files are read again when they
+// Certificate is what clients are shown, and whose certificates are asked for. Its files are read again when they
 // change.
-type certificate struct {
+type Certificate struct {
 	files config.TLSFiles
 	log   *slog.Logger
 
@@ -32,12 +32,12 @@ type certificate struct {
 	clients *x509.CertPool // nil means clients need none
 }
 
-// openCertificate reads the files of --tls-cert; nil means the server speaks no TLS.
-func openCertificate(files config.TLSFiles, log *slog.Logger) (*certificate, error) {
+// OpenCertificate reads the files of --tls-cert; nil means the server speaks no TLS.
+func OpenCertificate(files config.TLSFiles, log *slog.Logger) (*Certificate, error) {
 	if files.Cert == "" {
 		return nil, nil
 	}
-	c := &certificate{files: files, log: log}
+	c := &Certificate{files: files, log: log}
 	c.isChanged()
 	if err := c.read(); err != nil {
 		return nil, process.Misused(err)
@@ -47,7 +47,7 @@ func openCertificate(files config.TLSFiles, log *slog.Logger) (*certificate, err
 
 // of returns the configuration of a port: the only protocol that is spoken there, and whether it is for clients, or for
 // those who watch the server. Nil means no TLS.
-func (c *certificate) of(protocol string, forClients bool) *tls.Config {
+func (c *Certificate) of(protocol string, forClients bool) *tls.Config {
 	if c == nil {
 		return nil
 	}
@@ -79,8 +79,11 @@ func (c *certificate) of(protocol string, forClients bool) *tls.Config {
 
 const protocolHTTP = "http/1.1"
 
-// forHTTP returns the configuration of the port for requests: a socket of this machine has no TLS.
-func (c *certificate) forHTTP(e *config.Exposure) *tls.Config {
+// ForMonitor returns the configuration of the port for those who watch the server.
+func (c *Certificate) ForMonitor() *tls.Config { return c.of(protocolHTTP, false) }
+
+// ForHTTP returns the configuration of the port for requests: a socket of this machine has no TLS.
+func (c *Certificate) ForHTTP(e *config.Exposure) *tls.Config {
 	if strings.HasPrefix(e.Address(), "unix:") {
 		return nil
 	}
@@ -88,7 +91,7 @@ func (c *certificate) forHTTP(e *config.Exposure) *tls.Config {
 }
 
 // isChanged reports whether a file is another than at the last look. A file that is missing for a moment is not.
-func (c *certificate) isChanged() (changed bool) {
+func (c *Certificate) isChanged() (changed bool) {
 	for i, path := range []string{c.files.Cert, c.files.Key, c.files.ClientCA} {
 		info, err := os.Stat(path)
 		if err != nil {
@@ -102,7 +105,7 @@ func (c *certificate) isChanged() (changed bool) {
 	return changed
 }
 
-func (c *certificate) read() error {
+func (c *Certificate) read() error {
 	pair, err := tls.LoadX509KeyPair(c.files.Cert, c.files.Key)
 	if err != nil {
 		return fmt.Errorf("--tls-cert %s, --tls-key %s: %w", c.files.Cert, c.files.Key, usertext.Reason(err))

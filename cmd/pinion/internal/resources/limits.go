@@ -1,4 +1,4 @@
-package server
+package resources
 
 import (
 	"os"
@@ -25,12 +25,12 @@ const (
 	besideHeap = 40 << 20
 )
 
-// applyMemoryLimit sets Go's soft limit by the memory budget and the control group's limit, unless GOMEMLIMIT says
+// ApplyMemoryLimit sets Go's soft limit by the memory budget and the control group's limit, unless GOMEMLIMIT says
 // otherwise; asked is the budget that was asked for, or 0. It returns what it set, or 0.
 //
 // Without a limit, the heap grows to twice what was in use when the collector began, and while it works to far more: on
 // a machine without a free CPU, to ten times the budget.
-func applyMemoryLimit(asked int64) int64 {
+func ApplyMemoryLimit(asked int64) int64 {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return 0
 	}
@@ -51,9 +51,9 @@ const (
 	largestBudget = 1 << 30
 )
 
-// newBudget makes the memory budget; asked is its size in bytes, 0: a quarter of the control group's limit, or where it
+// NewBudget makes the memory budget; asked is its size in bytes, 0: a quarter of the control group's limit, or where it
 // has none of the machine's memory, and no more than largestBudget.
-func newBudget(asked int64) *memory.Budget { return memory.New(budgetSize(asked)) }
+func NewBudget(asked int64) *memory.Budget { return memory.New(budgetSize(asked)) }
 
 func budgetSize(asked int64) int64 {
 	if asked > 0 {
@@ -77,10 +77,10 @@ const (
 	minConnections = 64
 )
 
-// connectionLimit returns how many connections may be open at once: three quarters of the descriptors that the process
+// ConnectionLimit returns how many connections may be open at once: three quarters of the descriptors that the process
 // may open, less 256. The rest is for workers, files, webhooks and logs. Go has raised the soft limit of descriptors to
 // the hard one.
-func connectionLimit() int {
+func ConnectionLimit() int {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
 		return maxConnections
@@ -96,8 +96,8 @@ func connectionsFor(descriptors uint64) int {
 	return min(maxConnections, max(n-n/4-256, min(minConnections, n/2)))
 }
 
-// cores is for how many CPUs there is time.
-func cores() int {
+// Cores is for how many CPUs there is time.
+func Cores() int {
 	n := runtime.GOMAXPROCS(0)
 	if limit := supervise.CPULimit(); limit > 0 {
 		n = min(n, int(limit))
@@ -105,9 +105,9 @@ func cores() int {
 	return n
 }
 
-// busyPolling says who may busy-poll: the front if a CPU is left for a worker, and the workers if each has a CPU and
+// BusyPolling says who may busy-poll: the front if a CPU is left for a worker, and the workers if each has a CPU and
 // one is left for the front.
-func busyPolling(wanted bool, workers, cores int) slot.BusyPoll {
+func BusyPolling(wanted bool, workers, cores int) slot.BusyPoll {
 	if !wanted {
 		return slot.BusyPoll{}
 	}
@@ -117,9 +117,9 @@ func busyPolling(wanted bool, workers, cores int) slot.BusyPoll {
 // spareThreads is how many threads the front has beyond those that it uses, where their number is limited.
 const spareThreads = 8
 
-// reserveThreads makes threads that Go keeps for later where the control group limits their number (pids.max). Go ends
+// ReserveThreads makes threads that Go keeps for later where the control group limits their number (pids.max). Go ends
 // the process if it needs another one when the limit is reached.
-func reserveThreads() {
+func ReserveThreads() {
 	if supervise.ThreadLimit() == 0 {
 		return
 	}

@@ -1,4 +1,4 @@
-package server
+package resources
 
 import (
 	"fmt"
@@ -18,13 +18,13 @@ func TestLimits_BusyPolling(t *testing.T) {
 		{2, 3, true, true},
 		{8, 4, true, false},
 	} {
-		got := busyPolling(true, c.workers, c.cores)
+		got := BusyPolling(true, c.workers, c.cores)
 		if got.Front != c.front || got.Workers != c.each {
 			t.Errorf("%d workers, %d cores: %v for the front, %v for workers, want %t and %t", c.workers, c.cores, got.Front,
 				got.Workers, c.front, c.each)
 		}
 	}
-	if got := busyPolling(false, 1, 8); got.Front || got.Workers || got.Pressure != nil {
+	if got := BusyPolling(false, 1, 8); got.Front || got.Workers || got.Pressure != nil {
 		t.Errorf("off: %+v, want Front false, Workers false and Pressure nil", got)
 	}
 }

@@ -1,4 +1,4 @@
-package server
+package ports
 
 import (
 	"testing"
@@ -18,7 +18,7 @@ func TestListener_Reachable(t *testing.T) {
 		{"http://gpu:5000", "http://gpu:5000", false},
 		{"unix:/s", "unix:/s", false},
 	} {
-		got, everywhere := reachable(c.bound)
+		got, everywhere := Reachable(c.bound)
 		assert.True(t, got == c.want && everywhere == c.all, "%s: %s, %v, want %q and %t", c.bound, got, everywhere, c.want, c.all)
 	}
 }

@@ -1,4 +1,4 @@
-package server
+package batching
 
 import (
 	"fmt"
@@ -8,15 +8,17 @@ import (
 	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/logging"
+	"pinion/cmd/pinion/internal/ports"
 	"pinion/cmd/pinion/internal/process"
+	"pinion/cmd/pinion/internal/resources"
 	"pinion/httpd"
 	"pinion/runtime/connlimit"
 	"pinion/runtime/metrics"
 	"pinion/runtime/ventu"
 )
 
-// batching is the wired service.
-type batching struct {
+// service is the wired service.
+type service struct {
 	s       *config.Batching
 	log     *slog.Logger
 	queue   *ventu.Queue
@@ -25,13 +27,13 @@ type batching struct {
 	served  chan error // why a socket failed
 }
 
-// RunBatching serves until a signal. The error has the command's exit code.
-func RunBatching(o *config.Batching) error {
-	s := &batching{s: o, served: make(chan error, 2)}
+// Run serves until a signal. The error has the command's exit code.
+func Run(o *config.Batching) error {
+	s := &service{s: o, served: make(chan error, 2)}
 	log, sink := o.Log.Open()
 	defer sink.Flush(logging.FlushTimeout)
 	s.log = log
-	if limit := applyMemoryLimit(0); limit > 0 {
+	if limit := resources.ApplyMemoryLimit(0); limit > 0 {
 		s.log.Debug("memory has a soft limit", "bytes", limit)
 	}
 	signals := process.WatchInterrupts(false)
@@ -43,31 +45,31 @@ func RunBatching(o *config.Batching) error {
 }
 
 // wire makes the queue and the HTTP server.
-func (s *batching) wire(sink *logging.Sink) {
+func (s *service) wire(sink *logging.Sink) {
 	o := s.s
-	connections := connlimit.New(connectionLimit())
+	connections := connlimit.New(resources.ConnectionLimit())
 	s.metrics = metrics.New(metrics.Options{
 		Version: version.Pinion, Load: s.load, Workers: s.workers, DroppedLogs: sink.Dropped, SetsAside: true,
 		Connections: connections.Stats,
 	})
 	s.queue = ventu.New(ventu.Options{
 		MaxSize: o.Size, Gather: o.Gather(), Capacity: o.Capacity, Timeout: o.Timeout(),
-		MaxAnswer: o.MaxBody, LeaveSockets: o.LeaveSockets, Logger: s.log, Observer: batchingObserver{s.metrics},
-		Connections: connections.Part(connectionLimit() / 2), // clients keep the rest
+		MaxAnswer: o.MaxBody, LeaveSockets: o.LeaveSockets, Logger: s.log, Observer: observer{s.metrics},
+		Connections: connections.Part(resources.ConnectionLimit() / 2), // clients keep the rest
 	})
-	s.http = httpd.NewJobs(batchingJobs{s.queue}, httpd.Options{
+	s.http = httpd.NewJobs(jobs{s.queue}, httpd.Options{
 		MaxBody: o.MaxBody, Logger: s.log, Metrics: httpd.MetricsHandler(s.metrics), OnRequest: s.metrics.Request,
-		Memory: newBudget(0), Connections: connections, Help: helpPages(),
+		Memory: resources.NewBudget(0), Connections: connections, Help: version.HelpPages(),
 	})
 }
 
 // listen opens both sockets, and begins to serve them.
-func (s *batching) listen() error {
+func (s *service) listen() error {
 	workers, err := listenWorkers(s.s.Protocol, s.s.Address)
 	if err != nil {
 		return err
 	}
-	clients, address, err := listen(s.s.Host, s.s.Port, portSetting{Flag: "--port", Variable: ""}, nil)
+	clients, address, err := ports.Listen(s.s.Host, s.s.Port, ports.Setting{Flag: "--port", Variable: ""}, nil)
 	if err != nil {
 		workers.Close()
 		return err
@@ -79,7 +81,7 @@ func (s *batching) listen() error {
 	return nil
 }
 
-func (s *batching) waitText() string {
+func (s *service) waitText() string {
 	if g := s.s.Gather(); g != ventu.Adaptive {
 		return g.String()
 	}
@@ -89,23 +91,23 @@ func (s *batching) waitText() string {
 // listenWorkers opens the socket that workers connect to.
 func listenWorkers(protocol, address string) (net.Listener, error) {
 	if protocol == "unix" {
-		if err := removeStaleSocket(address); err != nil {
-			return nil, listenError(err)
+		if err := ports.RemoveStaleSocket(address); err != nil {
+			return nil, ports.ListenError(err)
 		}
 	}
 	ln, err := net.Listen(protocol, address)
 	if err != nil {
-		return nil, listenError(fmt.Errorf("listen for workers on %s %s: %w", protocol, address, err))
+		return nil, ports.ListenError(fmt.Errorf("listen for workers on %s %s: %w", protocol, address, err))
 	}
 	return ln, nil
 }
 
 // run waits for the end of the server.
-func (s *batching) run(signals signals) (err error) {
+func (s *service) run(signals process.Interrupts) (err error) {
 	select {
 	case sig := <-signals:
 		s.log.Info("shutting down", "signal", sig.String(), "grace", s.s.Grace.String())
-		if !drainHTTP(s.http, s.s.Grace, signals, s.log) {
+		if !process.DrainHTTP(s.http, s.s.Grace, signals, s.log) {
 			err = process.ExitWith(process.ExitInterrupted)
 		}
 	case why := <-s.served:
@@ -117,12 +119,12 @@ func (s *batching) run(signals signals) (err error) {
 	return err
 }
 
-func (s *batching) load() metrics.Load {
+func (s *service) load() metrics.Load {
 	l := s.queue.Load()
 	return metrics.Load{InFlight: l.InFlight, Queued: l.Queued, Capacity: l.Capacity, Slots: len(l.PIDs) * s.s.Size}
 }
 
-func (s *batching) workers() []metrics.Worker {
+func (s *service) workers() []metrics.Worker {
 	var now []metrics.Worker
 	for _, pid := range s.queue.Load().PIDs {
 		now = append(now, metrics.Worker{State: "ready", PID: pid})

@@ -1,4 +1,4 @@
-package server
+package resources
 
 import (
 	"fmt"
@@ -25,10 +25,10 @@ func cyclesOf(bytes int) uint32 {
 
 func TestHeap_CollectsAfterGrowthAndGivesBack(t *testing.T) {
 	t.Setenv("GOGC", "100")
-	got := newHeap()
+	got := NewHeap()
 	assert.True(t, got == nil, "GOGC is set, and not heeded: got %+v, want nil", got)
 	t.Setenv("GOGC", "")
-	h := newHeap()
+	h := NewHeap()
 	h.timer.Stop()
 	runtime.GC()                               // what other tests allocated does not count
 	if n := cyclesOf(heapGrowth / 2); n != 0 { // a cycle starts up to 30 % before the growth, to end at it
@@ -44,7 +44,7 @@ func TestHeap_CollectsAfterGrowthAndGivesBack(t *testing.T) {
 	h.collected() // by rest itself
 	assert.False(t, h.timer.Stop(), "rest follows upon rest")
 	h.mu.Lock()
-	h.released = h.released.Add(-heapQuietTime)
+	h.released = h.released.Add(-HeapQuietTime)
 	h.mu.Unlock()
 	h.collected()
 	assert.True(t, h.timer.Stop(), "no timer gives back what the next busy time takes")
@@ -56,7 +56,7 @@ func TestHeap_LargeHeapsDouble(t *testing.T) {
 		assert.Equal(t, fmt.Sprintf("percentage for %d live bytes", live), percentFor(live), want)
 	}
 	t.Setenv("GOGC", "")
-	h := newHeap()
+	h := NewHeap()
 	defer h.timer.Stop()
 	large := make([]byte, 4*heapGrowth)
 	awaitPercent(t, 100)

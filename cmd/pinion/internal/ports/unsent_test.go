@@ -1,4 +1,4 @@
-package server
+package ports
 
 import (
 	"io"
@@ -15,7 +15,7 @@ import (
 
 // TestListen_BoundsWhatIsUnsent to a client that reads nothing, and does not slow one that reads.
 func TestListen_BoundsWhatIsUnsent(t *testing.T) {
-	ln, address, err := listen("127.0.0.1", 0, portSetting{}, nil)
+	ln, address, err := Listen("127.0.0.1", 0, Setting{}, nil)
 	assert.NoError(t, err)
 	defer ln.Close()
 	client := assert.Must(net.Dial("tcp", strings.TrimPrefix(address, "http://")))(t)

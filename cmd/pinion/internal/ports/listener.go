@@ -1,4 +1,4 @@
-package server
+package ports
 
 import (
 	"context"
@@ -15,15 +15,15 @@ import (
 	"pinion/cmd/pinion/internal/process"
 )
 
-// listen opens the server's socket and says which address it is bound to; 0.0.0.0 stands for all of the machine's.
-func listen(host string, port int, by portSetting, cert *certificate) (net.Listener, string, error) {
+// Listen opens the server's socket and says which address it is bound to; 0.0.0.0 stands for all of the machine's.
+func Listen(host string, port int, by Setting, cert *Certificate) (net.Listener, string, error) {
 	if path, ok := strings.CutPrefix(host, "unix:"); ok {
-		if err := removeStaleSocket(path); err != nil {
-			return nil, "", listenError(err)
+		if err := RemoveStaleSocket(path); err != nil {
+			return nil, "", ListenError(err)
 		}
 		ln, err := net.Listen("unix", path)
 		if err != nil {
-			return nil, "", listenError(fmt.Errorf("listen on %s: %w", host, err))
+			return nil, "", ListenError(fmt.Errorf("listen on %s: %w", host, err))
 		}
 		return ln, host, nil
 	}
@@ -31,7 +31,7 @@ func listen(host string, port int, by portSetting, cert *certificate) (net.Liste
 	config.SetMultipathTCP(false) // connections to such a socket do not inherit the option
 	ln, err := config.Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
-		return nil, "", listenError(fmt.Errorf("listen on %s port %d: %w", host, port, takenError(err, by)))
+		return nil, "", ListenError(fmt.Errorf("listen on %s port %d: %w", host, port, takenError(err, by)))
 	}
 	_, picked, err := net.SplitHostPort(ln.Addr().String())
 	if err != nil {
@@ -47,9 +47,9 @@ func listen(host string, port int, by portSetting, cert *certificate) (net.Liste
 	return ln, scheme + net.JoinHostPort(host, picked), nil
 }
 
-// listenError returns the error of an address that cannot be listened on, with its exit code: it is used wrongly, unless
+// ListenError returns the error of an address that cannot be listened on, with its exit code: it is used wrongly, unless
 // another process has it, which may have ended at the next start.
-func listenError(err error) error {
+func ListenError(err error) error {
 	if errors.Is(err, unix.EADDRINUSE) {
 		return process.Failed(err)
 	}
@@ -68,9 +68,9 @@ func boundUnsent(_, _ string, c syscall.RawConn) error {
 	})
 }
 
-// reachable returns an address by which programs on this machine reach a server that is bound to address, which may
+// Reachable returns an address by which programs on this machine reach a server that is bound to address, which may
 // stand for all of the machine's: all is then true.
-func reachable(address string) (_ string, everywhere bool) {
+func Reachable(address string) (_ string, everywhere bool) {
 	scheme, rest, _ := strings.Cut(address, "//")
 	host, port, err := net.SplitHostPort(rest)
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
@@ -79,8 +79,8 @@ func reachable(address string) (_ string, everywhere bool) {
 	return address, false
 }
 
-// removeStaleSocket removes a socket file without a listener.
-func removeStaleSocket(path string) error {
+// RemoveStaleSocket removes a socket file without a listener.
+func RemoveStaleSocket(path string) error {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode()&os.ModeSocket == 0 {
 		return nil // nothing there, or nothing of ours: Listen says what is wrong

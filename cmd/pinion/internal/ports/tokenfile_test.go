@@ -1,4 +1,4 @@
-package server
+package ports
 
 import (
 	"bytes"
@@ -37,11 +37,11 @@ func TestTokenfile_Reload(t *testing.T) {
 	}
 	var said bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&said, nil))
-	if f, err := openTokenFile(path, log); err == nil || !strings.Contains(err.Error(), path) {
+	if f, err := OpenTokenFile(path, log); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("no file: got %v, %v, want an error that names it", f, err)
 	}
 	write("short\n", 0o644)
-	f := assert.Must(openTokenFile(path, log))(t)
+	f := assert.Must(OpenTokenFile(path, log))(t)
 	for _, want := range []string{"open to other users", "short enough to be guessed", "tokens=1"} {
 		assert.True(t, strings.Contains(said.String(), want) && !strings.Contains(said.String(), "=short"),
 			"got the log %s, want %q and no token", said.String(), want)
@@ -58,7 +58,7 @@ func TestTokenfile_Reload(t *testing.T) {
 	if f.Reload(); !strings.Contains(said.String(), "tokens=2") || strings.Contains(said.String(), "WARN") {
 		t.Errorf("got the log %s, want two tokens and no warning", said.String())
 	}
-	var none *tokenFile
+	var none *TokenFile
 	if none.Reload(); none.Tokens() != nil || f.Tokens() == nil {
 		t.Errorf("got %v without a file and %v with one, want nil and tokens", none.Tokens(), f.Tokens())
 	}

@@ -1,4 +1,4 @@
-package server
+package batching
 
 import (
 	"time"
@@ -9,22 +9,22 @@ import (
 	"pinion/runtime/ventu"
 )
 
-// batchingJobs is the queue as httpd wants it.
-type batchingJobs struct{ *ventu.Queue }
+// jobs is the queue as httpd wants it.
+type jobs struct{ *ventu.Queue }
 
-var _ httpd.Jobs = batchingJobs{}
+var _ httpd.Jobs = jobs{}
 
-func (b batchingJobs) Submit(body []byte) (httpd.Job, bool) {
+func (b jobs) Submit(body []byte) (httpd.Job, bool) {
 	job, err := b.Queue.Submit(body)
 	return job, err == nil
 }
 
-// batchingObserver tells the metrics what the queue does. To them a job is a prediction.
-type batchingObserver struct{ set *metrics.Set }
+// observer tells the metrics what the queue does. To them a job is a prediction.
+type observer struct{ set *metrics.Set }
 
-var _ ventu.Observer = batchingObserver{}
+var _ ventu.Observer = observer{}
 
-func (o batchingObserver) Ended(e ventu.End) {
+func (o observer) Ended(e ventu.End) {
 	end := predict.End{Status: predict.Failed, Times: predict.Times{Total: e.Total, Queue: e.Queue, Predict: e.Worker}}
 	switch e.Status {
 	case ventu.StatusDone:
@@ -41,17 +41,17 @@ func (o batchingObserver) Ended(e ventu.End) {
 	o.set.Ended(end)
 }
 
-func (o batchingObserver) Refused() {
+func (o observer) Refused() {
 	o.set.Refused(predict.KindPrediction, predict.Sync, predict.ReasonCapacity)
 }
 
-func (o batchingObserver) Batch(size int, held time.Duration) { o.set.Batch(size, held) }
+func (o observer) Batch(size int, held time.Duration) { o.set.Batch(size, held) }
 
-func (o batchingObserver) Connected() { o.set.WorkerStarted() }
+func (o observer) Connected() { o.set.WorkerStarted() }
 
-func (o batchingObserver) Suspended() { o.set.WorkerSetAside() }
+func (o observer) Suspended() { o.set.WorkerSetAside() }
 
-func (o batchingObserver) Disconnected(failed bool) {
+func (o observer) Disconnected(failed bool) {
 	cause := metrics.ExitLeft
 	if failed {
 		cause = metrics.ExitCrash

@@ -1,4 +1,4 @@
-package server
+package resources
 
 import (
 	"os"
@@ -17,15 +17,15 @@ const heapGrowth = 18 << 20
 // the least size of a heap.
 const heapFloor = 4 << 20
 
-// heapQuietTime is for how long the collector must have had nothing to do before the memory of a busy time is given
+// HeapQuietTime is for how long the collector must have had nothing to do before the memory of a busy time is given
 // back.
-const heapQuietTime = 5 * time.Second
+const HeapQuietTime = 5 * time.Second
 
 // worthwhileRelease is how much must have been given back for another attempt, in bytes.
 const worthwhileRelease = 2 << 20
 
-// heap lets the collector run after heapGrowth, and gives the system its memory back after a busy time.
-type heap struct {
+// Heap lets the collector run after heapGrowth, and gives the system its memory back after a busy time.
+type Heap struct {
 	percent int // as the collector has it; only the finalizer's goroutine writes it
 
 	mu       sync.Mutex
@@ -41,22 +41,22 @@ func PauseHeap() {
 	}
 }
 
-// newHeap is for the front: a worker's Go does nothing. Where GOGC is set its user knows better.
-func newHeap() *heap {
+// NewHeap is for the front: a worker's Go does nothing. Where GOGC is set its user knows better.
+func NewHeap() *Heap {
 	if os.Getenv("GOGC") != "" {
 		return nil
 	}
-	h := &heap{percent: percentFor(0)}
+	h := &Heap{percent: percentFor(0)}
 	debug.SetGCPercent(h.percent)
-	h.timer = time.AfterFunc(heapQuietTime, h.release) // after what starting took
+	h.timer = time.AfterFunc(HeapQuietTime, h.release) // after what starting took
 	h.follow()
 	return h
 }
 
 // follow calls collected at the end of each cycle, which finds an unreachable object with a finalizer. The object holds
 // h.
-func (h *heap) follow() {
-	runtime.SetFinalizer(&struct{ h *heap }{h}, func(*struct{ h *heap }) {
+func (h *Heap) follow() {
+	runtime.SetFinalizer(&struct{ h *Heap }{h}, func(*struct{ h *Heap }) {
 		h.adapt()
 		h.collected()
 		h.follow()
@@ -71,7 +71,7 @@ func percentFor(live uint64) int {
 // adapt sets the percentage for what is alive now: the stacks, and what the collector's goal is a multiple of. Package
 // runtime/metrics would say it, but allocates at each start of the binary. Setting the percentage stops all goroutines
 // for a moment, so small changes wait.
-func (h *heap) adapt() {
+func (h *Heap) adapt() {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	percent := percentFor((m.NextGC + m.StackInuse) * 100 / uint64(100+h.percent))
@@ -81,17 +81,17 @@ func (h *heap) adapt() {
 	}
 }
 
-func (h *heap) collected() {
+func (h *Heap) collected() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if time.Since(h.released) > heapQuietTime/2 {
-		h.timer.Reset(heapQuietTime)
+	if time.Since(h.released) > HeapQuietTime/2 {
+		h.timer.Reset(HeapQuietTime)
 	}
 }
 
 // release gives memory back, and comes again as long as that was worth it: what many connections held goes piece by
 // piece.
-func (h *heap) release() {
+func (h *Heap) release() {
 	before := fromSystem()
 	h.mu.Lock()
 	h.released = time.Now() // its own cycles are no reason to come again
@@ -102,12 +102,12 @@ func (h *heap) release() {
 	defer h.mu.Unlock()
 	h.released = time.Now()
 	if before-fromSystem() > worthwhileRelease {
-		h.timer.Reset(heapQuietTime)
+		h.timer.Reset(HeapQuietTime)
 	}
 }
 
 // ReleaseSoon gives memory back after that long, unless the collector has something to do meanwhile.
-func (h *heap) ReleaseSoon(after time.Duration) {
+func (h *Heap) ReleaseSoon(after time.Duration) {
 	h.mu.Lock()
 	h.timer.Reset(after)
 	h.mu.Unlock()

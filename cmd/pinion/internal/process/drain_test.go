@@ -1,4 +1,4 @@
-package server
+package process
 
 import (
 	"log/slog"
@@ -54,7 +54,7 @@ func TestDrainHTTP_Ends(t *testing.T) {
 			if c.answers {
 				close(release)
 			}
-			assert.Equal(t, "an end in order", drainHTTP(s, c.grace, sent, slog.New(slog.DiscardHandler)), c.want)
+			assert.Equal(t, "an end in order", DrainHTTP(s, c.grace, sent, slog.New(slog.DiscardHandler)), c.want)
 			if !c.answers {
 				close(release)
 			}

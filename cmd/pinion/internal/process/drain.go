@@ -1,4 +1,4 @@
-package server
+package process
 
 import (
 	"context"
@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// signals are those that stop a server.
-type signals <-chan os.Signal
+// Interrupts are the signals that end a command.
+type Interrupts <-chan os.Signal
 
-// await waits until something is done; false means a SIGINT has come before.
-func (s signals) await(done <-chan struct{}) bool {
+// Await waits until something is done; false means a SIGINT has come before.
+func (s Interrupts) Await(done <-chan struct{}) bool {
 	for {
 		select {
 		case <-done:
@@ -31,9 +31,9 @@ type shutdowner interface {
 	Shutdown(ctx context.Context) error
 }
 
-// drainHTTP stops a server without workers: nothing more is taken in, and what is in flight may be answered within the
+// DrainHTTP stops a server without workers: nothing more is taken in, and what is in flight may be answered within the
 // grace. Then connections are closed. A SIGINT meanwhile ends everything at once, also after a SIGTERM: false.
-func drainHTTP(http shutdowner, grace time.Duration, s signals, log *slog.Logger) bool {
+func DrainHTTP(http shutdowner, grace time.Duration, s Interrupts, log *slog.Logger) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	answered := make(chan struct{})
@@ -43,7 +43,7 @@ func drainHTTP(http shutdowner, grace time.Duration, s signals, log *slog.Logger
 			log.Warn("connections were closed with requests in flight", "error", err)
 		}
 	}()
-	ordered := s.await(answered)
+	ordered := s.Await(answered)
 	if !ordered {
 		log.Warn("interrupted again: ending at once")
 	}
