@@ -173,8 +173,14 @@ func (m *Member) join() error {
 
 // joinLater joins when NATS can be reached; its error is that of Refused. It ends too when the member leaves.
 func (m *Member) joinLater(connected <-chan struct{}) error {
+	settled := m.conn.Settled()
 	for {
 		select {
+		case <-settled:
+			if err := m.conn.Refused(); err != nil {
+				return err
+			}
+			settled = nil
 		case <-connected:
 		case <-time.After(5 * time.Second):
 		case <-m.sending.Done():

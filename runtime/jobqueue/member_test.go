@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"pinion/runtime/jobqueue/store/state"
 	"pinion/runtime/predict"
 	"pinion/runtime/request"
@@ -173,10 +171,8 @@ func TestMember_NATSThatIsNotThere(t *testing.T) {
 	r := &rig{t: t}
 	m := r.join("gateway", func(o *Options) {
 		o.Connect = func(changed func(error)) *state.Conn {
-			return state.Dial(func() (*nats.Conn, error) {
-				return nats.Connect("nats://"+address, nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
-					nats.ReconnectWait(50*time.Millisecond), nats.ConnectHandler(func(*nats.Conn) { changed(nil) }))
-			})
+			c := state.Connection{URLs: []string{"nats://" + address}, OnChange: changed}
+			return c.Dial()
 		}
 	})
 	var away *predict.UnavailableError

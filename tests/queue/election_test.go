@@ -123,27 +123,35 @@ func TestElection_StartListensAtOnce(t *testing.T) {
 	})
 }
 
-// TestElection_RefusalEndsWhatListens: NATS is silent, or away, until servers and gateways listen, and then refuses them.
-// They end with its words.
+// TestElection_RefusalEndsWhatListens: NATS is silent, or away, until servers and gateways listen, or until they have
+// given up their first attempt to connect, and then refuses them. They end with its words.
 func TestElection_RefusalEndsWhatListens(t *testing.T) {
 	t.Parallel()
-	for how, nats := range map[string]struct{ leave, come func(*harness.NATS) }{
-		"silent": {
-			func(n *harness.NATS) { n.Signal(syscall.SIGSTOP) }, func(n *harness.NATS) { n.Signal(syscall.SIGCONT) },
-		},
-		"away": {(*harness.NATS).Kill, (*harness.NATS).Start},
+	freeze, thaw := func(n *harness.NATS) { n.Signal(syscall.SIGSTOP) }, func(n *harness.NATS) { n.Signal(syscall.SIGCONT) }
+	for how, nats := range map[string]struct {
+		leave, come func(*harness.NATS)
+		long        bool
+	}{
+		"silent":          {freeze, thaw, false},
+		"silent for long": {freeze, thaw, true},
+		"away":            {(*harness.NATS).Kill, (*harness.NATS).Start, true},
 	} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			n := harness.StartNATS(t)
 			harness.StartMember(t, n.URL, harness.Options{}).Stop()
 			nats.leave(n)
-			var ends []func()
+			var (
+				ends []func()
+				logs []*harness.Log
+			)
+			given := strings.Replace(n.URL, "//", "//m:guessed@", 1)
 			for about, c := range map[string]struct {
 				args []string
 				code int
 				want string
 			}{
+				"a password": {[]string{"--nats", given, "--model", "m"}, 1, "Authorization Violation"},
 				"another model": {
 					[]string{"--nats", n.URL, "--model", "other"},
 					1,
@@ -157,21 +165,35 @@ func TestElection_RefusalEndsWhatListens(t *testing.T) {
 			} {
 				server := harness.Start(t, harness.Options{Model: "fleet.py", Args: c.args})
 				gateway := harness.StartGatewayWith(t, c.args[1], c.args[2:]...)
+				logs = append(logs, server.Log, gateway.Log)
 				ends = append(ends, func() {
 					code, says := server.RefusedLate()
 					assert.True(t, code == c.code && strings.Contains(says, c.want), "%s: the server's exit code %d: %s; want %d, %q",
 						about, code, says, c.code, c.want)
-					ended := make(chan error, 1)
-					go func() { ended <- gateway.Cmd.Wait() }()
-					_ = harness.Receive(t, ended) // ProcessState has the exit code
-					assert.Contains(t, about+": the gateway's words", gateway.Log.String(), c.want)
-					assert.Equal(t, about+": the gateway's exit code", gateway.Cmd.ProcessState.ExitCode(), c.code)
+					wantEnd(t, about+": the gateway's", gateway, c.code, c.want)
+				})
+			}
+			all := harness.StartGatewayWith(t, given)
+			for _, log := range append(logs, all.Log) {
+				assert.Eventually(t, "NATS did not answer for long", func() bool {
+					return !nats.long || strings.Contains(log.String(), "cannot be reached")
 				})
 			}
 			nats.come(n)
 			for _, hasEnded := range ends {
 				hasEnded()
 			}
+			wantEnd(t, "the gateway of all models", all, 1, "Authorization Violation")
 		})
 	}
+}
+
+// wantEnd waits for a gateway that ends by itself.
+func wantEnd(t *testing.T, about string, gateway harness.Gateway, code int, words string) {
+	t.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- gateway.Cmd.Wait() }()
+	_ = harness.Receive(t, ended) // ProcessState has the exit code
+	assert.Contains(t, about+" words", gateway.Log.String(), words)
+	assert.Equal(t, about+" exit code", gateway.Cmd.ProcessState.ExitCode(), code)
 }

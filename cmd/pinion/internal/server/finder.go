@@ -31,7 +31,7 @@ func (g *gateway) joinAll() error {
 			}
 		})
 		g.finder = &finder{conn, make(chan struct{})}
-		if err := g.await(ctx, conn.Tried, func() error { return conn.Tried(context.Background()) }); err != nil {
+		if err := g.await(ctx, conn.Tried, conn.Refused); err != nil {
 			return err
 		}
 		if conn.IsConnected() {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -14,35 +16,69 @@ const flushWait = time.Second
 
 // Conn is a connection to NATS. It is being made in the background, and is made again whenever it is lost.
 type Conn struct {
-	tried chan struct{} // closed when the first attempt has ended
-	NC    *nats.Conn    // what it made, or
-	err   error         // why NATS refused it
+	tried   chan struct{} // closed when the first attempt has ended
+	settled chan struct{} // closed when NATS has taken or refused this member, or the member left
+	left    chan struct{} // closed by Close
+	leave   func()
+	NC      *nats.Conn // what was made, or
+	err     error      // why NATS refused it
 }
 
-// Dial returns what connect makes.
+// Dial returns what connect makes. It is called again as long as NATS does not answer.
 func Dial(connect func() (*nats.Conn, error)) *Conn {
-	c := &Conn{tried: make(chan struct{})}
-	go func() {
-		defer close(c.tried)
-		c.NC, c.err = connect()
-	}()
+	c := &Conn{tried: make(chan struct{}), settled: make(chan struct{}), left: make(chan struct{})}
+	c.leave = sync.OnceFunc(func() { close(c.left) })
+	go c.dial(connect)
 	return c
+}
+
+func (c *Conn) dial(connect func() (*nats.Conn, error)) {
+	tried := sync.OnceFunc(func() { close(c.tried) })
+	defer tried()
+	defer close(c.settled)
+	for {
+		nc, err := connect()
+		if _, unanswered := errors.AsType[*UnansweredError](err); !unanswered {
+			c.NC, c.err = nc, err
+			return
+		}
+		tried()
+		select {
+		case <-time.After(connectPause + rand.N(connectPause)):
+		case <-c.left:
+			return
+		}
+	}
 }
 
 // Tried waits for the end of the first attempt, and returns why NATS refused it; nil also where NATS does not answer.
 func (c *Conn) Tried(ctx context.Context) error {
 	select {
 	case <-c.tried:
-		return c.err
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	select {
+	case <-c.settled:
+		return c.err
+	default:
+		return nil
+	}
+}
+
+// Settled is closed when NATS has taken or refused this member, or the member left.
+func (c *Conn) Settled() <-chan struct{} { return c.settled }
+
+// Refused waits until NATS has taken or refused this member, or the member left, and returns why it is refused.
+func (c *Conn) Refused() error {
+	<-c.settled
+	return c.err
 }
 
 // made returns the client's connection; nil means it is not made yet.
 func (c *Conn) made() *nats.Conn {
 	select {
-	case <-c.tried:
+	case <-c.settled:
 		return c.NC
 	default:
 		return nil
@@ -69,13 +105,14 @@ func (c *Conn) Flush() {
 	}
 }
 
-// Close closes the connection, which is then not reported as lost. It does not wait for the first attempt.
+// Close closes the connection, which is then not reported as lost. It does not wait for one that is being made.
 func (c *Conn) Close() {
 	if c == nil {
 		return
 	}
+	c.leave()
 	quietly := func() {
-		<-c.tried
+		<-c.settled
 		if c.NC != nil {
 			c.NC.SetDisconnectErrHandler(nil)
 			c.NC.Close()

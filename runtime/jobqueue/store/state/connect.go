@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/jwt/v2"
@@ -31,8 +32,17 @@ type Connection struct {
 	OnChange func(lost error)
 }
 
-// Dial connects to NATS in the background.
-func (c *Connection) Dial() *Conn { return Dial(c.Connect) }
+// Dial connects to NATS in the background. OnChange hears once that it does not answer.
+func (c *Connection) Dial() *Conn {
+	var told sync.Once
+	return Dial(func() (*nats.Conn, error) {
+		nc, err := c.Connect()
+		if _, unanswered := errors.AsType[*UnansweredError](err); unanswered {
+			told.Do(func() { c.OnChange(err) })
+		}
+		return nc, err
+	})
+}
 
 // schemes are those of a NATS URL.
 var schemes = []string{"nats", "tls", "ws", "wss"}
@@ -114,11 +124,20 @@ func (c *Connection) pool() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// connectWait bounds the first attempt to connect.
-const connectWait = 5 * time.Second
+// connectWait bounds an attempt to connect. After one that failed follows a pause of connectPause to twice that.
+const (
+	connectWait  = 5 * time.Second
+	connectPause = 500 * time.Millisecond
+)
 
-// Connect connects to NATS. If it cannot be reached, the connection is made later, as soon as it can; a NATS that
-// refuses the credentials or the certificate, or whose certificate is not trusted, is an error.
+// UnansweredError is that of a NATS that did not answer, and may do so later.
+type UnansweredError struct{ Cause error }
+
+func (e *UnansweredError) Error() string { return e.Cause.Error() }
+func (e *UnansweredError) Unwrap() error { return e.Cause }
+
+// Connect connects to NATS. Its error is an UnansweredError, or that of a NATS that refuses the credentials or the
+// certificate, or whose certificate is not trusted.
 func (c *Connection) Connect() (*nats.Conn, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
@@ -131,19 +150,14 @@ func (c *Connection) Connect() (*nats.Conn, error) {
 		}
 		nc, err = nats.Connect(servers, c.options()...)
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		c.OnChange(nil)
 		return nc, nil
-	}
-	if refused(err) {
+	case refused(err):
 		return nil, fmt.Errorf("connect to NATS at %s%s: %w", c.shown(), c.used(err), err)
 	}
-	c.OnChange(fmt.Errorf("connect to NATS at %s: %w", c.shown(), err))
-	nc, err = nats.Connect(servers, append(c.options(), nats.RetryOnFailedConnect(true))...)
-	if err != nil {
-		return nil, fmt.Errorf("connect to NATS at %s: %w", c.shown(), err)
-	}
-	return nc, nil
+	return nil, &UnansweredError{fmt.Errorf("connect to NATS at %s: %w", c.shown(), err)}
 }
 
 // refused reports whether NATS was reached and rejected this member, or this member rejected NATS.
@@ -220,8 +234,8 @@ func redacted(u *url.URL) string {
 // options returns the client's options. Against its defaults it reconnects forever, after refusals too, and buffers no
 // messages while it is disconnected: what is published twice would be stored twice.
 func (c *Connection) options() []nats.Option {
-	o := append(Always(c.Name, c.OnChange), nats.Timeout(connectWait), nats.ReconnectWait(500*time.Millisecond),
-		nats.ReconnectJitter(500*time.Millisecond, 500*time.Millisecond))
+	o := append(Always(c.Name, c.OnChange), nats.Timeout(connectWait), nats.ReconnectWait(connectPause),
+		nats.ReconnectJitter(connectPause, connectPause))
 	if c.Model != "" {
 		o = append(o, nats.CustomInboxPrefix("_INBOX.pinion."+c.Model))
 	}
