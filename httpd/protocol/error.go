@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/runtime/logtext"
+	"pinion/runtime/memory"
 	"pinion/runtime/nearest"
 	"pinion/runtime/predict"
 )
@@ -173,6 +174,12 @@ func ended(rec *predict.Record) *Error {
 	case predict.Canceled:
 		return &Error{Kind: Failed, Message: "the prediction was canceled", Row: -1, Canceled: true}
 	default:
+		if rec.OverBudget {
+			return &Error{
+				Kind: refusals[predict.RefusedMemory].kind, Message: rec.Error, Row: -1,
+				RetryAfter: predict.RefusalOf(memory.ErrFull).RetryAfter,
+			}
+		}
 		if f := rec.Fault; f != nil {
 			return &Error{Kind: BadInput, Message: rec.Error, Row: -1, status: f.Status, Code: f.Code}
 		}

@@ -20,8 +20,10 @@ type Record struct {
 type Progress struct {
 	Status Status
 	// Open means that Output is a list in progress, which lacks its closing bracket.
-	Open   bool
-	Output []byte // JSON; nil if there is none yet
+	Open bool
+	// OverBudget means that it failed because the memory budget had no room for what it yielded.
+	OverBudget bool
+	Output     []byte // JSON; nil if there is none yet
 	// Tensors are arrays for which Output has placeholders, or nil. Only a prediction that ended, with
 	// Request.WantTensors, has some.
 	Tensors       []Tensor
@@ -50,11 +52,13 @@ type Result struct {
 	Tensors []Tensor
 	// Yielded means that the output is the list of the yielded items (Prediction.Output); the field Output is ignored.
 	Yielded bool
-	Error   string
-	Fault   *ClientFault // nil means Error is not the client's fault
-	Version string       // of the model that ran it, if it was not known before
-	Metrics []byte
-	Logs    []byte // text that is not in the record yet
+	// OverBudget means that it failed because the memory budget had no room for what it yielded.
+	OverBudget bool
+	Error      string
+	Fault      *ClientFault // nil means Error is not the client's fault
+	Version    string       // of the model that ran it, if it was not known before
+	Metrics    []byte
+	Logs       []byte // text that is not in the record yet
 	// Elapsed is how long the model ran. If Begin was not called, Record.Started is derived from it.
 	Elapsed time.Duration
 	Times   Times

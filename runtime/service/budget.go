@@ -28,7 +28,7 @@ func (x *execution) charge(r *slot.Result, result *predict.Result) bool {
 // overBudget returns the result of a prediction that does not fit into the memory budget.
 func (s *Service) overBudget(r *predict.Result) predict.Result {
 	return predict.Result{
-		Status: predict.Failed, Elapsed: r.Elapsed,
+		Status: predict.Failed, OverBudget: true, Elapsed: r.Elapsed,
 		Error: fmt.Sprintf("The prediction needs more memory than the server has left for it: its budget is %d MiB (--memory-budget), "+
 			"and %d MiB of it are in use", s.o.Memory.Stats().Limit>>20, s.o.Memory.Stats().Used>>20),
 	}

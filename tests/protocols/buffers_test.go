@@ -32,6 +32,7 @@ type bufferClient struct {
 	size      int
 	ask, text string
 	status    int // of the last answer
+	header    http.Header
 }
 
 // bufferDoor asks for the client's text by one route, and returns the answer.
@@ -78,7 +79,7 @@ func (c *bufferClient) send(method, path, body string, headers ...string) (io.Re
 	if err != nil {
 		return nil, err
 	}
-	c.status = answer.StatusCode
+	c.status, c.header = answer.StatusCode, answer.Header
 	return answer.Body, nil
 }
 

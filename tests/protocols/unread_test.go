@@ -11,6 +11,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
@@ -138,4 +141,34 @@ func TestUnread_BodiesWaitForEachOther(t *testing.T) {
 			return nil
 		})
 	}
+}
+
+// TestUnread_OutputsWithoutRoom: a prediction whose own output finds no room in the budget is refused in each protocol,
+// with when to ask again. Natively it has failed, as with Cog.
+func TestUnread_OutputsWithoutRoom(t *testing.T) {
+	t.Parallel()
+	const size = 80 << 20
+	dir, models := bufferModels(t, "Text", "Words", "Chat", "Tokens", "Completions")
+	s := harness.Start(t, harness.Options{
+		Models: models, Dir: dir, Python: harness.AnyPython(t).Path, Env: []string{"AIP_PREDICT_ROUTE=/vertex"},
+		Args: []string{"--memory-budget", "64MiB", "--grpc-port", "0"},
+	})
+	harness.WaitModels(t, s)
+	for _, name := range []string{
+		"chat", "chat, tokens", "chat, events", "completions", "messages", "messages, events", "responses", "responses, events",
+		"KServe", "Vertex", "invocations, the output alone", "invocations, instances", "OIP", "OIP, binary", "OIP, generate",
+		"OIP, events",
+	} {
+		c := bufferClientOf(http.DefaultClient, s, 0, size)
+		answer := assert.Must(bufferDoors[name](c))(t)
+		body := assert.Must(io.ReadAll(answer))(t)
+		answer.Close()
+		assert.True(t, c.status == http.StatusServiceUnavailable && c.header.Get("Retry-After") != "" &&
+			strings.Contains(string(body), "--memory-budget"), "%s: %d %v %.300s, want 503 with Retry-After", name, c.status, c.header,
+			body)
+	}
+	_, err := bufferDoors["OIP, gRPC"](bufferClientOf(http.DefaultClient, s, 0, size))
+	assert.Equal(t, "code by gRPC", status.Code(err), codes.Unavailable)
+	native := s.Do(http.MethodPost, "/predictions", fmt.Sprintf(`{"input":{"text":"x:%d"}}`, size))
+	assert.Contains(t, "natively", string(native.Body), `"status":"failed"`, "--memory-budget")
 }

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -32,6 +34,28 @@ func TestLiveView_State(t *testing.T) {
 	}
 	s.Stop() // fails if the open view holds it up
 	assert.True(t, !events.Scan() || events.Err() == nil, "the view's stream ended with %v", events.Err())
+}
+
+// TestLiveView_UnreadEventsAreCharged: events count in the memory budget until their client has taken them.
+func TestLiveView_UnreadEventsAreCharged(t *testing.T) {
+	t.Parallel()
+	s := harness.Ready(t, harness.Options{Model: "raising.py:large"})
+	for range 100 { // the view shows them
+		harness.WantStatus(t, "it raises", s.Create(map[string]any{"input": harness.Input{"size": 10_000}}), "failed")
+	}
+	var readers []io.Closer
+	for range 20 {
+		conn := s.Dial()
+		assert.NoError(t, conn.(*net.TCPConn).SetReadBuffer(4<<10))
+		_, err := io.WriteString(conn, "GET /dashboard/events HTTP/1.1\r\nHost: x\r\n\r\n")
+		assert.NoError(t, err)
+		readers = append(readers, conn)
+	}
+	assert.Eventually(t, "events that are not read are charged", func() bool { return s.Health().Memory.UsedBytes > 0 })
+	for _, reader := range readers {
+		reader.Close()
+	}
+	assert.Eventually(t, "they are freed", func() bool { return s.Health().Memory.UsedBytes == 0 })
 }
 
 // openEvents opens the stream of the live view until the test's end.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"pinion/runtime/memory"
 	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
 	"pinion/tests/assert"
@@ -51,6 +52,21 @@ func TestDashboard_Events(t *testing.T) {
 	}
 	got := v.follow()
 	assert.True(t, got == nil, "a closed view has a follower: got %v, want nil", got)
+}
+
+// TestDashboard_EventsAreCharged: what a follower was not sent counts in the memory budget, which may refuse one more.
+func TestDashboard_EventsAreCharged(t *testing.T) {
+	budget := memory.New(16 << 20)
+	v := newView(t, Options{Model: strings.Repeat("x", 9<<20), Memory: budget})
+	f := v.follow()
+	assert.True(t, budget.Stats().Used > 9<<20, "charged: got %d, want more than the first event's 9 MiB", budget.Stats().Used)
+	second := v.follow()
+	assert.True(t, second == nil, "there is room for a second follower, want none")
+	v.leave(f)
+	assert.Equal(t, "charged after it left", budget.Stats().Used, 0)
+	third := v.follow()
+	assert.True(t, third != nil, "no room for a follower after the first left")
+	v.leave(third)
 }
 
 // TestHistory_RatesAndQuantiles: rates and quantiles are those of what came since.

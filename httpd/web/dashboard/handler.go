@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"bufio"
+	"cmp"
 	"embed"
 	"encoding/json"
 	"slices"
@@ -72,17 +73,18 @@ func (v *View) events(ctx *fasthttp.RequestCtx) {
 	}
 	follower := v.follow()
 	if follower == nil {
-		refuse(ctx, fasthttp.StatusServiceUnavailable, "The live view has too many readers, or the server is stopping")
+		refuse(ctx, fasthttp.StatusServiceUnavailable,
+			"The live view has too many readers, or the memory budget no room for one, or the server is stopping")
 		return
 	}
 	ctx.Response.ImmediateHeaderFlush = true
 	ctx.SetBodyStreamWriter(func(w *bufio.Writer) {
 		defer v.leave(follower)
 		for text := range follower {
-			if _, err := w.Write(text); err != nil {
-				return
-			}
-			if w.Flush() != nil {
+			_, err := w.Write(text)
+			err = cmp.Or(err, w.Flush())
+			v.o.Memory.Free(int64(len(text)))
+			if err != nil {
 				return
 			}
 		}

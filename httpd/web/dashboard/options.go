@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"pinion/runtime/memory"
 	"pinion/runtime/metrics"
 	"pinion/runtime/predict"
 )
@@ -21,6 +22,9 @@ type Options struct {
 	Content bool
 	// Keep is how long the server retains ended predictions, for the view's words; 0 means not at all.
 	Keep time.Duration
+
+	// Memory is charged for events until they are sent; nil means there is no limit.
+	Memory *memory.Budget
 
 	// Figures and Load are called once a second, from New on.
 	Figures func() metrics.Figures

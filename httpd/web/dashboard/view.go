@@ -85,11 +85,11 @@ func (v *View) sample(now time.Time) {
 	e.Log = v.log(v.logged)
 	text := event("figures", e)
 	for f := range v.followers {
-		select {
-		case f <- text:
-		default: // its client does not read; when it connects again it gets the whole state
-			v.drop(f)
+		if len(f) == cap(f) || !v.o.Memory.Take(int64(len(text)), int64(len(text))) {
+			v.drop(f) // its client does not read; when it connects again it gets the whole state
+			continue
 		}
+		f <- text
 	}
 }
 
@@ -128,7 +128,7 @@ func (v *View) figures(now time.Time) figures {
 }
 
 // follow returns the events of a new follower, of which the first two have the whole state, or nil if there is no room
-// for it.
+// for it. They are charged to the memory budget; the caller frees each that was sent, and then leaves.
 func (v *View) follow() chan []byte {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -139,7 +139,12 @@ func (v *View) follow() chan []byte {
 		v.o.Log.Watch()
 	}
 	f := make(chan []byte, maxPending)
-	for _, text := range v.whole() {
+	whole := v.whole()
+	if size := int64(len(whole[0]) + len(whole[1])); !v.o.Memory.Take(size, size) {
+		v.unwatch()
+		return nil
+	}
+	for _, text := range whole {
 		f <- text
 	}
 	v.followers[f] = struct{}{}
@@ -168,19 +173,21 @@ func (v *View) whole() [2][]byte {
 	}), event("figures", e)}
 }
 
+// leave ends a follower, and frees the events that it was not sent.
 func (v *View) leave(f chan []byte) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.drop(f)
+	for text := range f {
+		v.o.Memory.Free(int64(len(text)))
+	}
 }
 
 // drop ends a follower, once. Called with the lock held.
 func (v *View) drop(f chan []byte) {
 	if _, there := v.followers[f]; there {
 		delete(v.followers, f)
-		if v.o.Log != nil {
-			v.o.Log.Unwatch()
-		}
+		v.unwatch()
 		close(f)
 	}
 }
@@ -198,4 +205,10 @@ func answer(ctx *fasthttp.RequestCtx, v any) {
 	}
 	ctx.SetContentType("application/json")
 	ctx.SetBody(body)
+}
+
+func (v *View) unwatch() {
+	if v.o.Log != nil {
+		v.o.Log.Unwatch()
+	}
 }

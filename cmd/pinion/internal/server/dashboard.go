@@ -24,6 +24,7 @@ func (m *servedModel) newDashboard() *dashboard.View {
 	o := dashboard.Options{
 		Model: m.title(), Versions: map[string]string{"pinion": version.Pinion, "cog": version.Cog},
 		TraceURL: s.Dashboard.TraceURL, Content: s.Dashboard.Content, Keep: m.of.Settings.ResultTTL,
+		Memory:  m.server.budget,
 		Figures: m.figures, Load: m.load, State: m.viewState, Overview: m.Service.Overview, Find: m.Service.Result,
 		Locate:  m.Service.Locate,
 		Summary: m.Service.Summary, Stack: m.Service.Stack, Search: m.Service.Search, Log: m.server.sink,
