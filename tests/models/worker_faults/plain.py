@@ -16,6 +16,13 @@ class Unprintable(Exception):
         raise SystemExit(3)
 
 
+class Anonymous(type):
+    """A class that does not tell its name."""
+
+    def __getattribute__(cls, name: str) -> object:
+        raise SystemExit(3)
+
+
 class Runner(BaseRunner):
     def setup(self) -> None:
         self.descriptors: list[int] = []
@@ -36,6 +43,9 @@ class Runner(BaseRunner):
 
     def unprintable(self) -> None:
         raise Unprintable
+
+    def unnamed(self) -> None:
+        raise Anonymous("Unnamed", (Exception,), {})()
 
     def no_output(self) -> object:
         return object()

@@ -92,7 +92,13 @@ def one_line(exc: BaseException) -> str:
     try:
         return describe(exc)
     except BaseException:
-        return f"{type(exc).__qualname__}: <its message cannot be shown>"
+        return f"{_name(exc)}: <its message cannot be shown>"
+
+
+def _name(exc: BaseException) -> str:
+    # A metaclass of the model's may say what it likes, or raise.
+    name: str = type.__dict__["__qualname__"].__get__(type(exc))
+    return name
 
 
 def traceback_text(exc: BaseException) -> str:
@@ -103,9 +109,9 @@ def traceback_text(exc: BaseException) -> str:
         report = traceback.TracebackException(type(exc), exc, exc.__traceback__, compact=True)
         _drop_own_frames(report, 0)
         return _printable("".join(report.format()))
-    except Exception as problem:
+    except BaseException as problem:
         # A model's exception may break code that looks at it.
-        return f"{describe(exc)}\n(its traceback cannot be shown: {describe(problem)})\n"
+        return f"{one_line(exc)}\n(its traceback cannot be shown: {one_line(problem)})\n"
 
 
 def stack_text(frame: FrameType) -> str:

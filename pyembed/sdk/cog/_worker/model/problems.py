@@ -6,7 +6,7 @@ import linecache
 import os
 import re
 
-from ..errors import _printable, describe, traceback_text
+from ..errors import _printable, one_line, traceback_text
 from ..schema import constraints
 from ..schema.parameters import read_parameters
 from ..schema.signature import Source, read_field, read_output
@@ -94,7 +94,7 @@ def mistake(error: BaseException, root: str) -> Problem:
         if file.startswith(root + os.sep):
             file = file[len(root) + 1 :]
     fix = _fix(error, root, file, line)
-    return {"file": file, "line": line, "what": describe(error), "fix": fix}
+    return {"file": file, "line": line, "what": one_line(error), "fix": fix}
 
 
 def _fix(error: BaseException, root: str, file: str, line: int) -> str:

@@ -23,10 +23,9 @@ import json
 import os
 import sys
 
-from ..errors import traceback_text
 from ..model.load import LoadError, Predictor, load_predictor
 from ..model.notices import apply_none_defaults, notices
-from ..model.problems import every_problem, mistake, problem_of
+from ..model.problems import every_problem, failure, problem_of
 from ..model.slots import slots_problem
 from ..schema.document import openapi
 from .reader import Refusal, read_predictor, static_problems
@@ -144,7 +143,10 @@ def _import(answer: dict[str, Any], asked: list[tuple[str, str]], request: dict[
     if every:
         answer["problems"] += _too_many(loaded.get("predict"), request.get("concurrency") or 0)
     if not answer["problems"]:
-        _describe(answer, loaded, request)
+        try:
+            _describe(answer, loaded, request)
+        except BaseException as error:  # of the model's code in what it declares
+            answer["problems"].append(failure(error, root))
 
 
 def _load(ref: str, root: str, mode: str, every: bool) -> tuple[Predictor | None, list[Problem]]:
@@ -156,9 +158,7 @@ def _load(ref: str, root: str, mode: str, every: bool) -> tuple[Predictor | None
         more = every_problem(ref, root, mode) if every else []
         return None, more or [problem_of(str(error))]
     except BaseException as error:
-        problem = mistake(error, root)
-        problem["traceback"] = traceback_text(error)
-        return None, [problem]
+        return None, [failure(error, root)]
 
 
 def _too_many(predictor: Predictor | None, wanted: int) -> list[Problem]:
