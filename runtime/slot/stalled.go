@@ -1,31 +1,46 @@
 package slot
 
-import "pinion/ipc"
+import (
+	"time"
+
+	"pinion/ipc"
+)
 
 // A worker whose loop is stuck still answers its supervisor's pings, by a separate thread. But it takes no call. A slot
 // is free if its running word names no call, and a free slot claims a call at once; so a call that stays unclaimed in a
 // free slot shows the stall. A slot that runs a call is busy, and does not count. An item that is to be prepared for a
-// batch has no claim word; it counts while the worker does not read it.
+// batch has no claim word; it counts while the worker does not read it. Calls may be withdrawn sooner than the stall is
+// certain: they count together, as long as the slot ends none.
 
 // stall describes what a slot had not taken at the last check. Guarded by pool.mu.
 type stall struct {
-	id     uint64 // of the call or batch
-	checks int    // consecutive checks that found it untaken
-	unread int    // bytes that the worker had not read
+	id     uint64    // of the call or batch
+	checks int       // checks that found a call untaken, since the slot has taken one
+	unread int       // bytes that the worker had not read
+	freed  time.Time // slot.freed
 }
 
-// Stalled checks the slots of a worker. It returns the number of consecutive checks, this one included, in which a slot
-// did not take the same call. Its caller checks at regular intervals.
+// look notes what the slot has not taken now.
+func (t *stall) look(s *Slot) {
+	id := s.untaken()
+	switch ended := !s.freed.Equal(t.freed); {
+	case id == 0 && (ended || s.outstanding > 0): // it works, or runs one
+		t.checks = 0
+	case id == 0: // its calls were withdrawn
+	case id != t.id && ended:
+		t.checks = 1
+	default:
+		t.checks++
+	}
+	t.id, t.freed = id, s.freed
+}
+
+// Stalled checks the slots of a worker. It returns in how many checks, this one included, a slot did not take a call
+// though it took no other in between. Its caller checks at regular intervals.
 func (p *Pool) Stalled(slots []*Slot) int {
 	return underLock(p, func() (checks int) {
 		for _, s := range slots {
-			id := s.untaken()
-			if id != s.stall.id {
-				s.stall.id, s.stall.checks = id, 0
-			}
-			if id != 0 {
-				s.stall.checks++
-			}
+			s.stall.look(s)
 			checks = max(checks, s.stall.checks)
 		}
 		return checks

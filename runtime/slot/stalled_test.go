@@ -54,6 +54,21 @@ func TestStalled_BesideBusySlot(t *testing.T) {
 	first.succeeded()
 }
 
+// TestStalled_CallsThatAreWithdrawn: a worker that takes none of several calls is stalled, though each is withdrawn.
+func TestStalled_CallsThatAreWithdrawn(t *testing.T) {
+	p, w := poolWithWorker(t, Options{Queue: 10}, 1)
+	w.stalls(0)
+	for i := range 3 {
+		f := start(t, p, "one of many")
+		w.stalls(i + 1)
+		p.Cancel(f.Call)
+		f.failed(ErrCanceled)
+		w.stalls(i + 1)
+	}
+	start(t, p, "taken").serveOne(w.ends[0])
+	w.stalls(0)
+}
+
 // TestStalled_ByAnotherCall: each call counts for itself.
 func TestStalled_ByAnotherCall(t *testing.T) {
 	p, w := poolWithWorker(t, Options{Queue: 10}, 1)

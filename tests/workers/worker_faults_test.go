@@ -2,6 +2,7 @@ package workers
 
 import (
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -31,6 +32,9 @@ func TestWorker_AnswerThatCannotBeSentFailsItsPrediction(t *testing.T) {
 			assert.Contains(t, "error", s.Fail(harness.Input{"what": "no_output"}).Error, "OutputError")
 			s.Succeed(harness.Input{})
 			if model == "plain.py:Runner" {
+				unnamed := s.Fail(harness.Input{"what": "unnamed"})
+				assert.Contains(t, "error", unnamed.Error, "Unnamed: <its message cannot be shown>")
+				assert.Contains(t, "its log", unnamed.Logs, "Unnamed: ", "its traceback cannot be shown")
 				assert.Contains(t, "error", s.Fail(harness.Input{"what": "huge_metric_and_error"}).Error,
 					"ValueError: the model's own")
 				assert.Contains(t, "error", s.Fail(harness.Input{"what": "stderr_that_exits"}).Error, "ValueError: unheard")
@@ -41,6 +45,18 @@ func TestWorker_AnswerThatCannotBeSentFailsItsPrediction(t *testing.T) {
 			harness.SameWorker(t, s, pid)
 		})
 	}
+}
+
+// TestWorker_CodeAfterPredictionBlocksIt: code that an answered prediction left behind keeps its worker from all else.
+// The worker is replaced, though the calls that it does not take leave the queue before that is certain.
+func TestWorker_CodeAfterPredictionBlocksIt(t *testing.T) {
+	t.Parallel()
+	s := reviewed(t, "", "tasks.py:Runner", "--hang-timeout", "2s", "--queue-timeout", "200ms")
+	pid := s.Worker()
+	s.Succeed(harness.Input{"what": "late_code"})
+	assert.Eventually(t, "another worker answers", func() bool {
+		return s.Create(map[string]any{"input": harness.Input{}}).Code == http.StatusOK && s.Worker() != pid
+	})
 }
 
 // TestWorker_OnlyWorkerEndsItsLoop: asyncio lets some exceptions out of the loop, and models can stop it.

@@ -111,6 +111,11 @@ class Runner(BaseRunner):
     async def no_output(self, name: str) -> object:
         return object()
 
+    async def late_code(self, name: str) -> object:
+        """Is answered, and keeps the loop a moment later."""
+        asyncio.get_running_loop().call_later(0.1, time.sleep, 1000)
+        return name
+
     async def memory(self, name: str) -> int:
         import _px
 
