@@ -117,6 +117,7 @@ func (a *api) routes() routeTable {
 		r.on(fasthttp.MethodPost, path, a.traced(path, k.Create))
 		r.on(fasthttp.MethodPut, path+"/{id}", a.traced(path+"/{id}", k.Put))
 		r.get(path+"/{id}", k.Get)
+		r.get(path+"/{id}/files/{number}", k.File)
 		r.on(fasthttp.MethodPost, path+"/{id}/cancel", a.traced(path+"/{id}/cancel", k.Cancel))
 	}
 	if a.model.Reload != nil {

@@ -20,6 +20,7 @@ import (
 	"pinion/httpd/answers"
 	"pinion/httpd/anthropic"
 	"pinion/httpd/instances"
+	"pinion/httpd/mcp"
 	"pinion/httpd/negotiate"
 	"pinion/httpd/oip"
 	"pinion/httpd/oip/grpc"
@@ -65,6 +66,7 @@ var entrances = []entrance{
 	{name: "Vertex", path: "/vertex", body: `{"instances":[{"text":"x"}]}`},
 	{name: "SageMaker", path: "/invocations", body: `{"text":"x"}`},
 	{name: "Replicate", path: "/v1/predictions", body: `{"version":"pinion/m","input":{"text":"x"}}`, headers: "Prefer: wait"},
+	{name: "MCP", path: "/mcp", body: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"m","arguments":{"text":"x"}}}`},
 	{name: "gRPC"},
 }
 
@@ -83,7 +85,7 @@ func everyProtocol(t *testing.T, f *fake, function string) (ask func(e entrance,
 	s := serve(t, f, Options{TenantHeader: "X-Tenant", Protocols: []protocol.Protocol{
 		oip.New(models, "1"), openai.New(models, false, responses.Dialect()), anthropic.New(models, false),
 		instances.KServe(models), instances.Vertex(models, instances.VertexPaths{Predict: "/vertex"}),
-		instances.SageMaker(models, nil), replicate.New(models, replicate.Options{}),
+		instances.SageMaker(models, nil), replicate.New(models, replicate.Options{}), mcp.New(models, mcp.Options{}),
 	}})
 	g := grpc.New(grpc.Options{Models: models, MaxMessage: 1 << 20, TenantHeader: "X-Tenant", Logger: s.out.Log})
 	ln := assert.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
@@ -175,6 +177,9 @@ func TestEveryProtocol_Refusals(t *testing.T) {
 					assert.Equal(t, "that another server may take it", a.elsewhere == answers.Elsewhere, c.want.elsewhere)
 				case e.path == "":
 					code = int(c.want.grpc)
+				case e.name == "MCP": // agents read it as the tool's result
+					assert.Contains(t, "the result", a.text, `"isError":true`)
+					code, a.waits = http.StatusOK, strings.Contains(a.text, "Try again in ")
 				}
 				assert.Equal(t, "the status of "+a.text, a.code, code)
 				assert.Equal(t, "that it says when to ask again", a.waits, c.want.waits)
@@ -213,7 +218,7 @@ func TestEveryProtocol_Meta(t *testing.T) {
 				a := ask(e, bad)
 				name, _, _ := strings.Cut(bad, ":")
 				assert.Contains(t, "the refusal of "+bad, a.text, name)
-				wrong := a.code >= 400 && a.code < 500 || e.path == "" && a.code == int(codes.InvalidArgument)
+				wrong := e.name == "MCP" && strings.Contains(a.text, `"isError":true`) || a.code >= 400 && a.code < 500 || e.path == "" && a.code == int(codes.InvalidArgument)
 				assert.True(t, wrong, "%s: got %d, want an error of the client", bad, a.code)
 			}
 		})

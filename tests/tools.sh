@@ -11,6 +11,7 @@ make_tools() {
   make_venv "$python" "$cache/venvs/telemetry" tests/requirements-telemetry.txt || true
   make_venv "$python" "$cache/venvs/libraries" tests/requirements-libraries.txt || true
   make_venv "$python" "$cache/venvs/protocols" tests/requirements-protocols.txt || true
+  make_venv "$python" "$cache/venvs/mcp1" tests/requirements-mcp1.txt || true
   unpack nginx usr/sbin/nginx || true
   unpack haproxy usr/sbin/haproxy || true
   unpack prometheus usr/bin/promtool || true

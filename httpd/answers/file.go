@@ -15,6 +15,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"pinion/httpd/negotiate"
+	"pinion/httpd/protocol"
 	"pinion/httpd/transport"
 	"pinion/runtime/memory"
 	"pinion/runtime/predict"
@@ -61,8 +62,8 @@ func (w *Writer) File(ctx *fasthttp.RequestCtx, rec *predict.Record, p *predict.
 			return
 		}
 	}
-	media, encoded, ok := oneFile(rec.Output)
-	if !ok || !negotiate.Accepts(&ctx.Request.Header, media, true) {
+	f, ok := oneFile(rec.Output)
+	if !ok || !negotiate.Accepts(&ctx.Request.Header, f.Type, true) {
 		w.Prediction(ctx, rec, p)
 		h := &ctx.Request.Header
 		if !negotiate.Accepts(h, negotiate.TypeJSON, false) && !negotiate.Accepts(h, negotiate.TypeMsgPack, false) {
@@ -70,23 +71,37 @@ func (w *Writer) File(ctx *fasthttp.RequestCtx, rec *predict.Record, p *predict.
 		}
 		return
 	}
-	size := len(encoded)/4*3 - bytes.Count(encoded[max(0, len(encoded)-2):], []byte{'='})
-	body := &fileBody{from: base64.NewDecoder(base64.StdEncoding, bytes.NewReader(encoded)), of: p}
-	w.writeFile(ctx, rec, media, "output"+extension(media), body, int64(size))
+	w.writeFile(ctx, rec, f.Type, "output"+extension(f.Type), dataBody(f, p), int64(f.Size()))
 }
 
 // writeFile answers with a file.
 func (w *Writer) writeFile(ctx *fasthttp.RequestCtx, rec *predict.Record, media, name string, body *fileBody,
 	size int64,
 ) {
+	sendFile(ctx, media, name, body, size)
+	h := &ctx.Response.Header
+	h.Set(HeaderID, url.PathEscape(rec.ID))
+	h.Set(HeaderMetrics, metricsHeader(rec))
+}
+
+// DataFile answers with a file of an output, which of owns.
+func DataFile(ctx *fasthttp.RequestCtx, f protocol.DataFile, of memory.Owner) {
+	sendFile(ctx, f.Type, "output"+extension(f.Type), dataBody(f, of), int64(f.Size()))
+}
+
+// sendFile answers with a file's content.
+func sendFile(ctx *fasthttp.RequestCtx, media, name string, body *fileBody, size int64) {
 	h := &ctx.Response.Header
 	ctx.SetStatusCode(fasthttp.StatusOK)
 	h.SetContentType(media)
 	h.Set(fasthttp.HeaderContentDisposition, disposition(name))
 	h.Set(fasthttp.HeaderXContentTypeOptions, "nosniff") // browsers must not guess the type of a model's output
-	h.Set(HeaderID, url.PathEscape(rec.ID))
-	h.Set(HeaderMetrics, metricsHeader(rec))
 	ctx.Response.SetBodyStream(body, int(size))
+}
+
+// dataBody is a file of an output as a response body.
+func dataBody(f protocol.DataFile, of memory.Owner) *fileBody {
+	return &fileBody{from: base64.NewDecoder(base64.StdEncoding, bytes.NewReader(f.Base64)), of: of}
 }
 
 // inline returns a file as an output in JSON.
@@ -108,32 +123,17 @@ func inline(file *predict.OutputFile, content io.Reader) ([]byte, error) {
 }
 
 // oneFile returns the only file of an output: a base64 data URL, alone or alone in a list.
-func oneFile(output []byte) (media string, encoded []byte, ok bool) {
+func oneFile(output []byte) (f protocol.DataFile, ok bool) {
 	if rawjson.KindOf(output) == rawjson.KindArray {
 		items := rawjson.Array(output)
 		only, _ := items.Next()
 		if _, more := items.Next(); more {
-			return "", nil, false
+			return f, false
 		}
 		output = only
 	}
-	const scheme, mark = "data:", ";base64"
-	rest, isData := bytes.CutPrefix(bytes.TrimSpace(output), []byte(`"`+scheme))
-	head, encoded, hasData := bytes.Cut(rest, []byte{','})
-	media, inBase64 := strings.CutSuffix(string(head), mark)
-	if !isData || !hasData || !inBase64 || !negotiate.Printable([]byte(media)) {
-		return "", nil, false
-	}
-	if media == "" {
-		media = "application/octet-stream"
-	}
-	encoded = encoded[:len(encoded)-1] // the closing quote
-	if len(encoded)%4 != 0 {
-		return "", nil, false
-	}
-	// The status is sent before the rest is decoded, so the base64 must be valid.
-	_, err := io.Copy(io.Discard, base64.NewDecoder(base64.StdEncoding, bytes.NewReader(encoded)))
-	return media, encoded, err == nil && bytes.IndexByte(encoded, '\\') < 0
+	f, ok = protocol.ReadDataFile(bytes.TrimSpace(output))
+	return f, ok && f.Valid()
 }
 
 // extension returns the file name extension of a media type, with its dot.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,7 +16,9 @@ import (
 	"pinion/httpd/body"
 	"pinion/httpd/negotiate"
 	"pinion/httpd/place"
+	"pinion/httpd/protocol"
 	"pinion/httpd/transport"
+	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 	"pinion/runtime/request"
@@ -108,6 +111,45 @@ func (k Collection) Get(ctx *fasthttp.RequestCtx) {
 		}
 	}
 	k.Out.Detail(ctx, fasthttp.StatusNotFound, k.title+" not found")
+}
+
+// File answers with a file of a prediction's output, which is a data URL there: of a number in the order of the output.
+func (k Collection) File(ctx *fasthttp.RequestCtx) {
+	id, ok := pathID(ctx)
+	segment, _ := ctx.UserValue("number").(string)
+	number, err := strconv.ParseUint(segment, 10, 31)
+	if !ok || err != nil || k.unserved() {
+		k.Out.NotFound(ctx)
+		return
+	}
+	var rec predict.Record
+	placed, err := k.placer.Find(k.kind, id, false, &rec)
+	if err != nil {
+		k.Out.Refuse(ctx, err)
+		return
+	}
+	var of memory.Owner
+	switch placed.State {
+	case place.Known:
+		of = placed.Prediction
+	case place.Queued:
+		of = placed.Accepted.Owner
+		for key, value := range rawjson.Members(placed.Accepted.Object) {
+			if rawjson.KeyIs(key, "output") {
+				rec.Output = value
+			}
+		}
+	}
+	for n, f := range protocol.DataFiles(rec.Output) {
+		if uint64(n) == number && f.Valid() {
+			answers.DataFile(ctx, f, of)
+			return
+		}
+	}
+	if of != nil {
+		of.Release()
+	}
+	k.Out.Detail(ctx, fasthttp.StatusNotFound, "File not found")
 }
 
 // Cancel answers at once. The request that created the prediction gets its result.

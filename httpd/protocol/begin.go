@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"time"
+
 	"pinion/httpd/place"
 	"pinion/runtime/predict"
 )
@@ -26,6 +28,9 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 		one.Input, one.Tensors = c.Inputs[0], c.Tensors
 		if c.Attachments != nil {
 			one.Attachments = c.Attachments
+		}
+		if c.Kept {
+			one.ID = predict.NewID(time.Now())
 		}
 		one.Own(&c.Body)
 		p, err := one.Create(m)

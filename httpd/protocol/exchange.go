@@ -31,13 +31,16 @@ const (
 	SageMaker = "sagemaker"
 	Anthropic = "anthropic"
 	Replicate = "replicate"
+	MCP       = "mcp"
 )
 
 // BinaryHeader is the header of a request with binary tensors. Its value is the length of the JSON before them.
 const BinaryHeader = "Inference-Header-Content-Length"
 
 // Names returns the names of all protocols.
-func Names() []string { return []string{OIP, OpenAI, KServe, Vertex, SageMaker, Anthropic, Replicate} }
+func Names() []string {
+	return []string{OIP, OpenAI, KServe, Vertex, SageMaker, Anthropic, Replicate, MCP}
+}
 
 // Protocol is the routes of one protocol.
 type Protocol struct {

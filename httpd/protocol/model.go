@@ -64,6 +64,9 @@ type Models interface {
 type Model struct {
 	Name    string
 	Version string // the version that answers, or would answer
+	Summary string // what cog.yaml says about it in a line; "" means nothing
+	// Readme returns the model's README, or "" if it has none; nil means it is not here.
+	Readme func() string
 	Service
 	// Versions returns the versions among which Choose chooses one for each call, or nil if the model is its only
 	// version.
@@ -123,6 +126,8 @@ type Call struct {
 	// WantTensors means that arrays of the output are in Answer.Tensors, with placeholders in Answer.Output. Streams do
 	// not have them.
 	WantTensors bool
+	// Kept means that a client may ask for the only prediction after its end: it is retained.
+	Kept bool
 	// Meta is what the request's headers say; Exchange.Predict and Exchange.Begin read it. They keep a RequestID that is
 	// set.
 	request.Meta

@@ -42,7 +42,7 @@ func TestClients_OfProtocolsPageWork(t *testing.T) {
 	o := servedAs(t, document)
 	o.Args = append(o.Args, "--grpc-port=0")
 	s := harness.Ready(t, o)
-	for _, comment := range []string{"# infer.py", "# infer_grpc.py", "# complete.py", "# run_replicate.py"} {
+	for _, comment := range []string{"# infer.py", "# infer_grpc.py", "# complete.py", "# run_replicate.py", "# call_tool.py"} {
 		t.Run(comment, func(t *testing.T) {
 			harness.RunProgram(t, document, comment, python, "localhost:5000", harness.Host(s), "localhost:8001",
 				s.GRPCAddress())

@@ -5,6 +5,9 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"pinion/httpd/mcp"
+	"pinion/httpd/protocol"
 )
 
 // folder is the folder of a model to serve.
@@ -47,6 +50,21 @@ func (s *Serve) folders(args []string) ([]folder, error) {
 func (s *Serve) checkSeveral() error {
 	if s.Protocols.model != "" {
 		return fmt.Errorf("--model %s names one model: with several, each has its own", s.Protocols.model)
+	}
+	return nil
+}
+
+// checkTools refuses models that agents could not tell apart.
+func (s *Serve) checkTools(models *Models) error {
+	named := map[string]string{}
+	for i := range models.List {
+		name, _, _ := strings.Cut(models.List[i].Name, "@")
+		tool := mcp.ToolName(name)
+		if other, ok := named[tool]; ok && other != name && slices.Contains(s.Protocols.Names, protocol.MCP) {
+			return fmt.Errorf("%s and %s would be one tool %s for clients of MCP: rename one, or leave %s out of --protocols",
+				other, name, tool, protocol.MCP)
+		}
+		named[tool] = name
 	}
 	return nil
 }

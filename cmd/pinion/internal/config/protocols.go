@@ -11,6 +11,7 @@ import (
 	"pinion/cmd/pinion/internal/usertext"
 	"pinion/httpd/anthropic"
 	"pinion/httpd/instances"
+	"pinion/httpd/mcp"
 	"pinion/httpd/oip"
 	"pinion/httpd/openai"
 	"pinion/httpd/openai/responses"
@@ -37,6 +38,11 @@ var newProtocol = map[string]func(*Protocols, protocol.Models) protocol.Protocol
 	protocol.Replicate: func(s *Protocols, models protocol.Models) protocol.Protocol {
 		return replicate.New(models, replicate.Options{CogVersion: version.Cog, WebhookSecret: s.WebhookSecret})
 	},
+	protocol.MCP: func(s *Protocols, models protocol.Models) protocol.Protocol {
+		o := s.MCP
+		o.Version = version.Pinion
+		return mcp.New(models, o)
+	},
 	protocol.SageMaker: func(s *Protocols,
 		models protocol.Models,
 	) protocol.Protocol {
@@ -52,6 +58,8 @@ type Protocols struct {
 	Vertex instances.VertexPaths
 
 	GRPCPort int // -1 means off
+
+	MCP mcp.Options // set by the server, but for the version
 
 	WebhookSecret string // as Replicate's clients ask for it; set by the server
 

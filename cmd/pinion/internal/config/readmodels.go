@@ -75,7 +75,7 @@ func (s *Serve) ReadModels(given *pflag.FlagSet, args []string, env func(string)
 		}
 		return models, nil
 	}
-	return models, s.checkSeveral()
+	return models, cmp.Or(s.checkSeveral(), s.checkTools(models))
 }
 
 // startWithNone reads the settings of a server without models, if SageMaker loads them while it runs. Otherwise the

@@ -83,7 +83,7 @@ func cogKeyHelp() map[string]string {
 		"concurrency":                              "How many predictions a worker runs at once.",
 		"concurrency.default_target":               "No effect: Replicate's autoscaler reads it.",
 		"concurrency.max":                          "At most so many at once in one worker.",
-		"description":                              "One line about the model, for the image's label.",
+		"description":                              "One line about the model, for the image's label and for agents (MCP).",
 		"environment":                              "Variables of the model, as NAME=value.",
 		"image":                                    "The image's name, as \"registry.example.com/name\".",
 		"model":                                    "No effect: Replicate's name of the model.",

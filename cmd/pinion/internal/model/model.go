@@ -17,6 +17,7 @@ import (
 // Model is where the predictor comes from.
 type Model struct {
 	Dir         string   // absolute; the worker's working folder
+	Description string   // from cog.yaml: one line, or "" for none
 	Logo        string   // from cog.yaml: a picture in the folder, or "" for none
 	Image       string   // from cog.yaml: the image that it is built to, or "" for none
 	Ref         string   // "run.py:Runner"; "" means there is only a train function
@@ -65,7 +66,7 @@ func Find(dir, ref string, env func(string) string) (*Model, error) {
 			&ProblemsError{&Reading{Problems: report.unusable}})
 	}
 	y := report.settings()
-	m.Image, m.Logo, m.Observability = y.image, y.logo, y.observability
+	m.Description, m.Image, m.Logo, m.Observability = y.description, y.image, y.logo, y.observability
 	m.Env, m.Concurrency, m.Ranks = unset(y.environment), y.concurrency, y.ranks
 	_ = m.NoneDefaults.Set(y.noneDefaults) // the report has checked it
 	m.Train = cmp.Or(env("COG_TRAIN_TYPE_STUB"), y.train)

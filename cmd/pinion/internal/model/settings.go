@@ -9,18 +9,18 @@ import (
 
 // settings is what a server honours of cog.yaml; keys that concern building an image are ignored.
 type settings struct {
-	image, logo, run, predict, train string
-	environment                      []string
-	concurrency, ranks               int // 0 means not said
-	noneDefaults                     string
-	observability                    telemetry.CogYAML
+	description, image, logo, run, predict, train string
+	environment                                   []string
+	concurrency, ranks                            int // 0 means not said
+	noneDefaults                                  string
+	observability                                 telemetry.CogYAML
 }
 
 // settings returns the settings of the file, as far as it can be read.
 func (c *CogYAMLReport) settings() settings {
 	text := func(key string) string { return textOf(c.root.Get(key)).Value }
 	s := settings{
-		image: text("image"), logo: text("logo"), run: text("run"), predict: text("predict"), train: text("train"),
+		description: text("description"), image: text("image"), logo: text("logo"), run: text("run"), predict: text("predict"), train: text("train"),
 		noneDefaults:  text("none_defaults"),
 		observability: observabilityOf(c.root.Get("observability")),
 	}

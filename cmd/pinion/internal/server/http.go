@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"net/url"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -11,6 +12,7 @@ import (
 	"pinion/cmd/pinion/internal/modelhost"
 	"pinion/cmd/pinion/internal/ports"
 	"pinion/httpd"
+	"pinion/httpd/mcp"
 	"pinion/httpd/protocol"
 	"pinion/httpd/web"
 )
@@ -56,10 +58,20 @@ func (f *Server) makeHTTP() error {
 // protocols returns the settings of the other protocols, of which SageMaker may add models.
 func (f *Server) protocols() *config.Protocols {
 	p := f.s.Protocols
+	p.MCP = mcpOptions(f.s.Exposure.AuthFile != "", f.s.Exposure.ModelControl())
 	if f.read.Folder != nil {
 		p.Repository = repository{f}
 	}
 	return &p
+}
+
+// mcpOptions returns the options of MCP for a server that requires tokens, or whose models change when clients ask for that.
+func mcpOptions(tokens, reload bool) mcp.Options {
+	o := mcp.Options{Private: tokens, Fresh: time.Minute}
+	if reload {
+		o.Fresh = 0
+	}
+	return o
 }
 
 // shutdown returns what POST /shutdown calls; nil means it is off.

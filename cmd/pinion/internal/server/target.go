@@ -40,6 +40,7 @@ func newTarget(m *servedModel, name, version string) *target {
 	if t.known = protocol.NewModel(name, t); version != "" {
 		t.known.Version = version
 	}
+	t.known.Summary = m.of.Found.Description
 	return t
 }
 

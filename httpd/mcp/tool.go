@@ -1,0 +1,183 @@
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+
+	"pinion/httpd/protocol"
+	"pinion/runtime/rawjson"
+)
+
+// tool is a model as a tool, made from the document that the model had then.
+type tool struct {
+	document []byte
+	summary  string
+	// old and new are its JSON for clients of 2025 and of 2026: only the latter take outputs that are no objects.
+	old, new     []byte
+	oldStructure bool // old has an outputSchema
+	newStructure bool
+	text         bool // the output is a text, also if it comes in pieces
+	files        bool // the output may have files
+	immediate    bool // @cog.tool(task=True): a call is a task from its start
+}
+
+// maxToolName is how many characters a tool's name has at most.
+const maxToolName = 64
+
+// ToolName returns the name of a model's tool: the model's, with "_" for what language models' APIs do not take.
+func ToolName(model string) string {
+	other := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
+	}
+	if strings.ContainsFunc(model, other) {
+		model = strings.Map(func(r rune) rune {
+			if other(r) {
+				return '_'
+			}
+			return r
+		}, model)
+	}
+	return model[:min(len(model), maxToolName)]
+}
+
+// find returns the model of a tool, or nil.
+func (r *request) find(name string) *protocol.Model {
+	for _, m := range r.models {
+		if ToolName(m.Name) == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// toolOf returns the tool of a model that has this document.
+func (s *server) toolOf(m *protocol.Model, document []byte) *tool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.tools[m.Name]
+	if known == nil || len(known.document) != len(document) || len(document) > 0 && &known.document[0] != &document[0] ||
+		known.summary != m.Summary {
+		known = newTool(m, document)
+		s.tools[m.Name] = known
+	}
+	return known
+}
+
+// listTools answers with the tools, in the order of their names. A model that has no document before it is loaded is not
+// among them.
+func (r *request) listTools() *rpcError {
+	dst := append(addMember(r.open(nil), "tools"), '[')
+	for i, m := range r.byName() {
+		document, _ := m.OpenAPI()
+		t := r.s.toolOf(m, document)
+		dst = rawjson.Comma(dst, i > 0)
+		if r.modern {
+			dst = append(dst, t.new...)
+		} else {
+			dst = append(dst, t.old...)
+		}
+	}
+	r.send(r.addCaching(append(dst, ']')))
+	return nil
+}
+
+// byName returns the models that have a document, in the order of their names.
+func (r *request) byName() []*protocol.Model {
+	list := slices.Clone(r.models)
+	list = slices.DeleteFunc(list, func(m *protocol.Model) bool { _, ok := m.OpenAPI(); return !ok })
+	slices.SortFunc(list, func(a, b *protocol.Model) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(list, func(a, b *protocol.Model) bool { return ToolName(a.Name) == ToolName(b.Name) })
+}
+
+// newTool makes the tool of a model.
+func newTool(m *protocol.Model, document []byte) *tool {
+	t := &tool{document: document, summary: m.Summary}
+	if rawjson.Check(document) != nil { // it was made by hand
+		document = nil
+	}
+	operation := member(member(member(document, "paths"), "/predictions"), "post")
+	hints := member(operation, "x-cog-tool")
+	t.immediate = string(member(hints, "task")) == "true"
+	dst := addText([]byte{'{'}, "name", ToolName(m.Name))
+	dst = addText(dst, "title", m.Name)
+	if text := cmp.Or(m.Summary, firstParagraph(member(member(document, "info"), "description"))); text != "" {
+		dst = addText(dst, "description", text)
+	}
+	translate := translator{components: member(member(document, "components"), "schemas")}
+	dst = append(addMember(dst, "inputSchema"), t.inputs(&translate)...)
+	if annotations := annotationsOf(hints); annotations != nil {
+		dst = append(addMember(dst, "annotations"), annotations...)
+	}
+	t.old, t.new = append(bytes.Clone(dst), '}'), append(bytes.Clone(dst), '}')
+	signature, err := protocol.ReadSignature(document)
+	if err != nil {
+		return t
+	}
+	t.text = signature.Output.Kind == protocol.Text && (!signature.Iterator || signature.Concatenate)
+	t.files = hasFiles(&signature.Output, 0)
+	translate.outputs = true
+	output := translate.root("Output", nil)
+	if t.text || t.files && signature.Output.Kind != protocol.Object || !saysType(output) {
+		return t
+	}
+	withOutput := append(append(addMember(dst, "outputSchema"), output...), '}')
+	t.new, t.newStructure = withOutput, true
+	if string(member(output, "type")) == `"object"` {
+		t.old, t.oldStructure = withOutput, true
+	}
+	return t
+}
+
+// saysType reports whether a schema says more than that there is a value.
+func saysType(schema []byte) bool {
+	return member(schema, "type") != nil || member(schema, "anyOf") != nil || member(schema, "enum") != nil
+}
+
+// inputs returns the schema of the arguments.
+func (t *tool) inputs(translate *translator) []byte {
+	schema := translate.root("Input", nil)
+	if string(member(schema, "type")) != `"object"` {
+		return []byte(`{"type":"object"}`)
+	}
+	return schema
+}
+
+// hasFiles reports whether a value may have files.
+func hasFiles(v *protocol.Value, depth int) bool {
+	switch {
+	case depth > maxNesting:
+		return false
+	case v.Kind == protocol.File, v.Kind == protocol.Any:
+		return true
+	case v.Kind == protocol.List && v.Item != nil:
+		return hasFiles(v.Item, depth+1)
+	case v.Kind == protocol.Object && len(v.Members) == 0: // of any values
+		return true
+	}
+	return slices.ContainsFunc(v.Members, func(f protocol.Field) bool { return hasFiles(&f.Value, depth+1) })
+}
+
+// annotationsOf returns what @cog.tool says about a tool; nil means nothing.
+func annotationsOf(hints []byte) []byte {
+	dst := []byte{'{'}
+	for key, value := range rawjson.Members(hints) {
+		if name := rawjson.Name(key); strings.HasSuffix(name, "Hint") {
+			dst = append(addMember(dst, name), value...)
+		}
+	}
+	if len(dst) == 1 {
+		return nil
+	}
+	return append(dst, '}')
+}
+
+// firstParagraph returns the text before the first blank line.
+func firstParagraph(raw []byte) string {
+	if rawjson.KindOf(raw) != rawjson.KindString {
+		return ""
+	}
+	text, _, _ := strings.Cut(strings.TrimSpace(rawjson.Text(raw)), "\n\n")
+	return strings.TrimSpace(text)
+}

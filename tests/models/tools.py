@@ -1,0 +1,85 @@
+"""Models as tools of agents: an output of each kind."""
+
+import time
+from pathlib import Path as Local
+from typing import Any, Optional
+
+from collections.abc import Iterator
+
+from cog import BaseModel, BaseRunner, ConcatenateIterator, Input, Path, example
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def made(name: str, content: bytes) -> Path:
+    Local(name).write_bytes(content)
+    return Path(name)
+
+
+class Text(BaseRunner):
+    """Repeats a text.
+
+    The second paragraph is for people.
+    """
+
+    @example(text="hi", n=2)
+    def run(
+        self,
+        text: str = Input(description="What to repeat"),
+        n: int = Input(default=1, ge=0, le=10_000_000),
+        mode: str = Input(default="calm", choices=["calm", "loud"]),
+        size: Optional[int] = None,
+        file: Optional[Path] = Input(default=None, accept="text/plain"),
+    ) -> str:
+        print("repeating", text)
+        if text == "fail":
+            raise ValueError("cannot repeat that")
+        if file is not None:
+            text += file.read_text()
+        return (text.upper() if mode == "loud" else text) * n
+
+
+class Found(BaseModel):
+    label: str
+    score: float
+    picture: Optional[Path] = None
+
+
+class Record(BaseRunner):
+    def run(self, label: str = "cat", bytes: int = 0) -> Found:
+        picture = made("found.png", PNG + b"x" * bytes) if bytes else None
+        return Found(label=label, score=0.5, picture=picture)
+
+
+class Picture(BaseRunner):
+    def run(self, bytes: int = 0) -> Path:
+        return made("out.png", PNG + b"x" * bytes)
+
+
+class Files(BaseRunner):
+    def run(self) -> list[Path]:
+        sound, text, binary = made("a.wav", b"RIFF"), made("a.txt", "é".encode()), made("a.bin", b"\xff")
+        return [sound, text, binary]
+
+
+class Numbers(BaseRunner):
+    def run(self, n: int = 3) -> list[int]:
+        return list(range(n))
+
+
+class Anything(BaseRunner):
+    def run(self, what: Any = None) -> Any:
+        return what
+
+
+class Words(BaseRunner):
+    def run(self, text: str = "a b c") -> ConcatenateIterator[str]:
+        for word in text.split():
+            yield word + " "
+
+
+class Items(BaseRunner):
+    def run(self, n: int = 3, pause: float = 0.0) -> Iterator[int]:
+        for i in range(n):
+            time.sleep(pause)
+            yield i
