@@ -54,6 +54,9 @@ type Options struct {
 	// the HTTP contract.
 	StreamComment time.Duration
 
+	// StreamIdle is how long a streamed input may be without an item. Default: 60 s.
+	StreamIdle time.Duration
+
 	// CORSOrigins are the origins ("https://example.com"), or patterns of them ("https://*.example.com",
 	// "http://localhost:*"), whose pages may call this server from a browser; "*" stands for all. Default: none, so no
 	// CORS headers are sent, and a foreign page's request that changes state gets 403.
@@ -154,6 +157,7 @@ func (o Options) withDefaults() Options {
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 60*time.Second)
 	o.Connections = cmp.Or(o.Connections, connlimit.New(transport.MaxConnections))
 	o.StreamComment = cmp.Or(o.StreamComment, 15*time.Second)
+	o.StreamIdle = cmp.Or(o.StreamIdle, 60*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }

@@ -47,7 +47,9 @@ func New(route place.Route, o Options) *Server {
 	}
 	s.busy.To = o.Logger
 	s.bodies = &body.Reader{MaxBody: o.MaxBody, Memory: o.Memory, Spool: o.Spool, Stopping: s.transport.Stopping()}
-	s.front = &native.Front{Out: s.out, Bodies: s.bodies, Tracer: o.Tracer, TenantHeader: o.TenantHeader}
+	s.front = &native.Front{
+		Out: s.out, Bodies: s.bodies, StreamIdle: o.StreamIdle, Tracer: o.Tracer, TenantHeader: o.TenantHeader,
+	}
 	s.root = s.newRoot(route)
 	s.SetModels(o.Models)
 	s.protocols = newProtocols(s)

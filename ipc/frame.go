@@ -39,8 +39,10 @@ const (
 	FlagTrace = 1 << 4
 	// FlagKept, on an answer, means that the model still uses the memory file of the request.
 	FlagKept = 1 << 5
+	// FlagBinary, on an Item, means that its body is no JSON.
+	FlagBinary = 1 << 6
 
-	flags = FlagFile | FlagEvents | FlagTrain | FlagBatchItem | FlagTrace | FlagKept
+	flags = FlagFile | FlagEvents | FlagTrain | FlagBatchItem | FlagTrace | FlagKept | FlagBinary
 )
 
 // Frame is one message. It is valid during the call of the handler, and so is Body unless Own is called.

@@ -141,6 +141,11 @@ func examples() []example {
 					map[string]*string{"CUDA_VISIBLE_DEVICES": &device, "LANG": nil},
 				})
 			}),
+		front("item", KindItem, 0, id, `"word"`, nil),
+		front("item-binary", KindItem, FlagBinary, id, "\x00\x01\xff", nil),
+		front("items-end", KindItemsEnd, 0, id, ``, nil),
+		front("items-broken", KindItemsEnd, 0, id, `words/1: 3 is not of type "string"`, nil),
+		worker("items-read", KindItemsRead, id, 32, ``),
 		front("slot", KindSlot, FlagFile, 0, ``, nil),
 		front("shutdown", KindShutdown, 0, 0, `{}`, (*Conn).SendShutdown),
 	}

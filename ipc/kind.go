@@ -15,6 +15,11 @@ const (
 	KindBatch   Kind = 2 // {"ids":[…][,"context":{…}]}: run these together; id is the batch's own
 	KindDrop    Kind = 3 // {"ids":[…]}: nothing waits for these any more
 
+	// one item of the streamed input, any JSON value; with FlagBinary bytes, or the elements of an array
+	KindItem Kind = 4
+	// no body: the streamed input has ended; with one, a text: it is broken
+	KindItemsEnd Kind = 5
+
 	// Worker to front, on a slot's channel.
 
 	KindSucceeded Kind = 16 // {"metrics":{…},"output":…}; ends the prediction
@@ -34,6 +39,8 @@ const (
 	// n, in ns: what its input took to prepare; nanos is when the model had it; only with FlagTrace
 	KindTraced      Kind = 28
 	KindLogPipesEnd Kind = 27 // no body: what comes through those pipes after the last mark is unattributed
+
+	KindItemsRead Kind = 30 // no body: nanos is how many more items of its streamed input the model has taken
 
 	KindCalls Kind = 29 // no body: a socket for one call of another model comes with it (FlagFile)
 

@@ -131,7 +131,7 @@ func TestMessages_EveryKindHasItsName(t *testing.T) {
 	for name, value := range kinds() {
 		assert.Equal(t, fmt.Sprintf("kind %d", value), Kind(value).String(), name)
 	}
-	for _, none := range []Kind{0, 4, 254} {
+	for _, none := range []Kind{0, 6, 254} {
 		got := none.String()
 		assert.True(t, strings.HasPrefix(got, "unknown ("), `kind %d is called %s, want it to start with "unknown ("`, none, got)
 	}

@@ -35,6 +35,7 @@ type Loaded struct {
 	// there is a predict function too, and Healthcheck that the model has its own check. Excused means that its types are
 	// faulty, but its own schema document replaces them.
 	Streaming   bool            `json:"streaming"`
+	Streamed    bool            `json:"streamed"`           // it has a streamed input
 	Function    string          `json:"function,omitempty"` // the name of the predict function, as "Runner.run"
 	Train       bool            `json:"train"`
 	Predict     bool            `json:"predict"`

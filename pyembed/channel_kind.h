@@ -7,6 +7,8 @@ enum px_kind {
   PX_PREDICT = 1,
   PX_BATCH = 2,
   PX_DROP = 3,
+  PX_ITEM = 4,
+  PX_ITEMS_END = 5,
   PX_SUCCEEDED = 16,
   PX_FAILED = 17,
   PX_CANCELED = 18,
@@ -21,6 +23,7 @@ enum px_kind {
   PX_LOG_PIPES_END = 27,
   PX_TRACED = 28,
   PX_CALLS = 29,
+  PX_ITEMS_READ = 30,
   PX_HELLO = 32,
   PX_LOADED = 33,
   PX_READY = 34,
@@ -52,5 +55,6 @@ enum px_kind {
 #define PX_FLAG_BATCH_ITEM 8
 #define PX_FLAG_TRACE 16
 #define PX_FLAG_KEPT 32
+#define PX_FLAG_BINARY 64
 
 #endif

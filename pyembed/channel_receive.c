@@ -36,6 +36,7 @@ int px_channel_init(struct px_channel *ch, int fd, struct px_slot_page *page, st
   if (shared) ch->out = (struct px_buf){(char *)shared->data, 0, PX_OUT_MAX};
   pthread_mutex_init(&ch->mu, NULL);
   pthread_mutex_init(&ch->interrupt_mu, NULL);
+  pthread_mutex_init(&ch->items_mu, NULL);
   return 0;
 }
 

@@ -36,6 +36,12 @@ struct px_channel {
   uint64_t raised_at;  // when, by px_now
   uint64_t due_at;  // when main was to raise it, likewise
 
+  // Of a streamed input that its model reads from this socket: see serving_items.c.
+  pthread_mutex_t items_mu;  // guards what follows; while items_of is set, what is of input too
+  uint64_t items_of;  // its prediction, or 0
+  unsigned items_read;  // taken, and not reported to the front
+  size_t items_bytes;  // of these
+
   struct px_json_room *room;  // for arrays of the answer to current, or NULL; GIL held
 
   // Input, of the one thread that reads this channel.

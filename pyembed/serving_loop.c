@@ -26,6 +26,7 @@
 #include "serving_batch.h"
 #include "serving_control.h"
 #include "serving_events.h"
+#include "serving_items.h"
 #include "channel_flusher.h"
 #include "interpreter_exit.h"
 #include "interpreter_interrupt.h"
@@ -293,6 +294,7 @@ static int serve_request(struct handler *h, struct px_channel *ch, struct px_fra
       output = h->begin ? call_interruptible(h, &c, input) : call_model(h, &c, input);
   }
   if (atomic_load(&px_w.is_child)) px_exit_child();
+  if (ch->items_of) px_items_close(ch);
   took = px_now() - began;
   atomic_store(&ch->page->running, 0);
   if (c.traced) px_put_times(ch, f->id, took, c.prepared ? c.prepared - began : took);

@@ -18,6 +18,7 @@
 #include "serving_request.h"
 #include "interpreter_scope.h"
 #include "channel_send.h"
+#include "serving_items.h"
 #include "serving_loop.h"
 #include "interpreter_stack.h"
 #include "interpreter_substitute.h"
@@ -190,7 +191,7 @@ PyObject *px_module_init(void) {
   PyMethodDef *more[] = {px_task_methods,   px_preload_methods,   px_request_methods, px_pipes_methods,
                          px_call_methods,   px_thread_methods,    px_batch_methods,   px_substitute_methods,
                          px_cancel_methods, px_interrupt_methods, px_wait_methods,    px_crash_methods,
-                         px_stack_methods,  px_waiter_methods};
+                         px_stack_methods,  px_waiter_methods,    px_item_methods};
   for (size_t i = 0; status == 0 && i < sizeof more / sizeof *more; i++)
     status = PyModule_AddFunctions(module, more[i]);
   if (status == 0) status = px_logs_load();

@@ -9,6 +9,7 @@
 #include "channel_busypoll.h"
 #include "serving_control.h"
 #include "serving_events.h"
+#include "serving_items.h"
 #include "channel_flusher.h"
 #include "codec_json.h"
 #include "interpreter_logs.h"
@@ -54,6 +55,7 @@ static PyObject *request_of(const struct px_frame *f) {
 }
 
 // receive(slot) -> [(id, flags, message, error), …], or None at the end: all requests that are there, without waiting.
+// Items of a streamed input come between them, as px_item_read makes them.
 static PyObject *receive(PX_SELF, PyObject *slot) {
   struct px_channel *ch;
   if (!px_slot_arg(slot, &ch)) return NULL;
@@ -65,6 +67,7 @@ static PyObject *receive(PX_SELF, PyObject *slot) {
   struct px_frame f;
   while ((n = px_channel_next(ch, &f)) > 0) {
     int status = f.kind == PX_PREDICT ? px_append(list, request_of(&f)) : 0;
+    if (f.kind == PX_ITEM || f.kind == PX_ITEMS_END) status = px_append(list, px_item_read(&f));
     px_frame_done(&f);
     if (status < 0) {
       Py_DecRef(list);

@@ -185,8 +185,11 @@ func (k Collection) Read(ctx *fasthttp.RequestCtx, req *place.Request) error {
 	}
 	h := &ctx.Request.Header
 	form, encoding, err := negotiate.FormOf(h)
+	items := noItems
 	if err != nil {
-		return err
+		if items = itemsOf(h); items == noItems {
+			return err
+		}
 	}
 	how := negotiate.Mode{}
 	if transport.HasSeen(ctx, transport.SeenAccept|transport.SeenPrefer) {
@@ -199,7 +202,9 @@ func (k Collection) Read(ctx *fasthttp.RequestCtx, req *place.Request) error {
 		how = req.Instead
 	}
 	req.How, req.ContentType = how, h.ContentType()
-	if form == request.JSON && encoding == negotiate.Plain {
+	if items != noItems {
+		err = k.readItems(ctx, req, items)
+	} else if form == request.JSON && encoding == negotiate.Plain {
 		var read body.Body
 		if read, err = k.Bodies.Take(ctx); err == nil {
 			err = req.ReadJSON(&read, len(req.ContentType) > 0)

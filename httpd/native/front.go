@@ -18,6 +18,8 @@ import (
 type Front struct {
 	Out    *answers.Writer
 	Bodies *body.Reader
+	// StreamIdle is how long a streamed input may be without an item.
+	StreamIdle time.Duration
 	// Tracer traces predictions, trainings and cancels; nil means nothing is traced.
 	Tracer *trace.Tracer
 	// TenantHeader is the header that names a request's tenant; "" means all are of one.

@@ -271,6 +271,9 @@ func (c *Conn) read(p []byte) (int, error) {
 	if c.slow.Load() { // after the deadline, which cut sets after slow
 		return 0, ErrSlow
 	}
+	if err := c.watch.feed.stopped(); err != nil { // likewise
+		return 0, err
+	}
 	return c.stream.Read(p)
 }
 

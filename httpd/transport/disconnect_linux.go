@@ -55,6 +55,7 @@ type Watch struct {
 	target     Canceler
 	since      time.Time
 	prev, next *Watch
+	feed       *feed // reads the rest of the request; nil means nothing does
 }
 
 func (w *Watch) move(to watchPhase) bool {
@@ -142,13 +143,23 @@ func (t *Transport) Watch(ctx *fasthttp.RequestCtx, target Canceler) *Watch {
 	if !ok || c.fd < 0 {
 		return nil
 	}
+	if c.watch.feed != nil {
+		c.watch.feed.start(target)
+		return &c.watch
+	}
 	t.watcher.add(&c.watch, target, ctx.Time())
 	return &c.watch
 }
 
 // Unwatch ends a watch, unless it is nil. When it returns, its target is canceled already or never will be. It reports
 // whether the client was found to have disconnected.
-func (t *Transport) Unwatch(w *Watch) (disconnected bool) { return t.watcher.remove(w) }
+func (t *Transport) Unwatch(w *Watch) (disconnected bool) {
+	if w != nil && w.feed != nil {
+		w.feed.stop()
+		return false
+	}
+	return t.watcher.remove(w)
+}
 
 // remove ends the watch of e, unless it is nil. When it returns, its target is canceled already or never will be, and
 // e's descriptor may be closed. It reports whether the client was found to have disconnected.

@@ -26,6 +26,7 @@
 //	framing.go            the boundaries of requests
 //	arrival.go            memory of what is being received
 //	park_linux.go         idle connections in an epoll set
+//	feed.go               reads requests while they are answered
 //	disconnect_linux.go   watches clients whose predictions run
 //	readahead_linux.go    what such a client has sent behind its request
 //

@@ -45,6 +45,9 @@ func (e *NotStreamingError) Error() string {
 // Is reports whether target is ErrNotStreaming.
 func (e *NotStreamingError) Is(target error) bool { return target == ErrNotStreaming }
 
+// ErrNotStreamed means that the request sends items, and the model has no streamed input.
+var ErrNotStreamed = Refused(RefusedBody, "this model has no streamed input, a parameter of type Iterator[...]: send JSON")
+
 // ErrTrainingStream means that the request asks for a stream of a training.
 var ErrTrainingStream = Refused(RefusedStream, "Training endpoints do not support streaming responses. "+
 	"Ask without Accept: text/event-stream; GET /trainings/{id} has the state and the logs of a training that runs.")

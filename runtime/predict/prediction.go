@@ -317,6 +317,9 @@ func (p *Prediction) End(r Result, now time.Time) bool {
 		rec.Started = now.Add(-r.Elapsed)
 	}
 	p.emit(Event{Kind: EventEnd})
+	if p.Request.Inlet != nil {
+		p.Request.Inlet.close()
+	}
 	if p.done != nil {
 		close(p.done)
 	}

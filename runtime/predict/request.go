@@ -58,6 +58,8 @@ type Request struct {
 	AnyStream bool
 	// Streams means that a stream may answer the request. Create sets it.
 	Streams bool
+	// Inlet has the items of the streamed input, which is not in Input; nil means that Input has all.
+	Inlet   *Inlet
 	Input   []byte        // a JSON object, strictly valid (package rawjson)
 	Lists   rawjson.Lists // offsets of long lists in Input, as the client sent it
 	Context []byte        // a JSON object of strings, or nil

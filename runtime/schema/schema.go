@@ -22,6 +22,7 @@ type Schema struct {
 	open    bool    // to members that are not fields, which pass unchecked
 
 	unchecked []string
+	stream    *Stream // nil if there is no streamed input
 }
 
 // field is one property of the input.
@@ -97,6 +98,11 @@ func compile(d *document, component string) (*Schema, error) {
 		f.addNull = f.mayBeAbsent && f.node.saysNull()
 		s.files = s.files || f.node.hasURI
 		s.secrets = s.secrets || f.node.hasSecret
+	}
+	for i := range s.fields {
+		if m, _ := properties[s.fields[i].name].(map[string]any); m["x-cog-stream"] == true {
+			s.compileStream(i, m)
+		}
 	}
 	return s, nil
 }

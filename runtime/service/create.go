@@ -58,7 +58,7 @@ func (s *Service) accept(req *predict.Request, spans *spans, now time.Time) (*pr
 	if err != nil {
 		return nil, err
 	}
-	req.EmitsItems = s.uploads(req)
+	req.EmitsItems = s.uploads(req) || req.Inlet != nil
 	p := predict.New(id, req, now, x, s.o.Prediction)
 	x.p = p
 	p.Warnings = x.prepared.Warnings

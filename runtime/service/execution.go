@@ -136,7 +136,7 @@ func (x *execution) newCall(input []byte) *slot.Call {
 	if p.Request.Tensors != nil {
 		call.Parts = WithTensors(input, p.Request.Tensors)
 	}
-	call.Shared, call.Of = sharedFile(&p.Request), p
+	call.Shared, call.Of, call.Inlet = sharedFile(&p.Request), p, p.Request.Inlet
 	call.Train = p.Request.Kind == predict.KindTraining || m.trainOnly
 	if m.batched && !call.Train {
 		x.batched, call.Key = true, keyOf(m.keys, input)

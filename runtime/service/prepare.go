@@ -25,18 +25,27 @@ func (x *execution) prepare(id string, req *predict.Request) error {
 			return predict.ErrNotStreaming
 		}
 		return &predict.NotStreamingError{Function: m.function + "()", Batched: m.batched}
+	case m.inputs[req.Kind] == nil && req.Inlet != nil:
+		return predict.ErrNotStreamed
 	case m.inputs[req.Kind] == nil:
 		return x.prepareUnchecked(req)
 	}
-	err := x.prepareInput(m.inputs[req.Kind], req)
+	input := m.inputs[req.Kind]
+	if req.Inlet != nil {
+		var err error
+		if input, err = x.prepareInlet(input, req.Inlet); err != nil {
+			return err
+		}
+	}
+	err := x.prepareInput(input, req)
 	if req.UnknownKeys != nil {
-		err = x.warnUnknownKeys(id, m.inputs[req.Kind], req, err)
+		err = x.warnUnknownKeys(id, input, req, err)
 	}
 	if err != nil {
 		return err
 	}
-	input := x.prepared.Input
-	if size := cap(input); size >= memory.MinCharge && !aliases(input, req.Input) && !x.spills.have(input) {
+	prepared := x.prepared.Input
+	if size := cap(prepared); size >= memory.MinCharge && !aliases(prepared, req.Input) && !x.spills.have(prepared) {
 		x.copied = size
 	}
 	if unknown := x.prepared.Unknown; len(unknown) > 0 {
@@ -45,7 +54,7 @@ func (x *execution) prepare(id string, req *predict.Request) error {
 			attrs = append(attrs, "request_id", req.RequestID)
 		}
 		s.o.Logger.Warn("unknown inputs are dropped", attrs...)
-		req.Input = input // never show unknown inputs: a misspelt name may carry a secret
+		req.Input = prepared // never show unknown inputs: a misspelt name may carry a secret
 	}
 	return nil
 }

@@ -101,6 +101,8 @@ type Call struct {
 	Deadline time.Time
 	// Key restricts batches: calls share a batch only if their keys are equal.
 	Key string
+	// Inlet has the items of its streamed input, or is nil.
+	Inlet *predict.Inlet
 	// Group is the call's group, or nil. See Pool.Admit.
 	Group *predict.Group
 	// Of is the prediction, for Options.OnCalls.

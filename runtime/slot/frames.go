@@ -30,6 +30,8 @@ func (s *Slot) handleFrame(f *ipc.Frame) {
 		s.pool.mu.Lock()
 		s.itemPrepared(f.ID)
 		s.pool.mu.Unlock()
+	case f.Kind == ipc.KindItemsRead:
+		s.handleItemsRead(f)
 	case f.Kind == ipc.KindStarted, f.Kind == ipc.KindOutput, f.Kind == ipc.KindMetric:
 		s.handleEvent(f)
 	default:
@@ -139,8 +141,8 @@ func (s *Slot) handleTraced(f *ipc.Frame) {
 func (s *Slot) handleEvent(f *ipc.Frame) {
 	s.pool.mu.Lock()
 	c := s.call(f.ID)
-	if c != nil && f.Kind != ipc.KindStarted {
-		c.emitted = true
+	if c != nil && (f.Kind != ipc.KindStarted || c.Inlet != nil) {
+		c.emitted = true // items that the model has taken come once
 	}
 	s.pool.mu.Unlock()
 	switch {
@@ -149,6 +151,9 @@ func (s *Slot) handleEvent(f *ipc.Frame) {
 		s.ch.protocolError("a frame of kind %s for %#x, which wants no events", f.Kind, f.ID)
 	case f.Kind == ipc.KindStarted:
 		c.Events.Started()
+		if c.Inlet != nil {
+			c.Inlet.Begin(itemSender{s.ch.conn, f.ID})
+		}
 	case f.Kind == ipc.KindOutput:
 		c.Events.Output(f.Body)
 	default:
@@ -176,6 +181,37 @@ func (s *Slot) handleCalls(f *ipc.Frame) {
 		s.pool.o.OnCalls(of, fd)
 	}
 }
+
+// handleItemsRead lets the client of the frame's call send more items.
+func (s *Slot) handleItemsRead(f *ipc.Frame) {
+	c := underLock(s.pool, func() *Call { return s.call(f.ID) })
+	switch {
+	case c == nil: // it has ended
+	case c.Inlet == nil:
+		s.ch.protocolError("a frame of kind %s for %#x, which has no streamed input", f.Kind, f.ID)
+	default:
+		c.Inlet.Took(f.Nanos)
+	}
+}
+
+// itemSender sends the items of a call. An error means that the worker is gone, which ends the call.
+type itemSender struct {
+	conn *ipc.Conn
+	id   uint64
+}
+
+// Item implements predict.ItemSender, as do the next two methods.
+func (s itemSender) Item(item predict.Item) {
+	flags := uint8(0)
+	if item.Binary {
+		flags = ipc.FlagBinary
+	}
+	_ = s.conn.QueueIn(nil, ipc.KindItem, flags, s.id, item.Value)
+}
+
+func (s itemSender) End(reason string) { _ = s.conn.Queue(ipc.KindItemsEnd, s.id, []byte(reason)) }
+
+func (s itemSender) Flush() { _ = s.conn.Flush() }
 
 // nameOf returns the name of an outstanding call, the names of a batch, or "". It is called without the lock.
 func (s *Slot) nameOf(id uint64) string {

@@ -42,6 +42,9 @@ func newSlot(p *Pool, w *workerSlots, index int, conn *ipc.Conn, words ipc.Slot)
 		window: window{free: ^uint64(0), size: minWindow},
 		freed:  time.Now(),
 	}
+	if w.hooks.Streamed {
+		s.window.size, s.window.single = 1, true
+	}
 	if w.batching != nil {
 		s.batches.items, s.batches.onAnswered = make(map[uint64]*Call), make(map[uint64]func())
 		if w.batching.Prepare {

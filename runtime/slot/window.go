@@ -25,6 +25,7 @@ type window struct {
 	count  int               // calls
 	serial uint64            // of the last id
 	size   int               // maximum number of calls
+	single bool              // size is always 1
 	mean   time.Duration     // moving average of the time that the model has a call
 }
 
@@ -76,6 +77,7 @@ func (w *window) learn(took time.Duration, slots int) {
 		w.mean += (took - w.mean) / 8
 	}
 	switch {
+	case w.single: // see Hooks.Streamed
 	case w.mean <= 0:
 		w.size = maxWindow
 	case w.mean >= slowCall && slots > 1:

@@ -33,6 +33,9 @@ type Hooks struct {
 	// Threads means that its slots are threads, so a crash of one ends the others. Isolate means that those then run once
 	// more, alone. Packs means that they have a GIL, so short predictions go to one of them.
 	Threads, Isolate, Packs bool
+	// Streamed means that the model has a streamed input, whose items come behind its request: a slot's socket has one
+	// request at a time.
+	Streamed bool
 	// MaxRequestsReached is called once, after MaxRequests answers; 0 means never.
 	MaxRequests        int
 	MaxRequestsReached func()

@@ -215,6 +215,7 @@ func (w *worker) slotHooks() slot.Hooks {
 		Worker: w.sup.o.Index, Device: w.sup.o.Device,
 		Threads: w.setup.model.Threads(), Isolate: w.setup.model.Isolate,
 		Packs:       w.setup.model.Threads() && !w.setup.model.NoGIL,
+		Streamed:    w.setup.model.Streamed,
 		MaxRequests: w.sup.o.Policy.MaxRequests,
 		MaxRequestsReached: func() {
 			w.sup.Renew(fmt.Sprintf("it has answered %d predictions", w.sup.o.Policy.MaxRequests))

@@ -1,14 +1,18 @@
 package api
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"mime/multipart"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"pinion/tests/assert"
@@ -17,7 +21,7 @@ import (
 
 // streamedModel takes items while it runs: words, whose number may be bounded, and bytes.
 const streamedModel = `
-import asyncio
+import os
 from collections.abc import AsyncIterator, Iterator
 from typing import Literal
 
@@ -41,6 +45,40 @@ class Async(cog.BaseRunner):
     ) -> AsyncIterator[str]:
         async for word in words:
             yield word.upper() if loud else word
+
+class Ends(cog.BaseRunner):
+    def run(self, words: Iterator[str], how: str, marks: str = "") -> Iterator[str]:
+        try:
+            if how == "early":
+                yield "early"
+                return
+            for word in words:
+                if word == "die":
+                    os._exit(7)
+                yield word
+        finally:
+            if marks:
+                open(marks, "w").close()
+
+class ThreadEnds(Ends):
+    @cog.concurrent(max=2)
+    def run(self, words: Iterator[str], how: str, marks: str = "") -> Iterator[str]:
+        yield from super().run(words, how, marks)
+
+class AsyncEnds(cog.BaseRunner):
+    @cog.concurrent(max=2)
+    async def run(self, words: AsyncIterator[str], how: str, marks: str = "") -> AsyncIterator[str]:
+        try:
+            if how == "early":
+                yield "early"
+                return
+            async for word in words:
+                if word == "die":
+                    os._exit(7)
+                yield word
+        finally:
+            if marks:
+                open(marks, "w").close()
 
 class Sizes(cog.BaseRunner):
     def run(self, audio: Iterator[bytes], text: str = "") -> str:
@@ -153,4 +191,229 @@ def run(audio: Iterator[bytes], text: str) -> str:
 	}
 	a := s.Do(http.MethodPost, "/models/a/predictions", map[string]any{"input": harness.Input{"how": "wrong"}})
 	harness.WantFailed(t, "wrong", a, "audio/0")
+}
+
+// session is a request whose items are sent while it is answered.
+type session struct {
+	t      *testing.T
+	items  *io.PipeWriter
+	answer *http.Response
+	events *bufio.Scanner
+}
+
+// open begins a session with the first line of its body.
+func open(t *testing.T, s *harness.Server, first string) *session {
+	t.Helper()
+	body, items := io.Pipe()
+	v := &session{t: t, items: items}
+	answered := make(chan *http.Response)
+	go func() {
+		answered <- s.Open(t, http.MethodPost, "/predictions", body, "Content-Type", "application/x-ndjson", "Accept",
+			"text/event-stream")
+	}()
+	v.send(first)
+	v.answer = harness.Receive(t, answered)
+	t.Cleanup(func() { v.answer.Body.Close() })
+	v.events = bufio.NewScanner(v.answer.Body)
+	return v
+}
+
+func (v *session) send(line string) {
+	v.t.Helper()
+	_, err := io.WriteString(v.items, line+"\n")
+	assert.NoError(v.t, err, "send %s", line)
+}
+
+// next returns the data of the next event of that kind.
+func (v *session) next(kind string) (data string) {
+	v.t.Helper()
+	for event := ""; v.events.Scan(); {
+		name, value, _ := strings.Cut(v.events.Text(), ": ")
+		switch {
+		case name == "event":
+			event = value
+		case name == "data" && event == kind:
+			return value
+		case name == "data" && event == "completed":
+			v.t.Fatalf("got the end %s, want an event %s", value, kind)
+		}
+	}
+	v.t.Fatalf("got the end of the stream (%v), want an event %s", v.events.Err(), kind)
+	return ""
+}
+
+// end returns the prediction at the end.
+func (v *session) end() (p harness.Prediction) {
+	v.t.Helper()
+	harness.FromJSON(v.t, v.next("completed"), &p)
+	return p
+}
+
+// TestStreamsIn_Body: the items come in the body while the model answers those before.
+func TestStreamsIn_Body(t *testing.T) {
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		for _, class := range []string{"Words", "Threads", "Async"} {
+			s := streamedServer(t, class, harness.Options{Python: python.Path})
+			for range 2 { // the slot is as before
+				v := open(t, s, `{"input": {"loud": true}}`)
+				for _, word := range []string{"a", "b", "c"} {
+					v.send(`"` + word + `"`)
+					assert.Contains(t, class, v.next("output"), strings.ToUpper(word))
+				}
+				assert.NoError(t, v.items.Close(), "end the body")
+				p := v.end()
+				assert.Equal(t, class+": p.Status", p.Status, "succeeded")
+				harness.EqualJSON(t, class+": p.Output", p.Output, `["A","B","C"]`)
+			}
+			for says, items := range map[string][]string{
+				`words/1: 3 is not of type \"string\"`:   {`"a"`, `3`},
+				`there are more than 4 items`:            {`"a"`, `"b"`, `"c"`, `"d"`, `"e"`},
+				`item 1: the item is invalid`:            {`"a"`, `{"b":`},
+				`words/0: \"0123456789\" is longer than`: {`"0123456789"`},
+			} {
+				v := open(t, s, `{"input": {}}`)
+				for _, item := range items {
+					v.send(item)
+				}
+				p := v.end()
+				assert.Equal(t, class+": p.Status", p.Status, "failed")
+				assert.Contains(t, class+": p.Error", p.Error, strings.ReplaceAll(says, `\`, ""))
+			}
+			a := s.Succeed(harness.Input{"words": []string{"list"}})
+			harness.EqualJSON(t, class+" afterwards", a.Output, `["list"]`)
+		}
+	})
+}
+
+// TestStreamsIn_Ends of a session: the model's, the client's, the worker's.
+func TestStreamsIn_Ends(t *testing.T) {
+	t.Parallel()
+	for _, class := range []string{"Ends", "ThreadEnds", "AsyncEnds"} {
+		s := streamedServer(t, class, harness.Options{Args: []string{"--queue", "8"}})
+		marks := filepath.Join(s.Dir, "left")
+		v := open(t, s, `{"input": {"how": "early"}}`)
+		assert.Equal(t, "early", v.end().Status, "succeeded")
+
+		v = open(t, s, fmt.Sprintf(`{"input": {"how": "all", "marks": %q}}`, marks))
+		v.send(`"a"`)
+		v.next("output")
+		_ = v.items.CloseWithError(io.ErrUnexpectedEOF)
+		v.answer.Body.Close()
+		assert.Eventually(t, "the model's finally has run", func() bool {
+			_, err := os.Stat(marks)
+			return err == nil
+		})
+
+		v = open(t, s, `{"id": "waits", "input": {"how": "all"}}`)
+		v.send(`"a"`)
+		v.next("output")
+		harness.WantCode(t, "cancel", s.Cancel("waits"), http.StatusOK)
+		assert.Equal(t, "a cancel while it waits", v.end().Status, "canceled")
+
+		v = open(t, s, `{"input": {"how": "all"}}`)
+		v.send(`"a"`)
+		v.next("output")
+		v.send(`"die"`)
+		p := v.end()
+		assert.Equal(t, "a dead worker: p.Status", p.Status, "failed")
+		assert.Contains(t, "a dead worker: p.Error", p.Error, "exited with code 7")
+	}
+}
+
+// TestStreamsIn_Octets: the pieces of a body are items, and the other inputs are in the query.
+func TestStreamsIn_Octets(t *testing.T) {
+	t.Parallel()
+	s := streamedServer(t, "Sizes", harness.Options{})
+	large := "abc" + strings.Repeat("d", 1<<20)
+	a := s.Do(http.MethodPost, "/predictions?text=sizes+", []byte(large), "Content-Type", "application/octet-stream")
+	assert.Equal(t, a.String(), a.Status, "succeeded")
+	sum := 0
+	for _, item := range strings.Split(strings.TrimPrefix(a.Text(t), "sizes "), ",") {
+		n := 0
+		_, err := fmt.Sscanf(item, "%d:", &n)
+		assert.NoError(t, err, "read %q", item)
+		assert.True(t, n <= 64<<10, "got an item of %d bytes", n)
+		sum += n
+	}
+	assert.Equal(t, "bytes", sum, len(large))
+	for says, headers := range map[string][]string{
+		"takes no Prefer":      {"Prefer", "respond-async"},
+		"cannot be compressed": {"Content-Encoding", "gzip"},
+		"invalid JSON":         {"Content-Type", "application/x-ndjson"},
+		"is not of type":       {"Content-Type", "application/x-ndjson", "body", `{"input": {"audio": ["eA=="]}}`},
+	} {
+		body := []byte("x")
+		if len(headers) == 4 {
+			body, headers = []byte(headers[3]), headers[:2]
+		}
+		if headers[0] != "Content-Type" {
+			headers = append(headers, "Content-Type", "application/octet-stream")
+		}
+		a := s.Do(http.MethodPost, "/predictions", body, headers...)
+		assert.True(t, a.Code >= 400 && a.Code < 500, "%s: got %s", says, a)
+		assert.Contains(t, says, string(a.Body), says)
+	}
+	other := harness.Ready(t, harness.Options{Model: "echo.py"})
+	a = other.Do(http.MethodPost, "/predictions", []byte("x"), "Content-Type", "application/octet-stream")
+	harness.WantAnswer(t, "no streamed input", a, http.StatusBadRequest, "this model has no streamed input")
+}
+
+// TestStreamsIn_Idle: a session whose client sends nothing ends.
+func TestStreamsIn_Idle(t *testing.T) {
+	t.Parallel()
+	s := streamedServer(t, "Words", harness.Options{Args: []string{"--stream-idle-timeout", "50ms"}})
+	v := open(t, s, `{"input": {}}`)
+	p := v.end()
+	assert.Equal(t, "p.Status", p.Status, "failed")
+	assert.Contains(t, "p.Error", p.Error, "no item came for 50ms")
+}
+
+// TestStreamsIn_Backpressure: a model that takes no items holds its client back.
+func TestStreamsIn_Backpressure(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	harness.WriteFile(t, filepath.Join(dir, "run.py"), `
+import os, time
+from collections.abc import Iterator
+
+def run(audio: Iterator[bytes], gate: str) -> int:
+    while not os.path.exists(gate):
+        time.sleep(0.01)
+    return sum(len(item) for item in audio)
+`)
+	s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:run"})
+	gate := filepath.Join(t.TempDir(), "gate")
+	const total = 64 << 20 // more than all buffers of the sockets
+	body := &counted{left: total}
+	answer := make(chan harness.Answer)
+	go func() {
+		answer <- s.Do(http.MethodPost, "/predictions?gate="+gate, body, "Content-Type", "application/octet-stream")
+	}()
+	var before int64
+	assert.Eventually(t, "the client waits", func() bool {
+		now := body.sent.Load()
+		waits := now > 0 && now == before && now < total
+		before = now
+		return waits
+	})
+	harness.WriteFile(t, gate, "")
+	a := harness.Receive(t, answer)
+	harness.EqualJSON(t, "the sum", a.Output, fmt.Sprint(total))
+}
+
+// counted is a body of zeros that knows how much was read.
+type counted struct {
+	left int64
+	sent atomic.Int64
+}
+
+func (b *counted) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		return 0, io.EOF
+	}
+	n := min(int64(len(p)), b.left)
+	clear(p[:n])
+	b.left -= n
+	b.sent.Add(n)
+	return int(n), nil
 }

@@ -42,6 +42,7 @@ type Server struct {
 	Log                   logging.Settings
 	busyPoll              string // auto or off
 	MaxBody               int64
+	StreamIdle            time.Duration
 	MemoryBudget          usertext.Bytes // 0 means by the container's limit
 	ModelsMemory          usertext.Bytes // what loaded models may have together, of the file of models; 0 means any
 	Traffic               Traffic        // the shares of versions, of the file of models; nil means it has none
@@ -111,6 +112,10 @@ func (s *Server) settings() usertext.Settings {
 			Default: "none, on a terminal 100 without probes",
 		},
 		maxBodySetting(&s.MaxBody),
+		{
+			To: &s.StreamIdle, Name: "stream-idle-timeout", Init: time.Minute, Min: 1, Group: usertext.GroupFiles,
+			Help: "how long a client may send no item of a streamed input",
+		},
 		{
 			To: &s.MemoryBudget, Name: "memory-budget", Group: usertext.GroupFiles,
 			Help: "memory for what the server holds for its clients, as 512MiB; 0: a quarter of the container's memory, 1 GiB " +

@@ -40,7 +40,7 @@ func (f *Server) makeHTTP() error {
 	f.endpoints.http = httpd.New(f.root(), httpd.Options{
 		Queue: queue, Queueing: queueing, TenantHeader: s.Jobs.TenantHeader,
 		Protocols: f.protocols().List(f.endpoints.models), Models: f.httpModels(false),
-		MaxBody: s.MaxBody, Logger: f.log, CogVersion: version.Cog, ModelName: f.title(),
+		MaxBody: s.MaxBody, StreamIdle: s.StreamIdle, Logger: f.log, CogVersion: version.Cog, ModelName: f.title(),
 		CORSOrigins: s.Exposure.CORSOrigins, AllowedHosts: s.Exposure.AllowedHosts,
 		Docs: f.rootPage(), DocsData: f.rootPageData(), Dashboard: f.rootDashboard(false),
 		Metrics: f.mainMetrics(), OnRequest: f.metrics.Request, OnGeneration: f.metrics.Generation,

@@ -48,7 +48,7 @@ type shadow struct {
 // charged to the copies' own budget, so that a mirror that hangs holds nothing that the other version needs.
 func newShadow(to *target, req *predict.Request) *shadow {
 	size, counts := shadowSize(req), to.mirrored
-	if req.Kind != predict.KindPrediction || size > maxShadow || !to.isReady() ||
+	if req.Kind != predict.KindPrediction || req.Inlet != nil || size > maxShadow || !to.isReady() ||
 		counts.inFlight.Load() >= maxShadows || !to.server.copies.Take(size, size) {
 		counts.leftOut.Add(1)
 		return nil

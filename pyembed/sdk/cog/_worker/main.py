@@ -51,7 +51,7 @@ def main() -> None:
     if config.get("calls"):
         from .scope import Scope
 
-        Scope.calls = config["calls"]
+        Scope.calls, Scope.owned = config["calls"], True
     _px.control(HELLO, _hello())
     try:
         if model is None:
@@ -309,6 +309,7 @@ def _describe(
         "cog": __version__,
         "async": main.is_async,
         "streaming": predictor is not None and isinstance(predictor.signature.output, Stream),
+        **({"streamed": True} if _has_streamed(predictor) else {}),
         **({"function": predictor.signature.name} if predictor is not None else {}),
         "healthcheck": main.healthcheck is not None,
         "train": trainer is not None,
@@ -320,6 +321,16 @@ def _describe(
         **({"ranks": main.ranks} if main.ranks > 1 else {}),
         **({} if _has_gil() else {"no_gil": True}),
     }
+
+
+def _has_streamed(predictor: Predictor | None) -> bool:
+    """Return whether a model has a streamed input."""
+    if predictor is None or predictor.signature.streamed is None:
+        return False
+    from .scope import Scope
+
+    Scope.owned = True
+    return True
 
 
 def _has_gil() -> bool:

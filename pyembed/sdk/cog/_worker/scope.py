@@ -38,8 +38,9 @@ class Scope:
     # For each batched method: the number of its calls, and the sum of their batches' sizes.
     _batches: dict[str, list[int]] | None = None
     hook: Callable[[str, Any, str], None] | None = None
-    # The slot and id of what calls another model; None: it is what the main thread runs.
+    # The slot and id, if `owned` is set; None: it is what the main thread runs.
     owner: tuple[int, int] | None = None
+    owned = False  # the model may call others, or has a streamed input
     calls = ""  # the folder for files of calls of other models; "": the server has none
 
     def __init__(self, context: dict[str, str] | None = None) -> None:

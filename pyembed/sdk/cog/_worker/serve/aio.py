@@ -57,6 +57,7 @@ class AsyncServer(Server):
         asyncio.set_event_loop(self._loop)
         self._launch = eager_start(self._loop)
         self._slots: list[Slot] = []
+        self._receive: Any = _px.receive
         self._dirty: set[int] = set()  # slots with unsent answers
         self._unsent_since = 0
         self._armed = False  # the flusher will send them
@@ -94,6 +95,10 @@ class AsyncServer(Server):
         self._watch.start()
         self._open = len(self._slots)
         steps = _steps(self)
+        if self._main.signature.streamed is not None:
+            from ..values.live import receive_requests
+
+            self._receive = receive_requests
         for slot in self._slots:
             self._loop.add_reader(slot.fd, self._readable, slot)
         # The model may stop the loop, and SystemExit or KeyboardInterrupt of a task leaves it. Then
@@ -134,7 +139,7 @@ class AsyncServer(Server):
 
     def _readable(self, slot: Slot) -> None:
         try:
-            requests = _px.receive(slot.index)
+            requests = self._receive(slot.index)
             if requests is None:
                 self._loop.remove_reader(slot.fd)
                 self._open -= 1
@@ -186,7 +191,7 @@ class AsyncServer(Server):
         began = perf_counter_ns()
         scope = Scope(message.get("context") if message else None)
         enter(scope)  # the context is this task's: nothing to restore
-        if Scope.calls:
+        if Scope.owned:
             scope.owner = (slot.index, id)
         self._leftovers.running = scope
         if self._router is not None:

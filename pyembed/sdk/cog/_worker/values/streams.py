@@ -18,12 +18,17 @@ def opener(kind: Streamed, convert: Callable[[Any], Any] | None) -> Callable[[An
     """Return the function that makes the iterator of a streamed input.
 
     It gets the items as a list, already converted, or the path of a file, whose content is
-    the items.
+    the items, or None: they come while the model runs, and convert, if not None, converts them.
     """
+    is_async = isinstance(kind, AsyncStreamed)
 
     def iterate(value: Any) -> Any:
+        if value is None:
+            from . import live
+
+            return (live.AsyncItems if is_async else live.Items)(kind, convert)
         items = iter(value) if type(value) is list else _chunks(value)
-        return Async(items) if isinstance(kind, AsyncStreamed) else items
+        return Async(items) if is_async else items
 
     return iterate
 

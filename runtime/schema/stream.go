@@ -1,0 +1,83 @@
+package schema
+
+import (
+	"slices"
+	"strconv"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/rawjson"
+)
+
+// Stream is the streamed input of a model, whose items come one by one.
+type Stream struct {
+	Name string
+	// Others is the schema of a request without it: the model gets null in its place.
+	Others *Schema
+
+	list   *node
+	binary bool // an item may be bytes
+}
+
+// Stream returns the streamed input, or nil if there is none.
+func (s *Schema) Stream() *Stream { return s.stream }
+
+// compileStream makes the stream of a field with the keyword x-cog-stream.
+func (s *Schema) compileStream(i int, property map[string]any) {
+	others := *s
+	others.stream = nil
+	others.fields = slices.Clone(s.fields)
+	absent := newNode()
+	absent.types, _ = compileTypes("null")
+	others.fields[i] = field{name: s.fields[i].name, node: absent, addNull: true, mayBeAbsent: true}
+	list := s.fields[i].node
+	s.stream = &Stream{Name: s.fields[i].name, Others: &others, list: list}
+	if items, ok := property["items"].(map[string]any); ok {
+		// The memory of an array says what it is if one length is open, and the type of its elements known.
+		inner, _ := items["items"].(map[string]any)
+		dtype, _ := items["x-pinion-dtype"].(string)
+		s.stream.binary = list.fromFile || dtype != "" && inner != nil && inner["items"] == nil && inner["type"] != nil
+	}
+}
+
+// Prepare validates the item of that index, JSON that rawjson.Check accepted. The error is a *predict.ValidationError.
+func (st *Stream) Prepare(index int, item []byte) (Prepared, error) {
+	if err := st.counts(index); err != nil {
+		return Prepared{}, err
+	}
+	n := st.list.items
+	if n == nil {
+		return Prepared{Input: item}, nil
+	}
+	field := st.Name + "/" + strconv.Itoa(index)
+	if !n.valid(item) {
+		r := report{secret: n.hasSecret}
+		if n.explain(&r, field, item); len(r.problems) > 0 {
+			return Prepared{}, &predict.ValidationError{Problems: r.problems}
+		}
+	}
+	prepared := Prepared{Input: item}
+	if n.hasURI && rawjson.KindOf(item) != rawjson.KindNull {
+		prepared.Files = n.collect(nil, item, 0, field)
+	}
+	return prepared, nil
+}
+
+// Binary reports whether the item of that index may be bytes: nil, or a *predict.ValidationError.
+func (st *Stream) Binary(index int) error {
+	if !st.binary {
+		return st.invalid(index, "this input takes no binary items: send JSON")
+	}
+	return st.counts(index)
+}
+
+func (st *Stream) counts(index int) error {
+	if most := st.list.maxItems; most >= 0 && index >= most {
+		return st.invalid(index, "there are more than "+count(most, "item", "items"))
+	}
+	return nil
+}
+
+func (st *Stream) invalid(index int, msg string) error {
+	field := st.Name + "/" + strconv.Itoa(index)
+	return &predict.ValidationError{Problems: []predict.Problem{problem(field, predict.TypeValue, msg)}}
+}

@@ -1,0 +1,38 @@
+package service
+
+import (
+	"context"
+	"fmt"
+
+	"pinion/runtime/predict"
+	"pinion/runtime/schema"
+)
+
+// prepareInlet makes an inlet check and prepare its items, and returns the schema of the other inputs.
+func (x *execution) prepareInlet(input *schema.Schema, in *predict.Inlet) (*schema.Schema, error) {
+	items := input.Stream()
+	if items == nil {
+		return nil, predict.ErrNotStreamed
+	}
+	in.Memory = x.service.o.Prediction.Memory
+	in.Prepare = func(index int, item predict.Item) (predict.Item, error) {
+		if item.Binary {
+			return item, items.Binary(index)
+		}
+		prepared, err := items.Prepare(index, item.Value)
+		if err != nil {
+			return item, err
+		}
+		if len(prepared.Files) > 0 {
+			fetched, cleanup, err := x.service.o.Files.Fetch(x.p.Request.Trace.In(context.Background()), x.p.ID(), prepared)
+			if err != nil {
+				return item, fmt.Errorf("%s/%d: %w", items.Name, index, err)
+			}
+			x.p.OnRelease(cleanup)
+			prepared.Input = fetched
+		}
+		item.Value = prepared.Input
+		return item, nil
+	}
+	return items.Others, nil
+}
