@@ -55,3 +55,10 @@ func TestError_RetryAfterSeconds(t *testing.T) {
 		assert.Equal(t, fmt.Sprintf("%v", after), (&Error{RetryAfter: after}).RetryAfterSeconds(), want)
 	}
 }
+
+// TestError_EachRefusalHasStatus of the native API.
+func TestError_EachRefusalHasStatus(t *testing.T) {
+	for k := range predict.RefusalKinds {
+		assert.True(t, NativeStatus(k) >= 400, "refusal %d: got the status %d, want a row of refusals", k, NativeStatus(k))
+	}
+}

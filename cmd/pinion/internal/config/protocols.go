@@ -69,7 +69,6 @@ type Protocols struct {
 	Repository instances.Repository
 }
 
-// bindNames declares the flags that a gateway has too.
 // names returns the settings that a gateway has too.
 func (s *Protocols) names() usertext.Settings {
 	return usertext.Settings{

@@ -28,35 +28,35 @@ type TokenFile struct {
 
 // OpenTokenFile reads the tokens.
 func OpenTokenFile(path string, log *slog.Logger) (*TokenFile, error) {
-	f := &TokenFile{path: path, log: log}
-	if err := f.read(); err != nil {
+	t := &TokenFile{path: path, log: log}
+	if err := t.read(); err != nil {
 		return nil, process.Misused(fmt.Errorf("--auth-token-file %s: %w", path, err))
 	}
-	return f, nil
+	return t, nil
 }
 
 // Tokens returns the tokens of the file; nil if there is none.
-func (f *TokenFile) Tokens() *access.Tokens {
-	if f == nil {
+func (t *TokenFile) Tokens() *access.Tokens {
+	if t == nil {
 		return nil
 	}
-	return &f.current
+	return &t.current
 }
 
 // Reload reads the file again. One that cannot be used leaves the tokens as they are.
-func (f *TokenFile) Reload() {
-	if f == nil {
+func (t *TokenFile) Reload() {
+	if t == nil {
 		return
 	}
-	if err := f.read(); err != nil {
-		f.log.Error("the tokens are not reloaded: those read before stay valid", "file", f.path, "error", err)
+	if err := t.read(); err != nil {
+		t.log.Error("the tokens are not reloaded: those read before stay valid", "file", t.path, "error", err)
 	}
 }
 
-func (f *TokenFile) read() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	file, err := os.Open(f.path)
+func (t *TokenFile) read() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	file, err := os.Open(t.path)
 	if err != nil {
 		return usertext.Reason(err)
 	}
@@ -74,17 +74,17 @@ func (f *TokenFile) read() error {
 		return err
 	}
 	if mode := info.Mode(); mode.IsRegular() && mode.Perm()&0o027 != 0 {
-		f.log.Warn("the token file is open to other users: set its mode to 0600", "file", f.path, "mode",
+		t.log.Warn("the token file is open to other users: set its mode to 0600", "file", t.path, "mode",
 			fmt.Sprintf("%#o", mode.Perm()))
 	}
 	for i, token := range tokens {
 		if len(token) < shortToken {
-			f.log.Warn("a token is short enough to be guessed", "file", f.path, "token", i+1, "characters", len(token),
+			t.log.Warn("a token is short enough to be guessed", "file", t.path, "token", i+1, "characters", len(token),
 				"at_least", shortToken)
 		}
 	}
-	f.current.Set(tokens)
-	f.log.Info("tokens read", "file", f.path, "tokens", len(tokens))
+	t.current.Set(tokens)
+	t.log.Info("tokens read", "file", t.path, "tokens", len(tokens))
 	return nil
 }
 
