@@ -10,7 +10,9 @@ from ..schema.signature import (
     CO_ASYNC_GENERATOR,
     CO_COROUTINE,
     CO_GENERATOR,
+    CO_VARARGS,
     Signature,
+    Source,
     attribute_of,
     code_flags,
     is_coroutine_function,
@@ -74,6 +76,7 @@ class Predictor:
         self.instance = instance
         self.function = function
         self.mode = mode
+        _check_self(Source(function, root))
         self.plan = _plan(instance, function, root) if mode == "predict" else None
         self.signature: Signature = (
             self.plan.signature if self.plan is not None else read_signature(function, root, excuse)
@@ -92,7 +95,7 @@ class Predictor:
         self.ranks: int = getattr(marked, "__cog_ranks__", 1)
         self.counts = False
         self.openai = self._read_openai() if mode == "predict" else ""
-        self._read_setup()
+        self._read_setup(root)
         healthcheck = getattr(instance, "healthcheck", None)
         self.healthcheck: Callable[..., Any] | None = healthcheck if callable(healthcheck) else None
         self.healthcheck_is_async = is_coroutine_function(self.healthcheck)
@@ -157,13 +160,14 @@ class Predictor:
             self.function = counted(self, count)
         return endpoint
 
-    def _read_setup(self) -> None:
+    def _read_setup(self, root: str) -> None:
         self.setup: Callable[..., Any] | None = None
         self.setup_takes_weights = False
         self.setup_weights_kind: Kind | None = None
         setup = getattr(self.instance, "setup", None)
         if setup is not None and not _is_base_method(setup, "setup"):
             self.setup = setup
+            _check_setup(Source(setup, root))
             self.setup_takes_weights, self.setup_weights_kind = _weights_of(setup)
         self.setup_is_async = is_coroutine_function(self.setup)
 
@@ -393,6 +397,32 @@ def _is_base_method(method: Any, name: str) -> bool:
     base = sys.modules.get("cog.predictor")
     function = getattr(method, "__func__", method)
     return base is not None and function is getattr(base.BaseRunner, name)
+
+
+def _check_self(source: Source) -> None:
+    """Raise LoadError if a method of an object has no self."""
+    from ..schema.typeforms import annotations_of
+
+    code = source.code
+    if source.bound != 1 or code is None or code.co_flags & CO_VARARGS:
+        return
+    first = code.co_varnames[0] if code.co_argcount else ""
+    if first not in ("self", "cls") and (not first or first in annotations_of(source.inner)):
+        name = source.qualname.rpartition(".")[2]
+        raise source.error("", f"it has no self: write def {name}(self, …)")
+
+
+def _check_setup(source: Source) -> None:
+    """Raise LoadError if setup() wants what it never gets."""
+    _check_self(source)
+    code, inner = source.code, source.inner
+    if code is None or getattr(source.function, "__func__", source.function) is not inner:
+        return  # a decorator may give it more
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    optional = names[code.co_argcount - len(inner.__defaults__ or ()) : code.co_argcount]
+    for name in names[source.bound :]:
+        if name not in ("weights", *optional, *(inner.__kwdefaults__ or ())):
+            raise source.error(name, "setup() gets weights and nothing else; give it a default")
 
 
 def takes_weights(setup: Any) -> bool:
