@@ -16,8 +16,12 @@ func (m *servedModel) announce() {
 	f := m.server
 	kubernetes, wantsUsageHint, failFast := os.Getenv("KUBERNETES_SERVICE_HOST") != "",
 		f.s.WantsUsageHint() && m == f.models.first(), m.FailsFast()
-	if !kubernetes && !wantsUsageHint && !failFast {
-		return
+	quiet := quietSetup{m: m, began: time.Now()}
+	var tell <-chan time.Time
+	if !drawsDrafts(f.log) {
+		ticker := time.NewTicker(quietPause)
+		defer ticker.Stop()
+		tell = ticker.C
 	}
 	var draw <-chan time.Time
 	if wantsUsageHint && drawsDrafts(f.log) {
@@ -31,6 +35,11 @@ func (m *servedModel) announce() {
 		select {
 		case <-draw:
 			m.drawSetup()
+			continue
+		case <-tell:
+			if !quiet.tell() && !kubernetes && !wantsUsageHint && !failFast {
+				return
+			}
 			continue
 		case <-m.Service.Changes():
 		}

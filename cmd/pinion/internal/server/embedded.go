@@ -38,6 +38,7 @@ func (q *embeddedQueues) open(f *Server, queue string) (e *natshost.Host, leave 
 		if q.by == nil {
 			q.by = map[string]*embeddedQueue{}
 		}
+		f.log.Info("the job queue's NATS server runs", "queue", queue, "folder", dir)
 		opened = &embeddedQueue{Host: started}
 		q.by[dir] = opened
 	}

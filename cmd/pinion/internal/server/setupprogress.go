@@ -35,6 +35,33 @@ func (m *servedModel) drawSetup() {
 	m.Log.Log(context.Background(), logtext.LevelDraft, logtext.LastLine(h.Setup.Logs))
 }
 
+// quietPause is after how long without a line of the model the log says that the setup runs.
+const quietPause = 10 * time.Second
+
+// quietSetup logs that a setup runs while its model writes nothing.
+type quietSetup struct {
+	m     *servedModel
+	began time.Time
+	seen  int // bytes of the setup's log at the last look
+}
+
+// tell looks, each quietPause. It returns false if no setup runs.
+func (q *quietSetup) tell() bool {
+	h := q.m.Service.Glance()
+	if h.Status != health.Starting {
+		return false
+	}
+	logs := ""
+	if h.Setup != nil {
+		logs = h.Setup.Logs
+	}
+	if len(logs) == q.seen {
+		q.m.Log.Info("the model is being set up", "seconds", int(time.Since(q.began).Seconds()), "last_line", logtext.LastLine(logs))
+	}
+	q.seen = len(logs)
+	return true
+}
+
 // setupLog is a log whose drafts say for how long the setup has run: those of drawSetup, and a line of the model that
 // has not ended, as that of a bar. So both are one line.
 type setupLog struct {
