@@ -2,6 +2,8 @@ package httpd
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
@@ -59,7 +61,38 @@ func (a *api) unknown(ctx *fasthttp.RequestCtx) {
 		seeOther(ctx, "../docs")
 		return
 	}
+	if instead := a.instead(ctx); instead != "" {
+		a.s.out.NotFoundInstead(ctx, instead)
+		return
+	}
 	a.s.out.NotFound(ctx)
+}
+
+// otherNames are the names that other servers have for a route, and what to ask for here; % is the model's path.
+var otherNames = [...]struct {
+	text  string
+	names []string
+}{
+	{`POST %/predictions with {"input": {…}} makes a prediction`, []string{
+		"predict", "prediction", "predictions", "infer", "inference", "invoke", "generate", "run",
+	}},
+	{"GET /health-check has the server's state", []string{"health", "healthcheck", "status"}},
+	{"GET /livez is the probe", []string{"healthz", "live", "alive", "liveness"}},
+	{"GET /readyz is the probe", []string{"ready", "readiness"}},
+	{"POST /models/NAME/load loads a model, if the server has --reload", []string{"load"}},
+	{"POST /models/NAME/unload unloads a model, if the server has --reload", []string{"unload"}},
+}
+
+// instead says what a request for an unknown path may have meant, or "".
+func (a *api) instead(ctx *fasthttp.RequestCtx) string {
+	path := bytes.TrimPrefix(ctx.Request.URI().PathOriginal(), []byte(a.prefix))
+	name := strings.ToLower(string(bytes.Trim(path[:min(len(path), 20)], "/")))
+	for i := range otherNames {
+		if other := &otherNames[i]; slices.Contains(other.names, name) {
+			return strings.Replace(other.text, "%", a.prefix, 1)
+		}
+	}
+	return ""
 }
 
 // trainingless answers a request for trainings with 404, by any method, if the model has none; else it returns false.

@@ -55,7 +55,7 @@ func (w *Writer) Refuse(ctx *fasthttp.RequestCtx, err error) {
 	case predict.RefusedValues:
 		if errors.As(err, &invalid) {
 			Warn(ctx, invalid.Warnings)
-			w.Encode(ctx, status, detailBody{invalid.Problems})
+			w.Encode(ctx, status, detailBody{invalid.Problems, invalid.Warnings})
 		}
 	case predict.RefusedTraining:
 		w.NotFound(ctx)

@@ -34,7 +34,8 @@ var encoder = sonic.Config{SortMapKeys: true, ValidateString: true, NoEncoderNew
 
 // detailBody is the body of most errors. Detail is a sentence, or the problems of a 422.
 type detailBody struct {
-	Detail any `json:"detail"`
+	Detail   any      `json:"detail"`
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // refusalBody is the body of a refused prediction.
@@ -105,7 +106,7 @@ func Literal(ctx *fasthttp.RequestCtx, status int, body string) {
 
 // Detail answers with a sentence.
 func (w *Writer) Detail(ctx *fasthttp.RequestCtx, status int, text string) {
-	w.Encode(ctx, status, detailBody{text})
+	w.Encode(ctx, status, detailBody{Detail: text})
 }
 
 // Error answers with the reason why a request is refused.
@@ -130,7 +131,14 @@ func Warn(ctx *fasthttp.RequestCtx, warnings []string) {
 
 // NotFound answers a request for what is not there.
 func (w *Writer) NotFound(ctx *fasthttp.RequestCtx) {
-	w.Detail(ctx, fasthttp.StatusNotFound, "Not Found")
+	w.Detail(ctx, fasthttp.StatusNotFound, notFound)
+}
+
+const notFound = "Not Found"
+
+// NotFoundInstead is NotFound, and says what may have been meant.
+func (w *Writer) NotFoundInstead(ctx *fasthttp.RequestCtx, instead string) {
+	w.Detail(ctx, fasthttp.StatusNotFound, notFound+": "+instead)
 }
 
 // Probe answers 200, or 503 with what is wrong.

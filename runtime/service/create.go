@@ -58,6 +58,9 @@ func (s *Service) accept(req *predict.Request, spans *spans, now time.Time) (*pr
 	if err != nil {
 		return nil, err
 	}
+	if len(x.prepared.Warnings) > 0 {
+		req.Members = appendWarnings(req.Members, x.prepared.Warnings)
+	}
 	req.EmitsItems = s.uploads(req) || req.Inlet != nil
 	p := predict.New(id, req, now, x, s.o.Prediction)
 	x.p = p

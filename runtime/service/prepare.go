@@ -110,3 +110,12 @@ func (x *execution) prepareUnchecked(req *predict.Request) error {
 	x.prepared = schema.Prepared{Input: req.Input}
 	return nil
 }
+
+// appendWarnings appends the member of the prediction's object that has them.
+func appendWarnings(dst []byte, warnings []string) []byte {
+	dst = append(dst, `,"warnings":`...)
+	for i, w := range warnings {
+		dst = rawjson.AppendQuoted(append(dst, "[,"[min(i, 1)]), w)
+	}
+	return append(dst, ']')
+}
