@@ -70,6 +70,16 @@ def run(prompt: str, style: str = Input(default="oil", choices=["oil", "pencil"]
 	assert.True(t, err != nil, "the model was imported")
 }
 
+// TestMan_FollowsNoLink out of its folder.
+func TestMan_FollowsNoLink(t *testing.T) {
+	t.Parallel()
+	dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "outside")
+	harness.WriteFile(t, outside, "kept")
+	assert.NoError(t, os.Symlink(outside, filepath.Join(dir, "pinion-serve.1")))
+	assert.Contains(t, "it says", harness.CLI{}.Bad(t, 1, "man", dir), "pinion-serve.1")
+	assert.Equal(t, "the file outside", harness.ReadFile(t, outside), "kept")
+}
+
 // TestMan_Pages: every command has a page, which man reads without a warning.
 func TestMan_Pages(t *testing.T) {
 	t.Parallel()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,16 +25,21 @@ func newMan() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return process.Failed(writeManPages(cmd.Root(), args[0]))
+			dir, err := os.OpenRoot(args[0]) // follows no link of the folder to elsewhere
+			if err != nil {
+				return process.Failed(err)
+			}
+			defer dir.Close()
+			return process.Failed(writeManPages(cmd.Root(), dir))
 		},
 	}
 }
 
 // writeManPages writes the page of a command, and of those below it.
-func writeManPages(cmd *cobra.Command, dir string) error {
+func writeManPages(cmd *cobra.Command, dir *os.Root) error {
 	cmd.InitDefaultHelpFlag()
 	name := pageName(cmd) + ".1"
-	if err := os.WriteFile(filepath.Join(dir, name), manPage(cmd), 0o644); err != nil {
+	if err := dir.WriteFile(name, manPage(cmd), 0o644); err != nil {
 		return err
 	}
 	for _, below := range cmd.Commands() {
