@@ -101,10 +101,11 @@ stamp() {
 
 # go_build OUTPUT [FLAG...] builds the command, and beside it pinion-nats, which `--nats embed` starts; -trimpath keeps the path of
 # the checkout out of them. With grpcnotrace the linker leaves out text/template, and all methods that a template could call.
+# Libraries of the model find Py_GetArgcArgv in the binary (pyembed/process_argv.c).
 go_build() {
-  local output=$1
+  local output=$1 export=-Wl,--export-dynamic-symbol=Py_GetArgcArgv
   shift
-  CGO_ENABLED=1 go build -tags grpcnotrace -trimpath -buildvcs=false -ldflags "$(stamp)" -o "$output" "$@" ./cmd/pinion &&
+  CGO_ENABLED=1 go build -tags grpcnotrace -trimpath -buildvcs=false -ldflags "$(stamp) -extldflags=$export" -o "$output" "$@" ./cmd/pinion &&
     CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$(stamp) -s -w" -o "${output%/*}/pinion-nats" ./cmd/pinion-nats
 }
 

@@ -430,3 +430,26 @@ func TestArrays_OfEveryDtype(t *testing.T) {
 		harness.WantAnswer(t, "binary tensors", a, http.StatusOK, want)
 	}
 }
+
+// TestSetproctitle_ShowsTitleOfModel: a model may name its process, also one that was forked. It finds the worker's
+// arguments where the kernel keeps them.
+func TestSetproctitle_ShowsTitleOfModel(t *testing.T) {
+	t.Parallel()
+	python := librariesPython(t)
+	dir := harness.NewFolder(t, "run.py", `import setproctitle
+from cog import BaseRunner
+
+
+class Runner(BaseRunner):
+    def run(self, title: str) -> str:
+        if title:
+            setproctitle.setproctitle(title)
+        with open("/proc/self/cmdline") as file:
+            return file.read().strip("\0 ")
+`)
+	for _, args := range [][]string{nil, {"--preload"}} {
+		s := harness.Ready(t, harness.Options{Dir: dir, Model: "run.py:Runner", Python: python, Args: args})
+		harness.EqualJSON(t, "the title before", s.Succeed(harness.Input{"title": ""}).Output, `"pinion: worker"`)
+		harness.EqualJSON(t, "the title", s.Succeed(harness.Input{"title": "a model"}).Output, `"a model"`)
+	}
+}
