@@ -41,6 +41,7 @@ func (s *Set) gatherPredictions(g *gathered) {
 	s.predictions.gather(g)
 	s.gatherLoad(g)
 	s.batches.gather(g)
+	s.streams.gather(g)
 	s.gatherMethods(g)
 	s.gatherJobs(g)
 	s.gatherMirror(g)

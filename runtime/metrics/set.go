@@ -93,6 +93,7 @@ type Set struct {
 	predictions predictions
 	generations table[generationKey, generations]
 	batches     batches
+	streams     streams
 	methods     table[string, methodBatches]
 	jobs        jobs
 	workers     workers

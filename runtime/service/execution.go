@@ -136,6 +136,7 @@ func (x *execution) newCall(input []byte) *slot.Call {
 	if p.Request.Tensors != nil {
 		call.Parts = WithTensors(input, p.Request.Tensors)
 	}
+	x.observeSession(true)
 	call.Shared, call.Of, call.Inlet = sharedFile(&p.Request), p, p.Request.Inlet
 	call.Train = p.Request.Kind == predict.KindTraining || m.trainOnly
 	if m.batched && !call.Train {
@@ -266,6 +267,9 @@ func (x *execution) Output(item []byte) {
 		return
 	}
 	x.observeItem()
+	if o := x.service.o.Observer; o != nil && x.p.Request.Inlet != nil {
+		o.StreamItem(true, len(item))
+	}
 	if x.uploader != nil {
 		x.uploader.add(item)
 	} else if !x.p.Output(item) {

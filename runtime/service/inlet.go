@@ -16,6 +16,9 @@ func (x *execution) prepareInlet(input *schema.Schema, in *predict.Inlet) (*sche
 	}
 	in.Memory = x.service.o.Prediction.Memory
 	in.Prepare = func(index int, item predict.Item) (predict.Item, error) {
+		if o := x.service.o.Observer; o != nil {
+			o.StreamItem(false, len(item.Value))
+		}
 		if item.Binary {
 			return item, items.Binary(index)
 		}

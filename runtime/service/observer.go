@@ -23,6 +23,17 @@ type Observer interface {
 	FirstOutput(after time.Duration, in *trace.Context)
 	// NextOutput means that the model yielded another item, that long after the one before.
 	NextOutput(after time.Duration)
+	// Session means that a prediction whose streamed input comes meanwhile has begun to wait for a slot, or has ended.
+	Session(begun bool)
+	// StreamItem means that an item of a session has come, or was yielded.
+	StreamItem(yielded bool, bytes int)
+}
+
+// observeSession reports the beginning or the end of a session to the observer.
+func (x *execution) observeSession(begun bool) {
+	if o := x.service.o.Observer; o != nil && x.p.Request.Inlet != nil {
+		o.Session(begun)
+	}
 }
 
 // observe notes where the execution's time went until now, and reports its end to the observer. waited is its time in
@@ -50,6 +61,9 @@ func (x *execution) observe(r *predict.Result, waited time.Duration, reason stri
 		e.Reason = reason
 	}
 	o.Ended(e)
+	if x.call != nil {
+		x.observeSession(false)
+	}
 }
 
 // observeItem reports a yielded item to the observer. Trainings are not timed.

@@ -309,6 +309,13 @@ func TestStreamsIn_Ends(t *testing.T) {
 		v.next("output")
 		harness.WantCode(t, "cancel", s.Cancel("waits"), http.StatusOK)
 		assert.Equal(t, "a cancel while it waits", v.end().Status, "canceled")
+		for _, want := range []string{
+			"pinion_stream_sessions 0", `pinion_stream_items_total{direction="in"} 2`, `pinion_stream_bytes_total{direction="out"} 13`,
+		} {
+			assert.Eventually(t, want, func() bool {
+				return strings.Contains(string(s.Do(http.MethodGet, "/metrics", nil).Body), want)
+			})
+		}
 
 		v = open(t, s, `{"input": {"how": "all"}}`)
 		v.send(`"a"`)

@@ -68,6 +68,9 @@ var seldom = map[string][]string{
 	"pinion_mirrored_predictions_total":     {"result"},
 	"pinion_mirrored_predict_seconds_total": {"of"},
 	"pinion_training_duration_seconds":      {},
+	"pinion_stream_sessions":                {},
+	"pinion_stream_items_total":             {"direction"},
+	"pinion_stream_bytes_total":             {"direction"},
 }
 
 // added are the labels that Prometheus itself gives every series, the buckets' one, those that the dashboard makes, and
