@@ -109,3 +109,17 @@ func unlike(row int, form, first []int64) *protocol.Error {
 			": one tensor cannot hold both",
 	}
 }
+
+// member returns the member of an object, or null.
+func member(object []byte, name string) []byte {
+	value := []byte("null")
+	if rawjson.KindOf(object) != rawjson.KindObject {
+		return value
+	}
+	for key, v := range rawjson.Members(object) {
+		if rawjson.KeyIs(key, name) {
+			value = v
+		}
+	}
+	return value
+}

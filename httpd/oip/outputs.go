@@ -223,20 +223,6 @@ func allStrings(tokens [][]byte) bool {
 	return !slices.ContainsFunc(tokens, func(token []byte) bool { return rawjson.KindOf(token) != rawjson.KindString })
 }
 
-// member returns the member of an object, or null.
-func member(object []byte, name string) []byte {
-	value := []byte("null")
-	if rawjson.KindOf(object) != rawjson.KindObject {
-		return value
-	}
-	for key, v := range rawjson.Members(object) {
-		if rawjson.KeyIs(key, name) {
-			value = v
-		}
-	}
-	return value
-}
-
 // concatenated returns the text of a list of texts.
 func concatenated(list []byte) []byte {
 	var text []byte

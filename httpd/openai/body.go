@@ -115,13 +115,3 @@ func (b *Body) Model() (string, *Error) {
 	}
 	return rawjson.Name(inside(value)), nil
 }
-
-// Member returns a member of an object, or nil.
-func Member(object []byte, name string) (found []byte) {
-	for key, value := range rawjson.Members(object) {
-		if rawjson.KeyIs(key, name) {
-			found = value
-		}
-	}
-	return found
-}

@@ -382,3 +382,15 @@ func (a *Answers) has(part []byte) bool {
 	}
 	return false
 }
+
+// Send answers with parts, of which some are bytes of the output of a record that Finish returned. It takes the run over, as
+// Answers.Send does.
+func (r *Run) Send(x *Exchange, contentType string, output []byte, parts ...[]byte) {
+	made := 0
+	for _, part := range parts {
+		if !inside(part, output) {
+			made += cap(part)
+		}
+	}
+	x.host.SendParts(x.RequestCtx, contentType, parts, made, r.take())
+}

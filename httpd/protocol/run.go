@@ -389,18 +389,6 @@ func (r *Run) end() {
 	}
 }
 
-// Send answers with parts, of which some are bytes of the output of a record that Finish returned. It takes the run over, as
-// Answers.Send does.
-func (r *Run) Send(x *Exchange, contentType string, output []byte, parts ...[]byte) {
-	made := 0
-	for _, part := range parts {
-		if !inside(part, output) {
-			made += cap(part)
-		}
-	}
-	x.host.SendParts(x.RequestCtx, contentType, parts, made, r.take())
-}
-
 // abandon ends predictions that were created and are not wanted: only a run gives their slots back.
 func (r *Run) abandon() {
 	for _, p := range r.ps {
