@@ -151,8 +151,23 @@ func (h *Host) FollowJob(ctx *fasthttp.RequestCtx, m *protocol.Model, id string,
 	if placed.State == place.Made {
 		r = native.NewRun(h.Front.Out, placed.Prediction)
 	}
-	h.Front.Predictions(placer).Stream(ctx, placed.Prediction, placed.Events, r, to)
+	if err := h.Front.Predictions(placer).Stream(ctx, placed.Prediction, placed.Events, r, to); err != nil {
+		return true, protocol.ErrorOf(err)
+	}
 	return true, nil
+}
+
+// SendEvents implements protocol.Host.
+func (h *Host) SendEvents(ctx *fasthttp.RequestCtx, r *protocol.Run, to protocol.EventRenderer) *protocol.Error {
+	h.Front.Out.Access.Named(ctx, r.ID())
+	p, events, err := r.Observe()
+	if err != nil {
+		return err
+	}
+	if err := h.Front.Predictions(nil).Stream(ctx, p, events, native.NewRun(h.Front.Out, p), to); err != nil {
+		return protocol.ErrorOf(err)
+	}
+	return nil
 }
 
 // Signature implements protocol.Jobs.

@@ -19,6 +19,9 @@ type call struct {
 	model *protocol.Model
 	tool  *tool
 	input []byte
+	// address is that of the server, by which the client reached it, and inline the largest file in bytes within the result.
+	address string
+	inline  int
 }
 
 // call answers tools/call.
@@ -49,7 +52,12 @@ func (r *request) call() *rpcError {
 		return nil
 	}
 	c.tool = r.s.toolOf(c.model, document)
-	c.wait()
+	c.address, c.inline = r.x.Jobs().Address(r.x.RequestCtx), maxInline
+	if c.token != nil && r.x.WantsStream(true) {
+		c.follow()
+	} else {
+		c.wait()
+	}
 	return nil
 }
 
@@ -64,9 +72,7 @@ func (r *request) unknownTool(name string) *rpcError {
 
 // wait carries out the call, and answers with its result.
 func (c *call) wait() {
-	body := c.body
-	c.body = protocol.Body{}
-	run, err := c.x.Begin(c.model, protocol.Call{Inputs: [][]byte{c.input}, Body: body, Kept: c.tool.files, Span: c.span()})
+	run, err := c.begin(false)
 	if err != nil {
 		c.fail(err)
 		return
@@ -78,6 +84,15 @@ func (c *call) wait() {
 	}
 	parts := c.appendResult(c.open(nil), resultOf(&rec))
 	run.Send(c.x, contentJSON, rec.Output, append(parts, []byte("}}"))...)
+}
+
+// begin creates the prediction, which takes the body over.
+func (c *call) begin(stream bool) (*protocol.Run, *protocol.Error) {
+	body := c.body
+	c.body = protocol.Body{}
+	return c.x.Begin(c.model, protocol.Call{
+		Inputs: [][]byte{c.input}, Body: body, Kept: c.tool.files, Stream: stream, Span: c.span(),
+	})
 }
 
 // result is how a prediction ended.

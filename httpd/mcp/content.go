@@ -72,7 +72,7 @@ func (c *call) appendFiles(dst []byte, id string, output []byte) (content, rest 
 	at := 0
 	for number, file := range protocol.DataFiles(output) {
 		link := c.link(id, number)
-		dst = appendFile(rawjson.Comma(dst, dst[len(dst)-1] == '}'), file, link)
+		dst = c.appendFile(rawjson.Comma(dst, dst[len(dst)-1] == '}'), file, link)
 		begin := cap(output) - cap(file.Raw)
 		rest = rawjson.AppendQuoted(append(rest, output[at:begin]...), link)
 		at = begin + len(file.Raw)
@@ -88,7 +88,7 @@ func (c *call) appendFiles(dst []byte, id string, output []byte) (content, rest 
 
 // link returns the address of a file of a prediction.
 func (c *call) link(id string, number int) string {
-	address := c.x.Jobs().Address(c.x.RequestCtx)
+	address := c.address
 	if len(c.s.models.List()) > 1 || ToolName(c.model.Name) == c.model.Name { // else it may have routes at the root alone
 		address += "/models/" + url.PathEscape(c.model.Name)
 	}
@@ -96,8 +96,8 @@ func (c *call) link(id string, number int) string {
 }
 
 // appendFile appends a file: a picture, a sound or another one.
-func appendFile(dst []byte, file protocol.DataFile, link string) []byte {
-	if file.Size() > maxInline {
+func (c *call) appendFile(dst []byte, file protocol.DataFile, link string) []byte {
+	if file.Size() > c.inline {
 		return appendLink(dst, link, "file", file.Type, file.Size())
 	}
 	kind, _, _ := strings.Cut(file.Type, "/")

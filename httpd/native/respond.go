@@ -19,7 +19,7 @@ func (k Collection) respond(ctx *fasthttp.RequestCtx, placed place.Placed) {
 		k.Out.Announce(ctx, p.ID(), p.Warnings)
 		k.respondNew(ctx, p, how)
 	case place.Followed:
-		k.Stream(ctx, p, placed.Events, nil, nil)
+		_ = k.Stream(ctx, p, placed.Events, nil, nil) // it runs, and is not refused
 	case place.Known:
 		if placed.Joined {
 			k.Out.Prediction(ctx, placed.Record, p)
@@ -83,7 +83,9 @@ func (k Collection) streamNew(ctx *fasthttp.RequestCtx, p *predict.Prediction) {
 		k.Out.Refuse(ctx, err)
 		return
 	}
-	k.Stream(ctx, p, sub, r, nil)
+	if err := k.Stream(ctx, p, sub, r, nil); err != nil {
+		k.Out.Refuse(ctx, err)
+	}
 }
 
 // answerAtEnd runs p on this goroutine, and cancels it if the client disconnects.

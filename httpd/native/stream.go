@@ -50,10 +50,10 @@ type stream struct {
 }
 
 // Stream answers with p's events, in the form of another protocol if to is not nil, and runs p if r is not nil. It takes
-// over sub and a hold on p.
+// over sub and a hold on p. If p is refused, it writes nothing and returns the error.
 func (k Collection) Stream(ctx *fasthttp.RequestCtx, p *predict.Prediction, sub *predict.Subscription, r *Run,
 	to protocol.EventRenderer,
-) {
+) error {
 	buffer := eventBuffers.Get().(*eventBuffer)
 	st := &stream{
 		out: k.Out, p: p, sub: sub, run: r, to: to,
@@ -72,12 +72,12 @@ func (k Collection) Stream(ctx *fasthttp.RequestCtx, p *predict.Prediction, sub 
 	if r != nil {
 		r.Start(st.notify) // a prediction that is refused may emit no event
 		if err := st.first(); err != nil {
-			k.Out.Refuse(ctx, err)
-			return
+			return err
 		}
 	} // else it is in flight: the head does not wait for the next event, which may take long
 	handed = true
 	k.Out.SendEvents(ctx, st, negotiate.TypeEventStream)
+	return nil
 }
 
 // first waits for the first events of its request's prediction, so that a refusal can still set the status. The status
@@ -289,7 +289,9 @@ func (st *stream) completeTo(rec *predict.Record) error {
 	of := *rec // native streams have theirs on the stack
 	if st.written > 0 || st.p.Yielded() {
 		st.addOutputs(of.Output)
-		of.Output = nil
+		if _, whole := st.to.(protocol.WholeRenderer); !whole {
+			of.Output = nil
+		}
 	}
 	st.Buf = st.to.End(st.Buf, &of, st.spill)
 	return cmp.Or(st.spilled, st.Flush())

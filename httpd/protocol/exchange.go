@@ -92,6 +92,9 @@ type Host interface {
 	// SendStream writes the items of r, on which Follow was called, and releases it. If r is refused before its first
 	// item, SendStream returns the error and writes nothing.
 	SendStream(ctx *fasthttp.RequestCtx, r *Run, contentType string, to Renderer) *Error
+	// SendEvents writes the events of r, a call with Stream of one row, and releases it. If r is refused before its first
+	// event, SendEvents returns the error and writes nothing.
+	SendEvents(ctx *fasthttp.RequestCtx, r *Run, to EventRenderer) *Error
 	// SendParts answers with parts, which are not copied if they are large. made is how many bytes of them are charged to
 	// nothing yet. of, if not nil, is released after their last use.
 	SendParts(ctx *fasthttp.RequestCtx, contentType string, parts [][]byte, made int, of memory.Owner)
@@ -310,6 +313,12 @@ func (x *Exchange) Stream(r *Run, contentType string, to Renderer) *Error {
 		return err
 	}
 	return x.host.SendStream(x.RequestCtx, r, contentType, to)
+}
+
+// StreamEvents writes the events of a run that Begin returned for a call of one row with Stream, as they come, and releases it.
+// An error means that nothing is written yet.
+func (x *Exchange) StreamEvents(r *Run, to EventRenderer) *Error {
+	return x.host.SendEvents(x.RequestCtx, r, to)
 }
 
 // Send answers with parts that were made for this answer, which are not copied if they are large. Bytes that belong to

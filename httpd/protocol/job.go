@@ -81,5 +81,11 @@ type EventRenderer interface {
 	End(dst []byte, of *predict.Record, flush func(dst []byte) []byte) []byte
 }
 
+// WholeRenderer is an EventRenderer whose End gets the whole output, also if the model yielded it.
+type WholeRenderer interface {
+	EventRenderer
+	Whole()
+}
+
 // Jobs returns the predictions that clients look up by their ids.
 func (x *Exchange) Jobs() Jobs { return x.host }

@@ -238,6 +238,17 @@ func (r *Run) Follow() *Error {
 	return nil
 }
 
+// Observe hands over the only prediction of a stream, and its events. After an error it has released the run.
+func (r *Run) Observe() (*predict.Prediction, *predict.Subscription, *Error) {
+	sub, err := r.ps[0].Subscribe() // before it runs, so that no event is missed
+	if err != nil {
+		r.Release()
+		return nil, nil, r.errorOf(0, err)
+	}
+	r.released = true
+	return r.ps[0], sub, nil
+}
+
 // ErrNextRow means that the items of a row have ended, and those of the next one follow.
 var ErrNextRow = errors.New("the next row follows")
 

@@ -41,6 +41,13 @@ async def check(session: Any, new: bool) -> None:
     file = "data:text/plain;base64,dGhlcmU="
     said = await session.call_tool("m", {"text": "hi ", "file": file})
     assert said.content[0].text == "hi there", said
+    told: list[float] = []
+
+    async def tell(progress: float, total: float | None, message: str | None) -> None:
+        told.append(progress)
+
+    said = await session.call_tool("m", {"text": "hi", "n": 3}, progress_callback=tell)
+    assert said.content[0].text == "hihihi", said
     for arguments, part in ({"text": "fail"}, "cannot repeat that"), ({"text": "a", "n": -1}, "input n"):
         failed = wire(await session.call_tool("m", arguments))
         assert failed["isError"] and part in failed["content"][0]["text"], failed

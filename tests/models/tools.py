@@ -1,5 +1,6 @@
 """Models as tools of agents: an output of each kind."""
 
+import sys
 import time
 from pathlib import Path as Local
 from typing import Any, Optional
@@ -83,3 +84,15 @@ class Items(BaseRunner):
         for i in range(n):
             time.sleep(pause)
             yield i
+
+
+class Steps(BaseRunner):
+    """Draws a progress bar as tqdm does, up to a step; one that is negative never ends."""
+
+    def run(self, n: int = 3) -> str:
+        for i in range(n):
+            print(f"\r {100 * (i + 1) // n}%|##  | {i + 1}/{n} [00:01<00:01, 1.00it/s]", end="", file=sys.stderr, flush=True)
+            time.sleep(0.05)
+        while n < 0:
+            time.sleep(0.01)
+        return "done"

@@ -1,6 +1,7 @@
 package protocols
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -303,6 +304,78 @@ func TestMCP_PythonClients(t *testing.T) {
 			t.Parallel()
 			python := harness.Tool(t, "venvs/"+c+"/bin/python")
 			harness.RunTool(t, t.TempDir(), nil, python, "-B", harness.Absolute(t, "clients/mcp_sdk.py"), s.Address+"/mcp")
+		})
+	}
+}
+
+// events calls a tool with a token for its progress, and returns the messages of the stream.
+func (e era) events(t *testing.T, s *harness.Server, arguments string) (messages []string) {
+	t.Helper()
+	meta := `"progressToken":"p"`
+	headers := []string{"Accept: application/json, text/event-stream", "Mcp-Protocol-Version: " + e.version}
+	if e == modern {
+		meta += `,"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}`
+		headers = append(headers, "Mcp-Method: tools/call", "Mcp-Name: m")
+	}
+	answer := sendMessage(s, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"m","arguments":`+arguments+`,"_meta":{`+meta+`}}}`, headers...)
+	harness.WantCode(t, arguments, answer, 200)
+	assert.Equal(t, "the type", answer.Header.Get("Content-Type"), "text/event-stream")
+	for event := range strings.SplitSeq(strings.TrimSpace(string(answer.Body)), "\n\n") {
+		data, ok := strings.CutPrefix(event, "event: message\ndata: ")
+		assert.True(t, ok, "got the event %q, want a message", event)
+		messages = append(messages, data)
+	}
+	return messages
+}
+
+// TestMCP_Progress: what the model yields, or else its progress bar, is told to a client that asks for it, and then the response
+// is the last message.
+func TestMCP_Progress(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ class, arguments, first, last string }{
+		{"Items", `{}`, `"progress":1,"message":"0"}}`, `[0,1,2]`},
+		{"Words", `{"text":"a\n b"}`, `"progress":1,"message":"a "}}`, `a b `},
+		{"Steps", `{}`, `"progress":1,"total":3,"message":"33%|##  | 1/3 [00:01<00:01, 1.00it/s]"}}`, "done"},
+		{"Text", `{"text":"fail"}`, "", "cannot repeat that"},
+	} {
+		t.Run(c.class, func(t *testing.T) {
+			t.Parallel()
+			s := toolServer(t, c.class)
+			for _, e := range []era{modern, legacy} {
+				got := e.events(t, s, c.arguments)
+				if c.first != "" {
+					assert.Equal(t, "the first message", got[0], `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p",`+c.first)
+				}
+				last := got[len(got)-1]
+				var response struct {
+					ID     int
+					Result toolResult
+				}
+				harness.FromJSON(t, last, &response)
+				assert.Equal(t, "the id of "+last, response.ID, 7)
+				assert.Contains(t, "the result", fmt.Sprint(response.Result.Content[0]["text"]), c.last)
+			}
+		})
+	}
+}
+
+// TestMCP_Leave: a client that closes its connection cancels the call, with and without a stream.
+func TestMCP_Leave(t *testing.T) {
+	t.Parallel()
+	s := toolServer(t, "Steps")
+	for mode, token := range map[string]string{"sync": `{}`, "stream": `{"progressToken":1}`} {
+		ctx, leave := context.WithCancel(t.Context())
+		left := make(chan struct{})
+		go func() {
+			defer close(left)
+			s.DoContext(ctx, http.MethodPost, "/mcp", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"m","arguments":{"n":-1},"_meta":`+token+`}}`,
+				"Accept", "application/json, text/event-stream")
+		}()
+		assert.Eventually(t, "the call runs", func() bool { return harness.Scrape(t, s).Value("pinion_predictions_in_flight") == 1 })
+		leave()
+		<-left
+		assert.Eventually(t, "it is canceled", func() bool {
+			return harness.Scrape(t, s).Value("pinion_predictions_total", "mode", mode, "status", "canceled") == 1
 		})
 	}
 }
