@@ -77,9 +77,16 @@ func (m *gatewayModel) refusal(err error) error {
 	return err
 }
 
+// errGatewayItems means that a request sends the items of a streamed input in its body.
+var errGatewayItems = predict.Refused(predict.RefusedBody,
+	"a gateway has no model that takes items while it answers: send the items as a list, or ask a server of the model")
+
 // Assign makes a job of a request of another protocol, and returns a prediction that stands for it. A native request
 // goes to the queue as it came.
 func (m *gatewayModel) Assign(req predict.Request) (*predict.Prediction, error) {
+	if req.Inlet != nil {
+		return nil, errGatewayItems
+	}
 	req.Version = m.version
 	if req.Form != nil { // the schema says which types its fields have
 		if _, _, err := m.Check(&req, math.MaxInt); err != nil {
