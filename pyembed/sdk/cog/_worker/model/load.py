@@ -6,11 +6,11 @@ import os
 import sys
 
 from ...errors import LoadError
+from ..schema.parameters import CO_VARARGS
 from ..schema.signature import (
     CO_ASYNC_GENERATOR,
     CO_COROUTINE,
     CO_GENERATOR,
-    CO_VARARGS,
     Signature,
     Source,
     attribute_of,
