@@ -21,7 +21,6 @@ var legacy = [...]string{"2025-11-25", "2025-06-18", "2025-03-26"}
 const (
 	metaVersion      = "io.modelcontextprotocol/protocolVersion"
 	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
-	extensionTasks   = "io.modelcontextprotocol/tasks"
 )
 
 // Bounds in bytes of JSON. An id is sent back, and a name is compared with a header.
@@ -109,7 +108,7 @@ func isID(value []byte) bool {
 
 // methodName returns the text of a method, without a copy if it is one of ours.
 func methodName(raw []byte) string {
-	for _, known := range [...]string{methodCall, methodTools, methodTask} {
+	for _, known := range [...]string{methodCall, methodTools} {
 		if len(raw) == len(known)+2 && string(raw[1:len(raw)-1]) == known {
 			return known
 		}
@@ -206,18 +205,10 @@ func (m *message) check(h *fasthttp.RequestHeader) *rpcError {
 
 // nameParam returns the parameter that the header Mcp-Name repeats; "" means the method has none.
 func (m *message) nameParam() string {
-	name := ""
-	switch m.method {
-	case methodCall:
-		name = "name"
-	case methodRead:
-		name = "uri"
-	case methodTask, methodCancel, methodUpdate:
-		name = "taskId"
-	default:
+	if m.method != methodCall {
 		return ""
 	}
-	value := member(m.params, name)
+	value := member(m.params, "name")
 	if rawjson.KindOf(value) != rawjson.KindString || len(value) > maxName {
 		return "" // the method says what is wrong with it
 	}
@@ -256,9 +247,4 @@ func unsupported(version string) *rpcError {
 	data := `{"supported":["` + modern + `","` + strings.Join(legacy[:], `","`) + `"],"requested":`
 	bad.data = append(rawjson.AppendQuoted([]byte(data), logtext.Clip(version)), '}')
 	return bad
-}
-
-// declaresTasks reports whether the client of a modern message takes tasks for answers.
-func (m *message) declaresTasks() bool {
-	return m.meta && rawjson.KindOf(member(member(m.capabilities, "extensions"), extensionTasks)) == rawjson.KindObject
 }

@@ -12,14 +12,13 @@ import (
 
 // The codes of errors, by JSON-RPC and by the protocol.
 const (
-	codeParse      = -32700
-	codeRequest    = -32600
-	codeMethod     = -32601
-	codeParams     = -32602
-	codeInternal   = -32603
-	codeHeader     = -32020
-	codeCapability = -32021
-	codeVersion    = -32022
+	codeParse    = -32700
+	codeRequest  = -32600
+	codeMethod   = -32601
+	codeParams   = -32602
+	codeInternal = -32603
+	codeHeader   = -32020
+	codeVersion  = -32022
 )
 
 // rpcError is an error of JSON-RPC.
@@ -37,9 +36,7 @@ func refusal(code int, format string, args ...any) *rpcError {
 // clients expect; only what cannot be read has a status too.
 func (e *rpcError) status(modern bool) int {
 	switch {
-	case e.code == codeParse, e.code == codeRequest:
-		return fasthttp.StatusBadRequest
-	case e.code == codeVersion:
+	case e.code == codeParse, e.code == codeRequest, e.code == codeVersion:
 		return fasthttp.StatusBadRequest
 	case !modern:
 		return fasthttp.StatusOK
@@ -84,16 +81,15 @@ func (r *request) refuse(e *rpcError) {
 // open appends the beginning of a response to the request, up to the members of its result.
 func (r *request) open(dst []byte) []byte {
 	dst = append(append(dst, `{"jsonrpc":"2.0","id":`...), r.id...)
-	return r.openResult(append(dst, `,"result":`...), "complete")
+	return r.openResult(append(dst, `,"result":`...))
 }
 
 // openResult appends the beginning of a result.
-func (r *request) openResult(dst []byte, kind string) []byte {
+func (r *request) openResult(dst []byte) []byte {
 	if !r.modern {
 		return append(dst, '{')
 	}
-	dst = append(append(dst, `{"resultType":"`...), kind...)
-	return append(append(dst, `","_meta":{"io.modelcontextprotocol/serverInfo":`...), r.s.info+`}`...)
+	return append(append(dst, `{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":`...), r.s.info+`}`...)
 }
 
 // addMember appends the comma and the name of a member whose value follows.

@@ -24,14 +24,14 @@ const (
 )
 
 // root returns a component as a whole schema, with the definitions that it needs, or nil if there is no such component.
-func (t *translator) root(name string, extra []byte) []byte {
+func (t *translator) root(name string) []byte {
 	t.used = nil
 	schema := t.resolve(member(t.components, name))
 	if rawjson.KindOf(schema) != rawjson.KindObject {
 		return nil
 	}
 	dst := t.schema(nil, schema, 0)
-	dst = append(dst[:len(dst)-1], extra...)
+	dst = dst[:len(dst)-1]
 	for i := 0; i < len(t.used); i++ { // each may use others
 		if i == 0 {
 			dst = append(addMember(dst, "$defs"), '{')

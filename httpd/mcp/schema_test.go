@@ -32,10 +32,10 @@ func TestTranslator(t *testing.T) {
 		`{"additionalProperties":{"nullable":true,"type":"number"}}`:        `{"additionalProperties":{"type":["number","null"]}}`,
 	} {
 		translate := translator{components: []byte(replaceIn(components, in))}
-		assert.Equal(t, in, string(translate.root("Input", nil)), want)
+		assert.Equal(t, in, string(translate.root("Input")), want)
 	}
 	outputs := translator{components: []byte(replaceIn(components, `{"type":"array","items":{"type":"object"}}`)), outputs: true}
-	assert.Equal(t, "any value in an output", string(outputs.root("Input", nil)), `{"type":"array","items":{}}`)
+	assert.Equal(t, "any value in an output", string(outputs.root("Input")), `{"type":"array","items":{}}`)
 }
 
 // TestToolName: a name is one that language models' APIs take.

@@ -88,10 +88,6 @@ const (
 	methodPing       = "ping"
 	methodTools      = "tools/list"
 	methodCall       = "tools/call"
-	methodRead       = "resources/read"
-	methodTask       = "tasks/get"
-	methodCancel     = "tasks/cancel"
-	methodUpdate     = "tasks/update"
 )
 
 // answer answers a message.

@@ -20,7 +20,6 @@ type tool struct {
 	newStructure bool
 	text         bool // the output is a text, also if it comes in pieces
 	files        bool // the output may have files
-	immediate    bool // @cog.tool(task=True): a call is a task from its start
 }
 
 // maxToolName is how many characters a tool's name has at most.
@@ -97,9 +96,6 @@ func newTool(m *protocol.Model, document []byte) *tool {
 	if rawjson.Check(document) != nil { // it was made by hand
 		document = nil
 	}
-	operation := member(member(member(document, "paths"), "/predictions"), "post")
-	hints := member(operation, "x-cog-tool")
-	t.immediate = string(member(hints, "task")) == "true"
 	dst := addText([]byte{'{'}, "name", ToolName(m.Name))
 	dst = addText(dst, "title", m.Name)
 	if text := cmp.Or(m.Summary, firstParagraph(member(member(document, "info"), "description"))); text != "" {
@@ -107,9 +103,6 @@ func newTool(m *protocol.Model, document []byte) *tool {
 	}
 	translate := translator{components: member(member(document, "components"), "schemas")}
 	dst = append(addMember(dst, "inputSchema"), t.inputs(&translate)...)
-	if annotations := annotationsOf(hints); annotations != nil {
-		dst = append(addMember(dst, "annotations"), annotations...)
-	}
 	t.old, t.new = append(bytes.Clone(dst), '}'), append(bytes.Clone(dst), '}')
 	signature, err := protocol.ReadSignature(document)
 	if err != nil {
@@ -118,7 +111,7 @@ func newTool(m *protocol.Model, document []byte) *tool {
 	t.text = signature.Output.Kind == protocol.Text && (!signature.Iterator || signature.Concatenate)
 	t.files = hasFiles(&signature.Output, 0)
 	translate.outputs = true
-	output := translate.root("Output", nil)
+	output := translate.root("Output")
 	if t.text || t.files && signature.Output.Kind != protocol.Object || !saysType(output) {
 		return t
 	}
@@ -137,7 +130,7 @@ func saysType(schema []byte) bool {
 
 // inputs returns the schema of the arguments.
 func (t *tool) inputs(translate *translator) []byte {
-	schema := translate.root("Input", nil)
+	schema := translate.root("Input")
 	if string(member(schema, "type")) != `"object"` {
 		return []byte(`{"type":"object"}`)
 	}
@@ -157,20 +150,6 @@ func hasFiles(v *protocol.Value, depth int) bool {
 		return true
 	}
 	return slices.ContainsFunc(v.Members, func(f protocol.Field) bool { return hasFiles(&f.Value, depth+1) })
-}
-
-// annotationsOf returns what @cog.tool says about a tool; nil means nothing.
-func annotationsOf(hints []byte) []byte {
-	dst := []byte{'{'}
-	for key, value := range rawjson.Members(hints) {
-		if name := rawjson.Name(key); strings.HasSuffix(name, "Hint") {
-			dst = append(addMember(dst, name), value...)
-		}
-	}
-	if len(dst) == 1 {
-		return nil
-	}
-	return append(dst, '}')
 }
 
 // firstParagraph returns the text before the first blank line.

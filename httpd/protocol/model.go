@@ -65,8 +65,6 @@ type Model struct {
 	Name    string
 	Version string // the version that answers, or would answer
 	Summary string // what cog.yaml says about it in a line; "" means nothing
-	// Readme returns the model's README, or "" if it has none; nil means it is not here.
-	Readme func() string
 	Service
 	// Versions returns the versions among which Choose chooses one for each call, or nil if the model is its only
 	// version.
