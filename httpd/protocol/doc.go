@@ -8,10 +8,10 @@
 //	func (p *protocol) predict(x *protocol.Exchange) {
 //		m, err := p.models.Find(name, "")           // *Error of kind Unknown
 //		body, err := x.Body()
-//		answers, err := x.Predict(m, protocol.Call{Inputs: rows, Body: body})
+//		got, err := x.Predict(m, protocol.Call{Inputs: rows, Body: body})
 //		if err != nil { …; return }                // *Error: each protocol maps Kind to its own shape
-//		defer answers.Release()
-//		… answers.List[i].Output …                  // JSON, of the answers: answers.Send sends it, x.Send a copy
+//		defer got.Release()
+//		… got.List[i].Output …                      // JSON, of the answers: got.Send sends it, x.Send a copy
 //	}
 //
 // Without HTTP, Model.Begin starts a call: Run.Wait ends it, Run.Follow streams it, Run.Cancel cancels it from any
