@@ -99,7 +99,7 @@ type Worker struct {
 	Concurrency int `json:"concurrency,omitempty"`
 	// Served is how many predictions the process has answered.
 	Served int `json:"served"`
-	// MemoryBytes is its resident memory; 0 if unknown.
+	// MemoryBytes is its resident memory, or, if it was forked after the setup, its private pages; 0 if unknown.
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
 	// Successor is the state of the process that will replace it.
 	Successor string `json:"successor,omitempty"`

@@ -12,9 +12,9 @@ type memoryWatch struct {
 // oomLooks is the least number of checks for which an out-of-memory kill is remembered.
 const oomLooks = 5
 
-// resident is the memory of the worker, in bytes; of a group, that of all ranks.
+// resident is the worker's own memory, in bytes; of a group, that of all ranks.
 func (w *worker) resident() int64 {
-	has := resident(w.process.child.pid)
+	has, _ := w.process.memory()
 	if w.group != nil {
 		for _, r := range w.group.others {
 			has += resident(r.process.child.pid)

@@ -79,8 +79,28 @@ func (p *Preloader) Health() *health.Preload {
 	return &h
 }
 
-// Start starts the first process, and returns at once.
+// HasSetUp reports whether there is a process that has run the setup, from which workers are forked.
+func (p *Preloader) HasSetUp() bool {
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.status.State == PreloaderReady && p.status.Setup
+}
+
+// Fits reports whether workers of this kind can be forked from its process.
+func (p *Preloader) Fits(spec ipc.WorkerConfig) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.current != nil && p.current.fits(spec)
+}
+
+// Start starts the first process, and returns at once. It does nothing if there was one already.
 func (p *Preloader) Start() {
+	if isClosed(p.settled.closed) {
+		return
+	}
 	go func() {
 		p.Renew(p.o.Spec, p.o.Env)
 		p.settled.close()

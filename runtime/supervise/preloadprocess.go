@@ -49,6 +49,7 @@ type preloadProcess struct {
 	workers      []*child // forked workers that may be alive
 	flush        func()   // logs its last line, if that has no newline
 	output       output   // of its import and setup
+	shared       sharedMemory
 }
 
 // output keeps what a process writes, as a setup's text.

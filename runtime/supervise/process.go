@@ -37,6 +37,7 @@ const CancelSignal = unix.SIGUSR1
 type process struct {
 	child   child
 	from    *preloadProcess // that it is a fork of, or nil
+	shared  sharedMemory
 	control *ipc.Conn
 	page    *ipc.Page
 	logs    *logs

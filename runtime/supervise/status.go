@@ -80,8 +80,9 @@ func (s *Supervisor) Health() health.Worker {
 	st := s.Status()
 	s.mu.Lock()
 	var slots []*slot.Slot
+	var p *process
 	if s.current != nil {
-		slots = s.current.slots
+		slots, p = s.current.slots, s.current.process
 	}
 	s.mu.Unlock()
 	load := s.o.Pool.WorkerLoad(slots)
@@ -93,8 +94,8 @@ func (s *Supervisor) Health() health.Worker {
 	if len(slots) > 1 {
 		h.Concurrency = len(slots)
 	}
-	if st.PID != 0 {
-		h.MemoryBytes = resident(st.PID)
+	if st.PID != 0 && p != nil {
+		h.MemoryBytes, _ = p.memory()
 		for i, pid := range st.Ranks {
 			if i == 0 {
 				h.Ranks = append(h.Ranks, health.Rank{PID: pid, MemoryBytes: h.MemoryBytes})

@@ -33,6 +33,7 @@ type Lifecycle struct {
 	reason       string        // why it failed, or is defunct
 	loads        int           // how often it was loaded
 	heldUnloaded bool          // a client has unloaded it, so no request loads it
+	keepsSetup   bool          // it is being unloaded for --idle-timeout: a preload process that has run the setup stays
 	closed       bool          // the server stops
 	changed      chan struct{} // closed at the next change of the state
 	need         int64         // bytes that it had when it was last loaded
@@ -292,11 +293,13 @@ func (l *Lifecycle) Unload(ctx context.Context, hold bool) error {
 			go l.end()
 			changed = l.changed
 		}
+		l.keepsSetup = false
 		l.mu.Unlock()
 		switch {
 		case closed:
 			return ErrClosed
 		case state == Unloaded:
+			l.m.dropSetup()
 			return nil
 		}
 		select {
@@ -307,8 +310,9 @@ func (l *Lifecycle) Unload(ctx context.Context, hold bool) error {
 	}
 }
 
-// unloadIfIdle begins to unload the model if nothing has run since a time; false means it goes on.
-func (l *Lifecycle) unloadIfIdle(since time.Time) bool {
+// unloadIfIdle begins to unload the model if nothing has run since a time; false means it goes on. keepsSetup means that
+// a preload process that has run the setup stays, so that the next load takes milliseconds.
+func (l *Lifecycle) unloadIfIdle(since time.Time, keepsSetup bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.state != Ready || l.closed {
@@ -319,6 +323,7 @@ func (l *Lifecycle) unloadIfIdle(since time.Time) bool {
 		l.open.Store(!l.yielding.Load())
 		return false
 	}
+	l.keepsSetup = keepsSetup
 	l.move(Unloading, "")
 	go l.end()
 	return true
@@ -335,7 +340,7 @@ func (l *Lifecycle) lastUse() time.Time { return time.Unix(0, max(l.came.Load(),
 // unloadIdle is called by the timer of --idle-timeout.
 func (l *Lifecycle) unloadIdle() {
 	timeout := l.m.s.Loading.IdleTimeout
-	if l.unloadIfIdle(time.Now().Add(-timeout)) {
+	if l.unloadIfIdle(time.Now().Add(-timeout), true) {
 		l.m.Log.Info("the model is unloaded", "idle", timeout.String())
 		return
 	}
@@ -369,9 +374,15 @@ func (l *Lifecycle) end() {
 		}
 	}
 	set, need := m.workers.current(), m.memory()
+	kept := workerSet{}
+	l.mu.Lock()
+	if l.keepsSetup && set.preloader.HasSetUp() {
+		kept.preloader, set.preloader = set.preloader, nil
+	}
+	l.mu.Unlock()
 	set.stop(false)
 	set.wait()
-	m.workers.replace(workerSet{})
+	m.workers.replace(kept)
 	m.Service.Unloaded()
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -36,7 +36,11 @@ func (h *Host) evict(ctx context.Context, m *Model, need int64, waits time.Time)
 			if !slices.Contains(names, other.Name) {
 				continue
 			}
-			if !other.Lifecycle.unloadIfIdle(other.Lifecycle.lastUse()) {
+			if state, _ := other.Lifecycle.State(); state == Unloaded {
+				other.dropSetup()
+				continue
+			}
+			if !other.Lifecycle.unloadIfIdle(other.Lifecycle.lastUse(), false) {
 				again = true // a request came for it
 				break
 			}
@@ -65,6 +69,9 @@ func (h *Host) holders(waits time.Time) (holders []Holder) {
 	for _, m := range h.o.Models() {
 		state, _ := m.Lifecycle.State()
 		if state == Unloaded {
+			if setup := m.memory(); setup > 0 {
+				holders = append(holders, Holder{Name: m.Name, Memory: setup, Idle: true, Used: m.Lifecycle.lastUse()})
+			}
 			continue
 		}
 		of := Holder{
@@ -80,12 +87,13 @@ func (h *Host) holders(waits time.Time) (holders []Holder) {
 	return holders
 }
 
-// memory returns what the model's workers have now, in bytes.
+// memory returns what the model's processes have now, in bytes.
 func (m *Model) memory() (bytes int64) {
-	for _, w := range m.workers.current().supervisors {
-		bytes += w.Health().MemoryBytes
+	set := m.workers.current()
+	for _, w := range set.supervisors {
+		bytes += w.MemoryShare()
 	}
-	return bytes
+	return bytes + set.preloader.MemoryShare()
 }
 
 // need returns the memory that the model needs, in bytes; 0 means it is not known yet.

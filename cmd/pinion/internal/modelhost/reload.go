@@ -41,6 +41,10 @@ func (m *Model) renew(why string, renewWorker func(*supervise.Supervisor)) (noti
 		m.Log.Info("reloading", "asked_by", why, "model", read.Name())
 	}
 	o, set := m.workerOptions(read, "", nil), m.workers.current()
+	if set.supervisors == nil { // the next load sets up the model as it is then
+		m.dropSetup()
+		return notice, nil
+	}
 	m.workers.reloads.begin(func() { set.preloader.Renew(o.Spec, o.Env) }, set.preloader != nil, func() {
 		for i, w := range set.supervisors {
 			w.Reset(o.Spec, m.workers.withDevice(o.Env, i))

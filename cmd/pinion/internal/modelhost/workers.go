@@ -57,7 +57,14 @@ func (m *Model) startWorkers(read *model.Model) error {
 	stored := &model.Override{Dir: read.Dir, Log: m.Log, Current: m.source.current.Load}
 	o := m.workerOptions(read, sdk, m.checkBatches(stored.Before(m.Service.Loaded)))
 	o.Fleet = supervise.NewFleet(m.host.o.Orphans)
-	o.Preloader = m.newPreloader(o.Spec, o.Env)
+	kept := m.workers.current().preloader
+	if kept != nil && !kept.Fits(o.Spec) {
+		m.dropSetup()
+		kept = nil
+	}
+	if o.Preloader = kept; kept == nil {
+		o.Preloader = m.newPreloader(o.Spec, o.Env)
+	}
 	set := workerSet{preloader: o.Preloader}
 	env := o.Env
 	for i := range m.workers.plan.Workers {
@@ -130,6 +137,17 @@ func (w *workers) withDevice(env []string, i int) []string {
 	const name = "CUDA_VISIBLE_DEVICES="
 	env = slices.DeleteFunc(slices.Clone(env), func(e string) bool { return strings.HasPrefix(e, name) })
 	return append(env, name+device)
+}
+
+// dropSetup ends the preload process that an unloaded model has kept, if there is one, and waits for its end.
+func (m *Model) dropSetup() {
+	set := m.workers.current()
+	if set.preloader == nil || set.supervisors != nil {
+		return
+	}
+	m.workers.replace(workerSet{})
+	set.stop(false)
+	set.wait()
 }
 
 func (w workerSet) run() {
