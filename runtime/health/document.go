@@ -113,6 +113,8 @@ type Rank struct {
 	PID  int `json:"pid"`
 	// MemoryBytes is its resident memory; 0 if unknown.
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
+	// Device is the GPU with its LOCAL_RANK, where the worker has its own; else "".
+	Device string `json:"device,omitempty"`
 }
 
 // Queue is how many predictions wait for a slot.

@@ -73,6 +73,7 @@ type Worker struct {
 	State string        // one of WorkerStates
 	PID   int           // 0 means none
 	Setup time.Duration // of the latest finished setup; 0 means none
+	Ranks []int         // the processes of a group, by rank; nil for a worker of one process
 }
 
 // WorkerStates are the states of a worker. All are written, even with a count of 0.

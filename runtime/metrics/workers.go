@@ -66,11 +66,16 @@ func (w *workers) gather(g *gathered, now []Worker, setsAside bool) {
 // each adds the series of each worker. Without a process there is no sample.
 func (w *workers) each(g *gathered, now []Worker) {
 	processes := make([]process, len(now))
+	var ranks []rank
 	for i, worker := range now {
 		if worker.PID > 0 {
 			processes[i] = readProcess(strconv.Itoa(worker.PID))
 		}
+		for n, pid := range worker.Ranks {
+			ranks = append(ranks, rank{readProcess(strconv.Itoa(pid)), strconv.Itoa(i), strconv.Itoa(n)})
+		}
 	}
+	gatherRanks(g, ranks)
 	for _, f := range []struct {
 		name string
 		kind Kind
@@ -94,6 +99,33 @@ func (w *workers) each(g *gathered, now []Worker) {
 			v, known = f.of(i)
 			return v, known, Label{"worker", strconv.Itoa(i)}
 		})
+	}
+}
+
+// rank is one process of a group.
+type rank struct {
+	process
+	worker, number string
+}
+
+// gatherRanks adds the processes of groups.
+func gatherRanks(g *gathered, ranks []rank) {
+	for _, f := range []struct {
+		name string
+		kind Kind
+		help string
+		of   func(rank) float64
+	}{
+		{"pinion_rank_memory_bytes", Gauge, "Resident memory of each rank of a worker.", func(r rank) float64 { return r.resident }},
+		{"pinion_rank_cpu_seconds_total", Counter, "CPU time of each rank of a worker, without its children's.", func(r rank) float64 { return r.cpu }},
+	} {
+		g.family(f.name, f.kind, f.help)
+		for _, r := range ranks {
+			if r.ok {
+				g.value(f.of(r), "worker", r.worker, "rank", r.number)
+			}
+		}
+		g.dropEmpty()
 	}
 }
 

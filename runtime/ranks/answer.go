@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pinion/ipc"
+	"pinion/runtime/slot"
 )
 
 // answer is what the ranks have said about one request or item.
@@ -23,6 +24,7 @@ type answer struct {
 	batch    *batch   // that the item is in, or nil
 	dropped  bool     // it was dropped since it has a batch
 	sent     bool     // the front has an answer
+	traced   bool     // the parts of the ranks are kept
 	timers   []*time.Timer
 }
 
@@ -44,8 +46,8 @@ func (r *Relay) ended(rank int, f *ipc.Frame) error {
 	}
 	a.ended |= 1 << rank
 	m := own(f)
-	if r.o.Ended != nil {
-		r.o.Ended(f.ID, rank, time.Duration(f.Nanos), f.Kind == ipc.KindFailed)
+	if a.traced {
+		r.addPart(f.ID, slot.RankPart{rank, time.Now(), time.Duration(f.Nanos), f.Kind == ipc.KindFailed})
 	}
 	if f.Kind == ipc.KindFailed {
 		r.failed(rank, m, a)

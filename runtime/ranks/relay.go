@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pinion/ipc"
+	"pinion/runtime/slot"
 )
 
 const (
@@ -39,8 +40,6 @@ type Options struct {
 	Ranks []Member
 	// Late is called if ranks go on for too long after another has raised.
 	Late func(why string)
-	// Ended is called when a rank has ended its part of a request.
-	Ended func(id uint64, rank int, took time.Duration, failed bool)
 }
 
 // Relay passes the requests of one slot to all ranks, and their answers back.
@@ -56,6 +55,30 @@ type Relay struct {
 	batch    *batch             // the batch that runs, or nil
 	stopping bool               // the step at which the running request stops was named
 	answers  map[uint64]*answer // of requests and items that the ranks have
+
+	partsMu sync.Mutex // a leaf: the slot takes it with its pool's lock
+	parts   map[uint64][]slot.RankPart
+}
+
+// mostParts is how many requests may have parts that the slot has not taken.
+const mostParts = 64
+
+// Parts returns what the ranks did for a traced request, and forgets it.
+func (r *Relay) Parts(id uint64) []slot.RankPart {
+	r.partsMu.Lock()
+	defer r.partsMu.Unlock()
+	parts := r.parts[id]
+	delete(r.parts, id)
+	return parts
+}
+
+func (r *Relay) addPart(id uint64, part slot.RankPart) {
+	r.partsMu.Lock()
+	defer r.partsMu.Unlock()
+	if len(r.parts) > mostParts {
+		clear(r.parts)
+	}
+	r.parts[id] = append(r.parts[id], part)
 }
 
 // message is a frame that is kept, with its file or -1.
@@ -89,7 +112,7 @@ type batch struct {
 
 // New starts a relay.
 func New(o Options) *Relay {
-	r := &Relay{o: o, answers: make(map[uint64]*answer)}
+	r := &Relay{o: o, answers: make(map[uint64]*answer), parts: make(map[uint64][]slot.RankPart)}
 	o.Front.KeepFiles()
 	for i := range o.Ranks {
 		o.Ranks[i].Conn.KeepFiles()
@@ -205,6 +228,7 @@ func (r *Relay) begin(m *message) {
 		}
 	} else {
 		r.expect(id)
+		r.answers[id].traced = m.frame.Flags&ipc.FlagTrace != 0
 	}
 	for _, rank := range r.o.Ranks {
 		rank.Words.ResetSteps()

@@ -200,6 +200,16 @@ func (s *spans) ran(g *trace.Group, attrs trace.Attrs, r *predict.Result, until 
 		span.Start, span.End = began, began+int64(times.Prepared)
 		g.Add(&span)
 	}
+	for _, part := range s.traced.Ranks {
+		own := trace.Span{
+			Worker: true, Context: s.trace.New(), Name: "pinion.rank", Parent: s.invoke, End: part.Ended.UnixNano(),
+			Start: part.Ended.Add(-part.Took).UnixNano(), Attrs: trace.Attrs{}.Int("pinion.rank", int64(part.Rank)),
+		}
+		if part.Failed {
+			own.Fail(part.Ended, "prediction_failed", "the rank has failed")
+		}
+		g.Add(&own)
+	}
 	span.Context.Span, span.Name, span.Parent, span.Attrs = s.invoke, s.names.invoke, execute.Span, attrs
 	if span.Start, span.End = began, returned; s.traced.Batch != nil {
 		span.Links = []trace.Context{*s.traced.Batch}

@@ -16,11 +16,26 @@ type Traced struct {
 	Times     ipc.Traced     // by the worker's clock, which is also the front's; zero if it sent none
 	BatchSize int            // 0 if it ran in no batch
 	Batch     *trace.Context // the span of its batch; nil if it has none
+	Ranks     []RankPart     // of a call that a group ran
 }
+
+// RankPart is what one rank of a group did for a call.
+type RankPart struct {
+	Rank   int
+	Ended  time.Time
+	Took   time.Duration
+	Failed bool
+}
+
+// grouped is a Worker that is a group. Parts returns what its ranks did for a traced call, once.
+type grouped interface{ Parts(id uint64) []RankPart }
 
 // ranIn records where a call ran, at its end.
 func (t *Traced) ranIn(c *Call) {
 	t.Place = c.slot.place
+	if g, ok := c.slot.worker.process.(grouped); ok {
+		t.Ranks = g.Parts(c.id)
+	}
 	if r := c.batch.run; r != nil {
 		t.BatchSize = len(r.calls)
 		if r.trace != nil {

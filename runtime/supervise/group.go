@@ -42,6 +42,7 @@ type rank struct {
 	number  int
 	process *process
 	hello   bool
+	loaded  bool
 	ready   bool
 	pings   pings
 }
@@ -118,7 +119,9 @@ func (w *worker) handleRank(m rankMessage) {
 	switch {
 	case m.exited:
 		if !g.leaving && !w.terminated && g.died == nil && r.process.child.exit.Killed == "" {
-			g.died = r
+			if g.died = r; r.loaded && w.activity == duringStart {
+				w.activity = duringSetup // rank 0 is slower
+			}
 			w.terminate(CauseLeft, fmt.Sprintf("rank %d has ended", r.number))
 		}
 	case w.terminated:
@@ -137,6 +140,8 @@ func (w *worker) takeRank(r *rank, m message) error {
 	switch m.kind {
 	case ipc.KindHello:
 		r.hello = true
+	case ipc.KindLoaded:
+		r.loaded = true
 	case ipc.KindLogMark:
 		at, err := ipc.ParseLogMark(m.body)
 		r.process.TakeLogs("", at)
@@ -396,6 +401,9 @@ func (g *rankGroup) Kill(fault slot.Fault, why string) {
 		p.Kill(fault, why)
 	}
 }
+
+// Parts returns what the ranks did for a traced call.
+func (g *rankGroup) Parts(id uint64) []slot.RankPart { return g.relay.Parts(id) }
 
 // Closed does nothing: the relay closes the slot's channel when the ranks have ended.
 func (g *rankGroup) Closed() {}

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"strings"
 	"time"
 
 	"pinion/ipc"
@@ -96,13 +97,16 @@ func (s *Supervisor) Health() health.Worker {
 	}
 	if st.PID != 0 && p != nil {
 		h.MemoryBytes, _ = p.memory()
+		devices := strings.Split(s.o.Device, ",")
 		for i, pid := range st.Ranks {
-			if i == 0 {
-				h.Ranks = append(h.Ranks, health.Rank{PID: pid, MemoryBytes: h.MemoryBytes})
-				continue
+			r := health.Rank{Rank: i, PID: pid, MemoryBytes: h.MemoryBytes}
+			if i > 0 {
+				r.MemoryBytes = resident(pid)
+				h.MemoryBytes += r.MemoryBytes
 			}
-			r := health.Rank{Rank: i, PID: pid, MemoryBytes: resident(pid)}
-			h.MemoryBytes += r.MemoryBytes
+			if i < len(devices) {
+				r.Device = devices[i]
+			}
 			h.Ranks = append(h.Ranks, r)
 		}
 	}

@@ -37,9 +37,10 @@ type Health struct {
 		MemoryBytes int64  `json:"memory_bytes"`
 		Successor   string `json:"successor"`
 		Ranks       []struct {
-			Rank        int   `json:"rank"`
-			PID         int   `json:"pid"`
-			MemoryBytes int64 `json:"memory_bytes"`
+			Rank        int    `json:"rank"`
+			PID         int    `json:"pid"`
+			MemoryBytes int64  `json:"memory_bytes"`
+			Device      string `json:"device"`
 		} `json:"ranks"`
 	} `json:"workers"`
 	Queue *struct {

@@ -105,16 +105,7 @@ func TestRanks_CancelStopsAllAtOneStep(t *testing.T) {
 			})
 			before := rankPIDs(s)
 			for n := range count {
-				id := fmt.Sprint("p", n)
-				answer := make(chan harness.Answer, 1)
-				go func() {
-					answer <- s.Do(http.MethodPost, path, map[string]any{"id": id, "input": map[string]any{"steps": 1_000_000}})
-				}()
-				assert.Eventually(t, "it runs", func() bool {
-					return strings.Contains(string(s.Do(http.MethodGet, path+"/"+id, nil).Body), "processing")
-				})
-				s.Do(http.MethodPost, path+"/"+id+"/cancel", nil)
-				harness.WantStatus(t, id, harness.Receive(t, answer), "canceled")
+				cancelRanks(t, s, path, fmt.Sprint("p", n), harness.Input{"steps": 1_000_000})
 			}
 			a := s.Do(http.MethodPost, path, map[string]any{"input": map[string]any{"steps": 5}})
 			harness.WantStatus(t, "the next", a, "succeeded")
@@ -141,4 +132,16 @@ func TestRanks_CancelOfStream(t *testing.T) {
 	}
 	s.Succeed(harness.Input{"steps": 3})
 	assert.EqualSlices(t, "processes", rankPIDs(s), before)
+}
+
+// cancelRanks makes a prediction or training, and cancels it while it runs.
+func cancelRanks(t *testing.T, s *harness.Server, path, id string, input harness.Input) {
+	t.Helper()
+	answer := make(chan harness.Answer, 1)
+	go func() { answer <- s.Do(http.MethodPost, path, harness.Input{"id": id, "input": input}) }()
+	assert.Eventually(t, "it runs", func() bool {
+		return strings.Contains(string(s.Do(http.MethodGet, path+"/"+id, nil).Body), "processing")
+	})
+	s.Do(http.MethodPost, path+"/"+id+"/cancel", nil)
+	harness.WantStatus(t, id, harness.Receive(t, answer), "canceled")
 }

@@ -107,6 +107,14 @@ type Worker struct {
 	Memory    int64  `json:"memory,omitempty"` // resident bytes
 	Device    string `json:"device,omitempty"` // its CUDA_VISIBLE_DEVICES
 	Successor string `json:"successor,omitempty"`
+	Ranks     []Rank `json:"ranks,omitempty"` // of a worker of several processes
+}
+
+// Rank is one process of a group.
+type Rank struct {
+	PID    int    `json:"pid"`
+	Memory int64  `json:"memory,omitempty"` // resident bytes
+	Device string `json:"device,omitempty"`
 }
 
 // GPU is one GPU.

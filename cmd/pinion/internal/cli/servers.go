@@ -21,6 +21,7 @@ import (
 	"pinion/cmd/pinion/internal/model/inputs"
 	"pinion/cmd/pinion/internal/oneshot"
 	"pinion/cmd/pinion/internal/process"
+	"pinion/runtime/health"
 )
 
 // statusTimeout is how long 'pinion ps' waits for a server's health.
@@ -52,6 +53,8 @@ other containers, or with another TMPDIR, are not found.`,
 type serverRow struct {
 	process.ServerInfo
 	Status string `json:"status,omitempty"` // as in its health; "" means it does not answer
+	// Ranks are the processes of each worker that has several, by worker.
+	Ranks [][]health.Rank `json:"ranks,omitempty"`
 }
 
 func printServers(w io.Writer, rows []serverRow, now time.Time) error {
@@ -71,6 +74,12 @@ func printServers(w io.Writer, rows []serverRow, now time.Time) error {
 		}
 		t.row(strconv.Itoa(r.PID), r.Address, safe(r.Status), age(now, r.Started), safe(firstOf(names)),
 			safe(cmp.Or(firstOf(folders), "-")))
+		for worker, ranks := range r.Ranks {
+			for _, k := range ranks {
+				t.row("  "+strconv.Itoa(k.PID), fmt.Sprintf("worker %d rank %d", worker, k.Rank),
+					fmt.Sprintf("%d MiB", k.MemoryBytes>>20), safe(k.Device))
+			}
+		}
 	}
 	return t.Flush()
 }
@@ -89,17 +98,22 @@ func askServers(ctx context.Context, servers []process.ServerInfo) []serverRow {
 	rows := make([]serverRow, len(servers))
 	var asked sync.WaitGroup
 	for i, s := range servers {
-		asked.Go(func() { rows[i] = serverRow{s, serverStatus(ctx, s.Address)} })
+		asked.Go(func() { rows[i] = askServer(ctx, s) })
 	}
 	asked.Wait()
 	return rows
 }
 
-// serverStatus asks a server for its status, for a short time.
-func serverStatus(ctx context.Context, address string) string {
+// askServer asks a server for its health, for a short time.
+func askServer(ctx context.Context, s process.ServerInfo) serverRow {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	return string(oneshot.Status(ctx, address, os.Getenv("PINION_AUTH_TOKEN")))
+	status, ranks := oneshot.Status(ctx, s.Address, os.Getenv("PINION_AUTH_TOKEN"))
+	row := serverRow{ServerInfo: s, Status: string(status)}
+	if slices.ContainsFunc(ranks, func(r []health.Rank) bool { return r != nil }) {
+		row.Ranks = ranks
+	}
+	return row
 }
 
 func newStop() *cobra.Command {

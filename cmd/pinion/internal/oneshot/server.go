@@ -136,7 +136,7 @@ func (s *Server) ready(listening <-chan string, stop <-chan struct{}) error {
 		if s.Address == "" {
 			continue
 		}
-		switch Status(context.Background(), s.Address, "") {
+		switch status, _ := Status(context.Background(), s.Address, ""); status {
 		case health.Ready, health.Busy:
 			return nil
 		case health.Failed, health.Defunct:
@@ -145,9 +145,10 @@ func (s *Server) ready(listening <-chan string, stop <-chan struct{}) error {
 	}
 }
 
-// Status asks a server on this machine for the status in its health document; "" means it does not say. The address of
+// Status asks a server on this machine for the status in its health document, "" if it does not say, and the ranks of its
+// workers. The address of
 // a Unix domain socket begins with "unix:".
-func Status(ctx context.Context, address, token string) health.Status {
+func Status(ctx context.Context, address, token string) (health.Status, [][]health.Rank) {
 	// Its certificate is for the name that clients know, and not for this machine's address.
 	anyName := &tls.Config{InsecureSkipVerify: true} //nolint:gosec
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: anyName}
@@ -159,17 +160,24 @@ func Status(ctx context.Context, address, token string) health.Status {
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/health-check", nil)
 	if err != nil {
-		return ""
+		return "", nil
 	}
 	(&Client{Token: token}).authorize(request)
 	answer, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
-		return ""
+		return "", nil
 	}
 	defer answer.Body.Close()
-	var document struct{ Status health.Status }
+	var document struct {
+		Status  health.Status
+		Workers []struct{ Ranks []health.Rank }
+	}
 	_ = json.NewDecoder(io.LimitReader(answer.Body, 1<<20)).Decode(&document) // another answer leaves it empty
-	return document.Status
+	ranks := make([][]health.Rank, len(document.Workers))
+	for i, w := range document.Workers {
+		ranks[i] = w.Ranks
+	}
+	return document.Status, ranks
 }
 
 // Stop ends the server, and waits until it is gone.

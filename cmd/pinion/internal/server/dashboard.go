@@ -176,7 +176,12 @@ func (m *servedModel) webhookState() dashboard.Webhooks {
 // workerState returns a worker as the view shows it. How it ended is worded for the prediction that it had, which the
 // view does not name.
 func workerState(w health.Worker) dashboard.Worker {
+	var ranks []dashboard.Rank
+	for _, r := range w.Ranks {
+		ranks = append(ranks, dashboard.Rank{PID: r.PID, Memory: r.MemoryBytes, Device: r.Device})
+	}
 	return dashboard.Worker{
+		Ranks: ranks,
 		State: w.State, PID: w.PID, Busy: w.Busy, BusySince: dashboard.Milliseconds(w.BusySince.Time), Served: w.Served,
 		Restarts: w.Restarts, LastExit: strings.Replace(w.LastExit, "this prediction", "a prediction", 1),
 		ExitedAt: dashboard.Milliseconds(w.ExitedAt.Time), Memory: w.MemoryBytes, Device: w.Device, Successor: w.Successor,

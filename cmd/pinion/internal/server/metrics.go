@@ -107,7 +107,7 @@ func (m *servedModel) workerStates() []metrics.Worker {
 	now := make([]metrics.Worker, len(workers))
 	for i, worker := range workers {
 		st := worker.Status()
-		now[i] = metrics.Worker{State: st.State.String(), PID: st.PID}
+		now[i] = metrics.Worker{State: st.State.String(), PID: st.PID, Ranks: st.Ranks}
 		if setup := st.Setup; !setup.Completed.IsZero() {
 			now[i].Setup = setup.Completed.Sub(setup.Started)
 		}

@@ -23,7 +23,7 @@ const NAMED = ["Worker", "For", "Memory", "GPU", "Served", "Restarts", "Last exi
 
 function workerCells(w, i, slots, at) {
   return {
-    Worker: [make("strong", {}, String(i)), ...(w.pid ? [make("span", { className: "help" }, ` pid ${w.pid}`)] : [])],
+    Worker: [make("strong", {}, String(i)), ...(w.pid ? [make("span", { className: "help" }, ` pid ${w.pid}`)] : []), ...(w.ranks || []).map(rankLine)],
     State: [chipOf(w.state, w.successor ? `${w.state}, successor ${w.successor}` : w.state)],
     Busy: ["ready", "draining"].includes(w.state) ? busyCell(w.busy, slots) : [],
     For: w.busy_since ? [timeText(Math.max(0, at - w.busy_since) / 1000)] : [],
@@ -33,6 +33,11 @@ function workerCells(w, i, slots, at) {
     Restarts: [groups(w.restarts)],
     "Last exit": w.last_exit ? [make("strong", {}, agoText(w.exited_at, at)), `, ${w.last_exit}`] : [],
   };
+}
+
+function rankLine(r, i) {
+  const words = [`rank ${i} pid ${r.pid}`, r.memory ? bytesText(r.memory) : "", r.device ? `GPU ${r.device}` : ""];
+  return make("div", { className: "help" }, words.filter(Boolean).join(", "));
 }
 
 function busyCell(busy, slots) {
