@@ -47,7 +47,9 @@ func (r *Relay) ended(rank int, f *ipc.Frame) error {
 	a.ended |= 1 << rank
 	m := own(f)
 	if a.traced {
-		r.addPart(f.ID, slot.RankPart{rank, time.Now(), time.Duration(f.Nanos), f.Kind == ipc.KindFailed})
+		r.addPart(f.ID, slot.RankPart{
+			Rank: rank, Ended: time.Now(), Took: time.Duration(f.Nanos), Failed: f.Kind == ipc.KindFailed,
+		})
 	}
 	if f.Kind == ipc.KindFailed {
 		r.failed(rank, m, a)
