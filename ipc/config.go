@@ -30,10 +30,20 @@ type WorkerConfig struct {
 	// Rank is which of Ranks processes this one is. Ranks is 0 if only the model may say that it wants several.
 	Rank  int `json:"rank,omitempty"`
 	Ranks int `json:"ranks,omitempty"`
+	// Fetched are the weights that the front fetches; nil means none.
+	Fetched *Fetched `json:"fetched,omitempty"`
 	// Preload means that the process imports the model and forks workers, and serves nothing itself.
 	Preload bool `json:"preload,omitempty"`
 	// PreloadSetup means that a preload process also runs the model's setup.
 	PreloadSetup bool `json:"preload_setup,omitempty"`
+}
+
+// Fetched are weights that the front fetches while the worker imports.
+type Fetched struct {
+	// Folder has a file for each, by its name, that is locked until the weights are there. Then it is JSON with their path,
+	// or why they will not be there.
+	Folder string   `json:"folder"`
+	Wait   []string `json:"wait"` // the names that setup waits for
 }
 
 // Tracing is how the model's own OpenTelemetry spans are sent.

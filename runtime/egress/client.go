@@ -37,6 +37,8 @@ type Options struct {
 	IdleTimeout time.Duration
 	// Bounds of connections, as in http.Transport: to a host, idle ones to a host, and all idle ones.
 	MaxPerHost, MaxIdlePerHost, MaxIdle int
+	// HTTP1 keeps requests at once on connections of their own; HTTP/2 would send them over one.
+	HTTP1 bool
 	// TLS configures how servers are verified. Default: by the system's authorities.
 	TLS *tls.Config
 }
@@ -66,7 +68,7 @@ func New(o Options) *Client {
 		IdleConnTimeout:        o.IdleTimeout,
 		ExpectContinueTimeout:  time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
-		ForceAttemptHTTP2:      true,
+		ForceAttemptHTTP2:      !o.HTTP1,
 		DisableCompression:     true,
 	}}
 }

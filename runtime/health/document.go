@@ -36,6 +36,8 @@ type Document struct {
 	Memory *memory.Stats `json:"memory,omitempty"`
 	// Connections are those of all the server's ports.
 	Connections *connlimit.Stats `json:"connections,omitempty"`
+	// Weights is set while weights are fetched.
+	Weights *Weights `json:"weights,omitempty"`
 	// Preload is nil if workers are not forked from a preload process.
 	Preload *Preload `json:"preload,omitempty"`
 	// Fleet is nil if there is no job queue.
@@ -121,6 +123,15 @@ type Rank struct {
 type Queue struct {
 	Length   int `json:"length"`
 	Capacity int `json:"capacity"`
+}
+
+// Weights is how far the fetch of a model's weights is.
+type Weights struct {
+	DoneBytes  int64   `json:"done_bytes"`
+	TotalBytes int64   `json:"total_bytes"` // grows until all sources were asked, and as files of unknown size come
+	Files      int     `json:"files"`       // that are there
+	TotalFiles int     `json:"total_files"`
+	Rate       float64 `json:"rate"` // bytes a second, lately
 }
 
 // Preload is the preload process from which workers are forked.

@@ -52,6 +52,9 @@ func (s *Service) health() (h health.Document, checks bool) {
 	v := s.view()
 	load := s.o.Pool.Load()
 	h = health.Document{Status: v.status(load), Version: maps.Clone(s.o.Version)}
+	if s.o.Weights != nil && h.Status == health.Starting {
+		h.Weights = s.o.Weights()
+	}
 	if size := s.o.Pool.Queue(); size > 0 {
 		h.Queue = &health.Queue{Length: max(0, load.InFlight-load.Capacity), Capacity: size}
 	}

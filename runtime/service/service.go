@@ -44,6 +44,8 @@ type Options struct {
 	Outputs OutputCheck
 	// Keep says how long ended predictions are retained, and with those of which other services.
 	Keep predict.Retention
+	// Weights returns how far the fetch of the model's weights is, or nil. May be nil.
+	Weights func() *health.Weights
 	// Model names the model in traces; "" means the server has one.
 	Model string
 	// Prediction has the server's settings for each prediction.

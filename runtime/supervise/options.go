@@ -69,7 +69,9 @@ type Policy struct {
 // Timeouts are limits in time; 0 means the default, or no limit if there is none.
 type Timeouts struct {
 	Setup time.Duration
-	Hang  time.Duration // until a ping must be answered; a thread of the worker's answers without Python
+	// SetupFrom, if not nil, returns a channel that is closed when the time of the setup begins: its weights are there.
+	SetupFrom func() <-chan struct{}
+	Hang      time.Duration // until a ping must be answered; a thread of the worker's answers without Python
 	// Stop is how long a worker without predictions may take for its atexit handlers and threads. Default 10 s.
 	Stop time.Duration
 	// Kill is how long a killed process may take to end before it is given up. Default 3 s.

@@ -43,9 +43,11 @@ type PreloaderOptions struct {
 	Spec    ipc.WorkerConfig // of its workers
 	Env     []string         // of its workers, without what differs between them
 	Timeout time.Duration
-	Setup   bool // the process also runs the model's setup
-	Orphans *Orphans
-	Logger  *slog.Logger
+	// TimeoutFrom is SetupFrom of Timeouts, for a process that runs the model's setup.
+	TimeoutFrom func() <-chan struct{}
+	Setup       bool // the process also runs the model's setup
+	Orphans     *Orphans
+	Logger      *slog.Logger
 	// Prepare is called before each start, as Hooks.Prepare is.
 	Prepare func(*ipc.WorkerConfig) error
 	// OnChange is called after each change of Status.
@@ -211,10 +213,6 @@ func (p *Preloader) launch(spec ipc.WorkerConfig, env []string) (*preloadProcess
 		return nil, &startError{err}
 	}
 	p.clearing.Go(func() { m.awaitCleared() })
-	var late <-chan time.Time
-	if p.o.Timeout > 0 {
-		late = time.After(p.o.Timeout)
-	}
 	p.mu.Lock()
 	p.next = m // so that Close finds it
 	closed := p.closed
@@ -222,16 +220,7 @@ func (p *Preloader) launch(spec ipc.WorkerConfig, env []string) (*preloadProcess
 	if closed {
 		m.end()
 	}
-	select {
-	case err = <-m.ready:
-	case <-late:
-		what := "import was"
-		if spec.PreloadSetup {
-			what = "import and setup were"
-		}
-		err = fmt.Errorf("its %s not done after %s", what, p.o.Timeout)
-	}
-	if err == nil {
+	if err = p.awaitReady(m); err == nil {
 		return m, nil
 	}
 	if refused := (*setupError)(nil); errors.As(err, &refused) {
@@ -245,6 +234,33 @@ func (p *Preloader) launch(spec ipc.WorkerConfig, env []string) (*preloadProcess
 		err = &startError{fmt.Errorf("%w%s", err, refusedThreads)}
 	}
 	return nil, err
+}
+
+// awaitReady waits until a process is ready. The error says why it will not be.
+func (p *Preloader) awaitReady(m *preloadProcess) error {
+	setup := m.task.spec.PreloadSetup
+	var late <-chan time.Time
+	var from <-chan struct{}
+	if p.o.Timeout > 0 && setup && p.o.TimeoutFrom != nil {
+		from = p.o.TimeoutFrom()
+	}
+	for {
+		if p.o.Timeout > 0 && from == nil && late == nil {
+			late = time.After(p.o.Timeout)
+		}
+		select {
+		case err := <-m.ready:
+			return err
+		case <-from:
+			from = nil
+		case <-late:
+			what := "import was"
+			if setup {
+				what = "import and setup were"
+			}
+			return fmt.Errorf("its %s not done after %s", what, p.o.Timeout)
+		}
+	}
 }
 
 func (p *Preloader) watch(m *preloadProcess) {

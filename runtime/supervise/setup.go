@@ -11,6 +11,7 @@ import (
 
 type setup struct {
 	late      <-chan time.Time // fires when it takes too long
+	from      <-chan struct{}  // closed when its time begins; nil means it has begun, or is not limited
 	stage     State            // by the worker's messages; Exited if its setup has failed
 	hello     bool             // received
 	model     ipc.Loaded
@@ -28,6 +29,23 @@ func (s *Supervisor) addSetupLogs(st *SetupStatus) {
 	s.mu.Unlock()
 	if runs {
 		st.Logs = w.process.logs.SetupText(true)
+	}
+}
+
+// limitSetup begins the time that a setup may take, or waits for its begin.
+func (w *worker) limitSetup() {
+	if from := w.sup.o.Timeouts.SetupFrom; from != nil && w.sup.o.Timeouts.Setup > 0 {
+		w.setup.from = from()
+	}
+	if w.setup.from == nil {
+		w.beginSetupTime()
+	}
+}
+
+func (w *worker) beginSetupTime() {
+	w.setup.from = nil
+	if limit := w.sup.o.Timeouts.Setup; limit > 0 && (w.setup.stage == Starting || w.setup.stage == Setup) {
+		w.setup.late = time.After(limit)
 	}
 }
 

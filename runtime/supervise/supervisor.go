@@ -261,9 +261,7 @@ func (s *Supervisor) launch(successor bool) *worker {
 	w.change(func(st *ProcessStatus) { st.PID = w.process.child.pid })
 	s.o.Hooks.OnStart()
 	s.o.Logger.Debug("worker started", "worker", s.o.Index, "pid", w.process.child.pid)
-	if s.o.Timeouts.Setup > 0 {
-		w.setup.late = time.After(s.o.Timeouts.Setup)
-	}
+	w.limitSetup()
 	s.running.Go(func() {
 		w.run()
 		ended := w.finish()

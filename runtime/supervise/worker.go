@@ -99,6 +99,8 @@ func (w *worker) run() {
 			w.handleRank(m)
 		case <-w.setup.late:
 			w.setupTimedOut()
+		case <-w.setup.from:
+			w.beginSetupTime()
 		case <-stop:
 			stop = nil
 			w.leave()

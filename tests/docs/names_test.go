@@ -57,6 +57,9 @@ func TestNames_FlagsThatDocumentsName(t *testing.T) {
 	for _, command := range []string{"list", "show", "cancel", "retry", "purge", "apply"} {
 		help += harness.CLI{}.Good(t, "help", "jobs", command)
 	}
+	for _, command := range []string{"pull", "status", "verify"} {
+		help += harness.CLI{}.Good(t, "help", "weights", command)
+	}
 	// The scripts of bench/ and build.sh have their own flags, in their usage texts.
 	for _, text := range contents(t, "../build.sh", "../deploy/*.sh", "../bench/*.sh", "../bench/*.py", "../bench/*/*.go",
 		"../bench/*/*.py", "../examples/*/*.py") {

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ._opaque import Opaque
     from ._openai import openai
     from ._ranks import checkpoint, ranks
+    from ._weights import weights
     from ._worker.scope import current_scope
     from .errors import CallError, InputError
     from .exceptions import CancelationException
@@ -86,6 +87,7 @@ __all__ = [
     "openai",
     "ranks",
     "streaming",
+    "weights",
 ]
 
 # The module of each public name. Importing all of them takes about 20 ms, mostly for
@@ -119,6 +121,7 @@ _HOMES = {
     "openai": "cog._openai",
     "ranks": "cog._ranks",
     "streaming": "cog._decorators",
+    "weights": "cog._weights",
 }
 _SUBMODULES = (
     "coder",

@@ -115,6 +115,11 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
         ["cog.call", "cog.call_async"],
     ),
     (
+        "Weights",
+        "Only Pinion has it. [Weights](../how-to/weights.md#fetched-by-the-server) shows how the server fetches\nthem.",
+        ["cog.weights"],
+    ),
+    (
         "Metrics and context",
         """\
         A metric becomes part of the prediction's `metrics`. Names have letters, digits and underscores, with up to 3 dots;

@@ -32,6 +32,21 @@ func noCommand(root *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q; did you mean %s?", args[0], best)
 }
 
+// noSubcommand refuses an argument of a command that only has commands.
+func noSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	if best := nearest.Within(len(args[0])/2, args[0], names); best != "" {
+		return fmt.Errorf("%s has no command %q; did you mean %s?", "pinion "+cmd.Name(), args[0], best)
+	}
+	return fmt.Errorf("%s has no command %q: it has %s", "pinion "+cmd.Name(), args[0], strings.Join(names, ", "))
+}
+
 // commandsOfOthers says what to type for commands that other servers have.
 func commandsOfOthers() map[string]string {
 	const fetch = "it serves a folder; 'pinion init --template chat NAME' makes one, and its weights may be a URL in cog.yaml"

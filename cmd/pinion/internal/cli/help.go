@@ -19,7 +19,7 @@ import (
 // commandGroups returns the commands as the help lists them. Each command stands in one group.
 func commandGroups() []nameGroup {
 	return []nameGroup{
-		{"Make and try a model", []string{"init", "predict", "train", "python", "schema", "check", "bench"}},
+		{"Make and try a model", []string{"init", "predict", "train", "python", "schema", "check", "bench", "weights"}},
 		{"Serve", []string{"serve", "ps", "stop", "logs", "gateway", "jobs", "batching"}},
 		{"Images", []string{"dockerfile", "build", "doctor"}},
 		{"Other", []string{"completion", "help", "version"}},

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -50,20 +49,8 @@ func newJobs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "jobs", Short: "List, cancel and retry the jobs of a model's queue", Long: jobsHelp,
 		Example: jobsExamples,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			var names []string
-			for _, c := range cmd.Commands() {
-				names = append(names, c.Name())
-			}
-			if best := nearest.Within(len(args[0])/2, args[0], names); best != "" {
-				return fmt.Errorf("pinion jobs has no command %q; did you mean %s?", args[0], best)
-			}
-			return fmt.Errorf("pinion jobs has no command %q: it has %s", args[0], strings.Join(names, ", "))
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:    noSubcommand,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	f := cmd.PersistentFlags()
 	c.table = append(c.nats.Settings("URLs of NATS, or embed or embed:DIR for a server of this host", ""),

@@ -25,10 +25,17 @@ func newLocalRunner(m *model.Model, python *locate.Python, mode string, warmUp b
 		return nil, process.Misused(err)
 	}
 	stored := &model.Override{Dir: m.Dir, Log: log, Current: func() *model.Model { return m }}
+	fetch := &model.Fetch{Log: log, Timeout: s.WeightsTimeout}
 	return oneshot.NewRunner(oneshot.RunnerOptions{
+		Begin: func(folder string) error {
+			fetch.Below = func() string { return folder }
+			return fetch.Begin(m)
+		},
+		End: fetch.Close,
 		Worker: func(sdk string, loaded func(ipc.Loaded)) supervise.Options {
 			o := s.WorkerOptions(m, python, sdk, stored.Before(loaded))
 			o.Spec.Mode, o.Spec.NoWarmUp = mode, !warmUp
+			o.Hooks.Prepare, o.Timeouts.SetupFrom = fetch.Prepare, fetch.There
 			return o
 		},
 		Pool:      slot.Options{CancelGrace: s.CancelGrace, PredictTimeout: s.Fleet.PredictLimit},

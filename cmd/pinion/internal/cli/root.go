@@ -49,7 +49,7 @@ func newRoot() *cobra.Command {
 	root.SetHelpFunc(printHelp)
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newServe(), newPredict(), newTrain(), newSchema(), newCheck(), newBench(), newInit(), newPython(),
-		newDockerfile(), newBuild(), newDoctor(), newBatching(), newJobs(), newGateway(), newPS(), newStop(), newLogs(),
+		newDockerfile(), newBuild(), newDoctor(), newWeights(), newBatching(), newJobs(), newGateway(), newPS(), newStop(), newLogs(),
 		newVersion(), newMan())
 	refuseShells(root)
 	if isCompleting() {

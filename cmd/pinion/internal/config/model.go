@@ -23,6 +23,7 @@ type Model struct {
 	model.Flags
 	Concurrency, Queue         int
 	SetupTimeout, QueueTimeout time.Duration
+	WeightsTimeout             time.Duration
 	CancelGrace, ResultTTL     time.Duration
 	UploadURL, Mode            string
 	Watch                      bool
@@ -77,7 +78,11 @@ func (s *Model) settings() usertext.Settings {
 		{
 			To: &s.SetupTimeout, Name: "setup-timeout", Variable: "COG_SETUP_TIMEOUT", IsCogs: true,
 			Group: usertext.GroupWorkers,
-			Help:  "how long setup may take; 0: any time",
+			Help:  "how long setup may take, from when the weights are there; 0: any time",
+		},
+		{
+			To: &s.WeightsTimeout, Name: "weights-timeout", Group: usertext.GroupWorkers,
+			Help: "how long the weights of cog.yaml may take to be there; 0: any time",
 		},
 		{
 			To: &s.CancelGrace, Name: "cancel-grace", Init: 10 * time.Second, Group: usertext.GroupPredictions,

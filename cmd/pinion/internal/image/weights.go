@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pinion/cmd/pinion/internal/model"
+	"pinion/runtime/weights"
 )
 
 // weightCopy is a file or folder of weights that is part of the image.
@@ -21,7 +22,7 @@ type weightCopy struct {
 func (p *Plan) readWeights(add reporter) {
 	for _, w := range p.build.Weights {
 		if len(w.Sources) == 0 {
-			w.Sources = []model.Source{{URI: p.inFolder(w.Target), Line: w.Line}}
+			w.Sources = []model.Source{{Source: weights.Source{URI: p.inFolder(w.Target)}, Line: w.Line}}
 		}
 		for _, s := range w.Sources {
 			switch {
@@ -68,7 +69,7 @@ func (p *Plan) localWeights(w model.Weight, s model.Source, add reporter) {
 			"put the weights there, or write source: with the URL that they come from")
 		return
 	}
-	chosen := info.IsDir() && len(s.Include)+len(s.Exclude) > 0
+	chosen := info.IsDir() && s.Filters()
 	if code := place == "." || place == p.below; code && !chosen {
 		add(s.Line, "weights: the source is the model's folder, which has the code",
 			"name a folder below it, or the files by include")

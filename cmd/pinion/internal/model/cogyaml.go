@@ -13,6 +13,7 @@ import (
 
 	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/nearest"
+	"pinion/runtime/weights"
 )
 
 const CogFile = "cog.yaml"
@@ -27,6 +28,8 @@ type CogYAMLReport struct {
 	Warnings []Problem
 	// unusable are the problems that keep the model from being served.
 	unusable []Problem
+	// fetched are the weights that a server fetches.
+	fetched []weights.Weight
 }
 
 // CheckCogYAML looks for every mistake in a folder's cog.yaml. It is no mistake if there is no file.
@@ -38,7 +41,6 @@ func checkCogYAML(dir string, strict bool) *CogYAMLReport {
 		return c
 	}
 	c.together()
-	c.weights()
 	for _, key := range []string{"run", "predict", "train"} {
 		if n := c.root.Get(key); n != nil && n.Kind == usertext.Text {
 			c.reference(key, n)
@@ -57,7 +59,6 @@ func (c *CogYAMLReport) findings(runCounts bool) []Problem {
 		return nil
 	}
 	c.together()
-	c.weights()
 	return slices.DeleteFunc(slices.Concat(c.Problems, c.Warnings), func(p Problem) bool {
 		return p.What == bothSet && !runCounts
 	})
@@ -84,6 +85,7 @@ func readCogYAML(dir string, strict bool) *CogYAMLReport {
 	c.documents(documents)
 	if c.root != nil {
 		c.value("", c.root, cogForm())
+		c.weights()
 	}
 	return c
 }

@@ -74,19 +74,47 @@ func TestCogyaml_MistakesInCogYAML(t *testing.T) {
 
 		{
 			"a scheme of weights", "weights:\n  - {name: a, source: {uri: 'htps://x/y'}, target: a}\n",
-			`warning: cog.yaml:2: weights.source.uri: "htps" has an unknown scheme`, "write https://, if that is what is meant",
+			`cog.yaml:2: weights.source.uri: "htps" has an unknown scheme`, "write https://, if that is what is meant",
 		},
 		{
 			"a password of weights", "weights:\n  - {name: a, source: 'https://me:pw@x/y', target: a}\n",
-			"warning: cog.yaml:2: weights.source: the URL has a user or a password", "",
+			"cog.yaml:2: weights.source: the URL has a user or a password", "",
 		},
 		{
 			"a target above", "weights:\n  - {name: a, source: 'https://x/y', target: ../a}\n",
-			"warning: cog.yaml:2: weights: the target ../a is outside of the model's folder", "",
+			"cog.yaml:2: weights: the target ../a is outside of the model's folder", "",
 		},
 		{
-			"a target twice", "weights:\n  - {source: 'https://x/y', target: a}\n  - {source: 'https://x/z', target: ./a}\n",
-			"warning: cog.yaml:3: weights: another entry has the target ./a, in line 2", "",
+			"a target twice", "weights:\n  - {name: a, source: 'https://x/y', target: a}\n  - {name: b, source: 'https://x/z', target: ./a}\n",
+			"cog.yaml:3: weights: another entry has the target ./a, in line 2", "",
+		},
+		{
+			"a target in another", "weights:\n  - {name: a, source: 'https://x/y', target: a}\n  - {name: b, source: 'https://x/z', target: /src/a/b}\n",
+			"cog.yaml:3: weights: the targets /src/a/b and a, in line 2, are one in the other", "",
+		},
+		{
+			"a target of all", "weights:\n  - {name: a, source: 'https://x/y', target: /src/}\n",
+			"cog.yaml:2: weights: the target /src/ is no folder for weights alone", "",
+		},
+		{
+			"a name of weights", "weights:\n  - {name: A, source: 'https://x/y', target: a}\n",
+			`cog.yaml:2: weights.name: invalid name "A"`, "",
+		},
+		{
+			"a name twice", "weights:\n  - {name: a, source: 'https://x/y', target: a}\n  - {name: a, source: 'https://x/y', target: b}\n",
+			"cog.yaml:3: weights: another entry has the name a, in line 2", "",
+		},
+		{
+			"no name of weights", "weights:\n  - {source: 'https://x/y', target: a}\n",
+			"cog.yaml:2: weights: an entry has no name", "",
+		},
+		{
+			"a URL of no file", "weights:\n  - {name: a, source: 'https://x/y/', target: a}\n",
+			"cog.yaml:2: weights.source: the URL ends with no name of a file", "",
+		},
+		{
+			"a digest of weights", "weights:\n  - {name: a, source: 'https://x/y', target: a, sha256: ABC}\n",
+			`cog.yaml:2: weights.sha256: invalid SHA-256 "ABC"`, "",
 		},
 		{
 			"weights that are not there", "weights:\n  - {source: [run.py, gone], target: a}\n",
@@ -98,7 +126,7 @@ func TestCogyaml_MistakesInCogYAML(t *testing.T) {
 		},
 		{
 			"no pattern", "weights:\n  - {source: {uri: ., include: ['[', '*']}, target: a}\n",
-			`warning: cog.yaml:2: weights.source.include: invalid pattern "["`, "",
+			`cog.yaml:2: weights.source.include: invalid pattern "["`, "",
 		},
 		{
 			"a line break of a package", "build:\n  python_packages: [\"a\\nb\"]\n",

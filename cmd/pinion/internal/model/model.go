@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"pinion/runtime/telemetry"
+	"pinion/runtime/weights"
 )
 
 // Model is where the predictor comes from.
@@ -29,6 +30,8 @@ type Model struct {
 	NoneDefaults NoneDefaults
 	// Observability is cog.yaml's, not checked yet.
 	Observability telemetry.CogYAML
+	// Weights are cog.yaml's, as far as a server fetches them.
+	Weights []weights.Weight
 	// Findings are the mistakes in cog.yaml that do not keep the model from being served.
 	Findings []Problem
 }
@@ -66,6 +69,7 @@ func Find(dir, ref string, env func(string) string) (*Model, error) {
 			&ProblemsError{&Reading{Problems: report.unusable}})
 	}
 	y := report.settings()
+	m.Weights = report.fetched
 	m.Description, m.Image, m.Logo, m.Observability = y.description, y.image, y.logo, y.observability
 	m.Env, m.Concurrency, m.Ranks = unset(y.environment), y.concurrency, y.ranks
 	_ = m.NoneDefaults.Set(y.noneDefaults) // the report has checked it

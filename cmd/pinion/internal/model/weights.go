@@ -6,25 +6,30 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"pinion/cmd/pinion/internal/usertext"
 	"pinion/runtime/nearest"
+	"pinion/runtime/weights"
 )
 
 // Weight is an entry of weights.
 type Weight struct {
 	Name, Target string
+	SHA256       string // of its only file, or ""
+	NoWait       bool
 	Sources      []Source
 	Line         int
 }
 
 // Source is where weights come from: a URL, or a path below the model's folder.
 type Source struct {
-	URI              string
-	Include, Exclude []string // patterns of files below the URI; nil means all, and none
-	Line             int
+	weights.Source
+	Line int
+	text bool // it is written as a text, which Cog refuses
 }
 
 // Remote reports whether a source is elsewhere than on this machine.
@@ -42,7 +47,7 @@ func (s Source) Files(folder string) (files []string, err error) {
 			return err
 		}
 		below, err := filepath.Rel(folder, name)
-		if below = filepath.ToSlash(below); err == nil && s.includes(below) {
+		if below = filepath.ToSlash(below); err == nil && s.Includes(below) {
 			files = append(files, below)
 		}
 		return err
@@ -54,43 +59,6 @@ func (s Source) Files(folder string) (files []string, err error) {
 func NoFiles(place string) (what, fix string) {
 	return fmt.Sprintf("weights: include and exclude leave no file below %s", place),
 		"fix the patterns: *.safetensors is for a name, folder/** for a path"
-}
-
-// includes reports whether a file below the source is one of the weights. A pattern with a slash is for the whole path,
-// and ** in it for any folders; another one is for the name of the file or of a folder above it.
-func (s Source) includes(file string) bool {
-	matches := func(pattern string) bool { return matchesPath(pattern, file) }
-	return (len(s.Include) == 0 || slices.ContainsFunc(s.Include, matches)) && !slices.ContainsFunc(s.Exclude, matches)
-}
-
-func matchesPath(pattern, file string) bool {
-	parts := strings.Split(file, "/")
-	pattern = strings.TrimSuffix(strings.TrimPrefix(pattern, "./"), "/")
-	if strings.Contains(pattern, "/") {
-		return matchesParts(strings.Split(strings.TrimPrefix(pattern, "/"), "/"), parts)
-	}
-	return slices.ContainsFunc(parts, func(part string) bool { is, _ := path.Match(pattern, part); return is })
-}
-
-// matchesParts reports whether a pattern is for a path, or for a folder above it.
-func matchesParts(pattern, parts []string) bool {
-	for i, word := range pattern {
-		if word == "**" {
-			for skipped := range len(parts) - i + 1 {
-				if matchesParts(pattern[i+1:], parts[i+skipped:]) {
-					return true
-				}
-			}
-			return false
-		}
-		if i >= len(parts) {
-			return false
-		}
-		if is, _ := path.Match(word, parts[i]); !is {
-			return false
-		}
-	}
-	return len(pattern) > 0 || len(parts) > 0
 }
 
 // sourceSchemes returns the URL schemes that weights may come from.
@@ -110,10 +78,38 @@ func weightsForm(line func(rule func(*usertext.Node) (string, string)) *valueFor
 	source := mappingOf(single.keys)
 	source.kinds, source.item = append(source.kinds, usertext.List), single
 	entry := mappingOf(map[string]*valueForm{
-		"name": line(nil), "target": line(nil), "source": source, "sha256": line(nil),
+		"name": line(weightNameRule), "target": line(nil), "source": source, "sha256": line(sha256Rule),
 		"wait": {kinds: []usertext.NodeKind{usertext.Bool}},
 	})
-	return &valueForm{kinds: []usertext.NodeKind{usertext.List, usertext.Text}, item: entry, rule: sourceRule, line: true}
+	all := &valueForm{kinds: []usertext.NodeKind{usertext.List, usertext.Text}, item: entry, rule: sourceRule, line: true}
+	for _, f := range []*valueForm{
+		all, entry, source, single, uri, patterns, patterns.item, entry.keys["name"], entry.keys["target"],
+		entry.keys["sha256"], entry.keys["wait"],
+	} {
+		f.serves = true
+	}
+	return all
+}
+
+// weightName is the form of names of weights: one part of a path, as Cog has it.
+var weightName = sync.OnceValue(
+	func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]+([._-][a-z0-9]+)*$`) })
+
+func weightNameRule(n *usertext.Node) (what, fix string) {
+	if !weightName().MatchString(n.Text) || len(n.Text) > maxWeightName {
+		return fmt.Sprintf("invalid name %.60q", n.Text),
+			"write lower-case letters and digits, with single dots, hyphens or underscores between them"
+	}
+	return "", ""
+}
+
+const maxWeightName = 128
+
+func sha256Rule(n *usertext.Node) (what, fix string) {
+	if !weights.IsSHA256(n.Text) {
+		return fmt.Sprintf("invalid SHA-256 %.80q", n.Text), "write its 64 lower-case hexadecimal digits, as sha256sum prints them"
+	}
+	return "", ""
 }
 
 // sourceRule checks a URI; mappings and lists have rules for what is in them.
@@ -129,14 +125,17 @@ func sourceRule(n *usertext.Node) (what, fix string) {
 		}
 		return fmt.Sprintf("%.60q has an unknown scheme", scheme), fix
 	}
-	if host, _, _ := strings.Cut(rest, "/"); strings.Contains(host, "@") && scheme != "hf" {
+	if err := weights.CheckURI(n.Text); err != nil && slices.Contains(weights.Schemes(), scheme) {
+		return err.Error(), "write it as scheme://server/path/file, without a user: cog.yaml becomes part of the image"
+	}
+	if host, _, _ := strings.Cut(rest, "/"); strings.Contains(host, "@") && scheme != "hf" && scheme != "huggingface" {
 		return "the URL has a user or a password", "remove it: cog.yaml becomes part of the image"
 	}
 	return "", ""
 }
 
 func patternRule(n *usertext.Node) (what, fix string) {
-	if _, err := path.Match(n.Text, ""); err != nil {
+	if _, err := path.Match(strings.TrimPrefix(n.Text, "!"), ""); err != nil {
 		return fmt.Sprintf("invalid pattern %.60q", n.Text), "write it as *.safetensors or as folder/**"
 	}
 	return "", ""
@@ -154,6 +153,8 @@ func weightsOf(n *usertext.Node) (list []Weight) {
 		if item.Kind == usertext.Mapping {
 			w.Name, w.Target, w.Sources = textOf(item.Get("name")).Value, textOf(item.Get("target")).Value,
 				sourcesOf(item.Get("source"))
+			w.SHA256 = textOf(item.Get("sha256")).Value
+			w.NoWait = item.Get("wait") != nil && item.Get("wait").Kind != usertext.Null && !isTrue(item.Get("wait"))
 		} else {
 			w.Sources = sourcesOf(item)
 		}
@@ -177,7 +178,7 @@ func sourcesOf(n *usertext.Node) (list []Source) {
 	case usertext.Mapping:
 		s.URI, s.Include, s.Exclude = textOf(n.Get("uri")).Value, valuesOf(n.Get("include")), valuesOf(n.Get("exclude"))
 	default:
-		s.URI = textOf(n).Value
+		s.URI, s.text = textOf(n).Value, true
 	}
 	if s.URI == "" {
 		return nil
@@ -192,30 +193,107 @@ func valuesOf(n *usertext.Node) (list []string) {
 	return list
 }
 
-// weights checks entries that exclude each other or that an image could not have.
+// weights checks entries that exclude each other, or that could not be fetched, and keeps those that a server fetches.
 func (c *CogYAMLReport) weights() {
-	report := c.reporter(&valueForm{})
-	first := map[string]int{}
+	report := c.reporter(&valueForm{serves: true})
+	names, places := map[string]int{}, map[string]Weight{}
 	for _, w := range weightsOf(c.root.Get("weights")) {
+		if line, again := names[w.Name]; again && w.Name != "" {
+			report(w.Line, fmt.Sprintf("weights: another entry has the name %s, in line %d", w.Name, line),
+				"give each entry its own name")
+		}
+		names[w.Name] = w.Line
 		if !c.strict { // package image checks them itself
 			c.localWeights(w)
 		}
-		target := w.Target
-		if target == "" {
+		if w.Target == "" {
 			continue
 		}
-		if !path.IsAbs(target) {
-			if target = path.Clean(target); target == ".." || strings.HasPrefix(target, "../") {
-				report(w.Line, fmt.Sprintf("weights: the target %s is outside of the model's folder", w.Target),
-					"name a place below the folder, or an absolute path")
+		at := c.target(w, report)
+		for place, other := range places {
+			switch {
+			case at == "":
+			case place == at:
+				report(w.Line, fmt.Sprintf("weights: another entry has the target %s, in line %d", w.Target, other.Line),
+					"give each entry its own target; an entry may have a list of sources")
+			case within(place, at) || within(at, place):
+				report(w.Line, fmt.Sprintf("weights: the targets %s and %s, in line %d, are one in the other", w.Target,
+					other.Target, other.Line), "give them folders side by side")
 			}
 		}
-		if line, again := first[target]; again {
-			report(w.Line, fmt.Sprintf("weights: another entry has the target %s, in line %d", w.Target, line),
-				"give each entry its own target; an entry may have a list of sources")
+		if at != "" {
+			places[at] = w
 		}
-		first[target] = w.Line
+		if at != "" && !c.strict {
+			c.served(w, at, report)
+		}
 	}
+}
+
+// target returns where weights lie on this machine, or "" for a target that is wrong. The folder /src of an image is
+// the model's.
+func (c *CogYAMLReport) target(w Weight, report func(line int, what, fix string)) string {
+	const image = "/src"
+	target := path.Clean(w.Target)
+	switch {
+	case target == "/" || target == "." || target == image:
+		report(w.Line, fmt.Sprintf("weights: the target %s is no folder for weights alone", w.Target),
+			"name a folder below it, as weights/base")
+		return ""
+	case !path.IsAbs(target):
+		if target == ".." || strings.HasPrefix(target, "../") {
+			report(w.Line, fmt.Sprintf("weights: the target %s is outside of the model's folder", w.Target),
+				"name a place below the folder, or an absolute path")
+			return ""
+		}
+		return filepath.Join(c.dir, target)
+	case within(image, target):
+		return filepath.Join(c.dir, strings.TrimPrefix(target, image))
+	}
+	return target
+}
+
+// within reports whether a path is below a folder.
+func within(folder, place string) bool { return strings.HasPrefix(place, folder+"/") }
+
+// served keeps an entry that a server fetches.
+func (c *CogYAMLReport) served(w Weight, at string, report func(line int, what, fix string)) {
+	of := weights.Weight{
+		Name: w.Name, Target: at, SHA256: w.SHA256, NoWait: w.NoWait, Line: w.Line,
+	}
+	for _, s := range w.Sources {
+		scheme, _, is := strings.Cut(s.URI, "://")
+		switch {
+		case is && !slices.Contains(weights.Schemes(), scheme):
+			if slices.Contains(sourceSchemes(), scheme) {
+				c.warn(s.Line, fmt.Sprintf("weights: the server does not fetch from %s://", scheme),
+					"mount a volume at the target, or fetch them in setup")
+			}
+			return
+		case s.Remote() && w.Name == "":
+			report(w.Line, "weights: an entry has no name", "write name:, by which the model asks for the weights")
+			return
+		case len(w.Sources) == 1 && !s.Remote() && weights.IsPlace(c.dir, s.Source, at):
+			return // they lie where they are read
+		}
+		of.Sources = append(of.Sources, s.Source)
+	}
+	if w.Name == "" || len(of.Sources) == 0 {
+		return
+	}
+	of.IsFile = len(of.Sources) == 1 && c.isFile(w)
+	c.fetched = append(c.fetched, of)
+}
+
+// isFile reports whether a target is a file: that of a URL or path which is written as a text and has its base name, or
+// that of a file of this machine, which an image has at the target too.
+func (c *CogYAMLReport) isFile(w Weight) bool {
+	s, name := w.Sources[0], path.Base(path.Clean(w.Target))
+	if s.Remote() {
+		return s.text && weights.FileName(s.URI) == name
+	}
+	info, err := os.Stat(below(c.dir, s.Path()))
+	return err == nil && info.Mode().IsRegular() || err != nil && s.text && path.Base(s.Path()) == name
 }
 
 // localWeights warns of sources in the folder that are not there.
@@ -230,7 +308,7 @@ func (c *CogYAMLReport) localWeights(w Weight) {
 				"put the weights there, or write source: with the URL that they come from")
 			continue
 		}
-		if len(s.Include)+len(s.Exclude) == 0 {
+		if !s.Filters() {
 			continue
 		}
 		if files, err := s.Files(place); err == nil && len(files) == 0 {

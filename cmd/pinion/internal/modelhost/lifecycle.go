@@ -383,6 +383,7 @@ func (l *Lifecycle) end() {
 	set.stop(false)
 	set.wait()
 	m.workers.replace(kept)
+	m.weights.Close()
 	m.Service.Unloaded()
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -35,6 +35,7 @@ type Model struct {
 	s       *config.Model
 	source  source
 	workers workers
+	weights *model.Fetch
 	late    bool // it came after the start of the server
 }
 
@@ -61,6 +62,7 @@ func (h *Host) NewModel(of config.Named, set *metrics.Set, late bool) (*Model, e
 	m.source.stored = sync.OnceValue(func() []byte { return model.Stored(of.Found) })
 	m.workers.plan = of.GPUs
 	m.Lifecycle = newLifecycle(m)
+	m.weights = &model.Fetch{Below: h.o.RunDir.Path, Log: m.Log, Timeout: of.Settings.WeightsTimeout, OnEnd: m.weightsEnded}
 	m.makeService()
 	return m, m.watchFolder()
 }
@@ -80,6 +82,7 @@ func (m *Model) makeService() {
 		Queue:      s.Queue > 0,
 		Version:    map[string]string{"pinion": version.Pinion, "cog": version.Cog, "coglet": version.Cog},
 		HealthPath: m.healthPath(), OnChange: m.Lifecycle.observe,
+		Weights:    m.weights.Health,
 		Webhooks:   m.Webhooks,
 		Observer:   observer{m.metrics, m.Lifecycle},
 		UploadURL:  s.UploadURL,

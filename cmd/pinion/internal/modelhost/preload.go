@@ -18,7 +18,7 @@ func (m *Model) newPreloader(spec ipc.WorkerConfig, env []string) *supervise.Pre
 	return supervise.NewPreloader(supervise.PreloaderOptions{
 		Exe: process.RunningBinary, Spec: spec, Env: env, Timeout: m.s.SetupTimeout,
 		Setup: m.s.Fleet.Preload == config.PreloadSetup, Orphans: m.host.o.Orphans, Logger: m.Log,
-		Prepare: m.host.sdk.keep, OnChange: m.Service.Changed,
+		Prepare: m.prepareWorker, TimeoutFrom: m.weights.There, OnChange: m.Service.Changed,
 	})
 }
 

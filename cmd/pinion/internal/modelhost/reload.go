@@ -35,6 +35,10 @@ func (m *Model) renew(why string, renewWorker func(*supervise.Supervisor)) (noti
 		m.Log.Warn(notice)
 	}
 	m.use(read)
+	if err := m.weights.Begin(read); err != nil {
+		m.Log.Error("the model is not reloaded", "error", err)
+		return "", err
+	}
 	if m.host.o.Several { // the log has the model's name already
 		m.Log.Info("reloading", "asked_by", why)
 	} else {

@@ -11,6 +11,7 @@ import (
 	"pinion/runtime/gpu"
 	"pinion/runtime/supervise"
 	"pinion/runtime/telemetry"
+	"pinion/runtime/weights"
 )
 
 // workers are the worker processes of a model.
@@ -53,6 +54,9 @@ func (m *Model) startWorkers(read *model.Model) error {
 		m.Log.Warn(m.workers.plan.Warning)
 	}
 	m.use(read)
+	if err := m.weights.Begin(read); err != nil {
+		return err
+	}
 	m.workers.lastExit.Store(nil)
 	stored := &model.Override{Dir: read.Dir, Log: m.Log, Current: m.source.current.Load}
 	o := m.workerOptions(read, sdk, m.checkBatches(stored.Before(m.Service.Loaded)))
@@ -93,19 +97,37 @@ func (m *Model) workerOptions(of *model.Model, sdk string, loaded func(ipc.Loade
 		o.Spec.Concurrency = s.Concurrency
 	}
 	o.Batch = s.Batch.Override()
-	o.Timeouts.Hang = s.Fleet.HangTimeout
+	o.Timeouts.Hang, o.Timeouts.SetupFrom = s.Fleet.HangTimeout, m.weights.There
 	o.Policy = supervise.Policy{
 		Restart: supervise.Restart(s.Fleet.Restart), Renewal: supervise.Renewal(s.Fleet.Renewal),
 		SetupRetries: s.Fleet.SetupRetries, MaxRequests: s.Fleet.MaxRequests, MaxMemory: int64(s.Fleet.MaxRSS),
 		Linger: true, HideSetupFailure: m.FailsFast(),
 	}
-	o.Hooks.Prepare, o.Hooks.OnStart = m.host.sdk.keep, m.metrics.WorkerStarted
+	o.Hooks.Prepare, o.Hooks.OnStart = m.prepareWorker, m.metrics.WorkerStarted
 	o.Hooks.OnExit = func(c supervise.ExitCause) {
 		m.workers.lastExit.Store(&c)
 		m.metrics.WorkerExited(string(c))
 	}
 	o.Hooks.OnSetup = func(st supervise.SetupStatus) { m.metrics.SetupEnded(st.Completed.Sub(st.Started), st.Failed) }
 	return o
+}
+
+// prepareWorker provides what a worker needs that is about to start.
+func (m *Model) prepareWorker(spec *ipc.WorkerConfig) error {
+	if err := m.host.sdk.keep(spec); err != nil {
+		return err
+	}
+	return m.weights.Prepare(spec)
+}
+
+// weightsEnded logs how a fetch of weights has ended that took part of the start.
+func (m *Model) weightsEnded(run *weights.Run) {
+	if err := run.Err(); err != nil {
+		return // the setup fails with it
+	}
+	p := run.Progress()
+	m.Log.Info("weights are there", "files", p.Files, "bytes", p.Done)
+	m.Service.Changed()
 }
 
 // checkBatches returns a callback for workers that have loaded the model: it logs once which settings of batches have no
@@ -218,7 +240,10 @@ func (m *Model) StopWorkers(now bool) {
 func (m *Model) KillWorkers() { m.workers.current().kill() }
 
 // WaitWorkers returns when the workers are gone.
-func (m *Model) WaitWorkers() { m.workers.current().wait() }
+func (m *Model) WaitWorkers() {
+	m.workers.current().wait()
+	m.weights.Close()
+}
 
 // OutOfMemory reports whether the model lacked memory when it was loaded last: the kernel ended a worker for that, or
 // the setup raised Python's exception for it, or that of a GPU's library.

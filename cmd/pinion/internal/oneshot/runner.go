@@ -19,6 +19,9 @@ type RunnerOptions struct {
 	// model is imported.
 	Worker func(sdk string, loaded func(ipc.Loaded)) supervise.Options
 	Pool   slot.Options
+	// Begin begins what the worker waits for, which has a folder for that; End ends it.
+	Begin func(folder string) error
+	End   func()
 	// UserAgent is that of downloads.
 	UserAgent string
 	Log       *slog.Logger
@@ -31,12 +34,13 @@ type Runner struct {
 	svc     *service.Service
 	worker  *supervise.Supervisor
 	signals <-chan os.Signal
+	end     func()
 	loaded  chan []byte // gets the model's document when its module was imported
 }
 
 // NewRunner starts a worker, which is never replaced. The caller closes the runner.
 func NewRunner(o RunnerOptions) (_ *Runner, err error) {
-	r := &Runner{signals: process.WatchInterrupts(false), loaded: make(chan []byte, 1)}
+	r := &Runner{signals: process.WatchInterrupts(false), end: o.End, loaded: make(chan []byte, 1)}
 	if r.dir, err = process.MakeRunDir(); err != nil {
 		return nil, err
 	}
@@ -61,6 +65,9 @@ func NewRunner(o RunnerOptions) (_ *Runner, err error) {
 	})
 	orphans, err := supervise.AdoptOrphans()
 	if err != nil {
+		return nil, err
+	}
+	if err := o.Begin(r.dir.Path()); err != nil {
 		return nil, err
 	}
 	worker := o.Worker(sdk, r.modelLoaded)
@@ -178,6 +185,7 @@ func (r *Runner) Close(now bool) {
 }
 
 func (r *Runner) clean() {
+	r.end()
 	if r.files != nil {
 		_ = r.files.Close() // the folder below is removed with all that is in it
 	}

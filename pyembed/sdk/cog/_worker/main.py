@@ -39,6 +39,10 @@ def main() -> None:
     """Run the worker. The bootstrap calls this on the interpreter's main thread."""
     config = _px.loads(_px.config)
     _prepare_process(config)
+    if config.get("fetched"):
+        from . import fetched
+
+        fetched.use(config)
     preloaded, model = config.get("preload"), None
     is_set_up = config.get("preload_setup")
     if preloaded:
@@ -48,6 +52,10 @@ def main() -> None:
         if not config:
             return  # the preload process ends, with what its setup registered for that
         # From here on this is a worker, forked from the preload process.
+        if config.get("fetched"):
+            from . import fetched
+
+            fetched.use(config)
     if config.get("calls"):
         from .scope import Scope
 
@@ -58,6 +66,10 @@ def main() -> None:
             model = _load(config)
         _px.control(LOADED, model.description)
         served = _server_of(model, config)
+        if config.get("fetched") and not is_set_up:
+            from . import fetched
+
+            fetched.await_for_setup(config)
     except BaseException as error:
         _setup_failed(config, error, 0.0)
         return

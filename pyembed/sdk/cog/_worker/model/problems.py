@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Problem = dict[str, Any]
 
-_PLACE = re.compile(r"^([^\s:]+\.py):(\d+): (.*)$", re.DOTALL)
+_PLACE = re.compile(r"^([^\s:]+\.(?:py|yaml)):(\d+): (.*)$", re.DOTALL)
 
 
 def split_place(text: str) -> tuple[str, int, str]:

@@ -9,8 +9,8 @@ import time
 
 import _px
 
+from ..fetched import await_for_setup
 from .sync import Server
-from .unforkable import left_open, open_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ class SetUp:
         self._config = config
         self._load = load
         self._threads = Threads()
-        self._open = open_files()
         self.seconds = 0.0
         self.model: Model | None = None
 
@@ -58,18 +57,13 @@ class SetUp:
         server = Server(model.predictor, model.trainer)
         if main.is_async:
             server.begin_loop()
+        await_for_setup(self._config)
         server.setup(self._config)
         # What after_fork opens, the example needs.
         if not self._config.get("no_warm_up") and main.after_fork is None:
             server.warm_up()
             model.is_warm = True
-        return _shared("the event loop of its setup") if server.end_loop() else ""
-
-    def left_open(self) -> str:
-        """Return what the setup has left open that a fork cannot share, as why it is refused, or ""."""
-        main: Any = self.model and (self.model.predictor or self.model.trainer)
-        left = left_open(self._open, main.instance)
-        return _shared(left) if left else ""
+        return "its setup keeps its event loop" + LOOP if server.end_loop() else ""
 
     def begin_worker(self) -> None:
         """Make a fork a worker: cleanups stay with the preload process, seeds and threads are new."""
@@ -80,8 +74,7 @@ class SetUp:
         self._threads.restore()
 
 
-def _shared(what: str) -> str:
-    return f"its setup keeps {what}, which a fork cannot share: open it in after_fork()"
+LOOP = ", which a fork cannot share: make what needs a loop in after_fork()"
 
 
 class Threads:

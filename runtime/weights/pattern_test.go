@@ -1,4 +1,4 @@
-package model
+package weights
 
 import (
 	"testing"
@@ -30,7 +30,7 @@ func TestSource_TakesFilesByTheirPatterns(t *testing.T) {
 		{[]string{"*.bin"}, []string{"x*"}, "xa.bin", false},
 		{[]string{"*.bin"}, []string{"old/**"}, "old/a.bin", false},
 	} {
-		got := (Source{Include: c.include, Exclude: c.exclude}).includes(c.file)
+		got := (Source{Include: c.include, Exclude: c.exclude}).Includes(c.file)
 		assert.True(t, got == c.want, "%s by %q without %q: got %v, want %v", c.file, c.include, c.exclude, got, c.want)
 	}
 }
