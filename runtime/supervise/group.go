@@ -426,6 +426,9 @@ func (g *rankGroup) Stack(ctx context.Context, slot int) (string, error) {
 	return strings.Join(texts, "\n"), nil
 }
 
+// SingleRank returns the environment of a process that reads a model, which may want ranks. Nothing meets at its port.
+func SingleRank(env []string) []string { return rankEnv(env, 0, 1, 29500, 0, "pinion") }
+
 // rankEnv returns the environment of a rank, as torchrun makes it.
 func rankEnv(env []string, rank, count, port, restarts int, id string) []string {
 	set := func(name string, value any) { env = append(env, fmt.Sprintf("%s=%v", name, value)) }

@@ -51,6 +51,21 @@ func TestCLISchema_OfModelWhosePackagesAreNotInstalled(t *testing.T) {
 	})
 }
 
+// TestCLISchema_OfRanks: a model that is read is rank 0 of 1, for its code may ask when it is imported.
+func TestCLISchema_OfRanks(t *testing.T) {
+	t.Parallel()
+	const source = `
+import os, cog
+SHARE = int(os.environ["RANK"]) + 10 * int(os.environ["WORLD_SIZE"])
+
+@cog.ranks(2)
+class Runner(cog.BaseRunner):
+    def run(self, share: int = SHARE) -> int: ...
+`
+	c := harness.CLI{Dir: harness.NewFolder(t, "run.py", source)}
+	assert.Contains(t, "the document", c.Good(t, "schema"), `"default": 10`)
+}
+
 // A type inside Opaque need not be known, and reading the source changes nothing: a statement that would is given up.
 func TestCLISchema_StaticOfOpaqueTypeWithoutItsPackage(t *testing.T) {
 	t.Parallel()

@@ -169,10 +169,10 @@ func Stored(m *Model) []byte {
 	return document
 }
 
-// ReadSource reads the model's source with its Python, in a process of its own.
+// ReadSource reads the model's source with its Python, in a process of its own, which is the only one of its ranks.
 func ReadSource(m *Model, python *locate.Python, by Reader) (*Reading, error) {
 	r := &Reading{}
-	return r, runSDK(python, "static.main", m.Dir, WithoutSecrets(supervise.WorkerEnv(m.Env)), map[string]any{
+	return r, runSDK(python, "static.main", m.Dir, supervise.SingleRank(WithoutSecrets(supervise.WorkerEnv(m.Env))), map[string]any{
 		"root": m.Dir, "ref": m.Ref, "train": m.Train, "how": by.How, "execute": by.Execute, "concurrency": m.Concurrency,
 		"none_defaults": m.NoneDefaults,
 	}, by.limit, r)
