@@ -68,6 +68,8 @@ var seldom = map[string][]string{
 	"pinion_mirrored_predictions_total":     {"result"},
 	"pinion_mirrored_predict_seconds_total": {"of"},
 	"pinion_training_duration_seconds":      {},
+	"pinion_rank_memory_bytes":              {"rank", "worker"},
+	"pinion_rank_cpu_seconds_total":         {"rank", "worker"},
 	"pinion_stream_sessions":                {},
 	"pinion_stream_items_total":             {"direction"},
 	"pinion_stream_bytes_total":             {"direction"},
