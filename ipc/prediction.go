@@ -143,7 +143,7 @@ type Answer struct {
 // ClientFault is the error of a Failed frame where what the client sent is at fault.
 type ClientFault struct {
 	Text   string `json:"text"`
-	Status int    `json:"status"` // 400 to 499
+	Status int    `json:"status"` // 400 to 499; 0 means what each protocol has for a bad input
 	Code   string `json:"code"`   // for programs; "" means there is none
 }
 

@@ -181,7 +181,11 @@ func ended(rec *predict.Record) *Error {
 			}
 		}
 		if f := rec.Fault; f != nil {
-			return &Error{Kind: BadInput, Message: rec.Error, Row: -1, status: f.Status, Code: f.Code}
+			e := &Error{Kind: BadInput, Message: rec.Error, Row: -1, Code: f.Code}
+			if !f.BadInput {
+				e.status = f.Status
+			}
+			return e
 		}
 		return &Error{Kind: Failed, Message: rec.Error, Row: -1}
 	}

@@ -42,6 +42,8 @@ type Progress struct {
 type ClientFault struct {
 	Status int    // for a client that waits: 400 to 499
 	Code   string // for programs; "" means there is none
+	// BadInput means that the input has no value of the declared type: other protocols have their own status for that.
+	BadInput bool
 }
 
 // Result is how a prediction ended.

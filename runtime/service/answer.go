@@ -2,6 +2,7 @@ package service
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -150,7 +151,9 @@ func readAnswer(r *slot.Result, observed bool) predict.Result {
 		}
 		fault, err := ipc.ParseClientFault(a.Error)
 		ok = err == nil
-		result.Error, result.Fault = fault.Text, &predict.ClientFault{Status: fault.Status, Code: fault.Code}
+		result.Error, result.Fault = fault.Text, &predict.ClientFault{
+			Status: cmp.Or(fault.Status, 422), Code: fault.Code, BadInput: fault.Status == 0,
+		}
 	default:
 		result.Status = predict.Canceled
 	}

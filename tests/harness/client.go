@@ -139,9 +139,20 @@ func (s *Server) Succeed(input any) Answer {
 // Fail makes a prediction that is to fail in the model.
 func (s *Server) Fail(input any) Answer {
 	s.t.Helper()
+	return s.fail(input, http.StatusOK)
+}
+
+// FailInput makes a prediction that is to fail because of its input, which the schema allows.
+func (s *Server) FailInput(input any) Answer {
+	s.t.Helper()
+	return s.fail(input, http.StatusUnprocessableEntity)
+}
+
+func (s *Server) fail(input any, code int) Answer {
+	s.t.Helper()
 	a := s.Input(input)
-	if a.Err != nil || a.Code != http.StatusOK || a.Status != "failed" || a.Prediction.Output != nil {
-		s.t.Fatalf("input %s: %s, want Code 200, Status failed and Output nil", short(input), a)
+	if a.Err != nil || a.Code != code || a.Status != "failed" || a.Prediction.Output != nil {
+		s.t.Fatalf("input %s: %s, want Code %d, Status failed and Output nil", short(input), a, code)
 	}
 	return a
 }

@@ -54,7 +54,7 @@ func TestNdarrays_InputsThatAreArrays(t *testing.T) {
 				`[1, "a"]`:      `input "x": [1] must be a number, got 'a'`,
 				`[1e39]`:        `input "x": [0] is too large for float32`,
 			} {
-				a := s.Fail(harness.Input{"x": json.RawMessage(x)})
+				a := s.FailInput(harness.Input{"x": json.RawMessage(x)})
 				assert.True(t, strings.HasSuffix(a.Error, want), "%s: %s, want it to end in %q", class, a.Error, want)
 			}
 			harness.WantCode(t, class+": a number instead of a list", s.Input(harness.Input{"x": 5}),

@@ -57,6 +57,13 @@ def answer_of(exc: BaseException) -> str | dict[str, Any]:
     return one_line(exc)
 
 
+def bad_value(text: str) -> InputError:
+    """Return the error of an input that the schema allows and that has no value of its type."""
+    error = InputError(text)
+    error.status = 0  # each protocol has its own for a bad input
+    return error
+
+
 def _client_fault(exc: BaseException) -> dict[str, Any] | None:
     """Return the text, status and code of an exception that is the client's fault, or None.
 
@@ -73,7 +80,7 @@ def _client_fault(exc: BaseException) -> dict[str, Any] | None:
                 import json
 
                 detail = json.dumps(detail, default=str)
-            return _fault(detail, getattr(exc, "status_code", 0), None)
+            return _fault(detail, getattr(exc, "status_code", 500), None)
     return None
 
 
@@ -82,7 +89,7 @@ _PYDANTIC = ("pydantic_core._pydantic_core", "pydantic.error_wrappers")
 
 
 def _fault(text: str, status: Any, code: Any) -> dict[str, Any] | None:
-    if not 400 <= status <= 499:
+    if status and not 400 <= status <= 499:
         return None  # an HTTPException of the model that says the server is at fault
     return {"text": _printable(text), "status": int(status), "code": _printable(code or "")}
 

@@ -6,7 +6,7 @@ a few instructions for each input that needs conversion.
 
 from __future__ import annotations
 
-from ...errors import InputError
+from ..errors import bad_value
 from ..schema.typeforms import DICTS
 from ..schema.types import (
     Array,
@@ -231,7 +231,7 @@ def _fetcher(kind: PathKind, url: str, name: str) -> Callable[[], Any]:
                 fetched[:] = [path.convert()]
             except OSError as exc:
                 reason = getattr(exc, "reason", exc)
-                raise InputError(f'cannot fetch {url} for input "{name}": {reason}') from None
+                raise bad_value(f'cannot fetch {url} for input "{name}": {reason}') from None
         return kind.type(fetched[0])
 
     return fetch
@@ -342,7 +342,7 @@ def _explainer(signature: Signature) -> Callable[[dict[str, Any], Exception], Ex
             try:
                 convert(values[field.name])
             except OverflowError:
-                return InputError(f'input "{field.name}" is too large for a float')
+                return bad_value(f'input "{field.name}" is too large for a float')
         return exc
 
     return explain
@@ -354,5 +354,5 @@ def _array_error(signature: Signature, values: dict[str, Any]) -> Exception | No
     for field in signature.inputs:
         text = ndarrays.fault(field.kind, values[field.name]) if field.name in values else ""
         if text:
-            return InputError(f'input "{field.name}": {text}')
+            return bad_value(f'input "{field.name}": {text}')
     return None

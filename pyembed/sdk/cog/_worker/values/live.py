@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 
 import _px
 
-from ...errors import InputError
+from ..errors import bad_value
 from ..schema.types import Array
 from ..scope import current_scope
 
@@ -38,7 +38,7 @@ class _Items:
         if what == _END:
             self._ended = True
             if value is not None:
-                raise InputError(value)
+                raise bad_value(value)
             return None
         index = self._count
         self._count += 1
@@ -50,7 +50,7 @@ class _Items:
         try:
             return self._convert(value)
         except (OverflowError, TypeError, ValueError, OSError) as exc:
-            raise InputError(f"item {index} of the streamed input: {exc}") from exc
+            raise bad_value(f"item {index} of the streamed input: {exc}") from exc
 
 
 class Items(_Items):
