@@ -97,10 +97,12 @@ func newTool(m *protocol.Model, document []byte) *tool {
 		document = nil
 	}
 	dst := addText([]byte{'{'}, "name", ToolName(m.Name))
-	dst = addText(dst, "title", m.Name)
+	annotations := member(member(member(member(document, "paths"), "/predictions"), "post"), "x-cog-tool")
+	dst = addText(dst, "title", cmp.Or(textOf(member(annotations, "title")), m.Name))
 	if text := cmp.Or(m.Summary, firstParagraph(member(member(document, "info"), "description"))); text != "" {
 		dst = addText(dst, "description", text)
 	}
+	dst = addAnnotations(dst, annotations)
 	translate := translator{components: member(member(document, "components"), "schemas")}
 	dst = append(addMember(dst, "inputSchema"), t.inputs(&translate)...)
 	t.old, t.new = append(bytes.Clone(dst), '}'), append(bytes.Clone(dst), '}')
@@ -121,6 +123,27 @@ func newTool(m *protocol.Model, document []byte) *tool {
 		t.old, t.oldStructure = withOutput, true
 	}
 	return t
+}
+
+// hints are the annotations of a tool, by the names that @cog.tool has for them.
+var hints = [...][2]string{
+	{"read_only", "readOnlyHint"}, {"destructive", "destructiveHint"}, {"idempotent", "idempotentHint"}, {"open_world", "openWorldHint"},
+}
+
+// addAnnotations appends what the model says of its effects with @cog.tool. Without it there are none: clients then expect the worst.
+func addAnnotations(dst, told []byte) []byte {
+	none := len(dst)
+	dst = append(addMember(dst, "annotations"), '{')
+	some := len(dst)
+	for _, hint := range hints {
+		if value := member(told, hint[0]); rawjson.KindOf(value) == rawjson.KindBool {
+			dst = append(addMember(dst, hint[1]), value...)
+		}
+	}
+	if len(dst) == some {
+		return dst[:none]
+	}
+	return append(dst, '}')
 }
 
 // saysType reports whether a schema says more than that there is a value.
@@ -154,9 +177,14 @@ func hasFiles(v *protocol.Value, depth int) bool {
 
 // firstParagraph returns the text before the first blank line.
 func firstParagraph(raw []byte) string {
+	text, _, _ := strings.Cut(strings.TrimSpace(textOf(raw)), "\n\n")
+	return strings.TrimSpace(text)
+}
+
+// textOf returns a JSON text, or "" for another value.
+func textOf(raw []byte) string {
 	if rawjson.KindOf(raw) != rawjson.KindString {
 		return ""
 	}
-	text, _, _ := strings.Cut(strings.TrimSpace(rawjson.Text(raw)), "\n\n")
-	return strings.TrimSpace(text)
+	return rawjson.Text(raw)
 }

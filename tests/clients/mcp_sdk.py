@@ -17,7 +17,8 @@ async def check(session: Any, new: bool) -> None:
         return value.model_dump(by_alias=True, exclude_none=True, mode="json")
 
     (tool,) = (wire(tool) for tool in (await session.list_tools()).tools)
-    assert (tool["name"], tool["title"], tool["description"]) == ("m", "m", "Repeats a text."), tool
+    assert (tool["name"], tool["title"], tool["description"]) == ("m", "Repeat", "Repeats a text."), tool
+    assert tool["annotations"] == {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}, tool
     assert "outputSchema" not in tool, tool
     schema = tool["inputSchema"]
     jsonschema.Draft202012Validator.check_schema(schema)

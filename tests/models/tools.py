@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 from collections.abc import Iterator
 
-from cog import BaseModel, BaseRunner, ConcatenateIterator, Input, Path, example
+from cog import BaseModel, BaseRunner, ConcatenateIterator, Input, Path, example, tool
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -23,6 +23,7 @@ class Text(BaseRunner):
     The second paragraph is for people.
     """
 
+    @tool(title="Repeat", read_only=True, idempotent=True, open_world=False)
     @example(text="hi", n=2)
     def run(
         self,

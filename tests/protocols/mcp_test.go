@@ -275,7 +275,10 @@ func TestMCP_SeveralModels(t *testing.T) {
 	for path, want := range map[string]string{"/mcp": "a b_2", "/models/b.2/mcp": "b_2"} {
 		var got struct {
 			Result struct {
-				Tools      []struct{ Name, Title, Description string }
+				Tools []struct {
+					Name, Title, Description string
+					Annotations              map[string]bool
+				}
 				TTLMs      int
 				CacheScope string
 			}
@@ -289,6 +292,7 @@ func TestMCP_SeveralModels(t *testing.T) {
 		last := got.Result.Tools[len(names)-1]
 		assert.Equal(t, "the tools at "+path, strings.Join(names, " "), want)
 		assert.Equal(t, "the last one's title and description", last.Title+": "+last.Description, "b.2: Says Numbers.")
+		assert.Equal(t, "the annotations of a model without @tool", len(last.Annotations), 0)
 		assert.Equal(t, "for how long, and for whom", fmt.Sprintln(got.Result.TTLMs, got.Result.CacheScope), "60000 public\n")
 	}
 	assert.Equal(t, "the text", fmt.Sprint(modern.call(t, s, "a", `{"text":"x"}`).Content[0]["text"]), "x")

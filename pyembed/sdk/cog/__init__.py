@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from . import types as types
     from ._batch import batch
     from ._call import call, call_async
-    from ._decorators import concurrent, example, streaming
+    from ._decorators import concurrent, example, streaming, tool
     from ._deprecated import ExperimentalFeatureWarning, emit_metric
     from ._opaque import Opaque
     from ._openai import openai
@@ -87,6 +87,7 @@ __all__ = [
     "openai",
     "ranks",
     "streaming",
+    "tool",
     "weights",
 ]
 
@@ -121,6 +122,7 @@ _HOMES = {
     "openai": "cog._openai",
     "ranks": "cog._ranks",
     "streaming": "cog._decorators",
+    "tool": "cog._decorators",
     "weights": "cog._weights",
 }
 _SUBMODULES = (

@@ -1,4 +1,4 @@
-"""Decorators of a predict function: how it runs, and an example of its inputs."""
+"""Decorators of a predict function: how it runs, an example of its inputs, what agents know."""
 
 from __future__ import annotations
 
@@ -105,3 +105,51 @@ def example(**inputs: Any) -> Callable[[_F], _F]:
     'HELLO'
     """
     return lambda function: mark(function, "example", "__cog_example__", inputs)
+
+
+def tool(
+    *,
+    title: str | None = None,
+    read_only: bool | None = None,
+    destructive: bool | None = None,
+    idempotent: bool | None = None,
+    open_world: bool | None = None,
+) -> Callable[[_F], _F]:
+    """Tell agents that call this function as a tool of MCP how it behaves.
+
+    title is a name for people. A function that is read_only changes nothing outside; one that
+    is destructive may delete or overwrite something; repeated calls of an idempotent one with
+    the same inputs change nothing more; one that is open_world reaches the internet or other
+    systems. Agents decide with it whether to ask a person first. What is not given is not told:
+    agents then take the function as neither read_only nor idempotent, but as destructive and
+    open_world.
+
+    Raises TypeError for a title that is not a str or another value that is not a bool, and
+    ValueError for an empty title, and for a function that is both read_only and destructive.
+
+    >>> from cog import BaseRunner, tool
+    >>> class Runner(BaseRunner):
+    ...     @tool(title="Shout", read_only=True, open_world=False)
+    ...     def run(self, text: str) -> str:
+    ...         return text.upper()
+    >>> Runner().run(text="hello")
+    'HELLO'
+    """
+    if title is not None and not isinstance(title, str):
+        raise TypeError(f"tool: title must be a str, not {type(title).__name__}")
+    if title is not None and not title.strip():
+        raise ValueError("tool: title must not be empty")
+    given = {
+        "read_only": read_only,
+        "destructive": destructive,
+        "idempotent": idempotent,
+        "open_world": open_world,
+    }
+    for name, value in given.items():
+        if value is not None and not isinstance(value, bool):
+            raise TypeError(f"tool: {name} must be a bool, not {type(value).__name__}")
+    if read_only and destructive:
+        raise ValueError("tool: a function that is read_only cannot be destructive")
+    told: dict[str, object] = {"title": title, **given}
+    said = {name: value for name, value in told.items() if value is not None}
+    return lambda function: mark(function, "tool", "__cog_tool__", said)

@@ -108,7 +108,7 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
         ["cog.ranks", "cog.checkpoint"],
     ),
     ("Batches", "Only Pinion has them. [Batching](../how-to/batching.md) explains when a batch leaves.", ["cog.batch"]),
-    ("Clients", "Only Pinion has these decorators.", ["cog.example", "cog.openai"]),
+    ("Clients", "Only Pinion has these decorators.", ["cog.example", "cog.openai", "cog.tool"]),
     (
         "Calls of other models",
         "Only Pinion has them. [Several models](../how-to/several-models.md) shows a server with some.",

@@ -52,6 +52,7 @@ class Predictor:
                         output is a Stream returns one too, once awaited
     streaming           it has @streaming
     openai              the endpoint that @openai names, "" without it
+    tool                what @tool tells agents, None without it
     counts              a method with @openai counts the tokens of a request
     concurrency         the max of @concurrent, 1 without
     isolate             the isolate of @concurrent
@@ -93,6 +94,7 @@ class Predictor:
         self.isolate: bool = attribute_of(function, "__cog_isolate__", False)
         marked = function if instance is None else type(instance)
         self.ranks: int = getattr(marked, "__cog_ranks__", 1)
+        self.tool: dict[str, Any] | None = attribute_of(function, "__cog_tool__", None)
         self.counts = False
         self.openai = self._read_openai() if mode == "predict" else ""
         self._read_setup(root)

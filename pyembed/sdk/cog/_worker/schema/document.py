@@ -56,6 +56,8 @@ def openapi(predictor: Predictor | None, trainer: Predictor | None = None) -> Sc
         document["paths"]["/predictions"]["post"]["x-cog-openai"] = predictor.openai
         if predictor.counts:
             document["paths"]["/predictions"]["post"]["x-cog-counts"] = True
+    if predictor is not None and predictor.tool:
+        document["paths"]["/predictions"]["post"]["x-cog-tool"] = predictor.tool
     main = predictor or trainer
     text = _description(main) if main is not None else ""
     if text:
