@@ -171,7 +171,7 @@ func TestAnswer_BadOutputs(t *testing.T) {
 }
 
 func TestAnswer_Transcriptions(t *testing.T) {
-	const segments = `{"text":" Hello. World.","language":"en","segments":[{"start":0,"end":1.5,"text":" Hello."},{"start":3661.25,"end":3662,"text":" World.\n\nx","tokens":[1]}]}`
+	const segments = `{"text":" Hello. World.","language":"en","segments":[{"start":0,"end":1.5,"text":" Hello."},{"start":3661.25,"end":3662,"text":" World.\n\nx","tokens":[1],"avg_logprob":-0.5,"temperature":null}]}`
 	for _, c := range []struct{ format, output, kind, want string }{
 		{"json", `"hi \u0061"`, ContentJSON, `{"text":"hi \u0061"}`},
 		{"json", `["a","b"]`, ContentJSON, `{"text":"ab"}`},
@@ -191,7 +191,8 @@ func TestAnswer_Transcriptions(t *testing.T) {
 		},
 		{
 			"verbose_json", segments, ContentJSON,
-			`{"task":"transcribe","duration":3662,"language":"en","text":" Hello. World.","segments":[{"id":0,"start":0,"end":1.5,"text":" Hello."},{"id":1,"start":3661.25,"end":3662,"text":" World.\n\nx","tokens":[1]}]}`,
+			`{"task":"transcribe","duration":3662,"language":"en","text":" Hello. World.","segments":[{"id":0,"start":0,"end":1.5,"text":" Hello.","seek":0,"tokens":[],"temperature":0,"avg_logprob":0,"compression_ratio":0,"no_speech_prob":0},` +
+				`{"id":1,"start":3661.25,"end":3662,"text":" World.\n\nx","tokens":[1],"avg_logprob":-0.5,"seek":0,"temperature":0,"compression_ratio":0,"no_speech_prob":0}]}`,
 		},
 		{"verbose_json", `"a"`, ContentJSON, `{"task":"transcribe","duration":0,"language":"","text":"a","segments":[]}`},
 		{"srt", `"a"`, "", `'srt' needs the times of segments`},

@@ -88,6 +88,9 @@ func readSegments(list []byte) ([]segment, *Error) {
 			case "id":
 				s.id = value
 			default:
+				if rawjson.KindOf(value) == rawjson.KindNull { // as if it were left out
+					continue
+				}
 				var err *Error
 				if s.rest, err = joinMember(s.rest, name, value); err != nil {
 					return nil, err
@@ -173,7 +176,19 @@ func (t *transcript) verbose(segments []segment) []byte {
 		dst = strconv.AppendFloat(append(dst, `,"start":`...), s.start, 'f', -1, 64)
 		dst = strconv.AppendFloat(append(dst, `,"end":`...), s.end, 'f', -1, 64)
 		dst = append(append(dst, `,"text":`...), s.text...)
-		dst = append(appendMembers(dst, s.rest), '}')
+		dst = appendMembers(dst, s.rest)
+		// OpenAI's segments have all of these, and strict clients refuse one that lacks any.
+		for _, name := range []string{"seek", "tokens", "temperature", "avg_logprob", "compression_ratio", "no_speech_prob"} {
+			if find(s.rest, name) != nil {
+				continue
+			}
+			none := "0"
+			if name == "tokens" {
+				none = "[]"
+			}
+			dst = append(append(append(dst, `,"`+name...), `":`...), none...)
+		}
+		dst = append(dst, '}')
 	}
 	return append(dst, "]}"...)
 }
