@@ -2,10 +2,13 @@ package protocols
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"pinion/tests/assert"
 	"pinion/tests/harness"
 )
 
@@ -51,6 +54,50 @@ func TestOpenaiClient_LiteLLM(t *testing.T) {
 			t.Parallel()
 			s := harness.Ready(t, harness.Options{Model: "generative.py:" + class, Args: []string{"--model", "m"}})
 			askAsFull(t, "clients/litellm_sdk.py", s.Address, class)
+		})
+	}
+}
+
+// TestOpenaiClient_LangChain has LangChain ask by chat and by Responses: streams, tools and embeddings.
+func TestOpenaiClient_LangChain(t *testing.T) {
+	harness.Full(t)
+	t.Parallel()
+	for _, class := range []string{"Agent", "Embedder"} {
+		t.Run(class, func(t *testing.T) {
+			t.Parallel()
+			s := harness.Ready(t, harness.Options{Model: "generative.py:" + class, Args: []string{"--model", "m"}})
+			askAsFull(t, "clients/langchain_sdk.py", s.Address, class)
+		})
+	}
+}
+
+// TestOpenaiClient_LlamaIndex has LlamaIndex ask as a server like OpenAI's: streams, tools, completions and embeddings.
+func TestOpenaiClient_LlamaIndex(t *testing.T) {
+	harness.Full(t)
+	t.Parallel()
+	for _, class := range []string{"Agent", "Completer", "Embedder"} {
+		t.Run(class, func(t *testing.T) {
+			t.Parallel()
+			s := harness.Ready(t, harness.Options{Model: "generative.py:" + class, Args: []string{"--model", "m"}})
+			askAsFull(t, "clients/llamaindex_sdk.py", s.Address, class)
+		})
+	}
+}
+
+// TestOpenaiClient_AISDK has the AI SDK for JavaScript ask by its providers of OpenAI and of servers like it.
+func TestOpenaiClient_AISDK(t *testing.T) {
+	t.Parallel()
+	modules := harness.Tool(t, "clients/node_modules")
+	for _, class := range []string{
+		"Agent", "Chat", "Completer", "Embedder", "Painter", "Recording", "Speaking", "Transcriber", "Dictation",
+	} {
+		t.Run(class, func(t *testing.T) {
+			t.Parallel()
+			s := harness.Ready(t, harness.Options{Model: "generative.py:" + class, Args: []string{"--model", "m"}})
+			dir := t.TempDir()
+			harness.WriteFile(t, filepath.Join(dir, "client.mjs"), assert.Must(os.ReadFile("clients/ai_sdk.mjs"))(t))
+			assert.NoError(t, os.Symlink(modules, filepath.Join(dir, "node_modules")))
+			harness.RunTool(t, dir, nil, "node", "client.mjs", s.Address, class)
 		})
 	}
 }
