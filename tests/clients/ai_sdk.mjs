@@ -53,6 +53,13 @@ async function callTools(model) {
   assert.deepEqual(cities, ["Rome", "Rome"]);
 }
 
+async function takeTurns(model, openai) {
+  const asked = { model, maxRetries, providerOptions: { openai } };
+  const first = await generateText({ ...asked, prompt: "hello" });
+  const messages = [{ role: "user", content: "hello" }, ...first.response.messages, { role: "user", content: "again" }];
+  return (await generateText({ ...asked, messages })).text;
+}
+
 async function countAndFail(model) {
   const asked = { model, maxRetries, prompt: "a long text" };
   const answer = await generateText(asked);
@@ -77,6 +84,9 @@ const cases = {
       await chat(model);
       await callTools(model);
     }
+    for (const model of [compatible("m"), openai.chat("m")]) assert.equal(await takeTurns(model, {}), "again");
+    assert.equal(await takeTurns(openai("m"), { store: false }), "again");
+    await assert.rejects(takeTurns(openai("m"), {}), /send the item itself, .* "store": false/); // it refers to stored items
     const thought = await generateText({ model: compatible("m"), maxRetries, prompt: "think" });
     assert.equal(thought.reasoningText, "let me see");
   },

@@ -146,7 +146,7 @@ var items = []itemKind{
 
 	{kind: "compaction", lacks: encrypted},
 	{kind: "compaction_trigger", lacks: "this server makes no summary of a conversation"},
-	{kind: "item_reference", lacks: storesNothing},
+	{kind: "item_reference", lacks: storesNothing + ": send the item itself, as clients do that ask with \"store\": false"},
 }
 
 // parts are the parts of contents.
