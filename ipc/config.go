@@ -40,8 +40,8 @@ type WorkerConfig struct {
 
 // Fetched are weights that the front fetches while the worker imports.
 type Fetched struct {
-	// Folder has a file for each, by its name, that is locked until the weights are there. Then it is JSON with their path,
-	// or why they will not be there.
+	// Folder has a file for each, by its name, that is locked until the weights are there. Then it is JSON with their
+	// path, or why they will not be there.
 	Folder string   `json:"folder"`
 	Wait   []string `json:"wait"` // the names that setup waits for
 }

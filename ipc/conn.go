@@ -124,7 +124,8 @@ func (c *Conn) QueueIn(create func(size int64) (*os.File, error), kind Kind, fla
 			return err
 		}
 		if c.group {
-			_, _ = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW) // no file on disk
+			const seals = unix.F_SEAL_WRITE | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW
+			_, _ = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals) // fails for a file on disk, which has none
 		}
 		return c.write.enqueue(fd, kind, flags|FlagFile, id, 0, 0, nil)
 	}

@@ -56,9 +56,7 @@ LANGUAGES = {
 CODE = re.compile(r"<pre>(?:<span></span>)?<code>(.*?)</code></pre>", re.DOTALL)
 
 
-def on_page_content(
-    content: str, page: Page, config: MkDocsConfig, files: Files
-) -> str:
+def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Colour the blocks of code, which name no language."""
 
     def colour(match: re.Match[str]) -> str:
@@ -86,14 +84,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(
-    markdown: str, page: Page, config: MkDocsConfig, files: Files
-) -> str:
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Point links of the repository to pages of the site."""
     address = page.file.src_uri
-    here = next(
-        (path for path, at in OUTSIDE.items() if at == address), f"docs/{address}"
-    )
+    here = next((path for path, at in OUTSIDE.items() if at == address), f"docs/{address}")
 
     def point(match: re.Match[str]) -> str:
         image, text, target = match.groups()
@@ -104,9 +98,7 @@ def on_page_markdown(
         if not (ROOT / wanted).exists():
             return match.group(0)  # the build names it
         on_site = OUTSIDE.get(wanted) or wanted.removeprefix("docs/")
-        if wanted in OUTSIDE or (
-            wanted.startswith("docs/") and (ROOT / wanted).is_file()
-        ):
+        if wanted in OUTSIDE or (wanted.startswith("docs/") and (ROOT / wanted).is_file()):
             relative = posixpath.relpath(on_site, posixpath.dirname(address) or ".")
             return f"{image}[{text}]({relative}{mark}{heading})"
         if config.repo_url:

@@ -154,7 +154,7 @@ func (in *items) line() ([]byte, error) {
 		switch {
 		case int64(len(line)) > in.k.Bodies.MaxBody:
 			return nil, fmt.Errorf("%w: it has more than %d bytes", errItem, in.k.Bodies.MaxBody)
-		case err == bufio.ErrBufferFull:
+		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		}
 		return bytes.TrimSuffix(line, []byte{'\n'}), err

@@ -9,8 +9,8 @@ import (
 
 // reasons are those of predict, in the order of their counters. An unknown reason counts as the model's.
 var reasons = [...]string{
-	predict.ReasonModel, predict.ReasonInput, predict.ReasonValidation, predict.ReasonFiles, predict.ReasonCrash, predict.ReasonTimeout,
-	predict.ReasonCapacity, predict.ReasonMemory, predict.ReasonUnavailable,
+	predict.ReasonModel, predict.ReasonInput, predict.ReasonValidation, predict.ReasonFiles, predict.ReasonCrash,
+	predict.ReasonTimeout, predict.ReasonCapacity, predict.ReasonMemory, predict.ReasonUnavailable,
 }
 
 // The outcomes of a prediction. After them there is one for each reason of a failure.

@@ -34,7 +34,8 @@ func (c *streams) gather(g *gathered) {
 	if !c.any.Load() {
 		return
 	}
-	g.gauge("pinion_stream_sessions", "Sessions of streamed inputs that run or wait for a slot.", float64(c.sessions.Load()))
+	g.gauge("pinion_stream_sessions", "Sessions of streamed inputs that run or wait for a slot.",
+		float64(c.sessions.Load()))
 	for _, of := range []struct {
 		name, help string
 		counts     *[2]counter

@@ -124,7 +124,8 @@ func (p *Preloader) Renew(spec ipc.WorkerConfig, env []string) {
 	if refused := (*setupError)(nil); errors.As(err, &refused) {
 		why = err.Error()
 		p.o.Logger.Warn("no worker can be forked after the setup: the setup was in vain, and each worker runs its own",
-			"reason", why, "setup_seconds", threeDigits(refused.seconds), "fix", "mend what the reason names, or use --preload=imports")
+			"reason", why, "setup_seconds", threeDigits(refused.seconds),
+			"fix", "mend what the reason names, or use --preload=imports")
 		spec.PreloadSetup = false
 		next, err = p.launch(spec, env)
 	}

@@ -142,7 +142,7 @@ func (c *Cache) complete(e *entry) {
 	if err != nil || json.Unmarshal(data, &was) != nil || e.Size >= 0 && e.Size != was.Size {
 		return
 	}
-	if _, err := hexOf(was.Digest); err == nil {
+	if isDigest(was.Digest) {
 		e.Digest, e.Size = was.Digest, was.Size
 	}
 }
@@ -164,7 +164,7 @@ func (c *Cache) remembered(s Source) (l listing) {
 	}
 	for i := range l.Files {
 		e := &l.Files[i]
-		if _, err := hexOf(e.Digest); err != nil && e.Digest != "" || checkPath(e.Path) != nil {
+		if e.Digest != "" && !isDigest(e.Digest) || checkPath(e.Path) != nil {
 			return listing{}
 		}
 		c.complete(e)

@@ -20,13 +20,10 @@ type File struct {
 
 const digestPrefix = "sha256:"
 
-// hexOf returns the hexadecimal digits of a digest. A digest is "sha256:" and 64 lower-case digits.
-func hexOf(digest string) (string, error) {
-	digits, is := strings.CutPrefix(digest, digestPrefix)
-	if !is || !IsSHA256(digits) {
-		return "", fmt.Errorf("%.80q is not a SHA-256: write sha256: and 64 lower-case hexadecimal digits", digest)
-	}
-	return digits, nil
+// isDigest reports whether a text is a digest: "sha256:" and 64 lower-case hexadecimal digits.
+func isDigest(text string) bool {
+	digits, is := strings.CutPrefix(text, digestPrefix)
+	return is && IsSHA256(digits)
 }
 
 // IsSHA256 reports whether a text is a SHA-256 in lower-case hexadecimal digits.

@@ -76,7 +76,8 @@ func (c *client) open(ctx context.Context, o *object, from, to int64) (*http.Res
 	if target == nil {
 		target, token = o.url, o.token
 	}
-	response, led, err := c.http.Send(ctx, &egress.Request{Method: http.MethodGet, Header: header, Token: token, SeeOther: true}, target)
+	request := &egress.Request{Method: http.MethodGet, Header: header, Token: token, SeeOther: true}
+	response, led, err := c.http.Send(ctx, request, target)
 	if err != nil {
 		return nil, fmt.Errorf("get %s: %w", o.name, withoutURL(err))
 	}

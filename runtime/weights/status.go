@@ -78,7 +78,7 @@ func (c *Cache) Verify(w *Weight) (checked int, wrong []error) {
 		if err := os.Remove(at); err != nil {
 			wrong = append(wrong, err)
 		}
-		if _, err := hexOf(digest); err != nil {
+		if !isDigest(digest) {
 			continue
 		}
 		if cached, _, err := digestOf(c.path(digest)); err == nil && cached != digest {

@@ -127,7 +127,8 @@ func TestElection_StartListensAtOnce(t *testing.T) {
 // given up their first attempt to connect, and then refuses them. They end with its words.
 func TestElection_RefusalEndsWhatListens(t *testing.T) {
 	t.Parallel()
-	freeze, thaw := func(n *harness.NATS) { n.Signal(syscall.SIGSTOP) }, func(n *harness.NATS) { n.Signal(syscall.SIGCONT) }
+	freeze := func(n *harness.NATS) { n.Signal(syscall.SIGSTOP) }
+	thaw := func(n *harness.NATS) { n.Signal(syscall.SIGCONT) }
 	for how, nats := range map[string]struct {
 		leave, come func(*harness.NATS)
 		long        bool

@@ -36,7 +36,7 @@ def weights(name: str) -> Path:
 
 
 def await_weights(name: str) -> tuple[int, str, str]:
-    """Wait for weights. Return their line in cog.yaml, why they cannot be there or "", and the path."""
+    """Wait for weights. Return their line in cog.yaml, why they cannot be there, and the path."""
     import fcntl
     import json
 

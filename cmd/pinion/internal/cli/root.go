@@ -49,8 +49,8 @@ func newRoot() *cobra.Command {
 	root.SetHelpFunc(printHelp)
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newServe(), newPredict(), newTrain(), newSchema(), newCheck(), newBench(), newInit(), newPython(),
-		newDockerfile(), newBuild(), newDoctor(), newWeights(), newBatching(), newJobs(), newGateway(), newPS(), newStop(), newLogs(),
-		newVersion(), newMan())
+		newDockerfile(), newBuild(), newDoctor(), newWeights(), newBatching(), newJobs(), newGateway(), newPS(),
+		newStop(), newLogs(), newVersion(), newMan())
 	refuseShells(root)
 	if isCompleting() {
 		completeValues(root)

@@ -52,8 +52,8 @@ func (c *weightsCommand) find(names []string) (*model.Model, *weights.Cache, err
 	if len(names) > 0 {
 		for _, name := range names {
 			if known := m.WeightNames(); !slices.Contains(known, name) {
-				return nil, nil, process.Misused(fmt.Errorf("%s has no weights %q that are fetched%s: it has %s", model.CogFile, name,
-					nearest.Hint(name, known), cmp.Or(strings.Join(known, ", "), "none")))
+				return nil, nil, process.Misused(fmt.Errorf("%s has no weights %q that are fetched%s: it has %s",
+					model.CogFile, name, nearest.Hint(name, known), cmp.Or(strings.Join(known, ", "), "none")))
 			}
 		}
 		m.Weights = slices.DeleteFunc(m.Weights, func(w weights.Weight) bool { return !slices.Contains(names, w.Name) })

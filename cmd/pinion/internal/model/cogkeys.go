@@ -111,8 +111,9 @@ func cogForm() *valueForm {
 	}
 	return mapping(map[string]*valueForm{
 		"build": build,
-		"concurrency": served(mapping(
-			map[string]*valueForm{"default_target": {kinds: []usertext.NodeKind{usertext.Number}}, "max": served(count(maxConcurrency))})),
+		"concurrency": served(mapping(map[string]*valueForm{
+			"default_target": {kinds: []usertext.NodeKind{usertext.Number}}, "max": served(count(maxConcurrency)),
+		})),
 		"description": text(nil),
 		"environment": served(list(served(line(environmentRule)))),
 		"image":       served(line(nil)), // the page has the model's name from it

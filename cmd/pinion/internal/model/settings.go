@@ -20,7 +20,8 @@ type settings struct {
 func (c *CogYAMLReport) settings() settings {
 	text := func(key string) string { return textOf(c.root.Get(key)).Value }
 	s := settings{
-		description: text("description"), image: text("image"), logo: text("logo"), run: text("run"), predict: text("predict"), train: text("train"),
+		description: text("description"), image: text("image"), logo: text("logo"),
+		run: text("run"), predict: text("predict"), train: text("train"),
 		noneDefaults:  text("none_defaults"),
 		observability: observabilityOf(c.root.Get("observability")),
 	}

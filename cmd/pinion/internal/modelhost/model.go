@@ -62,7 +62,9 @@ func (h *Host) NewModel(of config.Named, set *metrics.Set, late bool) (*Model, e
 	m.source.stored = sync.OnceValue(func() []byte { return model.Stored(of.Found) })
 	m.workers.plan = of.GPUs
 	m.Lifecycle = newLifecycle(m)
-	m.weights = &model.Fetch{Below: h.o.RunDir.Path, Log: m.Log, Timeout: of.Settings.WeightsTimeout, OnEnd: m.weightsEnded}
+	m.weights = &model.Fetch{
+		Below: h.o.RunDir.Path, Log: m.Log, Timeout: of.Settings.WeightsTimeout, OnEnd: m.weightsEnded,
+	}
 	m.makeService()
 	return m, m.watchFolder()
 }

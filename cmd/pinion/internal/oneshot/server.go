@@ -145,9 +145,8 @@ func (s *Server) ready(listening <-chan string, stop <-chan struct{}) error {
 	}
 }
 
-// Status asks a server on this machine for the status in its health document, "" if it does not say, and the ranks of its
-// workers. The address of
-// a Unix domain socket begins with "unix:".
+// Status asks a server on this machine for the status in its health document, "" if it does not say, and the ranks of
+// its workers. The address of a Unix domain socket begins with "unix:".
 func Status(ctx context.Context, address, token string) (health.Status, [][]health.Rank) {
 	// Its certificate is for the name that clients know, and not for this machine's address.
 	anyName := &tls.Config{InsecureSkipVerify: true} //nolint:gosec

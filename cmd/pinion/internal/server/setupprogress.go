@@ -56,7 +56,8 @@ func (q *quietSetup) tell() bool {
 		logs = h.Setup.Logs
 	}
 	if len(logs) == q.seen {
-		q.m.Log.Info("the model is being set up", "seconds", int(time.Since(q.began).Seconds()), "last_line", logtext.LastLine(logs))
+		q.m.Log.Info("the model is being set up",
+			"seconds", int(time.Since(q.began).Seconds()), "last_line", logtext.LastLine(logs))
 	}
 	q.seen = len(logs)
 	return true

@@ -197,7 +197,7 @@ def _hello() -> dict[str, Any]:
 
 
 class Model:
-    """A loaded model: the two functions, how many predictions run at once, and what the front is told of it.
+    """A loaded model: its functions, how many predictions run at once, what the front is told.
 
     is_warm says that its example has run.
     """
@@ -248,8 +248,10 @@ def _load(config: dict[str, Any]) -> Model:
         raise LoadError("no train function to serve")
     slots = config.get("concurrency") or main.concurrency
     if slots > 1 and (config.get("ranks") or main.ranks) > 1:
-        raise LoadError(f"{main.signature.name}: with ranks a worker runs one prediction at a time, "
-                        f"so its concurrency must be 1, not {slots}; use more workers")
+        raise LoadError(
+            f"{main.signature.name}: with ranks a worker runs one prediction at a time, "
+            f"so its concurrency must be 1, not {slots}; use more workers"
+        )
     if slots > 1 and not main.is_async:
         slots = 1 if training else _checked(slots, main)
     description = {"slots": slots, **_describe(main, predictor, trainer)}

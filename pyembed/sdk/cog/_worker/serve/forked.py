@@ -66,7 +66,7 @@ class SetUp:
         return "its setup keeps its event loop" + LOOP if server.end_loop() else ""
 
     def begin_worker(self) -> None:
-        """Make a fork a worker: cleanups stay with the preload process, seeds and threads are new."""
+        """Make a fork a worker: cleanups stay with the preload process, seeds are new."""
         _forget_cleanups()
         torch = sys.modules.get("torch")
         if hasattr(torch, "seed"):
@@ -108,7 +108,7 @@ class Threads:
 
 
 def _pools() -> list[tuple[str, Callable[[], int], Callable[[int], Any]]]:
-    """Return the libraries that make pools of threads: name, and functions that get and set a number."""
+    """Return libraries that make pools of threads: name, and functions to get and set a number."""
     with open("/proc/self/maps") as maps:
         paths = {line.rstrip("\n").partition("/")[2] for line in maps if "/" in line}
     found = sorted("/" + path for path in paths if os.path.basename(path).startswith(_OPENMP))
@@ -147,11 +147,11 @@ def _forget_cleanups() -> None:
 
 
 def leave() -> None:
-    """End a worker: run what itself has registered for its end, and destroy no object of the setup."""
+    """End a worker: run what it has registered for its end, and destroy no object of the setup."""
     threading = sys.modules.get("threading")
     try:
         if threading is not None:
-            threading._shutdown()  # type: ignore[attr-defined]
+            threading._shutdown()
         atexit._run_exitfuncs()
     except BaseException as error:
         from ..errors import traceback_text
