@@ -27,6 +27,8 @@ type WorkerConfig struct {
 	GPULost []string `json:"gpu_lost,omitempty"`
 	// Calls is the folder for files of calls of other models; "" if the server has no other model.
 	Calls string `json:"calls,omitempty"`
+	// Terminal means that the model's breakpoint() may ask on the controlling terminal.
+	Terminal bool `json:"terminal,omitempty"`
 	// Rank is which of Ranks processes this one is. Ranks is 0 if only the model may say that it wants several.
 	Rank  int `json:"rank,omitempty"`
 	Ranks int `json:"ranks,omitempty"`

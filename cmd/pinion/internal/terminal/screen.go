@@ -18,6 +18,7 @@ import (
 type Screen struct {
 	mu    sync.Mutex
 	w     io.Writer
+	fd    int
 	live  bool // there is a terminal, and it may be drawn on
 	label string
 	began time.Time
@@ -35,7 +36,7 @@ const (
 )
 
 func NewScreen(f *os.File) *Screen {
-	return &Screen{w: f, live: TakesEscapes(f)}
+	return &Screen{w: f, fd: int(f.Fd()), live: TakesEscapes(f)}
 }
 
 // Show begins a phase: what happens, and for how long already.
@@ -98,8 +99,13 @@ func (s *Screen) Draft(line []byte) {
 	s.draw()
 }
 
-// draw shows what happens, for how long already, and the model's line that has not ended, in one line.
+// draw shows what happens, for how long already, and the model's line that has not ended, in one line. While a debugger
+// has the terminal it shows nothing.
 func (s *Screen) draw() {
+	if front, err := unix.IoctlGetInt(s.fd, unix.TIOCGPGRP); err == nil && front != unix.Getpgrp() {
+		s.drawn = false
+		return
+	}
 	marks := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 	line := fmt.Appendf(nil, "%c %s %.1f s", marks[s.turn%len(marks)], s.label, time.Since(s.began).Seconds())
 	if len(s.draft) > 0 {

@@ -14,6 +14,7 @@ from .serve.wire import HELLO, LOADED, READY, SETUP_FAILED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from .model.load import Predictor
@@ -132,6 +133,8 @@ def _prepare_process(config: dict[str, Any]) -> None:
     sys.orig_argv = [sys.executable, *sys.argv]
     _give_submodules()
     order_streams()
+    if not os.environ.get("PYTHONBREAKPOINT"):
+        sys.breakpointhook = _breakpoint_on(config.get("terminal", False))
     if sys.unraisablehook is sys.__unraisablehook__:
         _px.use_unraisablehook(sys.unraisablehook)
         sys.unraisablehook = _px.substitute(sys.unraisablehook, _px.unraisable)
@@ -158,6 +161,15 @@ def _give_stacks() -> None:
 
 # Packages whose submodules need no import: see `serve.submodules`.
 PACKAGES = ("concurrent", "email", "http", "importlib", "urllib")
+
+
+def _breakpoint_on(terminal: bool) -> Callable[..., None]:
+    def stop(*args: Any, **kwargs: Any) -> None:
+        from .debug import stop_at
+
+        stop_at(sys._getframe(1), terminal)
+
+    return stop
 
 
 class _Finder:
