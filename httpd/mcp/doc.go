@@ -3,6 +3,7 @@
 //
 //	message    a JSON-RPC message, and whether its headers agree with it
 //	tool       a model as a tool, as tools/list shows it
+//	resource   a model's README, as resources/list shows it
 //	translator a model's OpenAPI schemas as JSON Schema
 //	progress   a stream of a call: how far it is, and its response
 //	reply      a JSON-RPC response as it is written

@@ -205,10 +205,15 @@ func (m *message) check(h *fasthttp.RequestHeader) *rpcError {
 
 // nameParam returns the parameter that the header Mcp-Name repeats; "" means the method has none.
 func (m *message) nameParam() string {
-	if m.method != methodCall {
+	name := "name"
+	switch m.method {
+	case methodCall:
+	case methodRead:
+		name = "uri"
+	default:
 		return ""
 	}
-	value := member(m.params, "name")
+	value := member(m.params, name)
 	if rawjson.KindOf(value) != rawjson.KindString || len(value) > maxName {
 		return "" // the method says what is wrong with it
 	}

@@ -19,6 +19,7 @@ const (
 	codeInternal = -32603
 	codeHeader   = -32020
 	codeVersion  = -32022
+	codeResource = -32002 // an unknown resource, to clients of 2025
 )
 
 // rpcError is an error of JSON-RPC.

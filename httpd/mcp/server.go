@@ -88,6 +88,8 @@ const (
 	methodPing       = "ping"
 	methodTools      = "tools/list"
 	methodCall       = "tools/call"
+	methodResources  = "resources/list"
+	methodRead       = "resources/read"
 )
 
 // answer answers a message.
@@ -132,6 +134,14 @@ func (r *request) dispatch() *rpcError {
 		return r.call()
 	case methodTools:
 		return r.listTools()
+	case methodResources, methodRead:
+		switch {
+		case !r.hasResources():
+		case r.method == methodRead:
+			return r.readResource()
+		default:
+			return r.listResources()
+		}
 	case methodDiscover:
 		if r.modern {
 			r.discover()
@@ -175,7 +185,11 @@ func (r *request) initialize() {
 
 // addCapabilities appends what the server can do.
 func (r *request) addCapabilities(dst []byte) []byte {
-	return append(addMember(dst, "capabilities"), `{"tools":{}}`...)
+	dst = append(addMember(dst, "capabilities"), `{"tools":{}`...)
+	if r.hasResources() {
+		dst = append(dst, `,"resources":{}`...)
+	}
+	return append(dst, '}')
 }
 
 // textMember returns the text of a member of the parameters; false means it is absent or no string.

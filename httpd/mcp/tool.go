@@ -84,10 +84,15 @@ func (r *request) listTools() *rpcError {
 
 // byName returns the models that have a document, in the order of their names.
 func (r *request) byName() []*protocol.Model {
-	list := slices.Clone(r.models)
-	list = slices.DeleteFunc(list, func(m *protocol.Model) bool { _, ok := m.OpenAPI(); return !ok })
-	slices.SortFunc(list, func(a, b *protocol.Model) int { return cmp.Compare(a.Name, b.Name) })
+	list := slices.DeleteFunc(sorted(r.models), func(m *protocol.Model) bool { _, ok := m.OpenAPI(); return !ok })
 	return slices.CompactFunc(list, func(a, b *protocol.Model) bool { return ToolName(a.Name) == ToolName(b.Name) })
+}
+
+// sorted returns models in the order of their names.
+func sorted(models []*protocol.Model) []*protocol.Model {
+	list := slices.Clone(models)
+	slices.SortFunc(list, func(a, b *protocol.Model) int { return cmp.Compare(a.Name, b.Name) })
+	return list
 }
 
 // newTool makes the tool of a model.

@@ -52,7 +52,7 @@ func (o PageOptions) about(ctx *fasthttp.RequestCtx) {
 	a := about{Examples: []string{}}
 	if root, err := os.OpenRoot(o.Dir); err == nil {
 		defer root.Close()
-		a.Readme = strings.ToValidUTF8(string(readmeOf(root)), "\uFFFD")
+		a.Readme = readmeOf(root)
 		a.Logo = logoOf(root, o.Logo)
 		a.Examples = append(a.Examples, examplesOf(root)...)
 	}
@@ -66,14 +66,23 @@ func (o PageOptions) about(ctx *fasthttp.RequestCtx) {
 	ctx.SetBody(body)
 }
 
-// readmeOf returns the README's text, or nil if there is none, or it is too large.
-func readmeOf(root *os.Root) []byte {
+// Readme returns the text of the README of a model's folder, or "" if there is none, or it is too large.
+func Readme(dir string) string {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return ""
+	}
+	defer root.Close()
+	return readmeOf(root)
+}
+
+func readmeOf(root *os.Root) string {
 	for _, name := range names(root, ".") {
 		if strings.EqualFold(name, "README.md") {
-			return read(root, name, maxReadme)
+			return strings.ToValidUTF8(string(read(root, name, maxReadme)), "\uFFFD")
 		}
 	}
-	return nil
+	return ""
 }
 
 // logoOf returns a picture of the folder as a data URL, or "" if it cannot be shown.

@@ -37,6 +37,12 @@ async def check(session: Any, new: bool) -> None:
     except jsonschema.ValidationError:
         pass
 
+    (readme,) = (await session.list_resources()).resources
+    assert wire(readme)["title"] == "README of m", readme
+    (content,) = (await session.read_resource(readme.uri)).contents
+    expected = {"uri": str(readme.uri), "mimeType": "text/markdown", "text": "# Repeat\n"}
+    assert wire(content) == expected, content
+
     said = await session.call_tool("m", {"text": "hi ", "n": 2, "mode": "loud"})
     assert [wire(block) for block in said.content] == [{"type": "text", "text": "HI HI "}], said
     file = "data:text/plain;base64,dGhlcmU="

@@ -213,6 +213,7 @@ func TestMCP_BadMessages(t *testing.T) {
 		{"another header of the method", body, []string{version, "Mcp-Method: tools/list", name}, 400, `-32020`},
 		{"no header of the name", body, []string{version, call}, 400, `-32020`},
 		{"another header of the name", body, []string{version, call, "Mcp-Name: other"}, 400, `-32020`},
+		{"another header of the uri", `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"a",` + meta + `}}`, []string{version, "Mcp-Method: resources/read", "Mcp-Name: b"}, 400, `-32020`},
 		{"a header that is not base64", body, []string{version, call, "Mcp-Name: =?base64?!?="}, 400, `-32020`},
 		{"no capabilities", strings.Replace(body, `,"io.modelcontextprotocol/clientCapabilities":{}`, ``, 1), []string{version, call, name}, 400, `-32602`},
 		{"no _meta", strings.Replace(body, `,`+meta, ``, 1), []string{version, call, name}, 400, `-32602`},
@@ -258,16 +259,77 @@ func TestMCP_Notifications(t *testing.T) {
 	harness.WantAnswer(t, "ping", legacy.ask(s, "/mcp", "ping", `{}`), 200, `{"jsonrpc":"2.0","id":7,"result":{}}`)
 }
 
+// toolModel makes a model's folder with this cog.yaml and README, and returns NAME=DIR.
+func toolModel(t *testing.T, name, yaml, readme string) string {
+	t.Helper()
+	folder := harness.NewFolder(t, "cog.yaml", yaml)
+	harness.CopyFile(t, filepath.Join(harness.Models(t), "tools.py"), filepath.Join(folder, "tools.py"))
+	if readme != "" {
+		harness.WriteFile(t, filepath.Join(folder, "README.md"), readme)
+	}
+	return name + "=" + folder
+}
+
+// TestMCP_Readme: the README of a model is a resource, as its folder has it now.
+func TestMCP_Readme(t *testing.T) {
+	t.Parallel()
+	const yaml = "run: tools.py:Text\n"
+	one := toolModel(t, "b.2", yaml, "# Ünit \xff\n")
+	s := harness.Start(t, harness.Options{Models: []string{one, toolModel(t, "a", yaml, "")}, Python: harness.AnyPython(t).Path})
+	harness.WaitModels(t, s)
+	const uri = "pinion://models/b_2/README.md"
+	_, folder, _ := strings.Cut(one, "=")
+	text := "# Ünit \uFFFD\n"
+	for _, e := range []era{modern, legacy} {
+		caching, unknown, code := "", -32002, 200
+		if e == modern {
+			caching, unknown, code = `,"ttlMs":60000,"cacheScope":"public"`, -32602, 400
+			harness.WantAnswer(t, "discover", e.ask(s, "/mcp", "server/discover", `{}`), 200, `"resources":{}`)
+		} else {
+			harness.WantAnswer(t, "initialize", e.ask(s, "/mcp", "initialize", `{}`), 200, `"resources":{}`)
+		}
+		list := e.ask(s, "/mcp", "resources/list", `{}`)
+		harness.WantAnswer(t, "the list", list, 200, `"resources":[{"uri":"`+uri+
+			`","name":"b_2/README.md","title":"README of b.2","mimeType":"text/markdown"}]`+caching)
+		harness.WantAnswer(t, "the list of another model", e.ask(s, "/models/a/mcp", "resources/list", `{}`), 200, `"resources":[]`)
+		read := func(path, uri string) harness.Answer {
+			return e.ask(s, path, "resources/read", fmt.Sprintf(`{"uri":%q}`, uri))
+		}
+		answer := read("/mcp", uri)
+		harness.WantAnswer(t, "the README", answer, 200, `"mimeType":"text/markdown"`)
+		harness.WantAnswer(t, "how long it may be kept", answer, 200, "]"+caching)
+		var got struct {
+			Result struct{ Contents []struct{ URI, Text string } }
+		}
+		harness.Decode(t, answer, &got)
+		assert.Equal(t, "the README", fmt.Sprint(got.Result.Contents), fmt.Sprint([]struct{ URI, Text string }{{uri, text}}))
+		for path, uri := range map[string]string{"/models/a/mcp": uri, "/mcp": "pinion://models/a/README.md", "/models/b.2/mcp": "file:///etc/passwd"} {
+			harness.WantAnswer(t, uri+" at "+path, read(path, uri), code, fmt.Sprintf(`"error":{"code":%d`, unknown))
+		}
+		harness.WantAnswer(t, "no uri", e.ask(s, "/mcp", "resources/read", `{}`), code, `"error":{"code":-32602`)
+		text = "edited\n"
+		harness.WriteFile(t, filepath.Join(folder, "README.md"), text)
+	}
+}
+
+// TestMCP_Versions: a model with versions is one tool, with the description and the README of its first version.
+func TestMCP_Versions(t *testing.T) {
+	t.Parallel()
+	s := harness.Start(t, harness.Options{Python: harness.AnyPython(t).Path, Models: []string{
+		toolModel(t, "m@1", "description: Says it.\nrun: tools.py:Text\n", "# One\n"), toolModel(t, "m@2", "run: tools.py:Text\n", "# Two\n"),
+	}})
+	harness.WaitModels(t, s)
+	harness.WantAnswer(t, "the tool", modern.ask(s, "/mcp", "tools/list", `{}`), 200, `"description":"Says it."`)
+	answer := modern.ask(s, "/mcp", "resources/read", `{"uri":"pinion://models/m/README.md"}`)
+	harness.WantAnswer(t, "the README", answer, 200, `"text":"# One\n"`)
+}
+
 // TestMCP_SeveralModels: each model is a tool, in the order of their names; at its own path it is the only one. Two models
 // whose tools would have one name are an error at the start.
 func TestMCP_SeveralModels(t *testing.T) {
 	t.Parallel()
-	dir := harness.Models(t)
 	model := func(name, class string) string {
-		folder := filepath.Join(t.TempDir(), name)
-		harness.WriteFile(t, filepath.Join(folder, "cog.yaml"), "description: Says "+class+".\nrun: tools.py:"+class+"\n")
-		harness.CopyFile(t, filepath.Join(dir, "tools.py"), filepath.Join(folder, "tools.py"))
-		return name + "=" + folder
+		return toolModel(t, name, "description: Says "+class+".\nrun: tools.py:"+class+"\n", "")
 	}
 	one, two := model("b.2", "Numbers"), model("a", "Text")
 	s := harness.Start(t, harness.Options{Models: []string{one, two}, Python: harness.AnyPython(t).Path})
@@ -302,7 +364,8 @@ func TestMCP_SeveralModels(t *testing.T) {
 // TestMCP_PythonClients has the official client for Python ask by both eras, that of its line 1 by the older one, and FastMCP's.
 func TestMCP_PythonClients(t *testing.T) {
 	t.Parallel()
-	s := toolServer(t, "Text")
+	model := toolModel(t, "m", "run: tools.py:Text\n", "# Repeat\n")
+	s := harness.Ready(t, harness.Options{Models: []string{model}, Args: []string{"--queue", "10"}}) // the clients share a slot
 	for _, c := range []string{"protocols", "mcp1"} {
 		t.Run(c, func(t *testing.T) {
 			t.Parallel()

@@ -8,6 +8,7 @@ import (
 
 	"pinion/httpd/place"
 	"pinion/httpd/protocol"
+	"pinion/httpd/web"
 	"pinion/runtime/health"
 	"pinion/runtime/jobqueue"
 	"pinion/runtime/predict"
@@ -41,6 +42,7 @@ func newTarget(m *servedModel, name, version string) *target {
 		t.known.Version = version
 	}
 	t.known.Summary = m.of.Found.Description
+	t.known.Readme = func() string { return web.Readme(m.of.Found.Dir) }
 	return t
 }
 
