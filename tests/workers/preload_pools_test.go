@@ -148,6 +148,30 @@ def use():
     ends[0].send(b"x")
     return ends[1].recv() == b"x"
 `,
+	"pyarrow": `import numpy as np, pyarrow
+
+table = pyarrow.table({"k": np.arange(1000000) % 7, "v": np.arange(1000000)})
+
+def use():
+    return sum(table.group_by("k").aggregate([("v", "sum")])["v_sum"].to_pylist()) == 499999500000
+`,
+	"lightgbm": `import lightgbm, numpy as np
+
+points = np.random.RandomState(0).rand(2000, 4)
+
+def use():
+    data = lightgbm.Dataset(points, points[:, 0] > 0.5)
+    model = lightgbm.train({"objective": "binary", "num_threads": 3, "verbose": -1}, data, 5)
+    return ((model.predict(points) > 0.5) == (points[:, 0] > 0.5)).mean().item() > 0.9
+`,
+	"blosc2": `import blosc2, numpy as np
+
+numbers = np.arange(2000000)
+
+def use():
+    blosc2.set_nthreads(3)
+    return blosc2.decompress2(blosc2.compress2(numbers)) == numbers.tobytes()
+`,
 }
 
 var triedRow = regexp.MustCompile(`(?m)^\| ` + "`([a-z0-9-]+)==(.+)`" + ` \| (forked|refused) \| (forked|refused) \|$`)
