@@ -19,7 +19,8 @@ type call struct {
 	model *protocol.Model
 	tool  *tool
 	input []byte
-	// address is that of the server, by which the client reached it, and inline the largest file in bytes within the result.
+	// address is that of the server, by which the client reached it, and inline the largest file in bytes within the
+	// result.
 	address string
 	inline  int
 }
@@ -82,7 +83,7 @@ func (c *call) wait() {
 		c.fail(err)
 		return
 	}
-	parts := c.appendResult(c.open(nil), resultOf(&rec))
+	parts := c.appendResult(c.open(), resultOf(&rec))
 	run.Send(c.x, contentJSON, rec.Output, append(parts, []byte("}}"))...)
 }
 
@@ -143,7 +144,7 @@ func (c *call) fail(err *protocol.Error) {
 	if seconds := err.RetryAfterSeconds(); seconds > 0 {
 		text = fmt.Sprintf("%s. Try again in %d s", strings.TrimSuffix(text, "."), seconds)
 	}
-	c.send(appendFailure(c.open(nil), text))
+	c.send(appendFailure(c.open(), text))
 }
 
 const (

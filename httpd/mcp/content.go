@@ -109,7 +109,8 @@ func (c *call) appendFile(dst []byte, file protocol.DataFile, link string) []byt
 	}
 	dst = addText(append(dst, `{"type":"resource","resource":{`...), "uri", link)
 	dst = addText(dst, "mimeType", file.Type)
-	if content, err := base64.StdEncoding.DecodeString(string(file.Base64)); kind == "text" && err == nil && utf8.Valid(content) {
+	content, err := base64.StdEncoding.DecodeString(string(file.Base64))
+	if kind == "text" && err == nil && utf8.Valid(content) {
 		return append(rawjson.AppendQuotedBytes(addMember(dst, "text"), content), "}}"...)
 	}
 	return append(append(append(addMember(dst, "blob"), '"'), file.Base64...), `"}}`...)

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/base64"
 	"slices"
 	"strings"
@@ -101,7 +102,7 @@ func isID(value []byte) bool {
 	case rawjson.KindString:
 		return len(value) <= maxID
 	case rawjson.KindNumber:
-		return len(value) <= maxID && !slices.ContainsFunc(value, func(b byte) bool { return b == '.' || b == 'e' || b == 'E' })
+		return len(value) <= maxID && !bytes.ContainsAny(value, ".eE")
 	}
 	return false
 }
@@ -243,7 +244,8 @@ func sameAs(h *fasthttp.RequestHeader, header, value string) *rpcError {
 			}
 		}
 	}
-	return refusal(codeHeader, "the header %s is %s, and the body has %s", header, logtext.Clip(string(got)), logtext.Clip(value))
+	return refusal(codeHeader, "the header %s is %s, and the body has %s",
+		header, logtext.Clip(string(got)), logtext.Clip(value))
 }
 
 // unsupported refuses a revision, with the list of those that are served.

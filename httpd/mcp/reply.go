@@ -79,9 +79,9 @@ func (r *request) refuse(e *rpcError) {
 	r.x.SetBody(appendError(nil, r.id, e))
 }
 
-// open appends the beginning of a response to the request, up to the members of its result.
-func (r *request) open(dst []byte) []byte {
-	dst = append(append(dst, `{"jsonrpc":"2.0","id":`...), r.id...)
+// open returns the beginning of a response to the request, up to the members of its result.
+func (r *request) open() []byte {
+	dst := append([]byte(`{"jsonrpc":"2.0","id":`), r.id...)
 	return r.openResult(append(dst, `,"result":`...))
 }
 

@@ -20,7 +20,7 @@ func (r *request) hasResources() bool {
 
 // listResources answers with the READMEs of the models, in the order of their names.
 func (r *request) listResources() *rpcError {
-	dst := append(addMember(r.open(nil), "resources"), '[')
+	dst := append(addMember(r.open(), "resources"), '[')
 	none := len(dst)
 	for _, m := range sorted(r.models) {
 		if m.Readme == nil || m.Readme() == "" {
@@ -50,7 +50,7 @@ func (r *request) readResource() *rpcError {
 		if text == "" {
 			break
 		}
-		dst := append(addMember(r.open(nil), "contents"), "[{"...)
+		dst := append(addMember(r.open(), "contents"), "[{"...)
 		dst = addText(dst, "uri", uri)
 		dst = addText(dst, "mimeType", markdown)
 		r.send(r.addCaching(append(addText(dst, "text", text), "}]"...)))

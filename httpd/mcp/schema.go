@@ -58,7 +58,8 @@ func (t *translator) resolve(schema []byte) []byte {
 	for range maxNesting {
 		name, ok := referred(member(schema, "$ref"))
 		if !ok {
-			if all := rawjson.Array(member(schema, "allOf")); member(schema, "type") == nil && member(schema, "properties") == nil {
+			all := rawjson.Array(member(schema, "allOf"))
+			if member(schema, "type") == nil && member(schema, "properties") == nil {
 				if only, ok := all.Next(); ok {
 					if _, more := all.Next(); !more {
 						schema = only

@@ -154,7 +154,7 @@ func (r *request) dispatch() *rpcError {
 		}
 	case methodPing:
 		if !r.modern {
-			r.send(r.open(nil))
+			r.send(r.open())
 			return nil
 		}
 	}
@@ -163,7 +163,7 @@ func (r *request) dispatch() *rpcError {
 
 // discover answers with what the server is and can do.
 func (r *request) discover() {
-	dst := addMember(r.open(nil), "supportedVersions")
+	dst := addMember(r.open(), "supportedVersions")
 	dst = append(append(dst, `["`+modern+`","`...), strings.Join(legacy[:], `","`)+`"]`...)
 	dst = r.addCapabilities(dst)
 	r.send(r.addCaching(dst))
@@ -178,7 +178,7 @@ func (r *request) initialize() {
 			version = known
 		}
 	}
-	dst := addText(r.open(nil), "protocolVersion", version)
+	dst := addText(r.open(), "protocolVersion", version)
 	dst = r.addCapabilities(dst)
 	r.send(append(addMember(dst, "serverInfo"), r.s.info...))
 }

@@ -67,7 +67,7 @@ func (s *server) toolOf(m *protocol.Model, document []byte) *tool {
 // listTools answers with the tools, in the order of their names. A model that has no document before it is loaded is not
 // among them.
 func (r *request) listTools() *rpcError {
-	dst := append(addMember(r.open(nil), "tools"), '[')
+	dst := append(addMember(r.open(), "tools"), '[')
 	for i, m := range r.byName() {
 		document, _ := m.OpenAPI()
 		t := r.s.toolOf(m, document)

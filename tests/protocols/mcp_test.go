@@ -91,7 +91,8 @@ func TestMCP_Outputs(t *testing.T) {
 			for _, e := range []era{modern, legacy} {
 				got := e.call(t, s, "m", c.arguments)
 				assert.False(t, got.IsError, "%s: got an error: %v", e.version, got.Content)
-				content, structured := assert.Must(json.Marshal(got.Content))(t), assert.Must(json.Marshal(got.StructuredContent))(t)
+				content := assert.Must(json.Marshal(got.Content))(t)
+				structured := assert.Must(json.Marshal(got.StructuredContent))(t)
 				harness.EqualJSON(t, e.version+" content", content, c.content)
 				want, kind := c.old, ""
 				if e == modern {
