@@ -139,6 +139,9 @@ func (k Collection) File(ctx *fasthttp.RequestCtx) {
 				rec.Output = value
 			}
 		}
+	default:
+		k.Out.Detail(ctx, fasthttp.StatusNotFound, k.title+" not found")
+		return
 	}
 	for n, f := range protocol.DataFiles(rec.Output) {
 		if uint64(n) == number && f.Valid() {

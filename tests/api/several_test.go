@@ -254,7 +254,7 @@ func TestSeveral_DocumentsAndPagesAreModelsOwn(t *testing.T) {
 	assert.Equal(t, "URL of the first server", b.Servers[0].URL, "/models/b")
 	assert.Equal(t, "title", b.Info.Title, "b")
 	for path := range b.Paths { // each is there
-		path = strings.NewReplacer("{prediction_id}", "none").Replace(path)
+		path = strings.NewReplacer("{prediction_id}", "none", "{number}", "0").Replace(path)
 		got := s.Do(http.MethodGet, "/models/b"+path, nil)
 		assert.True(t, got.Code != http.StatusNotFound || strings.Contains(string(got.Body), "Prediction not found") ||
 			strings.Contains(string(got.Body), "The folder cog_examples has no such file"),

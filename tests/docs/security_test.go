@@ -89,7 +89,7 @@ func TestDocumentedPaths_OfSecurity(t *testing.T) {
 		var got []string
 		for _, path := range getPaths(t, s, c.headers...) {
 			asked := strings.NewReplacer("{name}", "a", "{model}", "a", "{version}", "1", "{prediction_id}", "p",
-				"{training_id}", "p").Replace(path)
+				"{training_id}", "p", "{number}", "0").Replace(path)
 			answer := s.Raw(fmt.Sprintf(
 				"GET %s HTTP/1.1\r\nHost: rebound.example:5000\r\nReferer: http://rebound.example:5000/\r\n\r\n", asked), 1)[0]
 			if answer.Code != c.refused {

@@ -366,7 +366,9 @@ func TestMCP_SeveralModels(t *testing.T) {
 func TestMCP_PythonClients(t *testing.T) {
 	t.Parallel()
 	model := toolModel(t, "m", "run: tools.py:Text\n", "# Repeat\n")
-	s := harness.Ready(t, harness.Options{Models: []string{model}, Args: []string{"--queue", "10"}}) // the clients share a slot
+	s := harness.Ready(t, harness.Options{
+		Models: []string{model}, Python: harness.AnyPython(t).Path, Args: []string{"--queue", "10"}, // the clients share a slot
+	})
 	for _, c := range []string{"protocols", "mcp1"} {
 		t.Run(c, func(t *testing.T) {
 			t.Parallel()
