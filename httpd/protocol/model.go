@@ -66,7 +66,8 @@ type Model struct {
 	Version string // the version that answers, or would answer
 	Summary string // what cog.yaml says about it in a line; "" means nothing
 	Service
-	// Readme returns the README of the model's folder as it is now, "" without one; nil means that its folder is elsewhere.
+	// Readme returns the README of the model's folder as it is now, "" without one; nil means that its folder is
+	// elsewhere.
 	Readme func() string
 	// Versions returns the versions among which Choose chooses one for each call, or nil if the model is its only
 	// version.

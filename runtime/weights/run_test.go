@@ -203,8 +203,10 @@ func TestRun_RefusesWhatIsWrong(t *testing.T) {
 		handler http.HandlerFunc
 		want    string
 	}{
-		"wrong digest": {func(w http.ResponseWriter, req *http.Request) { ranges(w, req, other, `"a"`) },
-			"wrong SHA-256: expected sha256:" + digest(data) + ", got sha256:" + digest(other)},
+		"wrong digest": {
+			func(w http.ResponseWriter, req *http.Request) { ranges(w, req, other, `"a"`) },
+			"wrong SHA-256: expected sha256:" + digest(data) + ", got sha256:" + digest(other),
+		},
 		"cut body":  {cut, "unexpected EOF"},
 		"no length": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(data[:1000]); panic(http.ErrAbortHandler) }, "EOF"},
 		"other bytes than asked for": {func(w http.ResponseWriter, req *http.Request) {

@@ -58,7 +58,8 @@ models:
 		t.Errorf("%s is %s, %s is %s, want the folders a and b beside %s", a.Name, a.Found.Dir, b.Name, b.Found.Dir, path)
 	}
 	if s := a.Settings; a.GPUs.Workers != 2 || s.Queue != 7 || s.QueueTimeout != 9*time.Second ||
-		s.Fleet.Preload != PreloadImports || s.CancelGrace != 3*time.Second || s.Loading != (Loading{OnDemand, 10 * time.Minute, 2 << 30}) {
+		s.Fleet.Preload != PreloadImports || s.CancelGrace != 3*time.Second ||
+		s.Loading != (Loading{OnDemand, 10 * time.Minute, 2 << 30}) {
 		t.Errorf("a: got %d workers, %+v, want its own values before the common ones", a.GPUs.Workers, s)
 	}
 	if s := b.Settings; b.GPUs.Workers != 3 || s.Queue != 5 || s.outputs != "off" || s.ResultTTL != 90*time.Second ||
