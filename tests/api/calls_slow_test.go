@@ -75,7 +75,7 @@ func TestCallsSlow_ReaderSlowsTheModelDown(t *testing.T) {
 	t.Parallel()
 	s, dir := slowPair(t, "")
 	for _, model := range []string{"sync", "async"} {
-		for size, most := range map[int]int{4 << 10: 100_000, 1 << 20: 200, 17 << 20: 20} {
+		for size, most := range map[int]int{4 << 10: 100_000, 1 << 20: 200, 17 << 20: 28} {
 			before := harness.PeakResident(t, s.PID)
 			var ahead, read int
 			text := harness.PredictBy(s, "a", slowInput(t, dir, model, most, size)).Text(t)
