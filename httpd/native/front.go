@@ -29,7 +29,7 @@ type Front struct {
 // traceKey is the key of a request's trace in its context.
 type traceKey struct{}
 
-// Meta reads what a request says in its headers about how it is to be carried out, whatever its protocol.
+// Meta reads what a request says in its headers about how it is to be carried out, in each protocol.
 func (f *Front) Meta(ctx *fasthttp.RequestCtx) (m request.Meta, err error) {
 	traced := f.Tracer != nil
 	if transport.HasSeen(ctx, transport.SeenMeta) || f.TenantHeader != "" {

@@ -13,6 +13,7 @@ import (
 	"pinion/httpd/body"
 	"pinion/httpd/place"
 	"pinion/httpd/transport"
+	"pinion/runtime/memory"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 	"pinion/runtime/request"
@@ -68,11 +69,15 @@ func (k Collection) readItems(ctx *fasthttp.RequestCtx, req *place.Request, form
 	read := in.octets
 	if format == jsonLines {
 		read = in.lines
-		line, err := in.line()
+		line, charged, err := in.line()
+		if errors.Is(err, memory.ErrFull) {
+			return err
+		}
 		if err != nil && (err != io.EOF || len(line) == 0) {
+			k.Bodies.Memory.Free(charged)
 			return &request.Error{Reason: "the first line of the body is not the request: " + err.Error()}
 		}
-		first := body.Body{Data: line}
+		first := body.New(line, charged, nil, k.Bodies.Memory)
 		if err := req.ReadJSON(&first, true); err != nil {
 			return err
 		}
@@ -85,12 +90,12 @@ func (k Collection) readItems(ctx *fasthttp.RequestCtx, req *place.Request, form
 		return err
 	}
 	req.Inlet = in.to
-	k.Out.Transport.Feed(ctx, func() bool { return in.feed(read) })
+	k.Out.Transport.Feed(ctx, func(stop <-chan struct{}) bool { return in.feed(read, stop) })
 	return nil
 }
 
 // feed puts the items until the end of the body. false means that the client has disconnected.
-func (in *items) feed(read func() (predict.Item, error)) bool {
+func (in *items) feed(read func() (predict.Item, error), stop <-chan struct{}) bool {
 	for index := 0; ; index++ {
 		if in.from.Buffered() == 0 {
 			in.to.Flush()
@@ -102,6 +107,9 @@ func (in *items) feed(read func() (predict.Item, error)) bool {
 		case err == io.EOF && (in.conn == nil || in.conn.Whole()):
 			in.to.End("")
 			return true
+		case errors.Is(err, memory.ErrFull):
+			in.to.End(predict.ItemReason(err))
+			return in.discard()
 		case errors.Is(err, errItem):
 			in.to.End(fmt.Sprintf("item %d: %v", index, err))
 			return in.discard()
@@ -111,7 +119,7 @@ func (in *items) feed(read func() (predict.Item, error)) bool {
 		default:
 			return false
 		}
-		if err := in.to.Put(item, nil); err != nil {
+		if err := in.to.Put(item, stop); err != nil {
 			in.to.End(predict.ItemReason(err))
 			return in.discard()
 		}
@@ -130,7 +138,8 @@ var errItem = errors.New("the item is invalid")
 // lines returns the item in the next line.
 func (in *items) lines() (predict.Item, error) {
 	for {
-		line, err := in.line()
+		line, charged, err := in.line()
+		in.k.Bodies.Memory.Free(charged) // Put charges what is kept
 		if len(bytes.TrimSpace(line)) == 0 {
 			if err != nil {
 				return predict.Item{}, err
@@ -144,20 +153,28 @@ func (in *items) lines() (predict.Item, error) {
 	}
 }
 
-// line returns a copy of the next line, without its end. io.EOF comes with the last.
-func (in *items) line() ([]byte, error) {
-	var line []byte
+// line returns a copy of the next line, without its end, and what it is charged to the memory budget, which the caller
+// frees. io.EOF comes with the last.
+func (in *items) line() (line []byte, charged int64, err error) {
 	for {
 		in.wait()
 		part, err := in.from.ReadSlice('\n')
+		if size := int64(len(line) + len(part)); size >= memory.MinCharge && size > charged {
+			more := 2*size - charged // append may double it
+			if !in.k.Bodies.Memory.Take(more, 2*size) {
+				in.k.Bodies.Memory.Free(charged)
+				return nil, 0, memory.ErrFull
+			}
+			charged += more
+		}
 		line = append(line, part...)
 		switch {
 		case int64(len(line)) > in.k.Bodies.MaxBody:
-			return nil, fmt.Errorf("%w: it has more than %d bytes", errItem, in.k.Bodies.MaxBody)
+			return nil, charged, fmt.Errorf("%w: it has more than %d bytes", errItem, in.k.Bodies.MaxBody)
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		}
-		return bytes.TrimSuffix(line, []byte{'\n'}), err
+		return bytes.TrimSuffix(line, []byte{'\n'}), charged, err
 	}
 }
 

@@ -2,36 +2,35 @@ package transport
 
 import (
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
 )
 
-// errFeedStopped means that nobody wants the rest of a request.
+// errFeedStopped means that the rest of a request is not wanted any more.
 var errFeedStopped = errors.New("the rest of the request is not read")
 
 // feed reads a request while it is answered, in a goroutine of its own, from Watch to Unwatch. A client that disconnects
 // is found by its read; the watcher does not know the connection.
 type feed struct {
 	c        *Conn
-	run      func() (whole bool)
+	run      func(stop <-chan struct{}) (whole bool)
 	target   Canceler
-	stopping atomic.Bool
+	stopping chan struct{} // closed: the rest is not wanted any more
 	done     chan struct{}
 }
 
 // Feed has run read the rest of a request while it is answered: Watch starts it, and Unwatch ends its reads. run reports
-// whether the request has come whole; if not, the client has disconnected. The connection ends with the answer. false
-// means that the connection is not of this transport.
-func (t *Transport) Feed(ctx *fasthttp.RequestCtx, run func() (whole bool)) bool {
+// whether the request has come whole; if not, the client has disconnected. Once stop is closed
+// it returns. The connection ends with the answer. false means that the connection is not of this transport.
+func (t *Transport) Feed(ctx *fasthttp.RequestCtx, run func(stop <-chan struct{}) (whole bool)) bool {
 	c, ok := ctx.Conn().(*Conn)
 	if !ok {
 		return false
 	}
 	ctx.SetConnectionClose()
 	c.Linger()
-	c.watch.feed = &feed{c: c, run: run, done: make(chan struct{})}
+	c.watch.feed = &feed{c: c, run: run, stopping: make(chan struct{}), done: make(chan struct{})}
 	return true
 }
 
@@ -42,14 +41,14 @@ func (f *feed) start(target Canceler) {
 	f.target = target
 	go func() {
 		defer close(f.done)
-		if f.run() {
+		if f.run(f.stopping) {
 			var rest [1 << 10]byte
 			f.c.ReadWithin(1 << 50) // until the client disconnects, or the answer ends
 			for _, err := f.c.read(rest[:]); err == nil; {
 				_, err = f.c.read(rest[:])
 			}
 		}
-		if !f.stopping.Load() {
+		if f.stopped() == nil {
 			f.target.Cancel()
 		}
 	}()
@@ -57,7 +56,7 @@ func (f *feed) start(target Canceler) {
 
 // stop ends the reads, and waits for the goroutine.
 func (f *feed) stop() {
-	f.stopping.Store(true)
+	close(f.stopping)
 	_ = f.c.Conn.SetReadDeadline(time.Unix(1, 0))
 	<-f.done
 	f.c.watch.feed = nil
@@ -65,8 +64,13 @@ func (f *feed) stop() {
 
 // stopped reports whether a read has to return, after its deadline was set.
 func (f *feed) stopped() error {
-	if f != nil && f.stopping.Load() {
-		return errFeedStopped
+	if f == nil {
+		return nil
 	}
-	return nil
+	select {
+	case <-f.stopping:
+		return errFeedStopped
+	default:
+		return nil
+	}
 }

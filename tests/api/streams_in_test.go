@@ -408,6 +408,41 @@ def run(audio: Iterator[bytes], gate: str) -> int:
 	harness.EqualJSON(t, "the sum", a.Output, fmt.Sprint(total))
 }
 
+// TestStreamsIn_Joined: a PUT that joins a session as a stream ends with it, although its own items are not taken.
+func TestStreamsIn_Joined(t *testing.T) {
+	t.Parallel()
+	s := streamedServer(t, "Ends", harness.Options{})
+	v := open(t, s, `{"id": "joined", "input": {"how": "all"}}`)
+	v.send(`"a"`)
+	v.next("output")
+	body := `{"input": {"how": "all"}}` + strings.Repeat("\n\"b\"", 200) // more than wait for a model
+	joined := s.Open(t, http.MethodPut, "/predictions/joined", strings.NewReader(body), "Content-Type", "application/x-ndjson",
+		"Accept", "text/event-stream")
+	defer joined.Body.Close()
+	assert.NoError(t, v.items.Close(), "end the body")
+	harness.EqualJSON(t, "output", v.end().Output, `["a"]`)
+	events := string(assert.Must(io.ReadAll(joined.Body))(t))
+	assert.Contains(t, "the events of the joined one", events, "event: completed", `"output":["a"]`)
+}
+
+// TestStreamsIn_LargeItemIsCharged to the memory budget while it comes.
+func TestStreamsIn_LargeItemIsCharged(t *testing.T) {
+	t.Parallel()
+	s := streamedServer(t, "Ends", harness.Options{Args: []string{"--memory-budget=64MiB"}})
+	v := open(t, s, `{"input": {"how": "all"}}`)
+	const size = 8 << 20
+	part := `"` + strings.Repeat("x", size)
+	_, err := io.WriteString(v.items, part)
+	assert.NoError(t, err)
+	inUse := func() float64 { return harness.Scrape(t, s).Value("pinion_memory_used_bytes") }
+	assert.Eventually(t, "the part is charged", func() bool { return inUse() >= size })
+	v.send(strings.Repeat("x", 80<<20) + `"`)
+	p := v.end()
+	assert.Equal(t, "p.Status", p.Status, "failed")
+	assert.Contains(t, "p.Error", p.Error, "no memory for an item")
+	assert.Eventually(t, "the charge has ended", func() bool { return inUse() < size })
+}
+
 // counted is a body of zeros that knows how much was read.
 type counted struct {
 	left int64
