@@ -196,7 +196,7 @@ func TestEveryProtocol_Refusals(t *testing.T) {
 	}
 }
 
-// TestEveryProtocol_Meta: whatever its protocol, a request has its tenant, class, deadline, trace and id.
+// TestEveryProtocol_Meta: in each protocol a request has its tenant, class, deadline, trace and id.
 func TestEveryProtocol_Meta(t *testing.T) {
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	for _, e := range entrances {

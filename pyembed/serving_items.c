@@ -3,7 +3,7 @@
 // They come by the slot's socket. While the model runs, nothing else comes there: the front sends a model with a
 // streamed input one request at a time. On an event loop px_task_methods's receive() hands them out. Else the model
 // itself reads the socket, on the prediction's thread or on one that it has started. items_mu keeps those apart, and
-// from the slot's own loop: whoever reads holds it, and items_of is still the prediction's id.
+// from the slot's own loop: the thread that reads holds it, and items_of is still the prediction's id.
 #define _GNU_SOURCE
 #include "serving_items.h"
 

@@ -37,7 +37,7 @@ type Chunks struct {
 	Buf []byte
 	// Tail is what follows the model's JSON; empty between two events.
 	Tail []byte
-	// Kept is how many bytes whoever renders the stream keeps.
+	// Kept is how many bytes the renderer of the stream keeps.
 	Kept int
 
 	out     *Writer

@@ -104,7 +104,7 @@ func addText(dst []byte, name, value string) []byte {
 	return rawjson.AppendQuoted(addMember(dst, name), value)
 }
 
-// addCaching appends for how long, and for whom, a client may keep a result.
+// addCaching appends for how long a client may keep a result, and whether others may get it.
 func (r *request) addCaching(dst []byte) []byte {
 	if !r.modern {
 		return dst

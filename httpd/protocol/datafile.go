@@ -22,7 +22,7 @@ func (f DataFile) Size() int {
 	return len(f.Base64)/4*3 - bytes.Count(f.Base64[max(0, len(f.Base64)-2):], []byte{'='})
 }
 
-// Valid reports whether the file can be sent: nobody has read it yet.
+// Valid reports whether the file can be sent. Its base64 was not checked before.
 func (f DataFile) Valid() bool {
 	_, err := io.Copy(io.Discard, base64.NewDecoder(base64.StdEncoding, bytes.NewReader(f.Base64)))
 	return err == nil && negotiate.Printable([]byte(f.Type))

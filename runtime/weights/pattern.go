@@ -6,7 +6,7 @@ import (
 )
 
 // Includes reports whether a file below the source, by its path there, is one of the weights. The patterns are those of
-// gitignore, and of two that match the later counts. A file that exclude takes is none of them, whatever include says.
+// gitignore, and of two that match the later counts. A file that exclude matches is left out, also if include matches it.
 func (s Source) Includes(file string) bool {
 	return (len(s.Include) == 0 || matchesAny(s.Include, file)) && !matchesAny(s.Exclude, file)
 }

@@ -1,16 +1,9 @@
 package weights
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"log/slog"
-	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -24,91 +17,6 @@ import (
 
 	"pinion/tests/assert"
 )
-
-// rig fetches weights of test servers into a cache of its own.
-type rig struct {
-	t      *testing.T
-	cache  *Cache
-	folder string
-	log    bytes.Buffer
-	logMu  sync.Mutex
-}
-
-func newRig(t *testing.T) *rig {
-	t.Helper()
-	r := &rig{t: t, folder: t.TempDir()}
-	r.cache = assert.Must(OpenCache(filepath.Join(t.TempDir(), "cache")))(t)
-	return r
-}
-
-func (r *rig) Write(p []byte) (int, error) {
-	r.logMu.Lock()
-	defer r.logMu.Unlock()
-	return r.log.Write(p)
-}
-
-func (r *rig) logged() string {
-	r.logMu.Lock()
-	defer r.logMu.Unlock()
-	return r.log.String()
-}
-
-func (r *rig) options() Options {
-	return Options{
-		Folder: r.folder, Cache: r.cache, Env: func(string) string { return "" }, Log: slog.New(slog.NewTextHandler(r, nil)),
-	}
-}
-
-func (r *rig) weight(name string, uris ...string) Weight {
-	w := Weight{Name: name, Target: filepath.Join(r.folder, "weights", name), Line: 3}
-	for _, uri := range uris {
-		w.Sources = append(w.Sources, Source{URI: uri})
-	}
-	return w
-}
-
-// fetch fetches weights and waits until they are there.
-func (r *rig) fetch(list ...Weight) error {
-	run := Start(r.options(), list, func(*Weight, error) {})
-	defer run.Close()
-	<-run.Done()
-	return run.Err()
-}
-
-// content returns bytes that are no repetition.
-func content(size int) []byte {
-	data := make([]byte, size)
-	source := rand.NewChaCha8([32]byte{1})
-	_, _ = source.Read(data)
-	return data
-}
-
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
-
-func serve(t *testing.T, handler http.HandlerFunc) string {
-	t.Helper()
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	return server.URL
-}
-
-// ranges serves data as servers of files do.
-func ranges(w http.ResponseWriter, r *http.Request, data []byte, etag string) {
-	if etag != "" {
-		w.Header().Set("ETag", etag)
-	}
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
-}
-
-func (r *rig) checkFile(want []byte, elements ...string) {
-	r.t.Helper()
-	name := filepath.Join(append([]string{r.folder, "weights"}, elements...)...)
-	got, err := os.ReadFile(name)
-	assert.True(r.t, err == nil && bytes.Equal(got, want), "%s: got %d bytes, %v, want %d", name, len(got), err, len(want))
-}
 
 // TestRun_FetchesInParts: many requests at once bring a file, which a second run takes from the cache.
 func TestRun_FetchesInParts(t *testing.T) {
@@ -464,89 +372,4 @@ func TestRun_EndsInTime(t *testing.T) {
 	defer run.Close()
 	<-run.Done()
 	failsWith(t, run.Err(), "not there within 100ms")
-}
-
-// TestClient_TokensStayWithTheirHost: a redirect to another host gets none, also where it is asked again.
-func TestClient_TokensStayWithTheirHost(t *testing.T) {
-	t.Parallel()
-	var mu sync.Mutex
-	got := map[string][]string{}
-	note := func(host string, req *http.Request) {
-		mu.Lock()
-		got[host] = append(got[host], req.Header.Get("Authorization"))
-		mu.Unlock()
-	}
-	data := content(3 << 20)
-	store := serve(t, func(w http.ResponseWriter, req *http.Request) {
-		note("store", req)
-		ranges(w, req, data, `"a"`)
-	})
-	hub := serve(t, func(w http.ResponseWriter, req *http.Request) {
-		note("hub", req)
-		http.Redirect(w, req, strings.Replace(store, "127.0.0.1", "localhost", 1)+"/y?signature=s", http.StatusFound)
-	})
-	r := newRig(t)
-	o := &object{name: "x", url: assert.Must(url.Parse(hub + "/x"))(t), token: "secret", size: -1}
-	c := newClient("test")
-	defer c.http.Close()
-	assert.NoError(t, c.probe(t.Context(), o))
-	hold := assert.Must(r.cache.hold(nil))(t)
-	defer hold.Close()
-	d := &download{cache: r.cache, client: c, hold: hold, o: o, want: File{Path: "x", Size: -1}, count: &atomic.Int64{}}
-	file := assert.Must(d.run(t.Context()))(t)
-	assert.Equal(t, "digest", file.Digest, digestPrefix+digest(data))
-	mu.Lock()
-	defer mu.Unlock()
-	for _, token := range got["hub"] {
-		assert.Equal(t, "token of the hub", token, "Bearer secret")
-	}
-	assert.True(t, len(got["hub"]) == 1, "the hub was asked %d times, want once: the redirect is remembered", len(got["hub"]))
-	for _, token := range got["store"] {
-		assert.Equal(t, "token of the store", token, "")
-	}
-}
-
-// TestCheckPath refuses what leaves a folder.
-func TestCheckPath(t *testing.T) {
-	for _, bad := range []string{"", ".", "..", "../a", "a/../b", "/a", "a//b", "a/", "./a", "a\nb", "a\x00b"} {
-		assert.True(t, checkPath(bad) != nil, "%q is allowed", bad)
-	}
-	for _, good := range []string{"a", "a/b", "..a", "a b", "ä/🙂.bin"} {
-		assert.NoError(t, checkPath(good))
-	}
-}
-
-// TestSetDigest: as sha256sum prints the files, sorted, without a line break at the end.
-func TestSetDigest(t *testing.T) {
-	a, b := strings.Repeat("a", 64), strings.Repeat("b", 64)
-	got := SetDigest([]File{{Path: "x", Digest: digestPrefix + b}, {Path: "y", Digest: digestPrefix + a}})
-	assert.Equal(t, "digest", got, digestPrefix+digest([]byte(a+"  y\n"+b+"  x")))
-}
-
-// TestGate: a gate is closed until its weights are there, and a dead holder opens it with nothing.
-func TestGate(t *testing.T) {
-	list := []Weight{{Name: "a", Target: "/t"}, {Name: "b", Line: 7}, {Name: "c"}}
-	g := assert.Must(NewGate(t.TempDir(), list))(t)
-	locked := func(name string) bool {
-		f := assert.Must(os.Open(filepath.Join(g.Folder(), name)))(t)
-		defer f.Close()
-		return unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil
-	}
-	assert.True(t, locked("a") && locked("b"), "open before the weights are there")
-	g.Open(&list[0], nil)
-	g.Open(&list[1], &Error{"b", 7, errors.New("gone")})
-	assert.True(t, !locked("a") && !locked("b") && locked("c"), "got another gate")
-	for name, want := range map[string]string{"a": `{"path":"/t"}`, "b": `{"error":"gone","line":7}`, "c": ""} {
-		text := string(assert.Must(os.ReadFile(filepath.Join(g.Folder(), name)))(t))
-		assert.Equal(t, name, text, want)
-	}
-	g.Close()
-	assert.False(t, isThere(g.Folder()), "the folder is there still")
-}
-
-// failsWith checks that an error has a text.
-func failsWith(t *testing.T, err error, text string) {
-	t.Helper()
-	assert.TrueNow(t, err != nil, "got no error, want one with %q", text)
-	assert.Contains(t, "error", err.Error(), text)
 }

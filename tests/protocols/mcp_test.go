@@ -356,7 +356,7 @@ func TestMCP_SeveralModels(t *testing.T) {
 		assert.Equal(t, "the tools at "+path, strings.Join(names, " "), want)
 		assert.Equal(t, "the last one's title and description", last.Title+": "+last.Description, "b.2: Says Numbers.")
 		assert.Equal(t, "the annotations of a model without @tool", len(last.Annotations), 0)
-		assert.Equal(t, "for how long, and for whom", fmt.Sprintln(got.Result.TTLMs, got.Result.CacheScope), "60000 public\n")
+		assert.Equal(t, "how long it may be kept, and its scope", fmt.Sprintln(got.Result.TTLMs, got.Result.CacheScope), "60000 public\n")
 	}
 	assert.Equal(t, "the text", fmt.Sprint(modern.call(t, s, "a", `{"text":"x"}`).Content[0]["text"]), "x")
 	harness.WantRefused(t, harness.Options{Models: []string{one, model("b_2", "Text")}}, 2, `b.2 and b_2 would be one tool b_2`)
