@@ -11,6 +11,7 @@ import _px
 
 from ..fetched import await_for_setup
 from .sync import Server
+from .unforkable import left_open, open_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class SetUp:
         self._config = config
         self._load = load
         self._threads = Threads()
+        self._open = open_files()
         self.seconds = 0.0
         self.model: Model | None = None
 
@@ -63,7 +65,13 @@ class SetUp:
         if not self._config.get("no_warm_up") and main.after_fork is None:
             server.warm_up()
             model.is_warm = True
-        return "its setup keeps its event loop" + LOOP if server.end_loop() else ""
+        return _shared("the event loop of its setup") if server.end_loop() else ""
+
+    def left_open(self) -> str:
+        """Return what the setup has left open that a fork cannot share, as why it is refused, or ""."""
+        main: Any = self.model and (self.model.predictor or self.model.trainer)
+        left = left_open(self._open, main.instance)
+        return _shared(left) if left else ""
 
     def begin_worker(self) -> None:
         """Make a fork a worker: cleanups stay with the preload process, seeds are new."""
@@ -74,7 +82,8 @@ class SetUp:
         self._threads.restore()
 
 
-LOOP = ", which a fork cannot share: make what needs a loop in after_fork()"
+def _shared(what: str) -> str:
+    return f"its setup keeps {what}, which a fork cannot share: open it in after_fork()"
 
 
 class Threads:

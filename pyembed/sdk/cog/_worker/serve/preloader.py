@@ -49,7 +49,7 @@ def preload_model(
         from .forked import SetUp
 
         setup = SetUp(config, load)
-        refused = setup.run() or _why_not("setup", "after_fork()")
+        refused = setup.run() or _why_not("setup", "after_fork()") or setup.left_open()
     ended: dict[str, Any] = {"refused": refused} if refused else {}
     if setup is not None:
         ended.update(imports=importable, setup_seconds=setup.seconds)
@@ -140,8 +140,13 @@ def _why_not(what: str, place: str) -> str:
     threads = _px.foreign_threads(safe)
     if threads:
         number = "1 thread" if len(threads) == 1 else f"{len(threads)} threads"
+        names = "; ".join(_names(threads, known))
+        if what == "setup":
+            from .unforkable import advice
+
+            place += advice(names)
         return (
-            f"its {what} leaves {number} running ({'; '.join(_names(threads, known))}), "
+            f"its {what} leaves {number} running ({names}), "
             f"which a fork would not have: start them in {place}"
         )
     return ""
@@ -164,7 +169,17 @@ def _python_threads() -> dict[int, str]:
     threading = sys.modules.get("threading")
     if threading is None or are_replaced():
         return {}
-    return {t.native_id: t.name for t in threading.enumerate()}
+    return {t.native_id: _named(t) for t in threading.enumerate()}
+
+
+def _named(thread: Any) -> str:
+    """Return a thread's name, with the package whose function it runs if that is not Python's."""
+    function = getattr(thread, "_target", None)
+    module = getattr(function, "__module__", None) or type(thread).__module__
+    package = module.partition(".")[0]
+    if package in sys.stdlib_module_names or package == "__main__":
+        return str(thread.name)
+    return f"{thread.name} of {package}"
 
 
 def _names(running: list[tuple[int, str, str]], known: dict[int, str]) -> list[str]:
