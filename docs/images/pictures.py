@@ -295,6 +295,43 @@ def models() -> Picture:
     return p
 
 
+def start() -> Picture:
+    """Draw what happens side by side while a model starts."""
+    p = Picture("start", "What happens side by side while a model starts", 900, 330)
+    left = 190
+    for y, who, bars in (
+        (
+            50,
+            "Front",
+            (
+                (0, 40, "port", BLUE),
+                (40, 600, "answers health, queues requests", GRAY),
+                (640, 50, "READY", GREEN),
+            ),
+        ),
+        (90, "Weights", ((40, 280, "fetch, check, place", AMBER),)),
+        (130, "Worker: CUDA", ((40, 150, "start the driver", RED),)),
+        (
+            170,
+            "Worker: Python",
+            (
+                (40, 50, "start", BLUE),
+                (90, 230, "import the model", BLUE),
+                (320, 220, "setup()", GREEN),
+                (540, 100, "example", GRAY),
+            ),
+        ),
+        (250, "A fork after setup", ((640, 20, "", GREEN),)),
+    ):
+        p.text(left - 12, y + 18, who, anchor="end")
+        for x, w, label, fill in bars:
+            p.bar(left + x, y, w, label, fill)
+    p.text(left + 320, 222, "setup() begins when the import has ended and the weights are there")
+    p.text(left + 630, 268, "--preload=setup: each later worker, in milliseconds", anchor="end")
+    p.arrow(left, 305, left + 690, 305, "time")
+    return p
+
+
 if __name__ == "__main__":
-    for draw in (request, workers, fleet, batching, steps, cancel, threads, models):
+    for draw in (request, workers, fleet, batching, steps, cancel, threads, models, start):
         draw().write()

@@ -58,6 +58,27 @@ class Runner(BaseRunner):
             rows.put(b"a", b"b")
         self.answer = lambda: self.rows.begin().get(b"a") == b"b"
 
+    def jax(self):
+        import jax.numpy as jnp
+
+        self.weights = jnp.ones((64, 64))
+        self.answer = lambda: float((self.weights @ self.weights).sum()) == 64.0**3
+
+    def tokenizers(self):
+        from tokenizers import Tokenizer, models, pre_tokenizers
+
+        self.tokenizer = Tokenizer(models.WordLevel({"a": 0, "u": 1}, unk_token="u"))
+        self.tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+        self.answer = lambda: len(self.tokenizer.encode_batch(["a a"] * 2000)) == 2000
+        self.answer()
+
+    def polars(self):
+        import polars
+
+        frame = polars.DataFrame({"a": range(100000)})
+        self.answer = lambda: frame.group_by(polars.col("a") % 2).agg(polars.len())["len"].sum() == 100000
+        self.answer()
+
     def openmp(self):
         from sklearn.ensemble import HistGradientBoostingRegressor
 
@@ -93,7 +114,8 @@ func TestForkedSetup_Libraries(t *testing.T) {
 		"grpc":      {"protocols", " of grpc"},
 		"h5py":      {"libraries-full", "keeps the HDF5 file /"},
 		"lmdb":      {"libraries-full", "keeps the LMDB file /"},
-		"openmp":    {"libraries-full", ""}, "openmp_pool": {"libraries-full", "of libgomp"},
+		"jax":       {"libraries-full", "of libjax_common.so"}, "tokenizers": {"libraries-full", ""}, "polars": {"libraries-full", "polars"},
+		"openmp": {"libraries-full", ""}, "openmp_pool": {"libraries-full", "of libgomp"},
 	} {
 		s := harness.Ready(t, harness.Options{
 			Dir: harness.NewFolder(t, "run.py", forkedLibraries), Python: harness.Tool(t, "venvs/"+c.venv+"/bin/python"),

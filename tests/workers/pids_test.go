@@ -81,6 +81,7 @@ func TestShortageOfThreads_IsWaitedOut(t *testing.T) {
 		"threads of the worker":   {nil, 5, "0"},
 		"threads of setup":        {nil, 15, "40"},
 		"a fork":                  {[]string{"--preload"}, 0, "0"},
+		"a fork after setup":      {[]string{"--preload=setup"}, 0, "0"},
 		"threads of a fork":       {[]string{"--preload"}, 2, "0"},
 		"threads of a fork setup": {[]string{"--preload"}, 15, "40"},
 	} {
