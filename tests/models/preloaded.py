@@ -54,6 +54,10 @@ if at_import == "fork":
     if os.fork() == 0:
         raise SystemExit(0)
     os.wait()
+if at_import == "process":
+    import subprocess
+
+    kept = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
 if at_import == "exit":
     os._exit(3)
 if at_import == "handle children":

@@ -59,7 +59,16 @@ class Runner(BaseRunner):
         import threading
         threading.Thread(target=threading.Event().wait, name="watcher", daemon=True).start()
 
+    def process(self):
+        import subprocess
+        self.kept = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
     def closed(self):
+        import multiprocessing, subprocess
+        subprocess.run(["true"])
+        self.ended = subprocess.Popen(["true"], stdout=subprocess.PIPE)
+        self.ended.stdout.read()
+        self.semaphore = multiprocessing.Semaphore()  # whose tracker is a process
         import asyncio, socket, sqlite3, threading
         asyncio.run(asyncio.sleep(0))
         ends = socket.socketpair()
@@ -94,7 +103,8 @@ func TestForkedSetup_WhatCannotBeForked(t *testing.T) {
 			"loop": "keeps an open event loop, which a fork cannot share: open it in after_fork()", "socket": "keeps a connection to 127.0.0.1:",
 			"unix": "keeps a connection to ear.sock", "sqlite": "keeps the SQLite file /", "lock": "keeps the lock self.lock_of_setup, which is held",
 			"flock": "keeps a lock on /", "thread": "leaves 1 thread running (watcher), which a fork would not have: start them in after_fork()",
-			"async": "keeps the event loop of its setup", "closed": "",
+			"process": "leaves other processes running (cat), which workers would share: start them in after_fork()",
+			"async":   "keeps the event loop of its setup", "closed": "",
 		} {
 			model := "run.py:Runner"
 			if keeps == "async" {

@@ -221,6 +221,13 @@ func TestPreload_ProcessWhoseThreadsHaveEndedIsNotRefused(t *testing.T) {
 	}
 }
 
+func TestPreload_ProcessThatStartsAnotherIsRefused(t *testing.T) {
+	t.Parallel()
+	s := preloaded(t, harness.Options{Env: []string{"AT_IMPORT=process"}})
+	s.Succeed(harness.Input{})
+	wantPreload(t, s, "cat", "its import leaves other processes running (cat), which workers would share: start them in setup()")
+}
+
 func TestPreload_ProcessWithCUDAIsRefused(t *testing.T) {
 	t.Parallel()
 	library := harness.SharedLibrary(t, "libcuda.so.1", "../pyembed/cuda/testdata/fakecuda.c")

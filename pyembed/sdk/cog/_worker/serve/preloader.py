@@ -149,7 +149,35 @@ def _why_not(what: str, place: str) -> str:
             f"its {what} leaves {number} running ({names}), "
             f"which a fork would not have: start them in {place}"
         )
+    processes = _processes()
+    if processes:
+        return (
+            f"its {what} leaves other processes running ({', '.join(processes)}), "
+            f"which workers would share: start them in {place}"
+        )
     return ""
+
+
+def _processes() -> list[str]:
+    """Return the names of this process's children, but for trackers of resources, which forks may share."""
+    trackers = {
+        getattr(getattr(module, "_resource_tracker", None), "_pid", None)
+        for name, module in sys.modules.copy().items()
+        if name.endswith(".resource_tracker")
+    }
+    names = []
+    for task in os.listdir("/proc/self/task"):
+        try:
+            with open(f"/proc/self/task/{task}/children") as children:
+                pids = [int(pid) for pid in children.read().split()]
+            for pid in pids:
+                with open(f"/proc/{pid}/stat") as stat:
+                    name, _, rest = stat.read().partition("(")[2].rpartition(")")
+                if pid not in trackers and rest.split()[0] != "Z":
+                    names.append(name)
+        except OSError:
+            continue  # a thread or a child that has ended, or a kernel that does not tell
+    return names
 
 
 def _open_devices() -> list[str]:
