@@ -68,7 +68,7 @@ class SetUp:
         return _shared("the event loop of its setup") if server.end_loop() else ""
 
     def left_open(self) -> str:
-        """Return what the setup has left open that a fork cannot share, as why it is refused, or ""."""
+        """Return why no worker may be forked: what the setup has left open, or ""."""
         main: Any = self.model and (self.model.predictor or self.model.trainer)
         left = left_open(self._open, main.instance)
         return _shared(left) if left else ""

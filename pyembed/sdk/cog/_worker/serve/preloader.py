@@ -159,7 +159,7 @@ def _why_not(what: str, place: str) -> str:
 
 
 def _processes() -> list[str]:
-    """Return the names of this process's children, but for trackers of resources, which forks may share."""
+    """Return the names of this process's children, without trackers of resources."""
     trackers = {
         getattr(getattr(module, "_resource_tracker", None), "_pid", None)
         for name, module in sys.modules.copy().items()

@@ -19,8 +19,13 @@ _DATABASES = (
 
 # What to do about the threads of a library, by a part of their names.
 _ADVICE = {
-    "onnxruntime": "with intra_op_num_threads = 1 and inter_op_num_threads = 1 onnxruntime has none",
-    "libgomp": "OpenMP has none while it computes on one thread, as setup() does unless it sets their number",
+    "onnxruntime": (
+        "with intra_op_num_threads = 1 and inter_op_num_threads = 1 onnxruntime has none"
+    ),
+    "libgomp": (
+        "OpenMP has none while it computes on one thread, "
+        "as setup() does unless it sets their number"
+    ),
 }
 
 
@@ -107,13 +112,17 @@ def _database(fd: int, path: str) -> str:
 
 
 def _file_locks() -> list[str]:
-    """Return the locks on files that this process holds: a fork has none of fcntl's, and shares flock's."""
+    """Return the locks on files that this process holds.
+
+    A fork has none of fcntl's, and shares flock's.
+    """
     try:
         with open("/proc/locks") as locks:
             rows = [line.split() for line in locks]
     except OSError:
         return []
-    # proc_locks(5): number, kind, ADVISORY, READ or WRITE, pid, device:inode …; "->" marks one that waits.
+    # proc_locks(5): number, kind, ADVISORY, READ or WRITE, pid, device:inode …
+    # "->" marks one that waits.
     mine = {row[5] for row in rows if len(row) > 5 and row[4] == str(os.getpid())}
     if not mine:
         return []
