@@ -78,6 +78,7 @@ func TestUsage_CLIWrongUsage(t *testing.T) {
 		{"serve --x-mode fly", "", `--x-mode "fly": must be predict or train`},
 		{"serve --gpus some", "", "--gpus some: "},
 		{"serve --preload setup", "", "there is no folder setup to serve: write --preload=setup, with the ="},
+		{"serve --preload imports .", "", "there is no folder imports to serve: write --preload=imports, with the ="},
 		{"serve --preload=both", "", `--preload "both": must be imports, setup, true (which is imports) or false`},
 		{"serve --preload=setup --gpus 0;1", "", "one setup cannot run on the GPUs of several workers: use --preload=imports"},
 		{"serve", "PINION_RESTART=maybe", `PINION_RESTART: "maybe": must be on-crash or never`},

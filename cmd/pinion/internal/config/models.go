@@ -18,15 +18,17 @@ type folder struct {
 
 // folders reads the arguments of 'pinion serve': nothing, one folder with or without a name, or several with names.
 func (s *Serve) folders(args []string) ([]folder, error) {
+	for _, arg := range args {
+		if p := Preload(arg); p.On() && s.Model.Fleet.Preload.On() {
+			if _, err := os.Stat(arg); err != nil {
+				return nil, fmt.Errorf("there is no folder %s to serve: write --preload=%s, with the =", p, p)
+			}
+		}
+	}
 	switch len(args) {
 	case 0:
 		return []folder{{Dir: "."}}, nil
 	case 1:
-		if p := Preload(args[0]); p.On() && s.Model.Fleet.Preload.On() {
-			if _, err := os.Stat(args[0]); err != nil {
-				return nil, fmt.Errorf("there is no folder %s to serve: write --preload=%s, with the =", p, p)
-			}
-		}
 		dir := s.Protocols.takeName(args[0])
 		return []folder{{Name: s.Protocols.given, Dir: dir}}, nil
 	}
