@@ -31,6 +31,7 @@ type Value struct {
 	Members []Field // of an Object
 	Dtype   string  // of an Array: "float32"; "" means any
 	Rank    int     // of an Array: its dimensions; 0 means any
+	Base64  bool    // of Text: it is bytes, in base64
 }
 
 // Field is an input of a model, or a member of an object.
@@ -198,7 +199,7 @@ func (r signatureReader) value(c *component, depth int) Value {
 	case c.Type == "string" && c.Format == "uri":
 		v.Kind = File
 	case c.Type == "string":
-		v.Kind = Text
+		v.Kind, v.Base64 = Text, c.Format == "byte"
 	case c.Type == "integer":
 		v.Kind = Integer
 	case c.Type == "number":

@@ -200,6 +200,7 @@ OUTPUTS = [
     ("Path", "a file that exists"),
     ("list[Path]", "files"),
     ("Iterator[str]", "yields items"),
+    ("Iterator[bytes]", "yields bytes, which are base64 in JSON"),
     ("ConcatenateIterator[str]", "yields parts of one text"),
     ("Any", "what JSON can hold, None too"),
 ]

@@ -19,7 +19,7 @@ from ..schema.signature import (
     read_signature,
     unwrap,
 )
-from ..schema.types import AsyncStreamed, Kind, PathKind, Stream, strip
+from ..schema.types import AsyncStreamed, Bytes, Kind, PathKind, Stream, strip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,6 +82,10 @@ class Predictor:
         self.signature: Signature = (
             self.plan.signature if self.plan is not None else read_signature(function, root, excuse)
         )
+        if self.signature.output.contains(Bytes):
+            from ..values.encode import allow_bytes
+
+            allow_bytes()
         if "cog._batch" in sys.modules:
             from ..._batch import check_methods
 

@@ -204,7 +204,8 @@ class Reader:
     def _union(self, annotation: Any) -> Kind:
         name = show(annotation)
         args = annotation.__args__
-        options = [self.read(arg) for arg in args if arg is not type(None)]
+        item = self._item if not self.is_input and len(self._open) > 1 else self.read
+        options = [item(arg) for arg in args if arg is not type(None)]
         nullable = len(options) < len(args)
         # Optional[Literal["a", None]] allows null twice; one is enough.
         for position, option in enumerate(options):
@@ -294,7 +295,8 @@ class Reader:
             return self._streamed(annotation, args)
         if len(self._open) > 1:
             raise Unsupported(f"{show(annotation)}: an iterator can only be the whole output")
-        item = self.read(args[0]) if args else Anything("Any")
+        read = self.read if concatenate else self._item
+        item = read(args[0]) if args else Anything("Any")
         if isinstance(item, Untyped):
             raise Unsupported(f"{show(annotation)}: an iterator of None yields nothing to send")
         name = getattr(origin_of(annotation) or annotation, "__name__", "")
@@ -311,9 +313,11 @@ class Reader:
             )
         if not args:
             raise Unsupported(f"{name} has no type of its items; write Iterator[str] or similar")
-        if self.resolve(args[0]) is bytes:
-            return kind(name, Bytes("bytes"))
-        return kind(name, self.read(args[0]))
+        return kind(name, self._item(args[0]))
+
+    def _item(self, annotation: object) -> Kind:
+        """Read the annotation of an iterator's items, which may be bytes."""
+        return Bytes("bytes") if self.resolve(annotation) is bytes else self.read(annotation)
 
     def _collection(self, annotation: object, args: tuple[object, ...]) -> Kind:
         name = show(annotation)

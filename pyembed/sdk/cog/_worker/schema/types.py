@@ -115,7 +115,7 @@ class AsyncStreamed(Streamed):
 
 
 class Bytes(Kind):
-    """An item of a streamed input: bytes, which are base64 or a data URL in JSON."""
+    """An item of an iterator: bytes, which are base64 in JSON, as an input also a data URL."""
 
 
 class Array(Kind):

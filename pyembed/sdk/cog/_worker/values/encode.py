@@ -18,6 +18,7 @@ _STEPS = 100  # conversions of one value; real values need a few
 _PLAIN = frozenset({str, int, bool, type(None)})
 _HUGE = 1.7976931348623157e308  # the largest double
 _UNKNOWN = object()
+_BYTES = (bytes, bytearray, memoryview)
 GENERATOR = type(_ for _ in ())
 _TEXTS = {"datetime": ("datetime", "date", "time"), "uuid": ("UUID",), "decimal": ("Decimal",)}
 
@@ -39,6 +40,15 @@ def encode(value: Any, place: str = "output", store: Store | None = None) -> Any
         raise OutputError(place + refused.place() + refused.text) from refused.__cause__
     except RecursionError as exc:
         raise OutputError(f"{place} is nested too deeply") from exc
+
+
+def allow_bytes() -> None:
+    """Write bytes as base64 from now on: the model says that it yields them."""
+    global _yields_bytes
+    _yields_bytes = True
+
+
+_yields_bytes = False
 
 
 class Refused(Exception):
@@ -130,6 +140,10 @@ def _simplify(value: Any, store: Store | None) -> Any:
         return dict(value)
     if isinstance(value, (list, tuple, set, frozenset, range, GENERATOR)):
         return list(value)
+    if _yields_bytes and isinstance(value, _BYTES):
+        from binascii import b2a_base64
+
+        return b2a_base64(value, newline=False).decode()
     if isinstance(value, type):
         raise Refused(f" is the class {value.__qualname__}, not a value")
     if callable(getattr(value, "get_secret_value", None)):
@@ -257,7 +271,7 @@ def _refusal(value: Any) -> str:
     if kind.__module__ != "builtins":
         name = f"{kind.__module__}.{name}"
     text = f" is of type {name}, which JSON cannot hold"
-    if isinstance(value, (bytes, bytearray, memoryview)):
+    if isinstance(value, _BYTES):
         return text + "; write it to a file and return its cog.Path"
     if hasattr(value, "save") and hasattr(value, "getbands"):
         return text + "; save the image to a file and return its cog.Path"
