@@ -96,7 +96,7 @@ func examples() []example {
 		worker("canceled", KindCanceled, id, 500_000_000, `{"metrics":{"predict_time":0.5,"steps":12}}`),
 		worker("log", KindLog, id, 0, `{"source":"stdout","data":"step 1\n"}`),
 		worker("log-mark", KindLogMark, id, 0, `{"stdout":512,"stderr":0}`),
-		worker("log-mark-failed", KindLogMark, id, 0, `{"stdout":512,"stderr":80,"traceback":true}`),
+		worker("log-record", KindLogRecord, id, 0, `{"pipe":1,"from":80,"to":110,"level":30,"logger":"diffusers"}`),
 		worker("started", KindStarted, id, 0, ``),
 		worker("output", KindOutput, id, 0, `"token"`),
 		worker("metric", KindMetric, id, 0, `{"name":"tokens","value":1,"mode":"increment"}`),

@@ -40,6 +40,9 @@ const (
 	KindTraced      Kind = 28
 	KindLogPipesEnd Kind = 27 // no body: what comes through those pipes after the last mark is unattributed
 
+	// {"pipe":n,"from":n,"to":n,"level":n,"logger":"…"}: a record of the server's log; also on the control channel
+	KindLogRecord Kind = 31
+
 	KindItemsRead Kind = 30 // no body: nanos is how many more items of its streamed input the model has taken
 
 	KindCalls Kind = 29 // no body: a socket for one call of another model comes with it (FlagFile)

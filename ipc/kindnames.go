@@ -24,6 +24,7 @@ var kindNames = [...]string{
 	KindTraced:        "Traced",
 	KindCalls:         "Calls",
 	KindItemsRead:     "ItemsRead",
+	KindLogRecord:     "LogRecord",
 	KindHello:         "Hello",
 	KindLoaded:        "Loaded",
 	KindReady:         "Ready",

@@ -29,11 +29,11 @@ func TestMessages_OfProtocol(t *testing.T) {
 	}
 	body := func(name string) []byte { return exampleBody(t, name) }
 	for name, c := range map[string]struct{ got, want any }{
-		"log":             {parsed(ParseLog(body("log"))), Log{Source: "stdout", Data: "step 1\n"}},
-		"log-mark":        {parsed(ParseLogMark(body("log-mark"))), LogMark{Stdout: 512}},
-		"log-mark-failed": {parsed(ParseLogMark(body("log-mark-failed"))), LogMark{Stdout: 512, Stderr: 80, Traceback: true}},
-		"batch-done":      {parsed(ParseBatchDone(body("batch-done"))), BatchDone{Runs: 1}},
-		"hello":           {parsed(ParseHello(body("hello"))), Hello{1, "3.13.0", "/usr/bin/python3"}},
+		"log":        {parsed(ParseLog(body("log"))), Log{Source: "stdout", Data: "step 1\n"}},
+		"log-mark":   {parsed(ParseLogMark(body("log-mark"))), LogMark{Stdout: 512}},
+		"log-record": {parsed(ParseLogRecord(body("log-record"))), LogRecord{1, 80, 110, 30, "diffusers"}},
+		"batch-done": {parsed(ParseBatchDone(body("batch-done"))), BatchDone{Runs: 1}},
+		"hello":      {parsed(ParseHello(body("hello"))), Hello{1, "3.13.0", "/usr/bin/python3"}},
 		"loaded": {
 			parsed(ParseLoaded(body("loaded"))),
 			Loaded{Cog: "0.23.0", Slots: 1, Schema: []byte(`{"openapi":"3.0.2"}`)},

@@ -95,8 +95,6 @@ type LogMark struct {
 	Stderr    uint64 `json:"stderr"`
 	OwnStdout uint64 `json:"own_stdout"`
 	OwnStderr uint64 `json:"own_stderr"`
-	// Traceback means that the prediction has failed, and its traceback is the last that was written.
-	Traceback bool `json:"traceback"`
 }
 
 func ParseLogMark(body []byte) (LogMark, error) { return parse[LogMark](body, "log mark") }
@@ -105,9 +103,20 @@ func ParseLogMark(body []byte) (LogMark, error) { return parse[LogMark](body, "l
 type Log struct {
 	Source string // "stdout" or "stderr"
 	Data   string
-	// Traceback means that the prediction has failed, and its traceback ends here.
-	Traceback bool
+	Record *LogRecord // nil means that it is lines
 }
+
+// LogRecord says that a text is one record of the server's log. In a LogRecord frame, From and To are its place in a
+// pipe: 0 and 1 are stdout and stderr, 2 and 3 those of the running prediction.
+type LogRecord struct {
+	Pipe   int    `json:"pipe"`
+	From   uint64 `json:"from"`
+	To     uint64 `json:"to"`
+	Level  int    `json:"level"` // of Python's logging: 10 is debug, 40 error
+	Logger string `json:"logger"`
+}
+
+func ParseLogRecord(body []byte) (LogRecord, error) { return parse[LogRecord](body, "log record") }
 
 func ParseLog(body []byte) (Log, error) { return parse[Log](body, "log") }
 

@@ -24,6 +24,7 @@ enum px_kind {
   PX_TRACED = 28,
   PX_CALLS = 29,
   PX_ITEMS_READ = 30,
+  PX_LOG_RECORD = 31,
   PX_HELLO = 32,
   PX_LOADED = 33,
   PX_READY = 34,

@@ -31,7 +31,7 @@ void px_log_positions(uint64_t at[2]) {
   for (int i = 0; i < 2; i++) at[i] = position(&px_w.page->logs[i], px_w.log_fd[i]);
 }
 
-int px_log_mark_locked(struct px_channel *ch, uint64_t id, bool traceback) {
+int px_log_mark_locked(struct px_channel *ch, uint64_t id) {
   bool has_own = atomic_load_explicit(&px_w.own, memory_order_relaxed), moved = false;
   uint64_t at[2], own[2] = {0, 0};
   px_log_positions(at);
@@ -46,14 +46,27 @@ int px_log_mark_locked(struct px_channel *ch, uint64_t id, bool traceback) {
   if (has_own)
     snprintf(text, sizeof text, ",\"own_stdout\":%llu,\"own_stderr\":%llu", (unsigned long long)own[0],
              (unsigned long long)own[1]);
-  int n = snprintf(body, sizeof body, "{\"stdout\":%llu,\"stderr\":%llu%s%s}", (unsigned long long)at[0],
-                   (unsigned long long)at[1], text, traceback ? ",\"traceback\":true" : "");
+  int n = snprintf(body, sizeof body, "{\"stdout\":%llu,\"stderr\":%llu%s}", (unsigned long long)at[0],
+                   (unsigned long long)at[1], text);
   return px_channel_put(ch, PX_LOG_MARK, id, 0, body, (size_t)n);
 }
 
 int px_log_mark(struct px_channel *ch, uint64_t id) {
   pthread_mutex_lock(&px_w.log_mu);
-  int status = px_log_mark_locked(ch, id, false);
+  int status = px_log_mark_locked(ch, id);
+  pthread_mutex_unlock(&px_w.log_mu);
+  return status;
+}
+
+int px_log_record(struct px_channel *ch, uint64_t id, int stream, size_t size, const char *about) {
+  pthread_mutex_lock(&px_w.log_mu);
+  bool own = atomic_load_explicit(&px_w.own, memory_order_relaxed) && px_w.own_fd[stream] >= 0;
+  uint64_t from = own ? position(&px_w.page->own[stream], px_w.own_fd[stream])
+                      : position(&px_w.page->logs[stream], px_w.log_fd[stream]);
+  char body[PX_RECORD_MAX + 120];
+  int n = snprintf(body, sizeof body, "{\"pipe\":%d,\"from\":%llu,\"to\":%llu,%.*s}", stream + (own ? 2 : 0),
+                   (unsigned long long)from, (unsigned long long)(from + size), PX_RECORD_MAX, about);
+  int status = px_channel_put(ch, PX_LOG_RECORD, id, 0, body, (size_t)n);
   pthread_mutex_unlock(&px_w.log_mu);
   return status;
 }

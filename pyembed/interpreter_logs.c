@@ -101,13 +101,13 @@ void px_flush_stdio(void) {
   PyErr_Restore(type, value, trace);
 }
 
-int px_log_end(struct px_channel *ch, uint64_t id, bool failed) {
+int px_log_end(struct px_channel *ch, uint64_t id) {
   if (atomic_load_explicit(&px_threads_of, memory_order_relaxed) != 0) {
     px_threads_leave();
     px_flush_c();  // what these threads have put into the buffers since the last flush
   }
   pthread_mutex_lock(&px_w.log_mu);
-  int status = px_log_mark_locked(ch, px_w.nslots == 1 ? id : 0, failed);
+  int status = px_log_mark_locked(ch, px_w.nslots == 1 ? id : 0);
   if (atomic_load_explicit(&px_w.own, memory_order_relaxed)) px_pipes_end(ch);
   pthread_mutex_unlock(&px_w.log_mu);
   return status;
@@ -131,7 +131,7 @@ bool px_log_live(void) {
   pthread_mutex_lock(&px_w.log_mu);
   // Read again under the lock: main takes the lock for the prediction's last mark, before the next one's text.
   uint64_t id = atomic_load(&px_w.log_watch);
-  if (id != 0) px_log_mark_locked(px_w.slots[0], id, false);
+  if (id != 0) px_log_mark_locked(px_w.slots[0], id);
   pthread_mutex_unlock(&px_w.log_mu);
   return id != 0;
 }

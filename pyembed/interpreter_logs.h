@@ -23,9 +23,8 @@ void px_flush_c(void);
 // px_log_look marks what id wrote so far, before an event of id is sent. GIL held. 0, or -1 with an exception.
 int px_log_look(struct px_channel *ch, uint64_t id);
 
-// px_log_end is the last px_log_mark of id, before its answer. failed means that the text since the previous mark ends
-// with the traceback. Returns as px_log_mark.
-int px_log_end(struct px_channel *ch, uint64_t id, bool failed);
+// px_log_end is the last px_log_mark of id, before its answer. Returns as px_log_mark.
+int px_log_end(struct px_channel *ch, uint64_t id);
 
 // px_log_idle marks what was written since the last prediction ended as unattributed: threads and children of an
 // earlier prediction may still write. It is called before the next prediction begins, and does nothing with several

@@ -149,7 +149,7 @@ static bool await_release(struct px_channel *ch) {
 // use_own_pipes changes to pipes of the running prediction's own. With log_mu held.
 static void use_own_pipes(struct px_channel *ch, uint64_t id) {
   if (!await_release(ch)) return;
-  px_log_mark_locked(ch, id, false);  // what lies in the others comes before
+  px_log_mark_locked(ch, id);  // what lies in the others comes before
   for (int i = 0; i < 2; i++) {
     px_w.own_fd[i] = -1;
     px_w.own_seen[i] = 0;

@@ -124,7 +124,7 @@ int px_batch_done(struct px_channel *ch, uint64_t id, uint64_t nanos, int runs, 
   px_log_unwatch();
   char body[80];
   int n = snprintf(body, sizeof body, "{\"runs\":%d,\"size\":%d,\"failed\":%s}", runs, size, failed ? "true" : "false");
-  int status = px_log_end(ch, id, failed);
+  int status = px_log_end(ch, id);
   atomic_store(&ch->page->running, 0);
   px_set(&ch->current, 0);
   if (status == 0) status = px_channel_put(ch, PX_BATCH_DONE, id, nanos, body, (size_t)n);

@@ -172,7 +172,7 @@ static int submit(struct px_channel *ch, uint8_t kind, uint8_t flags, uint64_t i
   px_flush_text(ch, true);
   px_flush_stdio();
   px_log_unwatch();
-  if (px_log_end(ch, id, kind == PX_FAILED) < 0) {
+  if (px_log_end(ch, id) < 0) {
     PyErr_NoMemory();
     return -1;
   }

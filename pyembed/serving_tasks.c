@@ -13,6 +13,8 @@
 #include "channel_flusher.h"
 #include "codec_json.h"
 #include "interpreter_logs.h"
+#include "channel_marks.h"
+#include "process_pipes.h"
 #include "channel_receive.h"
 #include "serving_reply.h"
 #include "serving_request.h"
@@ -219,15 +221,16 @@ static PyObject *arm_flusher(PX_SELF, PX_NO_ARGS) {
   Py_RETURN_NONE;
 }
 
-// log(slot, id, source, text, traceback=False): a piece of a prediction's log that Python has separated. It leaves
+// log(slot, id, source, text, record=""): a piece of a prediction's log that Python has separated. It leaves
 // within 200 µs, even if the loop is blocked. It waits for the front if that is far behind, as a write to a full pipe
-// does. With id 0 the text is unattributed and goes by the control channel, which the front always reads. traceback:
-// from the traceback in it on, the text is one record of the server's log.
+// does. With id 0 the text is unattributed and goes by the control channel, which the front always reads. With
+// record, the text is one record of the server's log, of which these are JSON members.
 static PyObject *log_text(PX_SELF, PyObject *args) {
-  int i, traceback = 0;
+  int i;
   unsigned long long id;
   PyObject *source, *text;
-  if (!PyArg_ParseTuple(args, "iKOO|p", &i, &id, &source, &text, &traceback)) return NULL;
+  const char *record = "";
+  if (!PyArg_ParseTuple(args, "iKOO|s", &i, &id, &source, &text, &record)) return NULL;
   struct px_channel *ch = id ? px_slot_of(i) : &px_w.control;
   if (!ch) return NULL;
   struct px_buf body = {0};
@@ -235,7 +238,11 @@ static PyObject *log_text(PX_SELF, PyObject *args) {
   if (status == 0) status = px_json_dumps(&body, source, NULL);
   if (status == 0) status = px_buf_put(&body, ",\"data\":", 8);
   if (status == 0) status = px_json_dumps(&body, text, NULL);
-  if (status == 0 && traceback) status = px_buf_put(&body, ",\"traceback\":true", 17);
+  if (status == 0 && *record) {
+    status = px_buf_put(&body, ",\"record\":{", 11);
+    if (status == 0) status = px_buf_put(&body, record, strlen(record));
+    if (status == 0) status = px_buf_putc(&body, '}');
+  }
   if (status == 0) status = px_buf_putc(&body, '}');
   if (status == 0) {
     PyThreadState *state = body.len > PX_LOG_ALONE ? PyEval_SaveThread() : NULL;
@@ -251,6 +258,25 @@ static PyObject *log_text(PX_SELF, PyObject *args) {
     px_flush_with_gil(ch);
   else
     px_flusher_arm_for(ch);
+  Py_RETURN_NONE;
+}
+
+// log_record(stream, size, record): the next size bytes that the caller writes to a stream, 1 or 2, are one record of the
+// server's log, as in log. The frame comes before the text, so that the front has it when it logs the text.
+static PyObject *log_record(PX_SELF, PyObject *args) {
+  int stream;
+  Py_ssize_t size;
+  const char *record;
+  if (!PyArg_ParseTuple(args, "ins", &stream, &size, &record)) return NULL;
+  if (!px_w.page || atomic_load(&px_w.is_child) || px_pipes_stream(stream) != stream - 1) Py_RETURN_NONE;
+  // As in log_switched: a traceback is written after the page's running word is 0.
+  uint64_t current = px_w.nslots == 1 ? px_get(&px_w.slots[0]->current) : 0;
+  struct px_channel *ch = current ? px_w.slots[0] : &px_w.control;
+  if (px_log_record(ch, current, stream - 1, (size_t)size, record) < 0) return PyErr_NoMemory();
+  if (current)
+    px_flusher_arm_for(ch);
+  else
+    px_flush_with_gil(ch);
   Py_RETURN_NONE;
 }
 
@@ -276,6 +302,7 @@ PyMethodDef px_task_methods[] = {
     {"flush", flush, METH_O, NULL},
     {"arm_flusher", arm_flusher, METH_NOARGS, NULL},
     {"log", log_text, METH_VARARGS, NULL},
+    {"log_record", log_record, METH_VARARGS, NULL},
     {"is_canceled", is_canceled, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

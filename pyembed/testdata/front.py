@@ -18,7 +18,7 @@ import textwrap
 import time
 import traceback
 
-PREDICT, SUCCEEDED, FAILED, CANCELED, LOG, LOG_MARK = 1, 16, 17, 18, 19, 20
+PREDICT, SUCCEEDED, FAILED, CANCELED, LOG, LOG_MARK, LOG_RECORD = 1, 16, 17, 18, 19, 20, 31
 STARTED, OUTPUT, METRIC = 21, 22, 23
 HELLO, LOADED, READY, SETUP_FAILED, CUDA, HEALTHY, PONG = 32, 33, 34, 35, 36, 37, 38
 SLOT, SHUTDOWN, HEALTH, PING, INTERRUPT = 48, 49, 50, 51, 54
@@ -79,6 +79,8 @@ class Channel:
                 if len(self.buffer) >= 24 + size:
                     body = bytes(self.buffer[24 : 24 + size])
                     del self.buffer[: 24 + size]
+                    if kind == LOG_RECORD:
+                        continue  # it changes nothing of whose text is whose
                     if flags & FILE:
                         assert size == 0
                         fd = self.fds.pop(0)

@@ -16,6 +16,10 @@ func (s *Slot) handleFrame(f *ipc.Frame) {
 		s.handleLogMark(f)
 	case f.Kind == ipc.KindLog:
 		s.handleLog(f)
+	case f.Kind == ipc.KindLogRecord:
+		if err := s.worker.process.LogRecord(f); err != nil {
+			s.ch.protocolError("a log record that cannot be read: %w", err)
+		}
 	case f.Kind == ipc.KindLogPipe:
 		s.worker.process.LogPipe(f.Descriptor(), f.Nanos != 0)
 	case f.Kind == ipc.KindLogPipesEnd:
@@ -106,7 +110,7 @@ func (s *Slot) handleLog(f *ipc.Frame) {
 		return
 	}
 	s.addLogs(f.ID, Text{text.Source, []byte(text.Data)})
-	s.worker.process.Logged(text.Source, s.nameOf(f.ID), []byte(text.Data), text.Traceback)
+	s.worker.process.Logged(s.nameOf(f.ID), text)
 }
 
 // handleBatchDone ends the frame's batch; the answers of its items may still come.

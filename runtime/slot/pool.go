@@ -31,9 +31,10 @@ type Worker interface {
 	// Stack returns what the slot of that index runs: the Python stacks of its thread, of its task and of the other
 	// threads, with names and lines.
 	Stack(ctx context.Context, slot int) (string, error)
-	// Logged receives text that came for a prediction through its slot's channel. traceback means that it ends with the
-	// traceback of the prediction, which is one record of the server's log.
-	Logged(stream, prediction string, text []byte, traceback bool)
+	// Logged receives text that came for a prediction through its slot's channel.
+	Logged(prediction string, text ipc.Log)
+	// LogRecord takes a frame that says which text in the pipes is one record of the server's log.
+	LogRecord(f *ipc.Frame) error
 }
 
 type Fault uint8

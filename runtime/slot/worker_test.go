@@ -209,10 +209,15 @@ func (w *fakeWorker) take(stdout int) []byte {
 
 func (w *fakeWorker) rest() []byte { return w.take(1 << 62) }
 
-func (w *fakeWorker) Logged(stream, prediction string, text []byte, _ bool) {
+func (w *fakeWorker) Logged(prediction string, text ipc.Log) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.logged = append(w.logged, fmt.Sprintf("%s %s %s", stream, prediction, text))
+	w.logged = append(w.logged, fmt.Sprintf("%s %s %s", text.Source, prediction, text.Data))
+}
+
+func (w *fakeWorker) LogRecord(f *ipc.Frame) error {
+	_, err := ipc.ParseLogRecord(f.Body)
+	return err
 }
 
 func (l *slotEnd) word(at int) *atomic.Uint64 {

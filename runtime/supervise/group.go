@@ -189,7 +189,7 @@ func (w *worker) rankSetupFailed(number int, p *process, failed ipc.SetupFailed)
 	w.setup.late, w.setup.stage = nil, Exited
 	w.setup.failure, w.setup.problem = fmt.Sprintf("rank %d: %s", number, failed.Error), failed.Problem
 	at := failed.LogMark
-	w.process.logs.AddSetup(joined(p.logs.Take("", [sources]uint64{at.Stdout, at.Stderr, at.OwnStdout, at.OwnStderr}, false)))
+	w.process.logs.AddSetup(joined(p.logs.Take("", [sources]uint64{at.Stdout, at.Stderr, at.OwnStdout, at.OwnStderr})))
 	if failed.Problem != nil {
 		w.process.logs.AddSetup([]byte(failed.Problem.Text() + "\n"))
 	}
@@ -332,9 +332,11 @@ func (p *process) tookOfRank(f *ipc.Frame) error {
 	case ipc.KindLog:
 		text, err := ipc.ParseLog(f.Body)
 		if err == nil {
-			p.Logged(text.Source, p.runs(), []byte(text.Data), text.Traceback)
+			p.Logged(p.runs(), text)
 		}
 		return err
+	case ipc.KindLogRecord:
+		return p.LogRecord(f)
 	case ipc.KindLogPipe:
 		p.LogPipe(f.Descriptor(), f.Nanos != 0)
 	case ipc.KindLogPipesEnd:

@@ -114,7 +114,7 @@ func (b *lineBuffer) logText(r *recorder, key recordKey) {
 // logBar logs the last rewritten line, if it is time for one; waits means that it is too early. A log that draws lines
 // needs none.
 func (b *lineBuffer) logBar(r *recorder, key recordKey, now time.Time) (waits bool) {
-	if len(b.bar) == 0 || r.draft != nil {
+	if len(b.bar) == 0 || r.draws {
 		return false
 	}
 	if now.Sub(b.logged) < lineDelay {
@@ -129,7 +129,7 @@ func (b *lineBuffer) logBar(r *recorder, key recordKey, now time.Time) (waits bo
 func (b *lineBuffer) settle(r *recorder, key recordKey, now time.Time) (waits bool) {
 	line := visible(logtext.Complete(b.text))
 	switch {
-	case r.draft != nil:
+	case r.draws:
 		b.draw(r, key, line)
 		return false
 	case len(line) == 0:
@@ -147,7 +147,7 @@ func (b *lineBuffer) draw(r *recorder, key recordKey, line []byte) {
 		line = b.bar
 	}
 	if b.fresh && len(line) > 0 {
-		r.draft(key.source, key.prediction, line)
+		r.note(logtext.LevelDraft, key.source, key.prediction, line)
 	}
 	b.fresh = false
 }

@@ -2,20 +2,25 @@ package supervise
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"pinion/runtime/logtext"
 	"pinion/tests/assert"
 )
 
 // buffered feeds a lineBuffer pieces of text and collects its records. A piece "+" lets more than lineDelay pass.
 func buffered(draws bool, pieces ...string) (records, drafts []string) {
-	r := recorder{note: func(_ source, _ string, line []byte) { records = append(records, string(line)) }}
-	if draws {
-		r.draft = func(_ source, _ string, line []byte) { drafts = append(drafts, string(line)) }
-	}
+	r := recorder{draws: draws, note: func(level slog.Level, _ source, _ string, line []byte, _ ...any) {
+		to := &records
+		if level == logtext.LevelDraft {
+			to = &drafts
+		}
+		*to = append(*to, string(line))
+	}}
 	var b lineBuffer
 	for _, piece := range pieces {
 		if piece == "+" {
@@ -89,7 +94,7 @@ func TestLineBuffer_MemoryOfALongLine(t *testing.T) {
 		"half a character": {long + "\xc3", "+"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := recorder{note: func(source, string, []byte) {}}
+			r := recorder{note: func(slog.Level, source, string, []byte, ...any) {}}
 			var b lineBuffer
 			for _, piece := range pieces {
 				if piece == "+" {
@@ -109,7 +114,7 @@ func TestLogs_TextWithoutEnd(t *testing.T) {
 	p := newPiped(t)
 	p.runs = "p1"
 	p.write(stdout, "loading...")
-	p.Logged(stderr, "p2", []byte("\r 5%"), false)
+	p.Logged(stderr, "p2", []byte("\r 5%"), nil)
 	unattributed := newLines(stdout, recorder{note: p.note})
 	defer unattributed.end()
 	_, _ = unattributed.Write([]byte("waiting"))

@@ -191,22 +191,19 @@ func (l *logs) retain(p *pipe, text []byte) {
 }
 
 // Take claims all text up to these positions for a prediction ("" means none), and reads the rest of it from the pipes.
-// traceback means that a traceback in it, with all that follows, is one record of the server's log.
-func (l *logs) Take(prediction string, to [sources]uint64, traceback bool) []slot.Text {
+func (l *logs) Take(prediction string, to [sources]uint64) []slot.Text {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.take(prediction, to, traceback)
+	return l.take(prediction, to)
 }
 
 // take is Take with the lock held.
-func (l *logs) take(prediction string, to [sources]uint64, traceback bool) []slot.Text {
+func (l *logs) take(prediction string, to [sources]uint64) []slot.Text {
 	for s, p := range l.pipes {
 		if p != nil {
 			l.readTo(p, to[s]) // all of it is there, because a position is sent after the text was written
 		}
 	}
-	l.server.records.whole = traceback
-	defer func() { l.server.records.whole = false }()
 	return l.claim(prediction, to)
 }
 

@@ -3,6 +3,7 @@ package supervise
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -49,12 +50,15 @@ func newPiped(t *testing.T) *piped {
 	return p
 }
 
-func (p *piped) note(s source, prediction string, line []byte) {
+func (p *piped) note(level slog.Level, s source, prediction string, line []byte, more ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	text := string(line)
 	if len(text) > 100 {
 		text = fmt.Sprintf("%d bytes that end with %s", len(text), text[len(text)-30:])
+	}
+	if level != slog.LevelInfo {
+		text = fmt.Sprint(text, " ", level, more)
 	}
 	p.lines = append(p.lines, sourceNames[s]+" "+prediction+" "+text)
 }
@@ -82,7 +86,7 @@ func (p *piped) write(s source, text string) uint64 {
 
 // take claims up to where both streams are now.
 func (p *piped) take(prediction string) string {
-	return string(joined(p.Take(prediction, p.written, false)))
+	return string(joined(p.Take(prediction, p.written)))
 }
 
 // TestLogs_PositionsAreExact: each claim gets what was written up to its position, be it read already or not, and not
@@ -97,7 +101,7 @@ func TestLogs_PositionsAreExact(t *testing.T) {
 		at = append(at, p.write(stdout, text))
 		if i%10 == 9 { // several lie there, and are claimed one after another
 			for k := i - 9; k <= i; k++ {
-				assert.EqualNow(t, fmt.Sprintf("claim %d", k), string(joined(p.Take("", [sources]uint64{at[k]}, false))), want[k])
+				assert.EqualNow(t, fmt.Sprintf("claim %d", k), string(joined(p.Take("", [sources]uint64{at[k]}))), want[k])
 			}
 		}
 	}
@@ -129,7 +133,7 @@ func TestLogs_ClaimsDoNotMix(t *testing.T) {
 	assert.Eventually(t, "all is read", func() bool {
 		return p.page.Stdout().Bytes() == p.written[stdout] && p.page.Stderr().Bytes() == p.written[stderr]
 	})
-	assert.Equal(t, "a", string(joined(p.Take("a", at, false))), "out of a\n")
+	assert.Equal(t, "a", string(joined(p.Take("a", at))), "out of a\n")
 	if got := p.take("b"); got != "out of b\nerr of b\n" && got != "err of b\nout of b\n" {
 		t.Errorf("b got %q, want %q or %q", got, "out of b\nerr of b\n", "err of b\nout of b\n")
 	}
@@ -208,7 +212,7 @@ func TestLogs_MoreThanIsKept(t *testing.T) {
 	chunk := strings.Repeat(line, 64)
 	for range (logtext.Max + 1<<20) / len(chunk) {
 		p.write(stdout, chunk)
-		p.Take("", [sources]uint64{}, false) // reads on, claims nothing
+		p.Take("", [sources]uint64{}) // reads on, claims nothing
 		assert.Eventually(t, "it is read", func() bool { return p.page.Stdout().Bytes() == p.written[stdout] })
 	}
 	at := p.written
@@ -216,9 +220,9 @@ func TestLogs_MoreThanIsKept(t *testing.T) {
 	assert.Eventually(t, "it is read", func() bool { return p.page.Stdout().Bytes() == p.written[stdout] })
 
 	half := [sources]uint64{logtext.Max / 2} // within what was kept
-	first := joined(p.Take("a", half, false))
+	first := joined(p.Take("a", half))
 	assert.Equal(t, "bytes of the first half", len(first), logtext.Max/2)
-	second := string(joined(p.Take("a", at, false)))
+	second := string(joined(p.Take("a", at)))
 	notice := string(logtext.AppendNotice(nil, 1<<20))
 	if !strings.HasSuffix(second, "x\n"+notice) || len(second) != logtext.Max/2+len(notice) {
 		t.Errorf("the rest has %d bytes that end with %q, want second ending in %q and len(second) %d bytes", len(second),
@@ -313,4 +317,27 @@ func TestLogs_PipeAtItsEnd(t *testing.T) {
 		return p.pipes[stdout].closed && p.pipes[stderr].closed
 	})
 	assert.Equal(t, "text that is left", string(p.TakeAll()), "text\n")
+}
+
+// TestLogs_Records are whole and have their levels, wherever the pipes were read and claimed between.
+func TestLogs_Records(t *testing.T) {
+	p := newPiped(t)
+	at := p.write(stderr, "plain\nhalf")
+	p.Mark(ipc.LogRecord{Pipe: 1, From: at, To: at + 8, Level: 40, Logger: "a.b"})
+	p.write(stderr, "two\none\n")
+	p.Mark(ipc.LogRecord{Pipe: 1, From: at + 8, To: at + 12, Level: 10})
+	p.write(stderr, "low\nend\n")
+	assert.Equal(t, "the claim", p.take("a"), "plain\nhalftwo\none\nlow\nend\n")
+	p.write(stdout, "out\n")
+	p.Mark(ipc.LogRecord{Pipe: 0, From: 4, To: 8, Level: 20})
+	p.take("a")
+	assert.EqualSlices(t, "the server's log", p.logged(), []string{
+		"stderr a plain", "stderr a half", "stderr a two\none ERROR [logger a.b]", "stderr a low DEBUG []", "stderr a end", "stdout a out",
+	})
+	p.write(stdout, "ou")
+	p.take("a")
+	p.write(stdout, "t\nlast\n")
+	p.take("b")
+	assert.EqualSlices(t, "the rest", p.logged()[6:], []string{"stdout a ou", "stdout b t", "stdout b last"})
+	assert.Equal(t, "records that wait", len(p.server.marked), 0)
 }

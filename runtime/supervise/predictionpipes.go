@@ -59,7 +59,7 @@ func (l *logs) add(s source, fd int, orphaned bool) {
 
 // orphan makes further output of a pipe unattributed. Called with the lock held.
 func (l *logs) orphan(p *pipe) {
-	p.unattributed = newLines(p.source%inherited, recorder{note: l.server.records.note, draft: l.server.records.draft})
+	p.unattributed = newLines(p.source%inherited, recorder{note: l.server.records.note, draws: l.server.records.draws})
 	p.buf = nil
 	u := &l.unattributed
 	if u.buf == nil {

@@ -391,6 +391,7 @@ func (p *Preloader) Wait() {
 
 // note logs a line that the model's modules wrote during their import. The field is named template, as documented, and
 // must not change.
-func (p *Preloader) note(level slog.Level, stream source, _ string, line []byte) {
-	p.o.Logger.Log(context.Background(), level, string(line), "template", true, "stream", sourceNames[stream])
+func (p *Preloader) note(level slog.Level, stream source, _ string, line []byte, more ...any) {
+	attrs := append([]any{"template", true, "stream", sourceNames[stream]}, more...)
+	p.o.Logger.Log(context.Background(), level, string(line), attrs...)
 }

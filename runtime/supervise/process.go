@@ -249,7 +249,7 @@ func (p *process) Closed() {
 
 // TakeLogs claims what the worker wrote up to these positions for a prediction; "" means none.
 func (p *process) TakeLogs(prediction string, at ipc.LogMark) []slot.Text {
-	return p.logs.Take(prediction, [sources]uint64{at.Stdout, at.Stderr, at.OwnStdout, at.OwnStderr}, at.Traceback)
+	return p.logs.Take(prediction, [sources]uint64{at.Stdout, at.Stderr, at.OwnStdout, at.OwnStderr})
 }
 
 // TakeSetupLogs claims what was written up to these positions for the setup.
@@ -271,12 +271,21 @@ func (p *process) addPipe(fd int, isStderr, unattributed bool) {
 // LogPipesEnd makes further output of the running prediction's pipes unattributed.
 func (p *process) LogPipesEnd() { p.logs.endOwn() }
 
-func (p *process) Logged(stream, prediction string, text []byte, traceback bool) {
+func (p *process) Logged(prediction string, text ipc.Log) {
 	s := stdout
-	if stream == sourceNames[stderr] {
+	if text.Source == sourceNames[stderr] {
 		s = stderr
 	}
-	p.logs.Logged(s, prediction, text, traceback)
+	p.logs.Logged(s, prediction, []byte(text.Data), text.Record)
+}
+
+// LogRecord takes a LogRecord frame.
+func (p *process) LogRecord(f *ipc.Frame) error {
+	r, err := ipc.ParseLogRecord(f.Body)
+	if err == nil {
+		p.logs.Mark(r)
+	}
+	return err
 }
 
 // dup duplicates a descriptor, for a send that takes it over.

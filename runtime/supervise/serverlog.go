@@ -1,9 +1,15 @@
 package supervise
 
-import "time"
+import (
+	"log/slog"
+	"slices"
+	"time"
 
-// noteFunc writes a worker's line to the server's log, with its prediction or "".
-type noteFunc func(s source, prediction string, line []byte)
+	"pinion/ipc"
+)
+
+// noteFunc writes a worker's line to the server's log, with its prediction or "", and attributes.
+type noteFunc func(level slog.Level, s source, prediction string, line []byte, more ...any)
 
 // logDelay is how long text waits for the mark that says whose it is. A prediction that has just ended may have written
 // it, and its mark may be on its way. Text that is older belongs to the running prediction.
@@ -18,32 +24,40 @@ type serverLog struct {
 	logged  [sources]uint64     // positions up to which it has the text
 	buffers [sources]lineBuffer // the lines of the pipes that have not ended
 	owner   [sources]string     // the prediction that wrote them
+	marked  []ipc.LogRecord     // text that comes or is not logged yet, in order for each pipe
 	// attributed holds such lines of predictions that run at the same time.
 	attributed map[recordKey]*lineBuffer
 	timer      *time.Timer // nil if no text waits
 	stopped    bool
 }
 
-// Logged logs text that the worker attributed itself. traceback means that a traceback in it, with all that follows, is
-// one record.
-func (l *logs) Logged(s source, prediction string, text []byte, traceback bool) {
+// Logged logs text that the worker attributed itself.
+func (l *logs) Logged(s source, prediction string, text []byte, record *ipc.LogRecord) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.server.records.whole = traceback
-	l.server.attribute(recordKey{s, prediction}, text)
-	if traceback {
-		key := recordKey{s, prediction}
+	key := recordKey{s, prediction}
+	if record == nil {
+		l.server.attribute(key, text)
+	} else {
 		if b := l.server.attributed[key]; b != nil {
 			b.flush(&l.server.records, key)
 		}
-		l.server.records.whole = false
-		l.server.records.flush(key)
+		l.server.records.record(key, text, *record)
 	}
 	switch {
 	case l.server.stopped:
 		l.server.end()
 	case len(l.server.records.pending)+len(l.server.attributed) > 0:
 		l.logSoon()
+	}
+}
+
+// Mark says that a text in a pipe is a record. It comes before the text is written.
+func (l *logs) Mark(r ipc.LogRecord) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.Pipe >= 0 && r.Pipe < int(sources) && r.To > l.server.logged[r.Pipe] {
+		l.server.marked = append(l.server.marked, r)
 	}
 }
 
@@ -67,12 +81,39 @@ func (g *serverLog) attribute(key recordKey, text []byte) {
 
 // add logs the new part of a text that ends at a position.
 func (g *serverLog) add(s source, prediction string, end uint64, text []byte) {
-	if end <= g.logged[s] {
-		return
+	for end > g.logged[s] {
+		fresh := min(uint64(len(text)), end-g.logged[s])
+		text = text[uint64(len(text))-fresh:]
+		begin := end - fresh
+		g.logged[s] = begin
+		switch r := g.nextMarked(s); {
+		case r == nil || r.From >= end:
+			g.lines(s, prediction, text)
+			g.logged[s] = end
+		case r.From > begin:
+			g.lines(s, prediction, text[:r.From-begin])
+			g.logged[s] = r.From
+		default:
+			g.flush(s)
+			g.logged[s] = min(end, r.To)
+			g.records.record(recordKey{s, prediction}, text[:g.logged[s]-begin], *r)
+		}
 	}
-	fresh := min(uint64(len(text)), end-g.logged[s])
-	g.logged[s] = end
-	g.lines(s, prediction, text[uint64(len(text))-fresh:])
+}
+
+// nextMarked returns the first record of a pipe that is not logged, or nil.
+func (g *serverLog) nextMarked(s source) *ipc.LogRecord {
+	for i := 0; i < len(g.marked); i++ {
+		switch m := &g.marked[i]; {
+		case source(m.Pipe) != s:
+		case m.To > g.logged[s]:
+			return m
+		default:
+			g.marked = slices.Delete(g.marked, i, i+1)
+			i--
+		}
+	}
+	return nil
 }
 
 // lines logs complete lines, and a line that is too long in pieces.
@@ -112,6 +153,7 @@ func (g *serverLog) settle() (waits bool) {
 func (g *serverLog) restart(s source) {
 	g.flush(s)
 	g.logged[s], g.owner[s] = 0, ""
+	g.marked = slices.DeleteFunc(g.marked, func(r ipc.LogRecord) bool { return source(r.Pipe) == s })
 }
 
 func (g *serverLog) end() {

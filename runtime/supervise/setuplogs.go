@@ -10,7 +10,7 @@ import (
 func (l *logs) takeSetup(to [sources]uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.setup.Add(joined(l.take("", to, false)))
+	l.setup.Add(joined(l.take("", to)))
 }
 
 // AddSetup adds to the setup's text.

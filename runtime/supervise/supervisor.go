@@ -271,14 +271,14 @@ func (s *Supervisor) launch(successor bool) *worker {
 	return w
 }
 
-func (s *Supervisor) note(level slog.Level, stream source, prediction string, line []byte) {
-	s.noteWith()(level, stream, prediction, line)
+func (s *Supervisor) note(level slog.Level, stream source, prediction string, line []byte, more ...any) {
+	s.noteLine(level, stream, prediction, line, more)
 }
 
 // noteWith is note with more attributes.
-func (s *Supervisor) noteWith(more ...any) func(slog.Level, source, string, []byte) {
-	return func(level slog.Level, stream source, prediction string, line []byte) {
-		s.noteLine(level, stream, prediction, line, more)
+func (s *Supervisor) noteWith(always ...any) noteFunc {
+	return func(level slog.Level, stream source, prediction string, line []byte, more ...any) {
+		s.noteLine(level, stream, prediction, line, append(more, always...))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 
+	"pinion/ipc"
 	"pinion/runtime/logtext"
 )
 
@@ -104,21 +105,34 @@ type recordKey struct {
 // recorder makes records of lines: a traceback is one record, as is any other line.
 type recorder struct {
 	note noteFunc
-	// draft draws a line that has not ended; nil if the log is not a terminal.
-	draft noteFunc
+	// draws means that the log is a terminal, which shows a line that has not ended.
+	draws bool
 	// pending holds the tracebacks whose end was not seen.
 	pending map[recordKey]*traceback
-	// whole means that a traceback ends with the text, so that an exception's message may have several lines.
-	whole bool
 }
 
 // newRecorder returns a recorder that passes records to note, and drafts to log if that draws lines.
-func newRecorder(log *slog.Logger, note func(level slog.Level, s source, prediction string, line []byte)) recorder {
-	r := recorder{note: func(s source, prediction string, line []byte) { note(slog.LevelInfo, s, prediction, line) }}
-	if log.Enabled(context.Background(), logtext.LevelDraft) {
-		r.draft = func(s source, prediction string, line []byte) { note(logtext.LevelDraft, s, prediction, line) }
+func newRecorder(log *slog.Logger, note noteFunc) recorder {
+	return recorder{note: note, draws: log.Enabled(context.Background(), logtext.LevelDraft)}
+}
+
+// record logs a text that is one record, and what was held back of the same key before it.
+func (r *recorder) record(key recordKey, text []byte, about ipc.LogRecord) {
+	r.flush(key)
+	level := slog.LevelDebug
+	switch {
+	case about.Level >= 40:
+		level = slog.LevelError
+	case about.Level >= 30:
+		level = slog.LevelWarn
+	case about.Level >= 20:
+		level = slog.LevelInfo
 	}
-	return r
+	var more []any
+	if about.Logger != "" {
+		more = []any{"logger", about.Logger}
+	}
+	r.note(level, key.source, key.prediction, bytes.TrimSuffix(text, newline), more...)
 }
 
 func (r *recorder) line(s source, prediction string, line []byte) {
@@ -126,9 +140,6 @@ func (r *recorder) line(s source, prediction string, line []byte) {
 	t := r.pending[key]
 	if t != nil {
 		to := t.next(line)
-		if r.whole && t.state >= tracebackDone {
-			to = tracebackDone
-		}
 		if to != noTraceback && len(t.text)+len(line) < logtext.MaxLine {
 			t.add(line, to)
 			return
@@ -138,7 +149,7 @@ func (r *recorder) line(s source, prediction string, line []byte) {
 	var none traceback // most lines begin no traceback, and need no memory
 	to := none.next(line)
 	if to == noTraceback {
-		r.note(s, prediction, line)
+		r.note(slog.LevelInfo, s, prediction, line)
 		return
 	}
 	t = &traceback{}
@@ -156,10 +167,10 @@ func (r *recorder) flush(key recordKey) {
 		return
 	}
 	delete(r.pending, key)
-	r.note(key.source, key.prediction, t.text[:t.sure])
+	r.note(slog.LevelError, key.source, key.prediction, t.text[:t.sure])
 	if rest := t.text[t.sure:]; len(rest) > 0 {
 		for line := range bytes.SplitSeq(rest[1:], []byte("\n")) {
-			r.note(key.source, key.prediction, line)
+			r.note(slog.LevelInfo, key.source, key.prediction, line)
 		}
 	}
 }

@@ -2,10 +2,12 @@ package supervise
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 
+	"pinion/ipc"
 	"pinion/tests/assert"
 )
 
@@ -77,7 +79,7 @@ func TestTraceback_IsOneRecord(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			r := recorder{note: func(_ source, _ string, text []byte) { got = append(got, string(text)) }}
+			r := recorder{note: func(_ slog.Level, _ source, _ string, text []byte, _ ...any) { got = append(got, string(text)) }}
 			for line := range strings.SplitSeq(strings.Join(want, "\n"), "\n") {
 				r.line(stderr, "a", []byte(line))
 			}
@@ -88,7 +90,7 @@ func TestTraceback_IsOneRecord(t *testing.T) {
 }
 
 func TestTraceback_LineOfNoTracebackNeedsNoMemory(t *testing.T) {
-	r := recorder{note: func(source, string, []byte) {}}
+	r := recorder{note: func(slog.Level, source, string, []byte, ...any) {}}
 	line := []byte("a line as models print them")
 	assert.Equal(t, "allocations", testing.AllocsPerRun(100, func() { r.line(stdout, "a", line) }), 0)
 }
@@ -96,7 +98,9 @@ func TestTraceback_LineOfNoTracebackNeedsNoMemory(t *testing.T) {
 // TestTracebacks_OfSeveralAtOnce are not mixed.
 func TestTracebacks_OfSeveralAtOnce(t *testing.T) {
 	got := map[string]string{}
-	r := recorder{note: func(_ source, prediction string, text []byte) { got[prediction] += string(text) }}
+	r := recorder{note: func(_ slog.Level, _ source, prediction string, text []byte, _ ...any) {
+		got[prediction] += string(text)
+	}}
 	for line := range strings.SplitSeq(chainedTraceback, "\n") {
 		r.line(stderr, "a", []byte(line))
 		r.line(stderr, "b", []byte(line))
@@ -109,7 +113,7 @@ func TestTracebacks_OfSeveralAtOnce(t *testing.T) {
 // TestTraceback_InPieces is one record, and comes though nothing follows it.
 func TestTraceback_InPieces(t *testing.T) {
 	var got []string
-	r := recorder{note: func(_ source, _ string, text []byte) { got = append(got, string(text)) }}
+	r := recorder{note: func(_ slog.Level, _ source, _ string, text []byte, _ ...any) { got = append(got, string(text)) }}
 	for line := range strings.SplitSeq(plainTraceback, "\n") {
 		r.line(stderr, "", []byte(line))
 		assert.TrueNow(t, r.settle(), "nothing is pending after %q", line)
@@ -124,26 +128,26 @@ func TestTracebacks_OfPipes(t *testing.T) {
 	p := newPiped(t)
 	p.write(stderr, short+"\n")
 	p.take("a")
-	assert.EqualSlices(t, "the server's log", p.logged(), []string{"stderr a " + short})
+	assert.EqualSlices(t, "the server's log", p.logged(), []string{"stderr a " + short + " ERROR []"})
 	p.write(stderr, short+"\n")
 	assert.Eventually(t, "it is logged", func() bool { return len(p.logged()) == 2 })
-	assert.Equal(t, "the server's log", p.logged()[1], "stderr  "+short)
+	assert.Equal(t, "the server's log", p.logged()[1], "stderr  "+short+" ERROR []")
 	p.write(stderr, short)
 	p.take("b")
 	p.write(stderr, "\n")
 	p.take("c")
-	assert.EqualSlices(t, "the server's log", p.logged()[2:], []string{"stderr b " + short, "stderr c "})
+	assert.EqualSlices(t, "the server's log", p.logged()[2:], []string{"stderr b " + short + " ERROR []", "stderr c "})
 }
 
 // TestTracebacks_ThatWorkerTellsApart are records, too.
 func TestTracebacks_ThatWorkerTellsApart(t *testing.T) {
 	short := "Traceback (most recent call last):\n  File \"x\"\nE: x"
 	p := newPiped(t)
-	p.Logged(stderr, "a", []byte(short+"\n"), false)
-	p.Logged(stderr, "b", []byte("of b\n"), false)
+	p.Logged(stderr, "a", []byte(short+"\n"), nil)
+	p.Logged(stderr, "b", []byte("of b\n"), &ipc.LogRecord{Level: 30, Logger: "x"})
 	assert.Eventually(t, "both are logged", func() bool { return len(p.logged()) == 2 })
-	assert.EqualSlices(t, "the server's log", p.logged(), []string{"stderr b of b", "stderr a " + short})
+	assert.EqualSlices(t, "the server's log", p.logged(), []string{"stderr b of b WARN [logger x]", "stderr a " + short + " ERROR []"})
 	p.logs.Close()
-	p.Logged(stderr, "a", []byte(short+"\n"), false)
+	p.Logged(stderr, "a", []byte(short+"\n"), nil)
 	assert.Equal(t, fmt.Sprintf("after the end the server's log has %q", p.logged()), len(p.logged()), 3)
 }

@@ -200,7 +200,9 @@ func (p *process) takeUnattributed(f *ipc.Frame) bool {
 		if err != nil {
 			return false // handle refuses it
 		}
-		p.Logged(text.Source, "", []byte(text.Data), false)
+		p.Logged("", text)
+	case ipc.KindLogRecord:
+		return p.LogRecord(f) == nil
 	default:
 		return false
 	}

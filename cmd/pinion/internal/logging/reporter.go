@@ -32,7 +32,7 @@ const (
 
 // Reporter reports the errors of the server's log to Sentry, as Cog's server does: failed setups, workers that die, what
 // the server cannot do. Warnings go with them as breadcrumbs. Failed predictions are the model's results, and are not
-// reported. A nil Reporter does nothing.
+// reported, nor is what the model logs. A nil Reporter does nothing.
 //
 // It never blocks its caller: what Sentry does not take in time is dropped.
 type Reporter struct {
@@ -149,6 +149,9 @@ func (r *Reporter) take(rec slog.Record, attrs []slog.Attr) {
 		add(a)
 	}
 	rec.Attrs(add)
+	if _, ofModel := fields["stream"]; ofModel {
+		return
+	}
 	at, what := float64(rec.Time.UnixMicro())/1e6, r.scrub.clean(rec.Message)
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -89,6 +89,7 @@ func ok(http.ResponseWriter, *http.Request) {}
 func TestReporter_SendsErrorsWithTheirWarnings(t *testing.T) {
 	_, log, written, events := collected(t, nil, ok)
 	log.Info("nothing")
+	log.Error("what the model logs", "stream", "stderr")
 	log.Warn("worker restarts after a pause", "pause", "1s")
 	log.With("model", "ocr").Error("worker ended", "worker", 2, "cause", "worker killed by SIGSEGV")
 	sent := events()
@@ -104,7 +105,7 @@ func TestReporter_SendsErrorsWithTheirWarnings(t *testing.T) {
 	assert.False(t, strings.Contains(string(text), "nothing"),
 		`got a record of level INFO: %s, want no "nothing" in it`, text)
 	got := strings.Count(written.String(), "\n")
-	assert.True(t, got == 3, "got %d lines in the log, want 3: %s", got, written)
+	assert.True(t, got == 4, "got %d lines in the log, want 4: %s", got, written)
 }
 
 func TestReporter_LeavesSecretsOut(t *testing.T) {

@@ -159,8 +159,8 @@ def _give_stacks() -> None:
     _px.give_stacks(file)
 
 
-# Packages whose submodules need no import: see `serve.submodules`.
-PACKAGES = ("concurrent", "email", "http", "importlib", "urllib")
+# Packages whose submodules need no import, and modules that log: see `serve.submodules`.
+PACKAGES = ("concurrent", "email", "http", "importlib", "urllib", "logging", "warnings")
 
 
 def _breakpoint_on(terminal: bool) -> Callable[..., None]:

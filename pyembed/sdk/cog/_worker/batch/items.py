@@ -6,6 +6,7 @@ import _px
 
 from ...errors import InputError
 from .. import errors
+from ..logs.streams import ERROR, Record
 from ..scope import Scope
 from ..serve.sync import fail, keep
 from ..serve.wire import CANCELED, EVENTS, FAILED, METRIC, STARTED, SUCCEEDED
@@ -50,10 +51,8 @@ class Item:
         if isinstance(error, InputError):
             return errors.answer_of(error)
         try:
-            text = errors.traceback_text(error)
-            _px.log(
-                self.slot, self.id, "stderr", text.encode(errors="backslashreplace").decode(), True
-            )
+            record = Record.of(errors.traceback_text(error), ERROR)
+            _px.log(self.slot, self.id, "stderr", record, record.about)
         except BaseException:
             pass  # the answer matters more
         return errors.answer_of(error)

@@ -19,7 +19,7 @@ import _px
 from ..primitives import STARTS, RLock, are_replaced, get_ident
 from ..scope import INACTIVE, Scope, current
 from ..substitute import substitute
-from .streams import Buffer, Shared, Stream, Traceback, decoded
+from .streams import Buffer, Record, Shared, Stream, decoded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,15 +79,18 @@ class Router:
         if who is None or begun is None or not isinstance(text, str):
             return False
         with self._lock:
-            if begun[0] != source:
+            if begun[0] != source or isinstance(text, Record):
                 self.flush(who)
+            if isinstance(text, Record):
+                self._send(who, source, text, text.about)
+                return True
             lines, line = _whole(begun[1] + text)
             if line and (lines or not begun[1]):
                 begun[2] = monotonic()
             elif line and monotonic() - begun[2] >= _TIMEOUT:
                 lines, line = line, ""
             begun[:2] = source, line
-            self._send(who, source, lines, isinstance(text, Traceback))
+            self._send(who, source, lines)
         return True
 
     def flush(self, who: Owner) -> None:
@@ -98,15 +101,15 @@ class Router:
                 line, begun[1] = begun[1], ""
                 self._send(who, begun[0], line)
 
-    def _send(self, who: Owner, source: str, text: str, traceback: bool = False) -> None:
+    def _send(self, who: Owner, source: str, text: str, record: str = "") -> None:
         """Send text to a prediction, or to each of a batch that is in progress."""
         if not isinstance(who[0], tuple):
-            _send(who, source, text, traceback)
+            _send(who, source, text, record)
             return
         for each in who:
             if text and each in self._live:
                 self.flush(each)
-                _send(each, source, text, traceback)
+                _send(each, source, text, record)
 
 
 class LeftoverOutput:
@@ -202,9 +205,13 @@ class LeftoverOutput:
         """Take text of a leftover task; return whether it was one."""
         if not isinstance(text, str) or not self._takes():
             return False
+        record = text.about if isinstance(text, Record) else ""
         with self._lock:
-            lines, self._begun[source] = _whole(self._begun[source] + text)
+            begun = self._begun[source]
+            lines, self._begun[source] = (begun, "") if record else _whole(begun + text)
             _send((0, 0), source, lines)
+            if record:
+                _send((0, 0), source, text, record)
         return True
 
 
@@ -214,10 +221,10 @@ def _whole(text: str) -> tuple[str, str]:
     return text[:end], text[end:]
 
 
-def _send(who: Owner, source: str, text: str, traceback: bool = False) -> None:
+def _send(who: Owner, source: str, text: str, record: str = "") -> None:
     if text:
         text = text.encode(errors="backslashreplace").decode()
-        _px.log(who[0], who[1], source, text, traceback)
+        _px.log(who[0], who[1], source, text, record)
 
 
 def follow_threads() -> None:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+WARNING, ERROR = 30, 40  # of `logging`
+
+
 class Stream(TextIOWrapper):
     """A standard stream that records a change from the other stream.
 
@@ -41,11 +44,15 @@ class Stream(TextIOWrapper):
 
     def write(self, text: str, /) -> int:
         """Write text, as `TextIOWrapper.write` does."""
+        if Shared.collect is not None and Shared.collect(self, text):
+            return len(text)
         route = Shared.route
         if route is not None and route(self.source, text):
             return len(text)
         if Shared.last is not self:
             _take_over(self)
+        if type(text) is Record:
+            _announce(self, text)
         due = _px.note_write()
         count = super().write(text)
         if due:  # dots without a newline, say
@@ -81,8 +88,18 @@ for _ours, _pythons in ((Stream, TextIOWrapper), (Buffer, BufferedWriter)):
         setattr(_ours, _name, getattr(_pythons, _name))  # libraries compare and print these
 
 
-class Traceback(str):
-    """The traceback of a failed prediction, which is one record of the server's log."""
+class Record(str):
+    """Text that is one record of the server's log, with a level of `logging` and a logger."""
+
+    about = ""  # members of the frame that tells the front
+
+    @staticmethod
+    def of(text: str, level: int, logger: str = "") -> Record:
+        """Return a record. The name of a long logger is cut."""
+        text, logger = (t.encode(errors="backslashreplace").decode() for t in (text, logger[:80]))
+        record = Record(text)
+        record.about = f'"level":{int(level)},"logger":{_px.dumps(logger, None).decode()}'
+        return record
 
 
 class Shared:
@@ -92,6 +109,8 @@ class Shared:
     # Takes a source and a text, and returns whether it sent the text elsewhere. The streams call
     # it: if they were replaced instead, logging handlers would still use the old ones.
     route: Callable[[str, str], bool] | None = None
+    # Takes a stream and a text, and returns whether it is a part of a record (`logs.records`).
+    collect: Callable[[Stream, str], bool] | None = None
 
 
 def decoded(data: Any) -> str:
@@ -107,6 +126,11 @@ def _take_over(stream: Stream) -> None:
     except Exception:
         pass  # the model closed it
     _px.log_switched()
+
+
+def _announce(stream: Stream, record: Record) -> None:
+    TextIOWrapper.flush(stream)
+    _px.log_record(1 if stream.source == "stdout" else 2, len(record.encode()), record.about)
 
 
 def order_streams() -> None:

@@ -52,7 +52,12 @@ def _extending(execute: Callable[[ModuleType], None]) -> Callable[[ModuleType], 
 
 
 def extend(module: ModuleType) -> None:
-    """Make a package import its submodules at their first use."""
+    """Make a package import its submodules at their first use, or follow what a module logs."""
+    if module.__name__ not in SUBMODULES:
+        from ..logs.records import follow
+
+        follow(module)
+        return
     package, names = module.__name__, SUBMODULES[module.__name__]
 
     def __getattr__(name: str) -> Any:  # noqa: N807, the module's own

@@ -10,7 +10,7 @@ import _px
 
 from ...errors import InputError
 from .. import errors
-from ..logs.streams import Traceback
+from ..logs.streams import ERROR, Record
 from ..primitives import STARTS, are_replaced
 from ..scope import INACTIVE, Scope
 from ..scope import current as variable
@@ -219,12 +219,7 @@ def fail(error: BaseException) -> str | dict[str, Any]:
     if isinstance(error, InputError):
         return errors.answer_of(error)
     try:
-        sys.stderr.flush()
-        _px.log_switched()
-    except BaseException:
-        pass  # the front cannot tell where the traceback begins
-    try:
-        sys.stderr.write(Traceback(errors.traceback_text(error)))
+        sys.stderr.write(Record.of(errors.traceback_text(error), ERROR))
     except BaseException:
         pass  # the model closed or replaced its stderr
     return errors.answer_of(error)
