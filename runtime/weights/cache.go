@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -70,6 +71,11 @@ func (c *Cache) has(digest string, size int64) bool {
 	}
 	info, err := os.Lstat(c.path(digest))
 	return err == nil && info.Mode().IsRegular() && (size < 0 || info.Size() == size)
+}
+
+// hasAll reports whether the cache has files.
+func (c *Cache) hasAll(files []File) bool {
+	return !slices.ContainsFunc(files, func(f File) bool { return !c.has(f.Digest, f.Size) })
 }
 
 // use notes that a file is used now, for prune.

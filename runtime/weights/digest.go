@@ -68,6 +68,8 @@ func checkPath(name string) error {
 		return fmt.Errorf("the path %.200q leaves the folder of the weights, or names none of its files", name)
 	case name == "..":
 		return fmt.Errorf("the path %q leaves the folder of the weights", name)
+	case name == cogFolder || strings.HasPrefix(name, cogFolder+"/"):
+		return fmt.Errorf("the path %.200q belongs to the markers of what is there", name)
 	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return fmt.Errorf("the path %.200q has a control character", name)
 	}

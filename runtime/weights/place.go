@@ -37,10 +37,18 @@ func (c *Cache) placedPath(target string) string {
 }
 
 // placedAt returns what was placed at a target.
-func (c *Cache) placedAt(target string) (p placed) {
-	data, err := os.ReadFile(c.placedPath(target))
-	if err != nil || json.Unmarshal(data, &p) != nil || p.Target != target {
+func (c *Cache) placedAt(target string) placed {
+	p := readPlaced(c.placedPath(target))
+	if p.Target != target {
 		return placed{Target: target}
+	}
+	return p
+}
+
+func readPlaced(name string) (p placed) {
+	data, err := os.ReadFile(name)
+	if err != nil || json.Unmarshal(data, &p) != nil {
+		return placed{}
 	}
 	return p
 }
@@ -220,7 +228,11 @@ func (p *placement) isMarked() bool {
 
 // isReadyOfOther reports whether a run with another cache has placed all files of a folder.
 func (c *Cache) isReadyOfOther(w *Weight) bool {
-	return !w.IsFile && c.placedAt(w.Target).Files == nil && isThere(filepath.Join(w.Target, cogFolder, markReady))
+	if w.IsFile || c.placedAt(w.Target).Files != nil {
+		return false
+	}
+	set, err := os.ReadFile(filepath.Join(w.Target, cogFolder, markReady))
+	return err == nil && (w.Lock == nil || strings.TrimSpace(string(set)) == w.Lock.SetDigest)
 }
 
 // mark writes a marker and removes the others.

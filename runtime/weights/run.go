@@ -21,11 +21,14 @@ type Options struct {
 	UserAgent string
 	// Timeout bounds the whole; 0 means any time.
 	Timeout time.Duration
+	// ForLock means that targets are left alone, and that only files whose digests no source tells are fetched.
+	ForLock bool
 }
 
 // Run is one fetch of a model's weights.
 type Run struct {
 	list   []Weight
+	plans  []plan
 	done   chan struct{}
 	err    error
 	cancel context.CancelFunc
@@ -122,6 +125,23 @@ func Start(o Options, list []Weight, there func(*Weight, error)) *Run {
 	return r
 }
 
+// Lock returns a lock of the weights, once a run for it is done. Entries of an old lock that say the same are kept.
+func (r *Run) Lock(old *Lock) *Lock {
+	l := &Lock{Version: lockVersion, Weights: []Locked{}}
+	if old != nil {
+		l.EnvelopeFormat = old.EnvelopeFormat
+	}
+	now := time.Now().UTC().Truncate(time.Second)
+	for i := range r.plans {
+		e := r.plans[i].lock(old.Find(r.plans[i].w.Name), now)
+		if len(e.Layers) == 0 {
+			l.EnvelopeFormat = ""
+		}
+		l.Weights = append(l.Weights, e)
+	}
+	return l
+}
+
 // Fail returns a run that has ended with an error.
 func Fail(list []Weight, err error, there func(*Weight, error)) *Run {
 	r := &Run{list: list, done: make(chan struct{}), cancel: func() {}, err: err}
@@ -146,6 +166,8 @@ type plan struct {
 	provided bool // somebody else has put it at its target
 	files    []planned
 	err      error
+
+	fingerprints []string // of the sources
 }
 
 // planned is a file of a plan.
@@ -157,6 +179,7 @@ type planned struct {
 // all fetches all weights at once. It returns the first error, in the order of the list.
 func (f *fetcher) all(ctx context.Context, there func(*Weight, error)) error {
 	plans := make([]plan, len(f.run.list))
+	f.run.plans = plans
 	var working sync.WaitGroup
 	for i := range f.run.list {
 		plans[i].w = &f.run.list[i]
@@ -193,6 +216,10 @@ func (f *fetcher) all(ctx context.Context, there func(*Weight, error)) error {
 
 // find finds what is to be done.
 func (p *plan) find(ctx context.Context, f *fetcher) {
+	if f.o.ForLock {
+		p.err = f.plan(ctx, p)
+		return
+	}
 	if p.provided, p.err = f.isProvided(p.w); p.provided {
 		f.o.Log.Info("weights are at their target already, and are left as they are", "weights", p.w.Name, "target",
 			p.w.Target)
@@ -201,7 +228,7 @@ func (p *plan) find(ctx context.Context, f *fetcher) {
 	if p.err != nil {
 		return
 	}
-	if p.files, p.err = f.plan(ctx, p.w); p.err != nil && ctx.Err() == nil && f.o.Cache.isReadyOfOther(p.w) {
+	if p.err = f.plan(ctx, p); p.err != nil && ctx.Err() == nil && f.o.Cache.isReadyOfOther(p.w) {
 		f.o.Log.Warn("the sources of weights cannot be asked: what is at their target is used", "weights", p.w.Name, "target",
 			p.w.Target, "error", p.err)
 		p.err, p.provided = nil, true
@@ -220,7 +247,7 @@ func (f *fetcher) prepare(plans []plan) error {
 			if e.Digest != "" {
 				digests = append(digests, e.Digest)
 			}
-			if !f.o.Cache.has(e.Digest, e.Size) {
+			if !f.o.Cache.has(e.Digest, e.Size) && !f.isKnown(&e) {
 				key := e.Digest
 				if key == "" {
 					key = p.w.Name + "/" + e.Path
@@ -246,14 +273,22 @@ func (f *fetcher) prepare(plans []plan) error {
 }
 
 // plan finds the files of a weight. Of two with one path, that of the later source counts.
-func (f *fetcher) plan(ctx context.Context, w *Weight) ([]planned, error) {
+func (f *fetcher) plan(ctx context.Context, p *plan) (err error) {
+	w, lock := p.w, p.w.Lock
+	if f.o.ForLock {
+		lock = nil
+	}
 	byPath := map[string]planned{}
 	for i := range w.Sources {
+		if lock != nil && f.o.Cache.hasAll(lock.files()) {
+			break
+		}
 		s := &w.Sources[i]
 		l, err := f.list(ctx, s)
 		if err != nil {
-			return nil, err
+			return err
 		}
+		p.fingerprints = append(p.fingerprints, l.Fingerprint)
 		left := 0
 		for _, e := range l.Files {
 			if !s.Includes(e.Path) {
@@ -264,27 +299,28 @@ func (f *fetcher) plan(ctx context.Context, w *Weight) ([]planned, error) {
 				f.o.Log.Info("a file of weights comes from the later of two sources", "weights", w.Name, "file", e.Path,
 					"source", s.shown(), "not", earlier.source.shown())
 			}
+			f.o.Cache.complete(&e)
 			byPath[e.Path] = planned{e, s}
 		}
 		if left == 0 {
-			return nil, fmt.Errorf("%s: it has %d files, and include and exclude leave none", s.shown(), len(l.Files))
+			return fmt.Errorf("%s: it has %d files, and include and exclude leave none", s.shown(), len(l.Files))
 		}
+	}
+	if lock != nil {
+		p.files, err = lock.locked(f.o.Cache, byPath)
+		return err
 	}
 	if w.SHA256 != "" && len(byPath) != 1 {
-		return nil, fmt.Errorf("sha256 is for one file, and there are %d", len(byPath))
+		return fmt.Errorf("sha256 is for one file, and there are %d", len(byPath))
 	}
-	var files []planned
 	for _, path := range slices.Sorted(maps.Keys(byPath)) {
 		e := byPath[path]
-		f.o.Cache.complete(&e.entry)
 		if w.SHA256 != "" {
-			if digest := digestPrefix + w.SHA256; e.Digest != digest {
-				e.Digest = digest // what is known of the source may be old
-			}
+			e.Digest = digestPrefix + w.SHA256 // what is known of the source may be old
 		}
-		files = append(files, e)
+		p.files = append(p.files, e)
 	}
-	return files, nil
+	return nil
 }
 
 // list asks a source what it has. One that cannot be asked has what it had.
@@ -339,19 +375,29 @@ func (f *fetcher) fetch(ctx context.Context, p *plan) error {
 				return
 			}
 			f.run.files.Add(1)
-			files[i] = got
+			files[i], p.files[i].File = got, got
 		})
 	}
 	fetching.Wait()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	if f.o.ForLock {
+		return nil
+	}
 	place := &placement{cache: f.o.Cache, log: f.o.Log, w: p.w}
 	return place.run(ctx, files)
 }
 
+// isKnown reports whether a lock needs no more of a file than what its source tells.
+func (f *fetcher) isKnown(e *planned) bool { return f.o.ForLock && e.Digest != "" && e.Size >= 0 }
+
 // file brings one file into the cache, unless it is there.
 func (f *fetcher) file(ctx context.Context, e *planned) (File, error) {
+	if f.isKnown(e) {
+		f.run.bytes.Add(e.Size)
+		return e.File, nil
+	}
 	if f.o.Cache.has(e.Digest, e.Size) {
 		f.o.Cache.use(e.Digest)
 		f.run.bytes.Add(max(e.Size, 0))

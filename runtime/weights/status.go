@@ -12,7 +12,9 @@ type State string
 const (
 	Ready      State = "ready"      // it is at its target
 	Incomplete State = "incomplete" // a part of it is
+	Stale      State = "stale"      // it is of another version than the lock, or the lock of another cog.yaml
 	Pending    State = "pending"    // none of it is
+	Orphaned   State = "orphaned"   // the lock has it, and cog.yaml has not
 )
 
 // Status is what is at the target of one of the weights.
@@ -52,6 +54,8 @@ func (c *Cache) StatusOf(w *Weight) (Status, error) {
 		return 1
 	})
 	switch {
+	case w.Lock != nil && SetDigest(s.Files) != w.Lock.SetDigest:
+		s.State = Stale
 	case place.isComplete(s.Files, was):
 		s.State = Ready
 	case there > 0:

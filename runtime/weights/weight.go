@@ -9,11 +9,14 @@ import (
 type Weight struct {
 	Name    string
 	Target  string // absolute: a folder, or with IsFile the file itself
+	Written string // the target as cog.yaml has it
 	IsFile  bool
 	Sources []Source
 	SHA256  string // of its only file; "" means any
 	NoWait  bool   // setup starts without it
 	Line    int    // of cog.yaml
+	// Lock says which files they must be; nil means any.
+	Lock *Locked
 }
 
 // Source is where weights come from: a URL, or a path of this machine.

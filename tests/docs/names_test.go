@@ -57,7 +57,7 @@ func TestNames_FlagsThatDocumentsName(t *testing.T) {
 	for _, command := range []string{"list", "show", "cancel", "retry", "purge", "apply"} {
 		help += harness.CLI{}.Good(t, "help", "jobs", command)
 	}
-	for _, command := range []string{"pull", "status", "verify"} {
+	for _, command := range []string{"pull", "status", "verify", "lock", "prune"} {
 		help += harness.CLI{}.Good(t, "help", "weights", command)
 	}
 	// The scripts of bench/ and build.sh have their own flags, in their usage texts.

@@ -30,6 +30,7 @@ type CogYAMLReport struct {
 	unusable []Problem
 	// fetched are the weights that a server fetches.
 	fetched []weights.Weight
+	lock    *weights.Lock // nil if there is none
 }
 
 // CheckCogYAML looks for every mistake in a folder's cog.yaml. It is no mistake if there is no file.

@@ -30,20 +30,24 @@ type Fetch struct {
 	gates []*weights.Gate // of earlier runs: their workers may still ask
 }
 
-// FindWeights reads what the cog.yaml of a folder says of weights. The model may lack the rest.
-func FindWeights(dir string) (*Model, error) {
+// FindWeights reads what the cog.yaml of a folder says of weights, and the lock beside it; nil means there is none. The
+// model may lack the rest. anyLock means that the lock may be of another cog.yaml.
+func FindWeights(dir string, anyLock bool) (*Model, *weights.Lock, error) {
 	if err := CheckFolder(dir); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return nil, fmt.Errorf("find folder %s: %w", dir, err)
+		return nil, nil, fmt.Errorf("find folder %s: %w", dir, err)
 	}
 	report := readCogYAML(abs, false)
-	if len(report.unusable) > 0 {
-		return nil, &ProblemsError{&Reading{Problems: report.unusable}}
+	problems := slices.DeleteFunc(report.unusable, func(p Problem) bool {
+		return anyLock && report.lock != nil && p.File == weights.LockFile
+	})
+	if len(problems) > 0 {
+		return nil, nil, &ProblemsError{&Reading{Problems: problems}}
 	}
-	return &Model{Dir: abs, Env: unset(report.settings().environment), Weights: report.fetched}, nil
+	return &Model{Dir: abs, Env: unset(report.settings().environment), Weights: report.fetched}, report.lock, nil
 }
 
 // OpenWeightsCache opens the cache of weights, by the environment.

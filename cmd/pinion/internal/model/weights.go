@@ -1,8 +1,10 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -228,6 +230,38 @@ func (c *CogYAMLReport) weights() {
 			c.served(w, at, report)
 		}
 	}
+	if !c.strict {
+		c.readLock(slices.Collect(maps.Keys(names)))
+	}
+}
+
+// readLock reads the lock of weights, and finds what it has other than cog.yaml.
+func (c *CogYAMLReport) readLock(named []string) {
+	if len(named) == 0 {
+		return
+	}
+	add := func(line int, what, fix string) {
+		p := Problem{File: weights.LockFile, Line: line, What: what, Fix: fix}
+		c.Problems, c.unusable = append(c.Problems, p), append(c.unusable, p)
+	}
+	data, err := usertext.ReadFile(filepath.Join(c.dir, weights.LockFile), weights.MaxLock)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err != nil {
+		add(0, usertext.Reason(err).Error(),
+			fmt.Sprintf("make it a file that can be read, of %d MiB at most", weights.MaxLock>>20))
+		return
+	}
+	if c.lock, err = weights.ParseLock(data); err != nil {
+		if wrong, is := errors.AsType[*weights.LockError](err); is {
+			add(wrong.Line, wrong.What, "run 'pinion weights lock' or 'cog weights import' after you have moved it away")
+		}
+		return
+	}
+	for _, d := range c.lock.Compare(named, c.fetched) {
+		add(d.Line, d.What, "run 'pinion weights lock', if cog.yaml is right")
+	}
 }
 
 // target returns where weights lie on this machine, or "" for a target that is wrong. The folder /src of an image is
@@ -259,7 +293,7 @@ func within(folder, place string) bool { return strings.HasPrefix(place, folder+
 // served keeps an entry that a server fetches.
 func (c *CogYAMLReport) served(w Weight, at string, report func(line int, what, fix string)) {
 	of := weights.Weight{
-		Name: w.Name, Target: at, SHA256: w.SHA256, NoWait: w.NoWait, Line: w.Line,
+		Name: w.Name, Target: at, Written: w.Target, SHA256: w.SHA256, NoWait: w.NoWait, Line: w.Line,
 	}
 	for _, s := range w.Sources {
 		scheme, _, is := strings.Cut(s.URI, "://")
