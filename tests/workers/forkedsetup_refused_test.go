@@ -59,6 +59,15 @@ class Runner(BaseRunner):
         import threading
         threading.Thread(target=threading.Event().wait, name="watcher", daemon=True).start()
 
+    def file(self):
+        self.kept = open(__file__)
+
+    def zip(self):
+        import zipfile
+        with zipfile.ZipFile("packed.zip", "w") as packed:
+            packed.writestr("a", "b")
+        self.kept = zipfile.ZipFile("packed.zip")
+
     def process(self):
         import subprocess
         self.kept = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -69,21 +78,26 @@ class Runner(BaseRunner):
         self.ended = subprocess.Popen(["true"], stdout=subprocess.PIPE)
         self.ended.stdout.read()
         self.semaphore = multiprocessing.Semaphore()  # whose tracker is a process
-        import asyncio, socket, sqlite3, threading
+        import asyncio, mmap, socket, sqlite3, threading
         asyncio.run(asyncio.sleep(0))
         ends = socket.socketpair()
         self.ends = ends
         memory = sqlite3.connect(":memory:")
         memory.execute("create table rows (id)")
         self.memory = memory
-        sqlite3.connect("rows.db").close()
+        rows = sqlite3.connect("rows.db")
+        rows.execute("create table rows (id)")
+        rows.close()
         with threading.Lock():
             self.free = threading.Lock()
         listener = socket.create_server(("127.0.0.1", 0))
         socket.create_connection(listener.getsockname())  # nothing keeps it
         self.datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.datagrams.connect(("127.0.0.1", 9))
-        self.file = open(__file__)
+        with open(__file__, "r+b") as file:
+            self.mapped = mmap.mmap(file.fileno(), 0)
+        self.log = open("log.txt", "a")
+        open(__file__).read()
 
 
 class Async(Runner):
@@ -103,6 +117,7 @@ func TestForkedSetup_WhatCannotBeForked(t *testing.T) {
 			"loop": "keeps an open event loop, which a fork cannot share: open it in after_fork()", "socket": "keeps a connection to 127.0.0.1:",
 			"unix": "keeps a connection to ear.sock", "sqlite": "keeps the SQLite file /", "lock": "keeps the lock self.lock_of_setup, which is held",
 			"flock": "keeps a lock on /", "thread": "leaves 1 thread running (watcher), which a fork would not have: start them in after_fork()",
+			"file": "keeps the open file /", "zip": "packed.zip, which a fork cannot share: open it in after_fork()",
 			"process": "leaves other processes running (cat), which workers would share: start them in after_fork()",
 			"async":   "keeps the event loop of its setup", "closed": "",
 		} {

@@ -52,13 +52,14 @@ def left_open(before: dict[int, str], instance: Any) -> str:
     """
     gc.collect()  # what only garbage keeps open is closed
     found = _loops() + _held_locks(instance)
+    read = _file_objects()
     for fd, target in open_files().items():
         if before.get(fd) == target:
             continue
         if target.startswith("socket:"):
             found.append(_connection(fd))
         elif target.startswith("/"):
-            found.append(_database(fd, target))
+            found.append(_database(fd, target) or (_read_file(fd, target) if fd in read else ""))
         elif target == "anon_inode:[eventpoll]" and not found:
             found.append("an event loop (epoll)")
     return ", ".join(dict.fromkeys(filter(None, found + _file_locks())))
@@ -98,6 +99,22 @@ def _connection(fd: int) -> str:
         host = f"[{peer[0]}]" if ":" in peer[0] else peer[0]
         return f"a connection to {host}:{peer[1]}"
     return f"a connection to {os.fsdecode(peer)!s}" if peer else "a connection to another process"
+
+
+def _file_objects() -> set[int]:
+    """Return the descriptors of Python's file objects. What else is open, a mapping may keep."""
+    from _io import FileIO
+
+    return {o.fileno() for o in gc.get_objects() if issubclass(type(o), FileIO) and not o.closed}
+
+
+def _read_file(fd: int, path: str) -> str:
+    """Say which file is open for reading: forks share its position, and would read beside it."""
+    from fcntl import F_GETFL, fcntl
+    from stat import S_ISREG
+
+    is_read = fcntl(fd, F_GETFL) & os.O_ACCMODE != os.O_WRONLY
+    return f"the open file {path}" if is_read and S_ISREG(os.fstat(fd).st_mode) else ""
 
 
 def _database(fd: int, path: str) -> str:
