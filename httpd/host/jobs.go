@@ -1,6 +1,7 @@
 package host
 
 import (
+	"slices"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -10,6 +11,7 @@ import (
 	"pinion/httpd/negotiate"
 	"pinion/httpd/place"
 	"pinion/httpd/protocol"
+	"pinion/httpd/transport"
 	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
@@ -100,6 +102,44 @@ func (h *Host) jobOf(placer *place.Placer, p *predict.Prediction, unfinished boo
 	return h.jobFrom(p, &rec)
 }
 
+// AwaitJob implements protocol.Jobs.
+func (h *Host) AwaitJob(ctx *fasthttp.RequestCtx, m *protocol.Model, c protocol.Call,
+	most time.Duration,
+) (protocol.Job, *protocol.Error) {
+	placer := h.Placer(m.Name)
+	req := place.Request{How: negotiate.Mode{Bounded: true}, Outlives: true, ContentType: []byte("application/json")}
+	defer req.Discard()
+	req.ID, req.Input, req.Span, req.Mode = c.ID, c.Inputs[0], c.Span, req.How.Prediction()
+	req.Created = time.Now()
+	if placer.Queue != nil { // which takes the body of a native request
+		conn, _ := ctx.Conn().(*transport.Conn)
+		if err := h.Front.Bodies.ChargeCopies(conn, &c.Body, 1); err != nil {
+			return protocol.Job{}, protocol.ErrorOf(err)
+		}
+		req.Raw = slices.Concat([]byte(`{"input":`), req.Input, []byte{'}'})
+	}
+	req.Own(&c.Body)
+	meta, err := h.Front.Meta(ctx)
+	meta.For(&req.Request)
+	var placed place.Placed
+	if err == nil {
+		placed, err = placer.Place(&req)
+	}
+	if err != nil {
+		return protocol.Job{}, protocol.ErrorOf(err)
+	}
+	p := placed.Prediction
+	h.Front.Out.Announce(ctx, p.ID(), p.Warnings)
+	r := native.NewRun(h.Front.Out, p)
+	r.Start(nil)
+	if r.EndsWithin(ctx, most) && r.Err != nil {
+		p.Release()
+		return protocol.Job{}, protocol.ErrorOf(r.Err)
+	}
+	rec := p.Record()
+	return protocol.Job{ID: rec.ID, Record: &rec, Owner: p}, nil
+}
+
 func (h *Host) jobFrom(p *predict.Prediction, rec *predict.Record) protocol.Job {
 	return protocol.Job{
 		ID: rec.ID, Status: rec.Status.String(),
@@ -111,6 +151,15 @@ func (h *Host) jobFrom(p *predict.Prediction, rec *predict.Record) protocol.Job 
 
 // FindJob implements protocol.Jobs.
 func (h *Host) FindJob(m *protocol.Model, id string) (protocol.Job, bool, *protocol.Error) {
+	job, ok, err := h.LookUp(m, id)
+	if job.Record != nil {
+		job = h.jobFrom(job.Owner.(*predict.Prediction), job.Record)
+	}
+	return job, ok, err
+}
+
+// LookUp implements protocol.Jobs.
+func (h *Host) LookUp(m *protocol.Model, id string) (protocol.Job, bool, *protocol.Error) {
 	placer := h.Placer(m.Name)
 	var rec predict.Record
 	placed, err := placer.Find(kind, id, false, &rec)
@@ -118,7 +167,7 @@ func (h *Host) FindJob(m *protocol.Model, id string) (protocol.Job, bool, *proto
 	case err != nil:
 		return protocol.Job{}, false, protocol.ErrorOf(err)
 	case placed.State == place.Known:
-		return h.jobFrom(placed.Prediction, &rec), true, nil
+		return protocol.Job{ID: id, Record: &rec, Owner: placed.Prediction}, true, nil
 	case placed.State == place.Queued:
 		object := [3][]byte{nil, placed.Accepted.Object}
 		return protocol.Job{ID: id, Object: object, Bare: true, Owner: placed.Accepted.Owner}, true, nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"time"
 
 	"pinion/httpd/protocol"
 	"pinion/runtime/logtext"
@@ -54,9 +55,12 @@ func (r *request) call() *rpcError {
 	}
 	c.tool = r.s.toolOf(c.model, document)
 	c.address, c.inline = r.x.Jobs().Address(r.x.RequestCtx), maxInline
-	if c.token != nil && r.x.WantsStream(true) {
+	switch {
+	case r.declaresTasks() && keepsTasks(c.model):
+		c.waitAsTask()
+	case c.token != nil && r.x.WantsStream(true):
 		c.follow()
-	} else {
+	default:
 		c.wait()
 	}
 	return nil
@@ -83,46 +87,36 @@ func (c *call) wait() {
 		c.fail(err)
 		return
 	}
-	parts := c.appendResult(c.open(), resultOf(&rec))
+	parts := c.appendResult(c.open(), &rec)
 	run.Send(c.x, contentJSON, rec.Output, append(parts, []byte("}}"))...)
 }
 
 // begin creates the prediction, which takes the body over.
 func (c *call) begin(stream bool) (*protocol.Run, *protocol.Error) {
+	of := c.take()
+	if of.Stream = stream; c.tool.files {
+		of.ID = predict.NewID(time.Now())
+	}
+	return c.x.Begin(c.model, of)
+}
+
+// take returns the call as the protocols share it, which takes the body over.
+func (c *call) take() protocol.Call {
 	body := c.body
 	c.body = protocol.Body{}
-	return c.x.Begin(c.model, protocol.Call{
-		Inputs: [][]byte{c.input}, Body: body, Kept: c.tool.files, Stream: stream, Span: c.span(),
-	})
-}
-
-// result is how a prediction ended.
-type result struct {
-	id     string
-	status predict.Status
-	output []byte
-	err    string
-	logs   []byte
-}
-
-func resultOf(rec *predict.Record) result {
-	r := result{rec.ID, rec.Status, rec.Output, rec.Error, rec.Logs}
-	if rec.Fault != nil {
-		r.logs = nil // the client's fault is no failure of the model
-	}
-	return r
+	return protocol.Call{Inputs: [][]byte{c.input}, Body: body, Span: c.span()}
 }
 
 // appendResult appends the members of a result to dst, in parts of which some may be the output's own bytes.
-func (c *call) appendResult(dst []byte, r result) [][]byte {
-	switch r.status {
+func (c *call) appendResult(dst []byte, of *predict.Record) [][]byte {
+	switch of.Status {
 	case predict.Succeeded:
-		return c.appendOutput(dst, r)
+		return c.appendOutput(dst, of)
 	case predict.Canceled:
 		return [][]byte{appendFailure(dst, "The prediction was canceled")}
 	}
-	text := r.err
-	if last := lastLines(r.logs); last != "" {
+	text := of.Error
+	if last := lastLines(of.Logs); last != "" && of.Fault == nil { // the client's fault is no failure of the model
 		text += "\n\nThe last lines of the log:\n" + last
 	}
 	return [][]byte{appendFailure(dst, text)}

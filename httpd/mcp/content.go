@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"pinion/httpd/protocol"
+	"pinion/runtime/predict"
 	"pinion/runtime/rawjson"
 )
 
@@ -17,8 +18,8 @@ import (
 const maxInline = 1 << 20
 
 // appendOutput appends the members of a successful result. Texts and JSON are the output's own bytes.
-func (c *call) appendOutput(dst []byte, r result) [][]byte {
-	output := r.output
+func (c *call) appendOutput(dst []byte, of *predict.Record) [][]byte {
+	output := of.Output
 	if output == nil {
 		output = []byte("null")
 	}
@@ -28,7 +29,7 @@ func (c *call) appendOutput(dst []byte, r result) [][]byte {
 		structured = c.tool.newStructure
 	}
 	if c.tool.files && bytes.Contains(output, []byte(`"data:`)) {
-		dst, output = c.appendFiles(dst, r.id, output)
+		dst, output = c.appendFiles(dst, of.ID, output)
 	} else if c.tool.files && rawjson.KindOf(output) == rawjson.KindString {
 		if address := rawjson.Text(output); strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://") {
 			dst, output = appendLink(dst, address, path.Base(address), "", 0), nil // it was uploaded

@@ -211,6 +211,8 @@ func (m *message) nameParam() string {
 	case methodCall:
 	case methodRead:
 		name = "uri"
+	case methodTask, methodCancelTask, methodUpdateTask:
+		name = "taskId"
 	default:
 		return ""
 	}

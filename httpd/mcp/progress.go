@@ -95,7 +95,7 @@ const eventHead = "event: message\ndata: "
 
 // End appends the response.
 func (p *progress) End(dst []byte, of *predict.Record, _ func([]byte) []byte) []byte {
-	parts := p.c.appendResult(p.c.open(), resultOf(of))
+	parts := p.c.appendResult(p.c.open(), of)
 	dst = append(dst, eventHead...)
 	for _, part := range parts {
 		if bytes.IndexByte(part, '\n') >= 0 { // between tokens: it would end the event

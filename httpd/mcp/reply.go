@@ -18,6 +18,7 @@ const (
 	codeParams   = -32602
 	codeInternal = -32603
 	codeHeader   = -32020
+	codeLacks    = -32021 // the client has not declared what is needed
 	codeVersion  = -32022
 	codeResource = -32002 // an unknown resource, to clients of 2025
 )
@@ -49,9 +50,9 @@ func (e *rpcError) status(modern bool) int {
 	return fasthttp.StatusBadRequest
 }
 
-// appendError appends the response to a request with that id; nil means the id is not known.
-func appendError(dst, id []byte, e *rpcError) []byte {
-	dst = append(dst, `{"jsonrpc":"2.0",`...)
+// errorBody returns the response to a request with that id; nil means the id is not known.
+func errorBody(id []byte, e *rpcError) []byte {
+	dst := []byte(`{"jsonrpc":"2.0",`)
 	if id != nil {
 		dst = append(append(append(dst, `"id":`...), id...), ',')
 	}
@@ -69,28 +70,32 @@ func refuse(ctx *fasthttp.RequestCtx, err *protocol.Error) {
 	if err.Kind.Status() >= fasthttp.StatusInternalServerError || err.Kind == protocol.NoPlace {
 		code = codeInternal
 	}
-	err.Answer(ctx, appendError(nil, nil, &rpcError{code: code, message: err.Message}))
+	err.Answer(ctx, errorBody(nil, &rpcError{code: code, message: err.Message}))
 }
 
 // refuse answers a message with an error.
 func (r *request) refuse(e *rpcError) {
 	r.x.SetStatusCode(e.status(r.modern))
 	r.x.Response.Header.SetContentType(contentJSON)
-	r.x.SetBody(appendError(nil, r.id, e))
+	r.x.SetBody(errorBody(r.id, e))
 }
 
 // open returns the beginning of a response to the request, up to the members of its result.
-func (r *request) open() []byte {
+func (r *request) open() []byte { return r.openAs("complete") }
+
+// openAs is open for a result of that type.
+func (r *request) openAs(kind string) []byte {
 	dst := append([]byte(`{"jsonrpc":"2.0","id":`), r.id...)
-	return r.openResult(append(dst, `,"result":`...))
+	return r.openResult(append(dst, `,"result":`...), kind)
 }
 
-// openResult appends the beginning of a result.
-func (r *request) openResult(dst []byte) []byte {
+// openResult appends the beginning of a result of that type.
+func (r *request) openResult(dst []byte, kind string) []byte {
 	if !r.modern {
 		return append(dst, '{')
 	}
-	return append(append(dst, `{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":`...), r.s.info+`}`...)
+	dst = append(append(append(dst, `{"resultType":"`...), kind...), `","_meta":{"io.modelcontextprotocol/serverInfo":`...)
+	return append(dst, r.s.info+`}`...)
 }
 
 // addMember appends the comma and the name of a member whose value follows.

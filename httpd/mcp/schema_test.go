@@ -61,7 +61,7 @@ func FuzzMessage(f *testing.F) {
 			bad = m.check(&h)
 		}
 		if bad != nil {
-			assert.True(t, rawjson.Check(appendError(nil, m.id, bad)) == nil, "the error of %q is no JSON", body)
+			assert.True(t, rawjson.Check(errorBody(m.id, bad)) == nil, "the error of %q is no JSON", body)
 		} else {
 			assert.True(t, m.method != "" || strings.Contains(body, `""`), "%q has no method", body)
 		}

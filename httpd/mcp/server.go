@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +19,8 @@ type Options struct {
 	Version string
 	// Fresh is how long a client may keep lists; 0 means not at all.
 	Fresh time.Duration
+	// TaskAfter is after how long a call is answered with a task.
+	TaskAfter time.Duration
 	// Private means that clients need tokens, so that no cache may share what one of them got.
 	Private bool
 }
@@ -142,6 +145,10 @@ func (r *request) dispatch() *rpcError {
 		default:
 			return r.listResources()
 		}
+	case methodTask, methodCancelTask, methodUpdateTask:
+		if r.modern {
+			return r.askTask()
+		}
 	case methodDiscover:
 		if r.modern {
 			r.discover()
@@ -188,6 +195,9 @@ func (r *request) addCapabilities(dst []byte) []byte {
 	dst = append(addMember(dst, "capabilities"), `{"tools":{}`...)
 	if r.hasResources() {
 		dst = append(dst, `,"resources":{}`...)
+	}
+	if r.modern && slices.ContainsFunc(r.models, keepsTasks) {
+		dst = append(dst, `,"extensions":{"`+extensionTasks+`":{}}`...)
 	}
 	return append(dst, '}')
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"pinion/httpd/protocol"
 	"pinion/runtime/rawjson"
@@ -18,8 +19,10 @@ type tool struct {
 	old, new     []byte
 	oldStructure bool // old has an outputSchema
 	newStructure bool
-	text         bool // the output is a text, also if it comes in pieces
-	files        bool // the output may have files
+	text         bool         // the output is a text, also if it comes in pieces
+	files        bool         // the output may have files, or is not known
+	task         bool         // a call is a task at once
+	took         atomic.Int64 // how long the last prediction took that was noted, in nanoseconds
 }
 
 // maxToolName is how many characters a tool's name has at most.
@@ -97,7 +100,7 @@ func sorted(models []*protocol.Model) []*protocol.Model {
 
 // newTool makes the tool of a model.
 func newTool(m *protocol.Model, document []byte) *tool {
-	t := &tool{document: document, summary: m.Summary}
+	t := &tool{document: document, summary: m.Summary, files: true}
 	if rawjson.Check(document) != nil { // it was made by hand
 		document = nil
 	}
@@ -108,6 +111,7 @@ func newTool(m *protocol.Model, document []byte) *tool {
 		dst = addText(dst, "description", text)
 	}
 	dst = addAnnotations(dst, annotations)
+	t.task = string(member(annotations, "task")) == "true"
 	translate := translator{components: member(member(document, "components"), "schemas")}
 	dst = append(addMember(dst, "inputSchema"), t.inputs(&translate)...)
 	t.old, t.new = append(bytes.Clone(dst), '}'), append(bytes.Clone(dst), '}')

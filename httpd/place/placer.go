@@ -123,7 +123,7 @@ func (p *Placer) existing(r *Request) (Placed, error) {
 
 // create makes the prediction of a request that does not end with an immediate answer: here, or in the queue.
 func (p *Placer) create(r *Request) (*predict.Prediction, error) {
-	if p.Queue == nil || !p.Queueing.All || r.Inlet != nil {
+	if p.Queue == nil || !p.Queueing.All && !r.Outlives || r.Inlet != nil {
 		made, err := r.Create(p.Route)
 		if err == nil || p.Queue == nil || !p.Queueing.Overflow || r.Inlet != nil ||
 			predict.RefusalOf(err).Reason() != predict.ReasonCapacity {

@@ -15,6 +15,8 @@ type Request struct {
 	How negotiate.Mode
 	// Instead is the mode where there is no stream, if How.OrObject.
 	Instead negotiate.Mode
+	// Outlives means that the prediction goes on without this server: it is a job where there is a queue.
+	Outlives bool
 	// Raw is the body as it came, inflated, if it is not JSON and the queue may need it; else nil.
 	Raw         []byte
 	ContentType []byte

@@ -1,8 +1,6 @@
 package protocol
 
 import (
-	"time"
-
 	"pinion/httpd/place"
 	"pinion/runtime/predict"
 )
@@ -29,9 +27,7 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 		if c.Attachments != nil {
 			one.Attachments = c.Attachments
 		}
-		if c.Kept {
-			one.ID = predict.NewID(time.Now())
-		}
+		one.ID = c.ID
 		one.Own(&c.Body)
 		p, err := one.Create(m)
 		if err != nil {

@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"time"
+
 	"github.com/valyala/fasthttp"
 
 	"pinion/runtime/memory"
@@ -29,6 +31,8 @@ type Job struct {
 	Object [3][]byte
 	// Bare means that the object lacks the further members of JobCall, because another server made it.
 	Bare bool
+	// Record is how the prediction stands, with the output that Owner has; nil means that only Object says it.
+	Record *predict.Record
 	// Owner has the second part of Object; nil means nothing has.
 	memory.Owner
 }
@@ -36,9 +40,12 @@ type Job struct {
 // Send answers with parts, of which some are the job's own bytes. It takes the job over, which is freed after the last
 // byte.
 func (j Job) Send(x *Exchange, contentType string, parts ...[]byte) {
-	made := 0
+	own, made := j.Object[1], 0
+	if j.Record != nil {
+		own = j.Record.Output
+	}
 	for _, part := range parts {
-		if !inside(part, j.Object[1]) {
+		if !inside(part, own) {
 			made += cap(part)
 		}
 	}
@@ -58,8 +65,13 @@ type Jobs interface {
 	// its end, or after a minute at most: then its status is starting, even if it runs. It is canceled if the client
 	// disconnects meanwhile.
 	CreateJob(ctx *fasthttp.RequestCtx, m *Model, c JobCall) (Job, *Error)
+	// AwaitJob carries out a call of one row with an ID, and returns after its end, or after most: then it goes on, as a
+	// job of the queue where there is one. The job has a Record. It is canceled if the client disconnects meanwhile.
+	AwaitJob(ctx *fasthttp.RequestCtx, m *Model, c Call, most time.Duration) (Job, *Error)
 	// FindJob returns the prediction of m with that id; false means none is known.
 	FindJob(m *Model, id string) (Job, bool, *Error)
+	// LookUp is FindJob without the Object of a job that has a Record.
+	LookUp(m *Model, id string) (Job, bool, *Error)
 	// CancelJob cancels the prediction of m with that id; false means none is known, or it has ended otherwise.
 	CancelJob(m *Model, id string) (bool, *Error)
 	// FollowJob answers with the events of the prediction of m with that id; false means none is known.

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"sync"
+	"time"
 	"unsafe"
 
 	"pinion/httpd/body"
@@ -69,6 +70,8 @@ type Model struct {
 	// Readme returns the README of the model's folder as it is now, "" without one; nil means that its folder is
 	// elsewhere.
 	Readme func() string
+	// ResultTTL is how long clients may ask for its ended predictions.
+	ResultTTL time.Duration
 	// Versions returns the versions among which Choose chooses one for each call, or nil if the model is its only
 	// version.
 	Versions func() []*Model
@@ -127,8 +130,8 @@ type Call struct {
 	// WantTensors means that arrays of the output are in Answer.Tensors, with placeholders in Answer.Output. Streams do
 	// not have them.
 	WantTensors bool
-	// Kept means that a client may ask for the only prediction after its end: it is retained.
-	Kept bool
+	// ID is that of the only prediction if a client may ask for it after its end: it is retained.
+	ID string
 	// Meta is what the request's headers say; Exchange.Predict and Exchange.Begin read it. They keep a RequestID that is
 	// set.
 	request.Meta

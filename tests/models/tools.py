@@ -58,6 +58,20 @@ class Picture(BaseRunner):
         return made("out.png", PNG + b"x" * bytes)
 
 
+class Gate(BaseRunner):
+    """Makes a picture once a named pipe opens, and draws half a progress bar before."""
+
+    @tool(task=True)
+    def run(self, gate: str = "", fail: bool = False) -> Path:
+        print("painting")
+        print("\r 50%|##  | 1/2 [00:01<00:01, 1.00it/s]", end="", file=sys.stderr, flush=True)
+        if gate:
+            Local(gate).read_text()
+        if fail:
+            raise ValueError("cannot paint that")
+        return made("out.png", PNG)
+
+
 class Files(BaseRunner):
     def run(self) -> list[Path]:
         sound, text, binary = made("a.wav", b"RIFF"), made("a.txt", "é".encode()), made("a.bin", b"\xff")

@@ -1,6 +1,7 @@
 package protocols
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"compress/gzip"
@@ -118,9 +119,13 @@ var bufferDoors = map[string]bufferDoor{
 		`{"inputs":[{"name":"text","datatype":"BYTES","shape":[1],"data":["%s"]}]}`),
 	"OIP, binary": post("/v2/models/text/infer",
 		`{"inputs":[{"name":"text","datatype":"BYTES","shape":[1],"data":["%s"]}],"parameters":{"binary_data_output":true}}`),
-	"OIP, generate":     post("/v2/models/text/generate", `{"text_input":"%s"}`),
-	"OIP, events":       post("/v2/models/words/generate_stream", `{"text_input":"%s"}`),
-	"OIP, gRPC":         inferOverGRPC,
+	"OIP, generate": post("/v2/models/text/generate", `{"text_input":"%s"}`),
+	"OIP, events":   post("/v2/models/words/generate_stream", `{"text_input":"%s"}`),
+	"OIP, gRPC":     inferOverGRPC,
+	"MCP":           post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"text","arguments":{"text":"%s"}}}`),
+	"MCP, events": post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"words","arguments":{"text":"%s"},"_meta":{"progressToken":1}}}`,
+		"Accept", "application/json, text/event-stream"),
+	"MCP, task":         taskOverMCP,
 	"Replicate":         linked("/v1/models/acme/text/predictions", `{"input":{"text":"%s"}}`, linkTo("get")),
 	"Replicate, new":    post("/v1/models/acme/text/predictions", `{"input":{"text":"%s"}}`, "Prefer", "wait"),
 	"Replicate, events": linked("/v1/models/acme/words/predictions", `{"input":{"text":"%s"}}`, linkTo("stream")),
@@ -145,6 +150,36 @@ var bufferDoors = map[string]bufferDoor{
 		}
 		return c.send(http.MethodGet, "/models/text/docs/examples/"+file, "")
 	},
+}
+
+// taskOverMCP asks for a task's result until it is there.
+func taskOverMCP(c *bufferClient) (io.ReadCloser, error) {
+	ask := func(method, name, params string) (io.ReadCloser, error) {
+		return c.send(http.MethodPost, "/mcp", `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+`,"_meta":{`+
+			`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":`+tasks.capabilities+`}}}`,
+			"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", method, "Mcp-Name", name)
+	}
+	answer, err := ask("tools/call", "text", `"name":"text","arguments":{"text":"`+c.ask+`"}`)
+	for err == nil {
+		var id string
+		begin := bufio.NewReader(answer)
+		head, _ := begin.Peek(500)
+		if _, after, working := strings.Cut(string(head), `"taskId":"`); working {
+			id, _, _ = strings.Cut(after, `"`)
+		}
+		if id == "" || strings.Contains(string(head), `"status":"completed"`) || c.status >= http.StatusMultipleChoices {
+			return readCloser{begin, answer}, nil
+		}
+		answer.Close()
+		answer, err = ask("tasks/get", id, `"taskId":"`+id+`"`)
+	}
+	return nil, err
+}
+
+// readCloser reads from one and closes the other.
+type readCloser struct {
+	io.Reader
+	io.Closer
 }
 
 func inferOverGRPC(c *bufferClient) (io.ReadCloser, error) {
@@ -176,7 +211,7 @@ func TestBuffers_AnswersAreTheirClients(t *testing.T) {
 	dir, models := bufferModels(t, "Text", "Words", "File", "Chat", "Tokens", "Completions", "Rerank", "Embeddings")
 	s := harness.Start(t, harness.Options{
 		Binary: harness.Poisoned(t), Models: models, Dir: dir, Python: harness.AnyPython(t).Path,
-		Args: []string{"--queue", "64", "--grpc-port", "0"}, Env: []string{"AIP_PREDICT_ROUTE=/vertex"},
+		Args: []string{"--queue", "64", "--grpc-port", "0", "--mcp-task-after", "0"}, Env: []string{"AIP_PREDICT_ROUTE=/vertex"},
 	})
 	harness.WaitModels(t, s)
 	for name, door := range bufferDoors {

@@ -13,19 +13,20 @@ import (
 	"pinion/tests/harness"
 )
 
-// era is how a client of MCP asks: by which revision.
-type era struct{ version string }
+// era is how a client of MCP asks: by which revision, and with which capabilities in JSON.
+type era struct{ version, capabilities string }
 
 var (
-	modern = era{"2026-07-28"}
-	legacy = era{"2025-06-18"}
+	modern = era{"2026-07-28", `{}`}
+	tasks  = era{"2026-07-28", `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`} // takes tasks
+	legacy = era{version: "2025-06-18"}
 )
 
 // ask sends a request of MCP.
 func (e era) ask(s *harness.Server, path, method, params string, headers ...string) harness.Answer {
 	headers = append([]string{"Mcp-Protocol-Version", e.version}, headers...)
-	if e == modern {
-		meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+	if e.capabilities != "" {
+		meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":` + e.capabilities + `}`
 		params = strings.TrimSuffix(`{`+meta+`,`+strings.TrimPrefix(params, "{"), ",}")
 		if params == `{`+meta {
 			params += `}`

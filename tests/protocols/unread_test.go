@@ -35,7 +35,7 @@ func TestUnread_AnswersAreCharged(t *testing.T) {
 	harness.WriteFile(t, filepath.Join(dir, "cog_examples", "large"), strings.Repeat("x", 15<<20))
 	s := harness.Start(t, harness.Options{
 		Models: models, Dir: dir, Python: harness.AnyPython(t).Path, Env: []string{"AIP_PREDICT_ROUTE=/vertex"},
-		Args: []string{"--queue", "100", "--memory-budget", "64MiB"},
+		Args: []string{"--queue", "100", "--memory-budget", "64MiB", "--mcp-task-after", "0"},
 	})
 	harness.WaitModels(t, s)
 	doors := map[string]bufferDoor{
@@ -48,6 +48,7 @@ func TestUnread_AnswersAreCharged(t *testing.T) {
 		"native", "native, MessagePack", "native, compressed", "native, events", "chat", "chat, tokens", "chat, events of a whole",
 		"completions", "messages", "messages, events", "responses", "responses, events", "rerank", "KServe", "Vertex",
 		"invocations, the output alone", "OIP", "OIP, binary", "OIP, generate", "Replicate, new",
+		"MCP", "MCP, events", "MCP, task",
 	} {
 		doors[name] = bufferDoors[name]
 		assert.True(t, doors[name] != nil, "%s: there is no such route, want one of bufferDoors", name)

@@ -114,6 +114,7 @@ def tool(
     destructive: bool | None = None,
     idempotent: bool | None = None,
     open_world: bool | None = None,
+    task: bool | None = None,
 ) -> Callable[[_F], _F]:
     """Tell agents that call this function as a tool of MCP how it behaves.
 
@@ -122,7 +123,8 @@ def tool(
     the same inputs change nothing more; one that is open_world reaches the internet or other
     systems. Agents decide with it whether to ask a person first. What is not given is not told:
     agents then take the function as neither read_only nor idempotent, but as destructive and
-    open_world.
+    open_world. task means that a call takes long: a client that takes tasks is given one at
+    once, and asks for the result later.
 
     Raises TypeError for a title that is not a str or another value that is not a bool, and
     ValueError for an empty title, and for a function that is both read_only and destructive.
@@ -144,6 +146,7 @@ def tool(
         "destructive": destructive,
         "idempotent": idempotent,
         "open_world": open_world,
+        "task": task,
     }
     for name, value in given.items():
         if value is not None and not isinstance(value, bool):

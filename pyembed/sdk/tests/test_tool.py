@@ -25,9 +25,9 @@ BATCH = ("text: list[str]", "list[str]")
     ("decorator", "signature", "told"),
     [
         (
-            '@cog.tool(title="Écho", read_only=True, destructive=False, open_world=False)',
+            '@cog.tool(title="Écho", read_only=True, destructive=False, open_world=False, task=True)',
             PLAIN,
-            {"title": "Écho", "read_only": True, "destructive": False, "open_world": False},
+            {"title": "Écho", "read_only": True, "destructive": False, "open_world": False, "task": True},
         ),
         ("@cog.tool(idempotent=True)\n    @cog.batch(max_size=2)", BATCH, {"idempotent": True}),
         ("@cog.batch(max_size=2)\n    @cog.tool(idempotent=True)", BATCH, {"idempotent": True}),

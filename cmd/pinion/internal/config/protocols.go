@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"pinion/cmd/internal/version"
 	"pinion/cmd/pinion/internal/model"
@@ -59,7 +60,7 @@ type Protocols struct {
 
 	GRPCPort int // -1 means off
 
-	MCP mcp.Options // set by the server, but for the version
+	MCP mcp.Options // the server sets the rest
 
 	WebhookSecret string // as Replicate's clients ask for it; set by the server
 
@@ -84,6 +85,11 @@ func (s *Protocols) names() usertext.Settings {
 				strict := slices.Contains(s.Names, protocol.OpenAI) || slices.Contains(s.Names, protocol.Anthropic)
 				return when(!strict, "without openai or anthropic in --protocols")
 			},
+		},
+		{
+			To: &s.MCP.TaskAfter, Name: "mcp-task-after", Init: 2 * time.Second, Group: usertext.GroupAccess,
+			Help: "how long a call of a tool waits for its result, before a client that takes tasks is given one",
+			Idle: func() string { return when(!slices.Contains(s.Names, protocol.MCP), "without mcp in --protocols") },
 		},
 		{
 			To: &s.GRPCPort, Name: "grpc-port", Init: noPort, Max: usertext.MaxPort, Group: usertext.GroupAccess, Default: "none",

@@ -117,7 +117,7 @@ func (g *gateway) open(sink *logging.Sink) (err error) {
 		return err
 	}
 	g.routing.Lock() // versions may become known already
-	s.Protocols.MCP = mcpOptions(s.Exposure.AuthFile != "", false)
+	setMCP(&s.Protocols.MCP, s.Exposure.AuthFile != "", false)
 	g.http = httpd.New(&rootRoute{g, g.firstRoute, g.noDefault, newRequestChecker(g.files, g.log)}, httpd.Options{
 		TenantHeader: s.Jobs.TenantHeader,
 		MaxBody:      s.MaxBody, Logger: g.log, CogVersion: version.Cog, AllowedHosts: s.Exposure.AllowedHosts,

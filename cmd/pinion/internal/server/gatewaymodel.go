@@ -54,8 +54,8 @@ func (g *gateway) join(name string) *gatewayModel {
 		})
 	}
 	m.known = protocol.NewModel(name, m)
-	m.known.Versions = m.knownVersions
 	s := g.s
+	m.known.Versions, m.known.ResultTTL = m.knownVersions, s.ResultTTL
 	queue := s.Jobs.Options(name, s.ResultTTL)
 	m.member = jobqueue.Join(jobqueue.Options{
 		Connect: func(changed func(error)) *state.Conn {

@@ -58,20 +58,18 @@ func (f *Server) makeHTTP() error {
 // protocols returns the settings of the other protocols, of which SageMaker may add models.
 func (f *Server) protocols() *config.Protocols {
 	p := f.s.Protocols
-	p.MCP = mcpOptions(f.s.Exposure.AuthFile != "", f.s.Exposure.ModelControl())
+	setMCP(&p.MCP, f.s.Exposure.AuthFile != "", f.s.Exposure.ModelControl())
 	if f.read.Folder != nil {
 		p.Repository = repository{f}
 	}
 	return &p
 }
 
-// mcpOptions returns the options of MCP for a server that requires tokens, or whose models change when clients ask for that.
-func mcpOptions(tokens, reload bool) mcp.Options {
-	o := mcp.Options{Private: tokens, Fresh: time.Minute}
-	if reload {
-		o.Fresh = 0
+// setMCP sets the options of MCP of a server that requires tokens, or whose models change when clients ask for that.
+func setMCP(o *mcp.Options, tokens, reload bool) {
+	if o.Private = tokens; !reload {
+		o.Fresh = time.Minute
 	}
-	return o
 }
 
 // shutdown returns what POST /shutdown calls; nil means it is off.

@@ -41,7 +41,7 @@ func newTarget(m *servedModel, name, version string) *target {
 	if t.known = protocol.NewModel(name, t); version != "" {
 		t.known.Version = version
 	}
-	t.known.Summary = m.of.Found.Description
+	t.known.Summary, t.known.ResultTTL = m.of.Found.Description, m.of.Settings.ResultTTL
 	t.known.Readme = func() string { return web.Readme(m.of.Found.Dir) }
 	return t
 }

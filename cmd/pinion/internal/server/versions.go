@@ -130,7 +130,8 @@ func (v *versions) newRoute(members []*servedModel, shares config.Traffic, mirro
 	r.order = turns(r.versions)
 	r.primary = slices.MaxFunc(r.versions, func(a, b *target) int { return a.share - b.share })
 	r.known = protocol.NewModel(v.name, r.primary)
-	r.known.Summary, r.known.Readme = r.primary.known.Summary, r.primary.known.Readme
+	first := r.primary.known
+	r.known.Summary, r.known.Readme, r.known.ResultTTL = first.Summary, first.Readme, first.ResultTTL
 	r.known.Choose, r.known.Versions = func() *protocol.Model { return v.choose(nil).known }, v.exact
 	return r
 }
