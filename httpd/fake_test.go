@@ -206,6 +206,7 @@ func (f *fake) Defunct() error                         { return f.defunct }
 func (f *fake) Health(context.Context) health.Document { return f.health }
 
 func (f *fake) RunExample(context.Context) *health.ExampleRun { return f.example }
+func (f *fake) LoadOpenAPI() ([]byte, bool)                   { return f.OpenAPI() }
 func (f *fake) OpenAPI() ([]byte, bool)                       { return f.schema, f.schema != nil }
 func (f *fake) HasTraining() bool                             { return f.training }
 

@@ -188,9 +188,18 @@ func (k Collection) Read(ctx *fasthttp.RequestCtx, req *place.Request) error {
 	}
 	h := &ctx.Request.Header
 	form, encoding, err := negotiate.FormOf(h)
-	items := noItems
+	items, raw := noItems, ""
 	if err != nil {
-		if items = itemsOf(h); items == noItems {
+		var bad error
+		if raw, bad = k.rawInput(ctx); bad != nil {
+			return bad
+		}
+		if raw != "" {
+			if encoding, err = negotiate.CodingIn(h); err != nil {
+				return err
+			}
+			form = request.FormData
+		} else if items = itemsOf(h); items == noItems {
 			return err
 		}
 	}
@@ -213,7 +222,7 @@ func (k Collection) Read(ctx *fasthttp.RequestCtx, req *place.Request) error {
 			err = req.ReadJSON(&read, len(req.ContentType) > 0)
 		}
 	} else {
-		err = k.readOther(ctx, req, form, encoding)
+		err = k.readOther(ctx, req, form, encoding, raw)
 	}
 	if err != nil {
 		return err
@@ -231,9 +240,10 @@ func (k Collection) Read(ctx *fasthttp.RequestCtx, req *place.Request) error {
 	return nil
 }
 
-// readOther reads the body of a create request that is not plain JSON into req.
+// readOther reads the body of a create request that is not plain JSON into req. raw is the input whose content it is,
+// or "".
 func (k Collection) readOther(ctx *fasthttp.RequestCtx, req *place.Request, form request.Format,
-	encoding negotiate.Coding,
+	encoding negotiate.Coding, raw string,
 ) error {
 	in, err := k.Bodies.Open(ctx, encoding)
 	if err != nil {
@@ -248,18 +258,23 @@ func (k Collection) readOther(ctx *fasthttp.RequestCtx, req *place.Request, form
 		return req.ReadJSON(&read, len(req.ContentType) > 0)
 	}
 	room, body := &request.Room{Budget: k.Bodies.Memory, From: in.Raw.Conn}, io.Reader(in)
+	contentType := string(req.ContentType)
+	if raw != "" {
+		body, contentType = asForm(ctx, raw, in)
+		req.ContentType = []byte(contentType)
+	}
 	if k.placer.Keeps(req.How) {
-		raw, err := room.ReadAll(in)
+		kept, err := room.ReadAll(body)
 		if err != nil {
 			req.Charged = room.Bytes()
 			return err
 		}
-		body, req.Raw = bytes.NewReader(raw), raw
+		body, req.Raw = bytes.NewReader(kept), kept
 	}
 	reader := request.Reader{
 		Memory: k.Bodies.Memory, MaxBody: k.Bodies.MaxBody, NewFiles: k.placer.Route.Model().NewAttachments,
 	}
-	if req.Request, err = reader.Read(body, form, string(ctx.Request.Header.ContentType()), room); err != nil {
+	if req.Request, err = reader.Read(body, form, contentType, room); err != nil {
 		if err = cmp.Or(in.Failed(), err); errors.Is(err, request.ErrTooLarge) {
 			err = fasthttp.ErrBodyTooLarge
 		}

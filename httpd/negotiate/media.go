@@ -29,8 +29,13 @@ func FormOf(h *fasthttp.RequestHeader) (request.Format, Coding, error) {
 		return 0, Plain, &MediaError{Reason: "Unsupported content type " + request.Show(t) +
 			": send JSON with Content-Type: application/json, or application/msgpack, or multipart/form-data"}
 	}
-	coding, err := codingIn(h, CodingOf, "gzip or zstd")
+	coding, err := CodingIn(h)
 	return form, coding, err
+}
+
+// CodingIn returns the compression of a request's body, or why it is not read.
+func CodingIn(h *fasthttp.RequestHeader) (Coding, error) {
+	return codingIn(h, CodingOf, "gzip or zstd")
 }
 
 // AnyCodingIn returns the compression of a request's body in another protocol, or why it is not read.

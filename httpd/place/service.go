@@ -24,6 +24,8 @@ type Service interface {
 	RunExample(ctx context.Context) *health.ExampleRun
 	// OpenAPI returns the model's schema document, or false if setup has not ended.
 	OpenAPI() ([]byte, bool)
+	// LoadOpenAPI is OpenAPI for a prediction: it loads the model, if requests load it.
+	LoadOpenAPI() ([]byte, bool)
 	// HasTraining reports whether the model has a training interface.
 	HasTraining() bool
 }

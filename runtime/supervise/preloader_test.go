@@ -51,7 +51,9 @@ func TestPreloader_PreloadProcessIsForItsOwnModel(t *testing.T) {
 
 func TestPreloader_LinesAreLoggedWhole(t *testing.T) {
 	var got []string
-	l := newLines(stdout, recorder{note: func(_ slog.Level, _ source, _ string, line []byte, _ ...any) { got = append(got, string(line)) }})
+	l := newLines(stdout, recorder{note: func(_ slog.Level, _ source, _ string, line []byte, _ ...any) {
+		got = append(got, string(line))
+	}})
 	for _, text := range []string{"one\ntw", "o\n\nth", "ree"} {
 		n, err := l.Write([]byte(text))
 		assert.True(t, n == len(text) && err == nil, "wrote %d of %d bytes: %v, want %d", n, len(text), err, len(text))

@@ -79,7 +79,9 @@ func TestTraceback_IsOneRecord(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			r := recorder{note: func(_ slog.Level, _ source, _ string, text []byte, _ ...any) { got = append(got, string(text)) }}
+			r := recorder{note: func(_ slog.Level, _ source, _ string, text []byte, _ ...any) {
+				got = append(got, string(text))
+			}}
 			for line := range strings.SplitSeq(strings.Join(want, "\n"), "\n") {
 				r.line(stderr, "a", []byte(line))
 			}

@@ -31,6 +31,9 @@ func (c requestChecker) SetSchema(s state.Schema) {
 	c.learned.Store(&s)
 }
 
+// LoadOpenAPI is OpenAPI: there is nothing to load.
+func (c requestChecker) LoadOpenAPI() ([]byte, bool) { return c.OpenAPI() }
+
 // OpenAPI returns the document of the last server; false means none has written one.
 func (c requestChecker) OpenAPI() ([]byte, bool) {
 	if s := c.learned.Load(); s != nil {
