@@ -160,10 +160,10 @@ func (c *Cache) remember(key string, f File) {
 	}
 }
 
-func listingKey(s Source) string { return keyOf("listing", s.URI) }
+func listingKey(s *Source) string { return keyOf("listing", s.URI, s.commit) }
 
 // remembered returns what a source had; the zero listing means it is not known.
-func (c *Cache) remembered(s Source) (l listing) {
+func (c *Cache) remembered(s *Source) (l listing) {
 	data, err := os.ReadFile(c.indexPath(listingKey(s)))
 	if err != nil || json.Unmarshal(data, &l) != nil {
 		return listing{}
@@ -179,7 +179,7 @@ func (c *Cache) remembered(s Source) (l listing) {
 }
 
 // rememberListing records what a source has.
-func (c *Cache) rememberListing(s Source, l listing) { _ = writeJSON(c.indexPath(listingKey(s)), l) }
+func (c *Cache) rememberListing(s *Source, l listing) { _ = writeJSON(c.indexPath(listingKey(s)), l) }
 
 // writeJSON writes a file at once, so that readers see the old or the new one.
 func writeJSON(name string, value any) error {

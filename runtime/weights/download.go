@@ -42,6 +42,11 @@ func chunkOf(size int64) int64 {
 
 // run fetches the file, and returns its digest and size.
 func (d *download) run(ctx context.Context) (File, error) {
+	if !d.o.probed && d.o.size > minChunk { // a small file is fetched by one request
+		if err := d.client.probe(ctx, d.o); err != nil {
+			return File{}, err
+		}
+	}
 	for again := 0; ; again++ {
 		got, err := d.once(ctx)
 		wrong, isWrong := errors.AsType[*wrongError](err)
@@ -304,6 +309,9 @@ func (d *download) whole(ctx context.Context, p *partial, sum hash.Hash) error {
 			return false, err
 		}
 		defer response.Body.Close()
+		if has := response.ContentLength; has >= 0 && d.o.size >= 0 && has != d.o.size {
+			return false, &wrongError{d.o.name, "size", bytesText(d.o.size), bytesText(has), false}
+		}
 		n, err := d.copy(ctx, hashed{p.f, sum}, 0, most, response, &came)
 		if err == nil && d.o.size >= 0 && n < d.o.size {
 			err = fmt.Errorf("get %s: %w", d.o.name, io.ErrUnexpectedEOF)

@@ -65,6 +65,7 @@ func (f *fetcher) copyIn(ctx context.Context, e *planned) (got File, err error) 
 	}
 	got = File{e.Path, n, digestPrefix + hex.EncodeToString(sum.Sum(nil))}
 	if e.Digest != "" && e.Digest != got.Digest {
+		f.run.bytes.Add(-n)
 		return got, &wrongError{e.local, "SHA-256", e.Digest, got.Digest, false}
 	}
 	if err := f.o.Cache.adopt(p.name, got.Digest, f.run.hold); err != nil {

@@ -23,6 +23,7 @@ type object struct {
 	// mutable means that the URL may lead to another version at any time.
 	mutable bool
 
+	probed    bool   // what follows is what the server has said
 	size      int64  // in bytes; -1 if unknown
 	etag      string // strong, or ""
 	validator string // names the content: its ETag, or when it was changed; "" if neither is known
@@ -119,6 +120,7 @@ func withoutURL(err error) error {
 
 // probe asks what a server has, and whether it sends parts.
 func (c *client) probe(ctx context.Context, o *object) error {
+	o.probed = true
 	return retried(ctx, func() (bool, error) {
 		response, err := c.open(ctx, o, 0, 1)
 		if refused, is := errors.AsType[*rangeError](err); is && refused.has == "bytes */0" {
@@ -227,7 +229,9 @@ func statusOf(err error) error {
 func lasts(err error) bool {
 	_, ofDisk := errors.AsType[*diskError](err)
 	_, ofRange := errors.AsType[*rangeError](err)
-	return ofDisk || ofRange || errors.Is(err, errChanged) || !egress.Temporary(statusOf(err))
+	_, isWrong := errors.AsType[*wrongError](err)
+	return ofDisk || ofRange || isWrong || errors.Is(err, errChanged) ||
+		!egress.Temporary(statusOf(err))
 }
 
 // diskError is an error of this machine's disk.

@@ -22,13 +22,14 @@ type rig struct {
 	t      *testing.T
 	cache  *Cache
 	folder string
+	env    func(string) string
 	log    bytes.Buffer
 	logMu  sync.Mutex
 }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{t: t, folder: t.TempDir()}
+	r := &rig{t: t, folder: t.TempDir(), env: func(string) string { return "" }}
 	r.cache = assert.Must(OpenCache(filepath.Join(t.TempDir(), "cache")))(t)
 	return r
 }
@@ -47,7 +48,7 @@ func (r *rig) logged() string {
 
 func (r *rig) options() Options {
 	return Options{
-		Folder: r.folder, Cache: r.cache, Env: func(string) string { return "" }, Log: slog.New(slog.NewTextHandler(r, nil)),
+		Folder: r.folder, Cache: r.cache, Env: r.env, Log: slog.New(slog.NewTextHandler(r, nil)),
 	}
 }
 

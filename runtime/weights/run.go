@@ -1,12 +1,14 @@
 package weights
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -284,6 +286,13 @@ func (f *fetcher) plan(ctx context.Context, p *plan) (err error) {
 			break
 		}
 		s := &w.Sources[i]
+		if lock != nil && i < len(lock.AllSources()) {
+			pinned := *s
+			if commit, is := strings.CutPrefix(lock.AllSources()[i].Fingerprint, "commit:"); is {
+				pinned.commit = commit
+			}
+			s = &pinned
+		}
 		l, err := f.list(ctx, s)
 		if err != nil {
 			return err
@@ -323,36 +332,46 @@ func (f *fetcher) plan(ctx context.Context, p *plan) (err error) {
 	return nil
 }
 
-// list asks a source what it has. One that cannot be asked has what it had.
-func (f *fetcher) list(ctx context.Context, s *Source) (listing, error) {
-	l, err := f.lister(*s)(ctx)
+// list asks a source what it has. One that cannot be asked has what it had, and one that never changes need not be
+// asked.
+func (f *fetcher) list(ctx context.Context, s *Source) (l listing, err error) {
+	was := listing{}
+	if s.scheme() != "file" {
+		if was = f.o.Cache.remembered(s); !f.isThere(s, was) && s.isHub() {
+			was = f.listSnapshot(s)
+		}
+	}
+	there := f.isThere(s, was)
+	if there && s.isHub() {
+		if _, revision, _ := hubRepo(s.URI); f.isOffline() || isCommit(cmp.Or(s.commit, revision)) {
+			return was, nil
+		}
+	}
+	l, err = f.ask(ctx, s)
 	for i := range l.Files {
 		if wrong := checkPath(l.Files[i].Path); wrong != nil && err == nil {
 			return listing{}, wrong
 		}
 	}
-	if s.scheme() == "file" {
+	switch {
+	case s.scheme() == "file":
 		return l, err
-	}
-	if err == nil {
-		f.o.Cache.rememberListing(*s, l)
+	case err == nil:
+		f.o.Cache.rememberListing(s, l)
 		return l, nil
-	}
-	if ctx.Err() != nil {
+	case ctx.Err() != nil || !there:
 		return listing{}, err
-	}
-	l = f.o.Cache.remembered(*s)
-	if len(l.Files) == 0 {
-		return listing{}, err
-	}
-	for _, e := range l.Files {
-		if s.Includes(e.Path) && !f.o.Cache.has(e.Digest, e.Size) {
-			return listing{}, err
-		}
 	}
 	f.o.Log.Warn("a source of weights cannot be asked: what it had is used, from the cache", "source", s.shown(),
 		"error", err)
-	return l, nil
+	return was, nil
+}
+
+// isThere reports whether all files of a listing that count are on this machine.
+func (f *fetcher) isThere(s *Source, l listing) bool {
+	return len(l.Files) > 0 && !slices.ContainsFunc(l.Files, func(e entry) bool {
+		return s.Includes(e.Path) && e.local == "" && !f.o.Cache.has(e.Digest, e.Size)
+	})
 }
 
 // fetch fetches the files of a weight, many at once, and places them.
@@ -407,7 +426,11 @@ func (f *fetcher) file(ctx context.Context, e *planned) (File, error) {
 		return e.File, nil
 	}
 	if e.local != "" {
-		return f.copyIn(ctx, e)
+		got, err := f.copyIn(ctx, e)
+		if err == nil || e.object == nil || ctx.Err() != nil {
+			return got, err
+		}
+		f.o.Log.Warn("a file of another cache is not used", "file", e.local, "error", err)
 	}
 	if e.object == nil {
 		return File{}, fmt.Errorf("%s: %s is not in the cache, and the source cannot be asked", e.source.shown(), e.Path)

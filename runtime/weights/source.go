@@ -15,25 +15,29 @@ import (
 )
 
 // Schemes returns the schemes of URLs that weights may come from.
-func Schemes() []string { return []string{"https", "http", "file"} }
+func Schemes() []string { return []string{"https", "http", "hf", "huggingface", "file"} }
 
-// lister asks a source what it has.
-type lister func(ctx context.Context) (listing, error)
-
-// lister returns how a source is asked. The source was checked by CheckURI.
-func (f *fetcher) lister(s Source) lister {
-	switch s.scheme() {
-	case "file":
-		return func(context.Context) (listing, error) { return listFolder(f.localPath(s)) }
-	default:
-		return func(ctx context.Context) (listing, error) { return f.listURL(ctx, s) }
+// ask asks a source what it has. The source was checked by CheckURI.
+func (f *fetcher) ask(ctx context.Context, s *Source) (listing, error) {
+	switch {
+	case s.scheme() == "file":
+		return listFolder(f.localPath(*s))
+	case s.isHub():
+		return f.listHub(ctx, s)
 	}
+	return f.listURL(ctx, s)
 }
 
 // CheckURI says what is wrong with the URI of a source whose scheme is known.
 func CheckURI(uri string) error {
 	scheme, rest, is := strings.Cut(uri, "://")
 	if !is || scheme == "file" {
+		return nil
+	}
+	if (Source{URI: uri}).isHub() {
+		if _, _, is := hubRepo(uri); !is {
+			return errors.New("the URL names no repository: write hf://OWNER/NAME, or hf://OWNER/NAME@REVISION")
+		}
 		return nil
 	}
 	u, err := url.Parse(uri)
@@ -56,14 +60,14 @@ func CheckURI(uri string) error {
 // FileName returns the base name of the file at an http URL.
 func FileName(uri string) string {
 	u, err := url.Parse(uri)
-	if err != nil || strings.HasSuffix(u.Path, "/") {
+	if err != nil || strings.HasSuffix(u.Path, "/") || (Source{URI: uri}).isHub() {
 		return ""
 	}
 	return path.Base(u.Path)
 }
 
 // listURL asks what is at an http URL: one file.
-func (f *fetcher) listURL(ctx context.Context, s Source) (listing, error) {
+func (f *fetcher) listURL(ctx context.Context, s *Source) (listing, error) {
 	u, err := url.Parse(s.URI)
 	if err != nil {
 		return listing{}, withoutURL(err)

@@ -23,6 +23,7 @@ type Weight struct {
 type Source struct {
 	URI              string
 	Include, Exclude []string // patterns of files below the URI; nil means all, and none
+	commit           string   // of a repository, where a lock says it; else ""
 }
 
 // scheme returns the scheme of a URI, or "file" for a path.

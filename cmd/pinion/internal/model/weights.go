@@ -64,7 +64,9 @@ func NoFiles(place string) (what, fix string) {
 }
 
 // sourceSchemes returns the URL schemes that weights may come from.
-func sourceSchemes() []string { return []string{"https", "http", "hf", "s3", "gs", "oci", "file"} }
+func sourceSchemes() []string {
+	return []string{"https", "http", "hf", "huggingface", "s3", "gs", "oci", "file"}
+}
 
 // weightsForm returns what may stand under weights: URLs or paths, or mappings with a name, a target and a source,
 // which is one of those or a mapping, or a list of them.
@@ -130,7 +132,7 @@ func sourceRule(n *usertext.Node) (what, fix string) {
 	if err := weights.CheckURI(n.Text); err != nil && slices.Contains(weights.Schemes(), scheme) {
 		return err.Error(), "write it as scheme://server/path/file, without a user: cog.yaml becomes part of the image"
 	}
-	if host, _, _ := strings.Cut(rest, "/"); strings.Contains(host, "@") && scheme != "hf" && scheme != "huggingface" {
+	if host, _, _ := strings.Cut(rest, "/"); strings.Contains(host, "@") && !strings.HasPrefix(scheme, "h") {
 		return "the URL has a user or a password", "remove it: cog.yaml becomes part of the image"
 	}
 	return "", ""
