@@ -5,6 +5,7 @@
 //	tool       a model as a tool, as tools/list shows it
 //	resource   a model's README, as resources/list shows it
 //	translator a model's OpenAPI schemas as JSON Schema
+//	task       a call whose result its client asks for later
 //	progress   a stream of a call: how far it is, and its response
 //	reply      a JSON-RPC response as it is written
 //

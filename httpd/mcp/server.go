@@ -69,19 +69,25 @@ type request struct {
 	x      *protocol.Exchange
 	modern bool
 	body   protocol.Body
-	models []*protocol.Model // whose tools the client sees
+	models []*protocol.Model        // whose tools the client sees
+	list   func() []*protocol.Model // those of now
 }
 
-func (s *server) all(x *protocol.Exchange) { s.answer(x, s.models.List()) }
+func (s *server) all(x *protocol.Exchange) { s.answer(x, s.models.List) }
 
 // one answers for the model of the path.
 func (s *server) one(x *protocol.Exchange) {
-	m, err := s.models.Find(x.Param("name"), "")
-	if err != nil {
+	name := x.Param("name")
+	if _, err := s.models.Find(name, ""); err != nil {
 		refuse(x.RequestCtx, err)
 		return
 	}
-	s.answer(x, []*protocol.Model{m})
+	s.answer(x, func() []*protocol.Model {
+		if m, err := s.models.Find(name, ""); err == nil {
+			return []*protocol.Model{m}
+		}
+		return nil
+	})
 }
 
 // The methods.
@@ -93,16 +99,17 @@ const (
 	methodCall       = "tools/call"
 	methodResources  = "resources/list"
 	methodRead       = "resources/read"
+	methodListen     = "subscriptions/listen"
 )
 
 // answer answers a message.
-func (s *server) answer(x *protocol.Exchange, models []*protocol.Model) {
+func (s *server) answer(x *protocol.Exchange, list func() []*protocol.Model) {
 	body, err := x.Body()
 	if err != nil {
 		refuse(x.RequestCtx, err)
 		return
 	}
-	r := &request{s: s, x: x, body: body, models: models}
+	r := &request{s: s, x: x, body: body, models: list(), list: list}
 	var bad *rpcError
 	r.message, bad = readMessage(body.Data)
 	if r.modern = r.isModern(&x.Request.Header); bad == nil && r.modern {
@@ -149,6 +156,10 @@ func (r *request) dispatch() *rpcError {
 		if r.modern {
 			return r.askTask()
 		}
+	case methodListen:
+		if r.modern {
+			return r.listen()
+		}
 	case methodDiscover:
 		if r.modern {
 			r.discover()
@@ -192,7 +203,11 @@ func (r *request) initialize() {
 
 // addCapabilities appends what the server can do.
 func (r *request) addCapabilities(dst []byte) []byte {
-	dst = append(addMember(dst, "capabilities"), `{"tools":{}`...)
+	dst = append(addMember(dst, "capabilities"), `{"tools":{`...)
+	if r.modern {
+		dst = append(dst, `"listChanged":true`...)
+	}
+	dst = append(dst, '}')
 	if r.hasResources() {
 		dst = append(dst, `,"resources":{}`...)
 	}

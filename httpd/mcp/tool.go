@@ -44,14 +44,14 @@ func ToolName(model string) string {
 	return model[:min(len(model), maxToolName)]
 }
 
-// find returns the model of a tool, or nil.
-func (r *request) find(name string) *protocol.Model {
+// find returns the model of a tool, or nil. Of several models with one tool it is the first by name, as tools/list has it.
+func (r *request) find(name string) (found *protocol.Model) {
 	for _, m := range r.models {
-		if ToolName(m.Name) == name {
-			return m
+		if ToolName(m.Name) == name && (found == nil || m.Name < found.Name) {
+			found = m
 		}
 	}
-	return nil
+	return found
 }
 
 // toolOf returns the tool of a model that has this document.
@@ -71,9 +71,7 @@ func (s *server) toolOf(m *protocol.Model, document []byte) *tool {
 // among them.
 func (r *request) listTools() *rpcError {
 	dst := append(addMember(r.open(), "tools"), '[')
-	for i, m := range r.byName() {
-		document, _ := m.OpenAPI()
-		t := r.s.toolOf(m, document)
+	for i, t := range r.tools() {
 		dst = rawjson.Comma(dst, i > 0)
 		if r.modern {
 			dst = append(dst, t.new...)
@@ -83,6 +81,15 @@ func (r *request) listTools() *rpcError {
 	}
 	r.send(r.addCaching(append(dst, ']')))
 	return nil
+}
+
+// tools returns the tools, in the order of their names.
+func (r *request) tools() (list []*tool) {
+	for _, m := range r.byName() {
+		document, _ := m.OpenAPI()
+		list = append(list, r.s.toolOf(m, document))
+	}
+	return list
 }
 
 // byName returns the models that have a document, in the order of their names.

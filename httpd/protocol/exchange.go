@@ -95,6 +95,9 @@ type Host interface {
 	// SendEvents writes the events of r, a call with Stream of one row, and releases it. If r is refused before its first
 	// event, SendEvents returns the error and writes nothing.
 	SendEvents(ctx *fasthttp.RequestCtx, r *Run, to EventRenderer) *Error
+	// SendFeed answers with a stream of events that no prediction makes. next appends those that are due: it is called at
+	// once, then every second, and with last when the server ends.
+	SendFeed(ctx *fasthttp.RequestCtx, next func(dst []byte, last bool) []byte)
 	// SendParts answers with parts, which are not copied if they are large. made is how many bytes of them are charged to
 	// nothing yet. of, if not nil, is released after their last use.
 	SendParts(ctx *fasthttp.RequestCtx, contentType string, parts [][]byte, made int, of memory.Owner)
@@ -320,6 +323,9 @@ func (x *Exchange) Stream(r *Run, contentType string, to Renderer) *Error {
 func (x *Exchange) StreamEvents(r *Run, to EventRenderer) *Error {
 	return x.host.SendEvents(x.RequestCtx, r, to)
 }
+
+// Feed answers with a stream of events that no prediction makes, as Host.SendFeed says.
+func (x *Exchange) Feed(next func(dst []byte, last bool) []byte) { x.host.SendFeed(x.RequestCtx, next) }
 
 // Send answers with parts that were made for this answer, which are not copied if they are large. Bytes that belong to
 // Answers or to a Job are sent by those.

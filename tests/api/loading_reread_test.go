@@ -36,6 +36,11 @@ func TestLoading_ModelsFileReread(t *testing.T) {
 	reread(t, s, dir, "models:\n  a: {path: a, worker: 2}\n")
 	refused := s.WaitLog("the file of models has a mistake: nothing changes")
 	assert.Contains(t, "the log", refused.Raw, `pinion.yaml:2: a: unknown key \"worker\"`)
+	reread(t, s, dir, "models:\n  a-1: {path: a}\n  a.1: {path: b}\n  a_1: {path: b}\n")
+	assert.Eventually(t, "the log names two models that would be one tool", func() bool {
+		_, told := s.Log.First(func(l harness.Line) bool { return strings.Contains(l.Raw, "a.1 and a_1 would be one tool a_1") })
+		return told
+	})
 	harness.WriteFile(t, filepath.Join(dir, "b", "broken.txt"), "")
 	reread(t, s, dir, "models:\n  a: {path: a}\n  b: {path: b, queue: 4}\n")
 	s.WaitLog("the changed model is not served: it stays as it was")

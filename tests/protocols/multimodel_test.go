@@ -131,6 +131,9 @@ func TestMultiModel_Contract(t *testing.T) {
 		s.Do(http.MethodPost, "/models", loads("base", folder("two"))), http.StatusOK)
 	harness.WantAnswer(t, "of that folder", s.Do(http.MethodPost, "/models/base/invoke", []byte(`{"x":1}`)),
 		http.StatusOK, `"model":"two"`)
+	harness.WantCode(t, "load a.b", s.Do(http.MethodPost, "/models", loads("a.b", folder("one"))), http.StatusOK)
+	harness.WantAnswer(t, "load one that would be the same tool", s.Do(http.MethodPost, "/models", loads("a_b", folder("one"))),
+		http.StatusConflict, "a_b and a.b would be one tool a_b")
 }
 
 // TestMultiModel_Refuses what cannot be loaded, and leaves nothing of it.

@@ -56,13 +56,13 @@ func (s *Serve) checkSeveral() error {
 	return nil
 }
 
-// checkTools refuses models that agents could not tell apart.
-func (s *Serve) checkTools(models *Models) error {
+// CheckTools refuses models that agents could not tell apart.
+func (s *Protocols) CheckTools(list []Named) error {
 	named := map[string]string{}
-	for i := range models.List {
-		name, _, _ := strings.Cut(models.List[i].Name, "@")
+	for i := range list {
+		name, _, _ := strings.Cut(list[i].Name, "@")
 		tool := mcp.ToolName(name)
-		if other, ok := named[tool]; ok && other != name && slices.Contains(s.Protocols.Names, protocol.MCP) {
+		if other, ok := named[tool]; ok && other != name && slices.Contains(s.Names, protocol.MCP) {
 			return fmt.Errorf("%s and %s would be one tool %s for clients of MCP: rename one, or leave %s out of --protocols",
 				other, name, tool, protocol.MCP)
 		}

@@ -75,7 +75,7 @@ func (s *Serve) ReadModels(given *pflag.FlagSet, args []string, env func(string)
 		}
 		return models, nil
 	}
-	return models, cmp.Or(s.checkSeveral(), s.checkTools(models))
+	return models, cmp.Or(s.checkSeveral(), s.Protocols.CheckTools(models.List))
 }
 
 // startWithNone reads the settings of a server without models, if SageMaker loads them while it runs. Otherwise the
@@ -112,7 +112,7 @@ func (s *Serve) RereadModels(given *pflag.FlagSet) (*Models, error) {
 	case models.none != nil && !s.Protocols.MultiModel:
 		return nil, models.none
 	}
-	return models, s.checkModels(models)
+	return models, cmp.Or(s.checkModels(models), s.Protocols.CheckTools(models.List))
 }
 
 // checkModels refuses models that could never be loaded, and times for results that are longer than the job queue keeps

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"pinion/cmd/pinion/internal/config"
 	"pinion/cmd/pinion/internal/modelhost"
 	"pinion/httpd/instances"
 	"pinion/httpd/protocol"
@@ -81,6 +82,13 @@ func (f *Server) reserve(name, folder string) (*servedModel, *protocol.Error) {
 	defer f.models.changing.Unlock()
 	if named(f.models.every(), name) != nil {
 		return nil, protocol.Errorf(protocol.Conflict, "model %q is being loaded or unloaded", name)
+	}
+	beside := []config.Named{of}
+	for _, m := range f.models.every() {
+		beside = append(beside, m.of)
+	}
+	if err := f.s.Protocols.CheckTools(beside); err != nil {
+		return nil, protocol.Errorf(protocol.Conflict, "%v", err)
 	}
 	m := &servedModel{server: f, of: of, added: true}
 	m.makeMetrics()
