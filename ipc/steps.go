@@ -13,6 +13,9 @@ func (s Slot) ResetSteps() {
 	s.page.word(s.base + offSteps).Store(0)
 }
 
+// Steps returns how many steps the rank has passed.
+func (s Slot) Steps() uint64 { return s.page.word(s.base+offSteps).Load() >> 1 }
+
 // FreezeSteps makes the rank wait at its next step, and returns how many it has passed.
 func (s Slot) FreezeSteps() (passed uint64) { return s.page.word(s.base+offSteps).Or(1) >> 1 }
 

@@ -21,6 +21,7 @@ type answer struct {
 	failure  *message // how
 	error    string   // its error
 	prepared int      // ranks that have prepared the item
+	taken    []uint64 // items of its streamed input that each rank has taken, or nil
 	batch    *batch   // that the item is in, or nil
 	dropped  bool     // it was dropped since it has a batch
 	sent     bool     // the front has an answer

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,6 +41,10 @@ type Options struct {
 	Ranks []Member
 	// Late is called if ranks go on for too long after another has raised.
 	Late func(why string)
+	// Stepless is called for a request that ran longer than Grace, and came to no step at which a cancel could have
+	// stopped it.
+	Stepless func(took time.Duration)
+	Grace    time.Duration // how long a canceled request may go on
 }
 
 // Relay passes the requests of one slot to all ranks, and their answers back.
@@ -52,6 +57,7 @@ type Relay struct {
 	lost     bool               // a rank has died: what others raise is only a consequence
 	queue    []*message         // requests that wait for the one that runs
 	running  uint64             // id of the request that all ranks have; 0 if there is none
+	began    time.Time          // when it was passed to them
 	batch    *batch             // the batch that runs, or nil
 	stopping bool               // the step at which the running request stops was named
 	answers  map[uint64]*answer // of requests and items that the ranks have
@@ -189,6 +195,12 @@ func (r *Relay) request(f *ipc.Frame) {
 			return
 		}
 		r.pass(own(f))
+	case f.Kind == ipc.KindItem || f.Kind == ipc.KindItemsEnd: // of the request's streamed input
+		if m := own(f); f.ID == r.running {
+			r.pass(m)
+		} else {
+			m.close() // it has ended
+		}
 	case f.Kind == ipc.KindPredict && f.Flags&ipc.FlagBatchItem != 0: // it waits in the ranks for its batch
 		r.expect(f.ID)
 		r.pass(own(f))
@@ -216,7 +228,7 @@ func (r *Relay) next() {
 
 func (r *Relay) begin(m *message) {
 	id := m.frame.ID
-	r.running, r.stopping = id, false
+	r.running, r.began, r.stopping = id, time.Now(), false
 	if m.frame.Kind == ipc.KindBatch {
 		r.batch = &batch{left: len(r.o.Ranks)}
 		var items struct{ IDs []uint64 }
@@ -296,6 +308,9 @@ func (r *Relay) fromRank(rank int, f *ipc.Frame) error {
 		return r.batchDone(rank, f)
 	case f.Kind == ipc.KindPrepared:
 		return r.prepared(f)
+	case f.Kind == ipc.KindItemsRead:
+		r.itemsRead(rank, f)
+		return nil
 	case rank == 0 || f.Kind == ipc.KindCalls:
 		r.toFront(own(f))
 		return nil
@@ -314,6 +329,22 @@ func (r *Relay) prepared(f *ipc.Frame) error {
 		r.toFront(own(f))
 	}
 	return nil
+}
+
+// itemsRead tells the front how many items of a streamed input all ranks have taken.
+func (r *Relay) itemsRead(rank int, f *ipc.Frame) {
+	a := r.answers[f.ID]
+	if a == nil {
+		return // it has ended
+	}
+	if a.taken == nil {
+		a.taken = make([]uint64, len(r.o.Ranks))
+	}
+	before := slices.Min(a.taken)
+	a.taken[rank] += f.Nanos
+	if n := slices.Min(a.taken) - before; n > 0 {
+		r.toFront(&message{ipc.Frame{Kind: ipc.KindItemsRead, ID: f.ID, Nanos: n}, -1})
+	}
 }
 
 // batchDone ends a batch once all ranks have ended it. Answers of its items follow, as the slot expects.
@@ -349,6 +380,10 @@ func (r *Relay) release(b *batch) {
 }
 
 func (r *Relay) free() {
+	// Its start is a step.
+	if took := time.Since(r.began); took > r.o.Grace && r.o.Ranks[0].Words.Steps() < 2 {
+		r.o.Stepless(took)
+	}
 	r.o.Words.End()
 	r.running = 0
 }

@@ -57,6 +57,9 @@ func (p *Pool) signalCancel(c *Call, until time.Time) {
 	s.ch.words.SetCancel(target, time.Until(until) <= p.lastSignal())
 	s.ch.words.Resume() // afterwards, so that a paused model sees the cancel
 	s.worker.process.Interrupt()
+	if _, ok := s.worker.process.(grouped); ok && c.Inlet != nil {
+		c.Inlet.End("the prediction was canceled") // brings ranks that wait for an item to the step at which they stop
+	}
 	c.graceTimer = time.AfterFunc(min(signalInterval, p.lastSignal()), func() {
 		p.locked(func() deliveries {
 			switch {

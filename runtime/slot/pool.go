@@ -121,6 +121,9 @@ type Load struct {
 	Queued   int // calls without a slot
 }
 
+// CancelGrace returns how long a canceled call may go on.
+func (p *Pool) CancelGrace() time.Duration { return p.o.CancelGrace }
+
 // Queue returns how many calls may wait beyond those that have a slot.
 func (p *Pool) Queue() int { return p.o.Queue }
 

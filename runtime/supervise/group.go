@@ -35,6 +35,7 @@ type rankGroup struct {
 	misses   int    // pings in a row
 	messages chan rankMessage
 	dooming  sync.Once // the stacks are being logged
+	stepless sync.Once // the model was said to come to no step
 }
 
 // rank is a process of a group.
@@ -288,9 +289,10 @@ func (w *worker) serveGroup() ([]*ipc.Conn, error) {
 		return nil, err
 	}
 	front.ShareBodies()
-	o := ranks.Options{Front: end, Words: g.page.Slot(groupSlot), Late: func(why string) {
-		go g.doom(CauseProtocol, why)
-	}}
+	o := ranks.Options{
+		Front: end, Words: g.page.Slot(groupSlot), Late: func(why string) { go g.doom(CauseProtocol, why) },
+		Grace: w.sup.o.Pool.CancelGrace(), Stepless: g.noteStepless,
+	}
 	for _, p := range g.all() {
 		conn, err := p.passSlot(0, 1)
 		if err != nil {
@@ -308,6 +310,15 @@ func (w *worker) serveGroup() ([]*ipc.Conn, error) {
 	}
 	g.relay = ranks.New(o)
 	return []*ipc.Conn{front}, nil
+}
+
+// noteStepless warns, once, of a model that no cancel can stop. Any goroutine.
+func (g *rankGroup) noteStepless(took time.Duration) {
+	g.stepless.Do(func() {
+		s := g.worker.sup
+		s.o.Logger.Warn("a prediction came to no step, so a cancel would have replaced all ranks: yield, or call cog.checkpoint "+
+			"in its loop", "worker", s.o.Index, "took", took.Round(time.Millisecond).String())
+	})
 }
 
 // groupSlot is the slot of rank 0's page that the relay and the front use.
@@ -351,8 +362,7 @@ func (p *process) tookOfRank(f *ipc.Frame) error {
 func (g *rankGroup) pingRanks(limit string) {
 	for _, r := range g.others {
 		if r.pings.unanswered >= hangPings {
-			go g.doom(CauseHung, fmt.Sprintf("rank %d has not answered on its control channel for %s: it is stopped, or stuck as a whole",
-				r.number, limit))
+			go g.doom(CauseHung, fmt.Sprintf("rank %d: "+unanswered, r.number, limit))
 			return
 		}
 		if r.hello {

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"fmt"
 	"time"
 
 	"pinion/ipc"
@@ -13,6 +14,8 @@ import (
 // counted in pings: if this server itself was stopped, at most one ping is due, and the answers in the channel are read
 // before the next.
 const hangPings = 4 // sent within Timeouts.Hang
+
+const unanswered = "it has not answered on its control channel for %s: it is stopped, or stuck as a whole"
 
 type pings struct {
 	serial     uint64 // of the newest
@@ -27,6 +30,15 @@ func (w *worker) pingTimes() (due <-chan time.Time, stop func()) {
 	return ticker.C, ticker.Stop
 }
 
+// hung ends a worker that hangs; a group logs first what its ranks do.
+func (w *worker) hung(why string) {
+	if w.group != nil {
+		go w.group.doom(CauseHung, "rank 0: "+why)
+		return
+	}
+	w.terminate(CauseHung, why)
+}
+
 // ping sends the worker a ping, and terminates it if it has not answered too many of them.
 func (w *worker) ping() {
 	if !w.setup.hello || w.terminated {
@@ -34,11 +46,11 @@ func (w *worker) ping() {
 	}
 	limit := w.sup.o.Timeouts.Hang.String()
 	if w.pings.unanswered >= hangPings {
-		w.terminate(CauseHung, "it has not answered on its control channel for "+limit+": it is stopped, or stuck as a whole")
+		w.hung(fmt.Sprintf(unanswered, limit))
 		return
 	}
 	if w.sup.o.Pool.Stalled(w.slots) > hangPings {
-		w.terminate(CauseHung, "a free slot of it has not taken a prediction for "+limit+
+		w.hung("a free slot of it has not taken a prediction for " + limit +
 			": its event loop is blocked, or no longer reads its channel (--hang-timeout is the limit)")
 		return
 	}

@@ -145,3 +145,23 @@ func cancelRanks(t *testing.T, s *harness.Server, path, id string, input harness
 	s.Do(http.MethodPost, path+"/"+id+"/cancel", nil)
 	harness.WantStatus(t, id, harness.Receive(t, answer), "canceled")
 }
+
+// TestRanks_StepIsMissed: a model that comes to no step for so long that a cancel would replace the group is named.
+func TestRanks_StepIsMissed(t *testing.T) {
+	t.Parallel()
+	head, _, _ := strings.Cut(ranksModel, "    def run(")
+	s := ranksOf(t, 2, head+`
+    def run(self, steps: int) -> str:
+        time.sleep(0.3)
+        for _ in range(steps):
+            cog.checkpoint()
+        return "done"
+`, harness.Options{Args: []string{"--cancel-grace", "200ms"}})
+	s.Succeed(harness.Input{"steps": 1})
+	_, ok := s.Log.Find(missedStep)
+	assert.False(t, ok, "the log misses a step, although the model came to one")
+	s.Succeed(harness.Input{"steps": 0})
+	s.WaitLog(missedStep)
+}
+
+const missedStep = "a prediction came to no step, so a cancel would have replaced all ranks: yield, or call cog.checkpoint in its loop"

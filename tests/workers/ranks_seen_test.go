@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -47,4 +49,31 @@ func TestRanks_AreSeen(t *testing.T) {
 	assert.Contains(t, "the dashboard's figures", events.Text(), `"device":"6"`)
 	text := harness.CLI{Dir: t.TempDir(), Env: []string{"TMPDIR=" + tmp}}.Good(t, "ps")
 	assert.Contains(t, "ps", text, fmt.Sprint(ranks[2].PID), "worker 0 rank 2", "MiB", "6")
+}
+
+// TestRanks_MemoryIsTheirSum: the bound of several models counts a group with the memory of all its ranks, and so makes
+// room for another model.
+func TestRanks_MemoryIsTheirSum(t *testing.T) {
+	t.Parallel()
+	dir := harness.NewFolder(t, "pinion.yaml", `
+memory: 360MiB
+models:
+  group: {path: group, load: on-demand, ranks: 3}
+  other: {path: other, load: on-demand, memory: 100MiB}
+`)
+	const model = "def run(x: int = 1) -> int: return x\n"
+	for name, text := range map[string]string{"group": "held = b'x' * (80 << 20)\n" + model, "other": model} {
+		assert.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o755))
+		harness.WriteFile(t, filepath.Join(dir, name, "run.py"), text)
+	}
+	s := harness.Start(t, harness.Options{
+		Models: []string{"--config", filepath.Join(dir, "pinion.yaml")}, Args: []string{"--queue", "2"},
+		Python: harness.AnyPython(t).Path,
+	})
+	for _, name := range []string{"group", "other"} {
+		a := s.Do(http.MethodPost, "/models/"+name+"/predictions", map[string]any{"input": harness.Input{}})
+		harness.WantStatus(t, name, a, "succeeded")
+	}
+	line := s.WaitLog("the model is unloaded to make room")
+	assert.Contains(t, "the line", line.Raw, `"for":"other"`)
 }

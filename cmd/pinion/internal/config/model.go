@@ -172,8 +172,12 @@ func (s *Model) Interpreter(m *model.Model) (python *locate.Python, plan gpu.Pla
 		case s.Fleet.Preload.On():
 			return nil, plan, errors.New("--preload cannot be combined with ranks: the model reads RANK when it is imported; leave --preload out")
 		case concurrency > 1:
-			return nil, plan, fmt.Errorf("--concurrency %d cannot be combined with ranks: a worker of %d ranks runs one prediction at a time; "+
-				"use --workers", concurrency, ranks)
+			name := "--concurrency"
+			if s.Concurrency == 0 {
+				name = "concurrency.max:"
+			}
+			return nil, plan, fmt.Errorf("%s %d cannot be combined with ranks: a worker of %d ranks runs one prediction at a time; "+
+				"use --workers", name, concurrency, ranks)
 		}
 	}
 	plan, err = s.Fleet.Plan(ranks)

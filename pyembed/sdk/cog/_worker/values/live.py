@@ -8,6 +8,7 @@ from weakref import WeakValueDictionary
 
 import _px
 
+from ... import _ranks
 from ..errors import bad_value
 from ..schema.types import Array
 from ..scope import current_scope
@@ -35,6 +36,8 @@ class _Items:
 
     def _value(self, what: int, value: Any) -> Any:
         """Return an item as the model gets it. It raises the reason of an input that is broken."""
+        if _ranks.step is not None:
+            _ranks.step()
         if what == _END:
             self._ended = True
             if value is not None:
@@ -88,6 +91,8 @@ class AsyncItems(_Items):
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._taken = self._bytes = 0  # not reported as read
         _open[owner] = self
+        for item in _early.pop(owner, ()):
+            self.put(*item)
         task: Any = asyncio.current_task()
         task.add_done_callback(self._close)
 
@@ -137,6 +142,8 @@ class AsyncItems(_Items):
 
 
 _open: WeakValueDictionary[tuple[int, int], AsyncItems] = WeakValueDictionary()
+# Items that came together with their request: the client of ranks sends them once rank 0 has begun.
+_early: dict[tuple[int, int], list[tuple[int, Any, int]]] = {}
 
 
 def receive_requests(slot: int) -> list[Any] | None:
@@ -144,12 +151,16 @@ def receive_requests(slot: int) -> list[Any] | None:
     received = _px.receive(slot)
     if received is None:
         return None
-    requests = []
+    requests: list[Any] = []
+    _early.clear()  # the predictions of the last requests have begun
     for each in received:
         if each[1] >= 0:  # the flags of a request
             requests.append(each)
             continue
-        items = _open.get((slot, each[0]))
+        owner = (slot, each[0])
+        items = _open.get(owner)
         if items is not None:
             items.put(*each[1:])
+        elif requests and requests[-1][0] == each[0]:
+            _early.setdefault(owner, []).append(each[1:])
     return requests
