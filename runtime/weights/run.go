@@ -168,6 +168,7 @@ type plan struct {
 	provided bool // somebody else has put it at its target
 	files    []planned
 	err      error
+	unpacked bool // files are those of archives
 
 	fingerprints []string // of the sources
 }
@@ -249,7 +250,7 @@ func (f *fetcher) prepare(plans []plan) error {
 			if e.Digest != "" {
 				digests = append(digests, e.Digest)
 			}
-			if !f.o.Cache.has(e.Digest, e.Size) && !f.isKnown(&e) {
+			if !f.o.Cache.has(e.Digest, e.Size) && !f.isKnown(p.w, &e) {
 				key := e.Digest
 				if key == "" {
 					key = p.w.Name + "/" + e.Path
@@ -315,7 +316,12 @@ func (f *fetcher) plan(ctx context.Context, p *plan) (err error) {
 			return fmt.Errorf("%s: it has %d files, and include and exclude leave none", s.shown(), len(l.Files))
 		}
 	}
-	if lock != nil {
+	switch {
+	case lock != nil && f.o.Cache.hasAll(lock.files()):
+		p.files, err = lock.locked(f.o.Cache, byPath)
+		p.unpacked = w.Unpack
+		return err
+	case lock != nil && !w.Unpack: // else what is unpacked must be that of the lock
 		p.files, err = lock.locked(f.o.Cache, byPath)
 		return err
 	}
@@ -326,6 +332,13 @@ func (f *fetcher) plan(ctx context.Context, p *plan) (err error) {
 		e := byPath[path]
 		if w.SHA256 != "" {
 			e.Digest = digestPrefix + w.SHA256 // what is known of the source may be old
+		}
+		if files := f.o.Cache.unpacked(e.File); w.Unpack && len(byPath) == 1 && files != nil {
+			p.unpacked = true
+			for _, file := range files {
+				p.files = append(p.files, planned{entry{File: file}, e.source})
+			}
+			return nil
 		}
 		p.files = append(p.files, e)
 	}
@@ -388,7 +401,7 @@ func (f *fetcher) fetch(ctx context.Context, p *plan) error {
 				return
 			}
 			defer func() { <-f.turns }()
-			got, err := f.file(ctx, &p.files[i])
+			got, err := f.file(ctx, p.w, &p.files[i])
 			if err != nil {
 				cancel(err)
 				return
@@ -401,19 +414,35 @@ func (f *fetcher) fetch(ctx context.Context, p *plan) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	if p.w.Unpack && !p.unpacked {
+		var err error
+		if files, err = f.unpack(ctx, files); err != nil {
+			return err
+		}
+		source := p.files[0].source
+		p.files = p.files[:0]
+		for _, file := range files {
+			p.files = append(p.files, planned{entry{File: file}, source})
+		}
+	}
 	if f.o.ForLock {
 		return nil
+	}
+	if lock := p.w.Lock; lock != nil && SetDigest(files) != lock.SetDigest {
+		return &wrongError{LockFile + ": what was unpacked", "setDigest", lock.SetDigest, SetDigest(files), false}
 	}
 	place := &placement{cache: f.o.Cache, log: f.o.Log, w: p.w}
 	return place.run(ctx, files)
 }
 
 // isKnown reports whether a lock needs no more of a file than what its source tells.
-func (f *fetcher) isKnown(e *planned) bool { return f.o.ForLock && e.Digest != "" && e.Size >= 0 }
+func (f *fetcher) isKnown(w *Weight, e *planned) bool {
+	return f.o.ForLock && !w.Unpack && e.Digest != "" && e.Size >= 0
+}
 
 // file brings one file into the cache, unless it is there.
-func (f *fetcher) file(ctx context.Context, e *planned) (File, error) {
-	if f.isKnown(e) {
+func (f *fetcher) file(ctx context.Context, w *Weight, e *planned) (File, error) {
+	if f.isKnown(w, e) {
 		f.run.bytes.Add(e.Size)
 		return e.File, nil
 	}

@@ -14,6 +14,7 @@ type Weight struct {
 	Sources []Source
 	SHA256  string // of its only file; "" means any
 	NoWait  bool   // setup starts without it
+	Unpack  bool   // its files are archives, whose files are placed
 	Line    int    // of cog.yaml
 	// Lock says which files they must be; nil means any.
 	Lock *Locked

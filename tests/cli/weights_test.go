@@ -50,3 +50,30 @@ weights:
 	harness.WriteFile(t, filepath.Join(dir, "cog.yaml"), "run: run.py:Runner\n")
 	assert.Contains(t, "no weights", c.Good(t, "weights", "pull"), "no weights")
 }
+
+// TestWeights_Unpack: an archive's files lie at the target; a bad one is an error that names the entry, and what is no
+// archive is found before anything is fetched.
+func TestWeights_Unpack(t *testing.T) {
+	t.Parallel()
+	files := harness.NewFolder(t, "in/a.txt", "a", "in/b/c.txt", "c")
+	harness.RunTool(t, files, nil, "tar", "-czf", "good.tar.gz", "-C", "in", ".")
+	assert.NoError(t, os.Symlink("/etc/passwd", filepath.Join(files, "in/link")))
+	harness.RunTool(t, files, nil, "tar", "-cf", "bad.tar", "-C", "in", ".")
+	server := httptest.NewServer(http.FileServer(http.Dir(files)))
+	defer server.Close()
+	model := func(file string) harness.CLI {
+		dir := harness.NewFolder(t, "cog.yaml",
+			"weights:\n  - {name: base, target: w, unpack: true, source: '"+server.URL+"/"+file+"'}\n")
+		return harness.CLI{Dir: dir, Env: []string{"PINION_CACHE_DIR=" + t.TempDir()}}
+	}
+	good := model("good.tar.gz")
+	good.Good(t, "weights", "pull")
+	assert.Equal(t, "file", harness.ReadFile(t, filepath.Join(good.Dir, "w/b/c.txt")), "c")
+	assert.Contains(t, "status", good.Good(t, "weights", "status"), "base  ready   2      2 B")
+	bad := model("bad.tar")
+	assert.Contains(t, "pull", bad.Bad(t, 1, "weights", "pull"),
+		`cog.yaml:2: weights base: unpack bad.tar: the entry "./link" is no file`)
+	_, err := os.Stat(filepath.Join(bad.Dir, "w"))
+	assert.True(t, os.IsNotExist(err), "something of a bad archive is at the target")
+	assert.Contains(t, "usage", model("in/a.txt").Bad(t, 2, "weights", "pull"), "unpack: a.txt is no archive", ".tar.zst")
+}

@@ -109,6 +109,7 @@ func cogKeyHelp() map[string]string {
 		"weights[].sha256":                         "The SHA-256 that the file must have.",
 		"weights[].source":                         "Where they come from: a URL, a folder, a mapping with uri, or a list of those.",
 		"weights[].target":                         "Where they lie: absolute, or relative to the model's folder.",
+		"weights[].unpack":                         "true: the files are archives, whose files lie at the target.",
 		"weights[].wait":                           "false: setup begins without them, and cog.weights waits. Default: true.",
 		"weights[].source.uri":                     "Where they come from.",
 		"weights[].source[].uri":                   "Where they come from.",

@@ -23,6 +23,7 @@ type Weight struct {
 	Name, Target string
 	SHA256       string // of its only file, or ""
 	NoWait       bool
+	Unpack       bool
 	Sources      []Source
 	Line         int
 }
@@ -83,12 +84,12 @@ func weightsForm(line func(rule func(*usertext.Node) (string, string)) *valueFor
 	source.kinds, source.item = append(source.kinds, usertext.List), single
 	entry := mappingOf(map[string]*valueForm{
 		"name": line(weightNameRule), "target": line(nil), "source": source, "sha256": line(sha256Rule),
-		"wait": {kinds: []usertext.NodeKind{usertext.Bool}},
+		"wait": {kinds: []usertext.NodeKind{usertext.Bool}}, "unpack": {kinds: []usertext.NodeKind{usertext.Bool}},
 	})
 	all := &valueForm{kinds: []usertext.NodeKind{usertext.List, usertext.Text}, item: entry, rule: sourceRule, line: true}
 	for _, f := range []*valueForm{
 		all, entry, source, single, uri, patterns, patterns.item, entry.keys["name"], entry.keys["target"],
-		entry.keys["sha256"], entry.keys["wait"],
+		entry.keys["sha256"], entry.keys["wait"], entry.keys["unpack"],
 	} {
 		f.serves = true
 	}
@@ -158,6 +159,7 @@ func weightsOf(n *usertext.Node) (list []Weight) {
 			w.Name, w.Target, w.Sources = textOf(item.Get("name")).Value, textOf(item.Get("target")).Value,
 				sourcesOf(item.Get("source"))
 			w.SHA256 = textOf(item.Get("sha256")).Value
+			w.Unpack = isTrue(item.Get("unpack"))
 			w.NoWait = item.Get("wait") != nil && item.Get("wait").Kind != usertext.Null && !isTrue(item.Get("wait"))
 		} else {
 			w.Sources = sourcesOf(item)
@@ -295,7 +297,8 @@ func within(folder, place string) bool { return strings.HasPrefix(place, folder+
 // served keeps an entry that a server fetches.
 func (c *CogYAMLReport) served(w Weight, at string, report func(line int, what, fix string)) {
 	of := weights.Weight{
-		Name: w.Name, Target: at, Written: w.Target, SHA256: w.SHA256, NoWait: w.NoWait, Line: w.Line,
+		Name: w.Name, Target: at, Written: w.Target, SHA256: w.SHA256, NoWait: w.NoWait, Unpack: w.Unpack,
+		Line: w.Line,
 	}
 	for _, s := range w.Sources {
 		scheme, _, is := strings.Cut(s.URI, "://")
@@ -317,7 +320,14 @@ func (c *CogYAMLReport) served(w Weight, at string, report func(line int, what, 
 	if w.Name == "" || len(of.Sources) == 0 {
 		return
 	}
-	of.IsFile = len(of.Sources) == 1 && c.isFile(w)
+	for _, s := range w.Sources {
+		if name := weights.FileName(s.URI); w.Unpack && name != "" && s.Remote() && !weights.IsArchive(name) {
+			report(s.Line, fmt.Sprintf("weights: unpack: %s is no archive", name),
+				"remove unpack, or name a file that ends with "+strings.Join(weights.Archives(), ", "))
+			return
+		}
+	}
+	of.IsFile = len(of.Sources) == 1 && !w.Unpack && c.isFile(w)
 	c.fetched = append(c.fetched, of)
 }
 
