@@ -23,6 +23,7 @@ type placement struct {
 	w     *Weight
 	// copied means that a file was copied, which was logged.
 	copied bool
+	into   bool              // as Options say
 	was    map[string]string // what was placed, by path
 }
 
@@ -112,7 +113,36 @@ func (p *placement) run(ctx context.Context, files []File) error {
 	if err := writeJSON(record, now); err != nil {
 		return err
 	}
+	if err := p.flush(); err != nil {
+		return err
+	}
 	return p.mark(markReady, readyText(files))
+}
+
+// flush writes the target's file system to its disk, for another machine that mounts it.
+func (p *placement) flush() error {
+	if !p.into {
+		return nil
+	}
+	folder, err := os.Open(p.w.Target)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	if err := unix.Syncfs(int(folder.Fd())); err != nil {
+		return diskErrorOf(err)
+	}
+	return nil
+}
+
+// isMarkedReady reports whether the target has the marker of these files.
+func (p *placement) isMarkedReady(files []planned) bool {
+	var all []File
+	for _, f := range files {
+		all = append(all, f.File)
+	}
+	set, _ := readMarker(p.w, markReady)
+	return set == SetDigest(all)
 }
 
 // isComplete reports whether the target has the files already, and no others that were placed.
@@ -231,8 +261,8 @@ func (c *Cache) isReadyOfOther(w *Weight) bool {
 	if w.IsFile || c.placedAt(w.Target).Files != nil {
 		return false
 	}
-	set, err := os.ReadFile(filepath.Join(w.Target, cogFolder, markReady))
-	return err == nil && (w.Lock == nil || strings.TrimSpace(string(set)) == w.Lock.SetDigest)
+	set, is := readMarker(w, markReady)
+	return is && (w.Lock == nil || set == w.Lock.SetDigest)
 }
 
 // mark writes a marker and removes the others.
@@ -315,7 +345,7 @@ func (p *placement) temporary(f File, folder string) (name string, err error) {
 	if err = os.Link(from, name); err == nil {
 		return name, nil
 	}
-	if !errors.Is(err, unix.EXDEV) {
+	if !errors.Is(err, unix.EXDEV) && !p.into {
 		if err = os.Symlink(from, name); err == nil {
 			return name, nil
 		}

@@ -25,6 +25,9 @@ type Options struct {
 	Timeout time.Duration
 	// ForLock means that targets are left alone, and that only files whose digests no source tells are fetched.
 	ForLock bool
+	// Into means that targets are for other processes, of containers that mount them: all markers are written, and nothing
+	// leads out of a target.
+	Into bool
 }
 
 // Run is one fetch of a model's weights.
@@ -169,6 +172,7 @@ type plan struct {
 	files    []planned
 	err      error
 	unpacked bool // files are those of archives
+	awaited  bool // another program brings them
 
 	fingerprints []string // of the sources
 }
@@ -197,10 +201,18 @@ func (f *fetcher) all(ctx context.Context, there func(*Weight, error)) error {
 	for i := range plans {
 		p := &plans[i]
 		working.Go(func() {
-			if p.err == nil && !p.provided {
+			switch {
+			case p.err == nil && p.awaited:
+				if p.err = f.await(ctx, p.w); p.err == nil {
+					f.run.files.Add(1)
+				}
+			case p.err == nil && !p.provided:
 				p.err = f.fetch(ctx, p)
 			}
 			if p.err != nil {
+				if _, is := readMarker(p.w, markReady); f.o.Into && !is && !f.run.closed.Load() {
+					p.err = errors.Join(p.err, f.placement(p.w).mark(markFailed, p.err.Error()))
+				}
 				p.err = &Error{p.w.Name, p.w.Line, p.err}
 			}
 			if !f.run.closed.Load() {
@@ -219,7 +231,11 @@ func (f *fetcher) all(ctx context.Context, there func(*Weight, error)) error {
 
 // find finds what is to be done.
 func (p *plan) find(ctx context.Context, f *fetcher) {
-	if f.o.ForLock {
+	if p.awaited = f.isAwaited(p.w); p.awaited {
+		f.run.ofFiles.Add(1)
+		return
+	}
+	if f.o.ForLock || f.o.Into {
 		p.err = f.plan(ctx, p)
 		return
 	}
@@ -391,6 +407,11 @@ func (f *fetcher) isThere(s *Source, l listing) bool {
 func (f *fetcher) fetch(ctx context.Context, p *plan) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	if place := f.placement(p.w); f.o.Into && !place.isMarkedReady(p.files) {
+		if err := place.mark(markDownloading, ""); err != nil {
+			return err
+		}
+	}
 	files := make([]File, len(p.files))
 	var fetching sync.WaitGroup
 	for i := range p.files {
@@ -431,8 +452,11 @@ func (f *fetcher) fetch(ctx context.Context, p *plan) error {
 	if lock := p.w.Lock; lock != nil && SetDigest(files) != lock.SetDigest {
 		return &wrongError{LockFile + ": what was unpacked", "setDigest", lock.SetDigest, SetDigest(files), false}
 	}
-	place := &placement{cache: f.o.Cache, log: f.o.Log, w: p.w}
-	return place.run(ctx, files)
+	return f.placement(p.w).run(ctx, files)
+}
+
+func (f *fetcher) placement(w *Weight) *placement {
+	return &placement{cache: f.o.Cache, log: f.o.Log, w: w, into: f.o.Into}
 }
 
 // isKnown reports whether a lock needs no more of a file than what its source tells.

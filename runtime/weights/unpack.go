@@ -177,7 +177,7 @@ func (u *unpacker) zip(in *os.File) error {
 	return nil
 }
 
-// entry puts a file of an archive into the cache. Whatever is no file and no folder below the target is refused.
+// entry puts a file of an archive into the cache. What is no file and no folder below the target is refused.
 func (u *unpacker) entry(name string, size int64, mode os.FileMode, open func() (io.ReadCloser, error)) error {
 	if u.entries++; u.entries > maxEntries {
 		return fmt.Errorf("it has more than %d entries", maxEntries)

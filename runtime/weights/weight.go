@@ -15,6 +15,7 @@ type Weight struct {
 	SHA256  string // of its only file; "" means any
 	NoWait  bool   // setup starts without it
 	Unpack  bool   // its files are archives, whose files are placed
+	Awaited bool   // another program brings it
 	Line    int    // of cog.yaml
 	// Lock says which files they must be; nil means any.
 	Lock *Locked

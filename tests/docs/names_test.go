@@ -18,7 +18,7 @@ var foreignFlags = []string{
 	"--set", // helm
 	"--build-context", "--bundle", "--cap-add", "--capacity", "--compressed", "--default-non-nullable", "--from-literal",
 	"--ignore-missing", "--leave-sockets", "--max-request-size", "--network",
-	"--oom-score-adj", "--pid", "--pids-limit", "--pull", "--read-only", "--threads", "--time", "--tmpfs",
+	"--oom-score-adj", "--patch-file", "--pid", "--pids-limit", "--pull", "--read-only", "--threads", "--time", "--tmpfs",
 }
 
 // allDocuments are the documents for users, and of the examples.

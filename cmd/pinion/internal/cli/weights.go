@@ -34,6 +34,7 @@ type weightsCommand struct {
 	model *model.Model
 	lock  *weights.Lock  // nil if there is none
 	cache *weights.Cache // nil if there are no weights
+	into  bool           // weights are for other containers
 }
 
 func newWeights() *cobra.Command {
@@ -78,14 +79,21 @@ func (c *weightsCommand) find(names []string, anyLock bool) (err error) {
 
 func (c *weightsCommand) pull() *cobra.Command {
 	var timeout time.Duration
+	var into string
 	cmd := &cobra.Command{
 		Use: "pull [NAME...]", Short: "Fetch weights and place them at their targets",
 		Long: `Fetch weights into the cache, check them, and place them at their targets, as a server does at its start. What is
-there already is not fetched again. A pull that was interrupted goes on where it was.`,
-		Example: "  pinion weights pull\n  pinion weights pull base vae",
+there already is not fetched again. A pull that was interrupted goes on where it was.
+
+--into places each of the weights in its own folder below another one, for containers that mount it at the target, with the markers
+by which their servers see when all is there. The cache is then DIR/.cache, unless PINION_CACHE_DIR is set.`,
+		Example: "  pinion weights pull\n  pinion weights pull base vae\n  pinion weights pull --into /mnt/weights",
 		RunE: func(_ *cobra.Command, names []string) error {
 			if err := c.find(names, false); err != nil {
 				return err
+			}
+			if err := c.pullInto(into); err != nil {
+				return process.Failed(err)
 			}
 			return process.Failed(c.run(timeout, false, func(run *weights.Run) error {
 				p := run.Progress()
@@ -95,7 +103,26 @@ there already is not fetched again. A pull that was interrupted goes on where it
 		},
 	}
 	cmd.Flags().DurationVar(&timeout, "weights-timeout", 0, "how long it may take; 0: any time")
+	cmd.Flags().StringVar(&into, "into", "", "the folder that gets a folder for each of the weights")
 	return cmd
+}
+
+// pullInto has weights placed below a folder instead of at their targets; "" means at those.
+func (c *weightsCommand) pullInto(folder string) (err error) {
+	if folder == "" || len(c.model.Weights) == 0 {
+		return nil
+	}
+	if folder, err = filepath.Abs(folder); err != nil {
+		return err
+	}
+	for i := range c.model.Weights {
+		w := &c.model.Weights[i]
+		w.Target, w.IsFile = filepath.Join(folder, w.Name), false
+	}
+	if c.into = true; os.Getenv("PINION_CACHE_DIR") == "" {
+		c.cache, err = weights.OpenCache(filepath.Join(folder, ".cache"))
+	}
+	return err
 }
 
 // pullPause is how often the progress is shown.
@@ -114,7 +141,7 @@ func (c *weightsCommand) run(timeout time.Duration, forLock bool, done func(*wei
 	}
 	screen := terminal.NewScreen(os.Stderr)
 	o := model.WeightsOptions(c.model, c.cache, terminal.NewModelLog(screen))
-	o.Timeout, o.ForLock = timeout, forLock
+	o.Timeout, o.ForLock, o.Into = timeout, forLock, c.into
 	interrupted := process.WatchInterrupts(false)
 	run := weights.Start(o, c.model.Weights, func(*weights.Weight, error) {})
 	defer run.Close()

@@ -25,6 +25,7 @@ type Fetch struct {
 
 	mu    sync.Mutex
 	model *Model
+	list  []weights.Weight
 	run   *weights.Run // nil if there is nothing to fetch
 	gate  *weights.Gate
 	gates []*weights.Gate // of earlier runs: their workers may still ask
@@ -80,7 +81,11 @@ func (f *Fetch) begin() (err error) {
 		f.run.Close()
 	}
 	f.run, f.gate = nil, nil
-	list := f.model.Weights
+	f.list, err = f.model.expected()
+	if err != nil {
+		return err
+	}
+	list := f.list
 	if len(list) == 0 {
 		return nil
 	}
@@ -107,6 +112,27 @@ func (f *Fetch) begin() (err error) {
 	return nil
 }
 
+// expected returns the weights that the image's manifest has, which another program brings, else those of cog.yaml.
+func (m *Model) expected() ([]weights.Weight, error) {
+	manifest, err := weights.ReadManifest(weights.ManifestFile)
+	if manifest == nil || err != nil {
+		return m.Weights, err
+	}
+	var list []weights.Weight
+	for _, e := range manifest {
+		w := weights.Weight{
+			Name: e.Name, Target: e.Target, Awaited: true, Lock: &weights.Locked{SetDigest: e.SetDigest},
+		}
+		for _, of := range m.Weights {
+			if of.Name == e.Name {
+				w.Line, w.NoWait = of.Line, of.NoWait
+			}
+		}
+		list = append(list, w)
+	}
+	return list, nil
+}
+
 // Prepare says to a worker that is about to start where it waits for the weights. What could not be fetched is tried
 // again.
 func (f *Fetch) Prepare(spec *ipc.WorkerConfig) error {
@@ -122,7 +148,7 @@ func (f *Fetch) Prepare(spec *ipc.WorkerConfig) error {
 		return nil
 	}
 	spec.Fetched = &ipc.Fetched{Folder: f.gate.Folder(), Wait: []string{}}
-	for _, w := range f.model.Weights {
+	for _, w := range f.list {
 		if !w.NoWait {
 			spec.Fetched.Wait = append(spec.Fetched.Wait, w.Name)
 		}
