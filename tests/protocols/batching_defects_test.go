@@ -73,6 +73,7 @@ func TestBatchingDefects_BatchingReset(t *testing.T) {
 	other.run()
 	b.want(<-first, 200, "one!")
 	b.want(<-second, 200, "two!")
+	assert.Eventually(t, "the log tells of it", func() bool { return b.log.Count("worker lost") > 0 })
 	assert.Equal(t, "lost workers in the log", b.log.Count("worker lost"), 1)
 }
 

@@ -24,8 +24,11 @@ func fromCopy(t *testing.T, args ...string) (s *harness.Server, binary string) {
 // replaceWorker kills the worker and waits until another answers.
 func replaceWorker(t *testing.T, s *harness.Server) {
 	t.Helper()
-	before := s.Worker()
-	harness.SendSignal(t, before, syscall.SIGKILL)
+	var before int // a reload may be between two workers
+	assert.Eventually(t, "a worker is killed", func() bool {
+		before = s.Worker0()
+		return before != 0 && syscall.Kill(before, syscall.SIGKILL) == nil
+	})
 	// A reload may still be under way, so that what is ready now is not what is ready next.
 	assert.Eventually(t, "another worker answers", func() bool {
 		h := s.Health()
@@ -65,7 +68,7 @@ func TestReplaced_BinaryIsReplaced(t *testing.T) {
 			})
 			assert.True(t, found, "the log does not tell")
 			assert.Eventually(t, "the worker, perhaps a new one, is named pinion", func() bool {
-				comm, err := os.ReadFile("/proc/" + strconv.Itoa(s.Worker()) + "/comm")
+				comm, err := os.ReadFile("/proc/" + strconv.Itoa(s.Worker0()) + "/comm")
 				return err == nil && string(comm) == "pinion\n"
 			})
 		})
