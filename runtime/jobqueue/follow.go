@@ -358,7 +358,7 @@ func (f *follower) isNext(e *live.Event) bool {
 // endOutOfMemory ends a prediction whose outputs do not fit. The job is canceled, unless others follow it too.
 func (f *follower) endOutOfMemory() error {
 	f.Cancel(f.p)
-	f.p.End(predict.Result{Status: predict.Failed, Error: fmt.Sprintf(
+	f.p.End(predict.Result{Status: predict.Failed, OverBudget: true, Error: fmt.Sprintf(
 		"The prediction's output does not fit into this server's memory budget of %d MiB", f.m.o.Memory.Stats().Limit>>20)},
 		time.Now())
 	return nil

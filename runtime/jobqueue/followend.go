@@ -29,7 +29,11 @@ func (f *follower) end(s *state.State) error {
 	}
 	f.replayMetrics(o.Metrics)
 	r := predict.Result{Status: predictStatuses[s.Status], Error: o.Error, Metrics: o.Metrics, Version: o.Version}
-	if o.Fault.Status != 0 {
+	switch o.Fault.Status {
+	case 0:
+	case predict.OverBudgetStatus:
+		r.OverBudget = true
+	default:
 		r.Fault = &o.Fault
 	}
 	if !f.finishOutput(&r, o.Output, s.Yielded && f.streams()) {

@@ -54,6 +54,9 @@ func (e *Encoder) AppendTail(dst []byte, rec *Record) []byte {
 			dst = rawjson.AppendQuoted(append(dst, `,"error_code":`...), f.Code)
 		}
 	}
+	if rec.OverBudget {
+		dst = strconv.AppendInt(append(dst, `,"error_status":`...), OverBudgetStatus, 10)
+	}
 	dst = append(dst, `,"logs":`...)
 	dst = rawjson.AppendQuotedBytes(dst, rec.Logs)
 	switch {

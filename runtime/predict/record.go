@@ -38,6 +38,10 @@ type Progress struct {
 	Times         Times        // of a prediction that has ended
 }
 
+// OverBudgetStatus is the error's status in the object of a prediction that failed with OverBudget: 503, as another try
+// may find memory.
+const OverBudgetStatus = 503
+
 // ClientFault is what a model says of an error that is the client's fault.
 type ClientFault struct {
 	Status int    // for a client that waits: 400 to 499

@@ -79,3 +79,47 @@ func TestGatewayMemory_FormOfAnotherProtocol(t *testing.T) {
 	assert.Equal(t, "Retry-After", got.Header.Get("Retry-After"), "")
 	harness.WantCode(t, "what fits", transcribe(4<<20), http.StatusOK)
 }
+
+// TestGatewayMemory_OutputsWithoutRoom: a job whose output finds no room, on its server or at the gateway, is answered with
+// when to ask again, as by a server without a queue.
+func TestGatewayMemory_OutputsWithoutRoom(t *testing.T) {
+	t.Parallel()
+	enter := harness.NeedMemoryGroup(t, 256<<20) // the gateway's budget is a quarter
+	for name, c := range map[string]struct {
+		budget string
+		size   int
+	}{"on the server": {"16MiB", 24 << 20}, "at the gateway": {"1GiB", 80 << 20}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			nats := harness.StartNATS(t)
+			dir := harness.NewFolder(t, "run.py", `
+import cog
+
+class Runner(cog.BaseRunner):
+    @cog.openai("completions")
+    def run(self, prompt: str = "", text: str = "", text_input: str = "") -> str:
+        return "x" * `+fmt.Sprint(c.size)+"\n")
+			harness.StartMember(t, nats.URL, harness.Options{
+				Dir: dir, Model: "run.py:Runner", Args: []string{"--memory-budget", c.budget},
+			})
+			g := harness.StartGatewayIn(t, enter, nats.URL)
+			assert.Eventually(t, "the gateway knows the model", func() bool {
+				return g.Do(http.MethodGet, "/openapi.json", nil).Code == http.StatusOK
+			})
+			for path, body := range gatewayRoutes {
+				asIs := strings.HasSuffix(path, "/predictions") || path == "/invocations"
+				if asIs && name == "at the gateway" {
+					continue // the gateway passes the output on as it is stored, without memory for it
+				}
+				a := g.Do(http.MethodPost, path, []byte(body), "Prefer", "wait=60")
+				assert.Contains(t, path, string(a.Body), "memory")
+				if strings.HasSuffix(path, "/predictions") { // those of an object
+					assert.Equal(t, path+": status", a.Status, "failed")
+					continue
+				}
+				assert.True(t, a.Code == http.StatusServiceUnavailable && a.Header.Get("Retry-After") != "",
+					"%s: %s with %v, want 503 with Retry-After", path, a, a.Header)
+			}
+		})
+	}
+}
