@@ -28,6 +28,8 @@ make_tools() {
   make_venv "$python" "$cache/venvs/sklearn" cmd/pinion/internal/cli/starter/sklearn/requirements.txt || true
   make_venv "$python" "$cache/venvs/cog" tests/requirements-cog.txt || true
   make_venv "$python" "$cache/venvs/protocols-full" tests/requirements-protocols-full.txt || true
+  make_venv "$python" "$cache/venvs/mcp-agents" tests/requirements-mcp-agents.txt || true
+  make_venv "$python" "$cache/venvs/mcp1-agents" tests/requirements-mcp1-agents.txt || true
   make_venv "$python" "$cache/venvs/schemathesis" tests/requirements-schemathesis.txt || true
   make_oip_document "$python" || true
   make_venv "${venvs[0]}/bin/python" "$cache/venvs/triton" tests/requirements-triton.txt || true # wants an old Python
