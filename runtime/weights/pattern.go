@@ -34,16 +34,10 @@ func matchesPattern(pattern, file string) bool {
 		pattern = "**/" + pattern
 	}
 	words := strings.Split(strings.TrimPrefix(pattern, "/"), "/")
-	last := len(parts)
-	if folder {
-		last--
+	if last := len(words) - 1; words[last] == "**" {
+		words[last] = "*" // what is below that matches, too
 	}
-	for above := 1; above <= last; above++ {
-		if matchesParts(words, parts[:above]) {
-			return true
-		}
-	}
-	return false
+	return !folder && matchesParts(words, parts) || matchesParts(append(words, "**"), parts)
 }
 
 // matchesParts reports whether a pattern is for a path, word by word.
