@@ -25,6 +25,8 @@ type api struct {
 	model   Model
 
 	completed atomic.Pointer[completed] // the OpenAPI document; nil means not yet requested
+	functions atomic.Pointer[functions] // nil means not yet requested
+	of        *api                      // the model's, if these are of a function
 }
 
 // Model is a model whose routes are below /models/NAME.

@@ -93,8 +93,18 @@ func (s *Server) named(ctx *fasthttp.RequestCtx) *api {
 // all returns the models below /models.
 func (s *Server) all() []*api { return *s.models.Load() }
 
-// within returns the part of a path below /models/NAME, or the whole path.
+// within returns the part of a path below /models/NAME, and below /functions/NAME, or the whole path.
 func (s *Server) within(path string) string {
+	path = s.withinModel(path)
+	if rest, ok := strings.CutPrefix(path, pathFunctions+"/"); ok {
+		if _, rest, ok = strings.Cut(rest, "/"); ok {
+			return "/" + rest
+		}
+	}
+	return path
+}
+
+func (s *Server) withinModel(path string) string {
 	rest, ok := strings.CutPrefix(path, pathModels+"/")
 	if !ok {
 		return path

@@ -56,6 +56,9 @@ func seeOther(ctx *fasthttp.RequestCtx, address string) {
 // unknown answers a request for a path without a route. /docs/ leads to the page: the router takes no route for it
 // beside /docs.
 func (a *api) unknown(ctx *fasthttp.RequestCtx) {
+	if a.routeFunction(ctx) {
+		return
+	}
 	if a.model.Docs != nil && (ctx.IsGet() || ctx.IsHead()) &&
 		string(ctx.Request.URI().PathOriginal()) == a.prefix+"/docs/" {
 		seeOther(ctx, "../docs")

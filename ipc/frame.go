@@ -41,8 +41,10 @@ const (
 	FlagKept = 1 << 5
 	// FlagBinary, on an Item, means that its body is no JSON.
 	FlagBinary = 1 << 6
+	// FlagFunction, on a Predict, means that its member "function" names the function that it is for.
+	FlagFunction = 1 << 7
 
-	flags = FlagFile | FlagEvents | FlagTrain | FlagBatchItem | FlagTrace | FlagKept | FlagBinary
+	flags = FlagFile | FlagEvents | FlagTrain | FlagBatchItem | FlagTrace | FlagKept | FlagBinary | FlagFunction
 )
 
 // Frame is one message. It is valid during the call of the handler, and so is Body unless Own is called.

@@ -42,7 +42,7 @@ func examples() []example {
 			if context != "" {
 				more = []byte(context)
 			}
-			if err := c.QueuePredict(id, flags, nil, nil, more, nil, []byte(input)); err != nil {
+			if err := c.QueuePredict(id, flags, nil, nil, more, nil, nil, []byte(input)); err != nil {
 				return err
 			}
 			return c.Flush()
@@ -62,7 +62,7 @@ func examples() []example {
 		front("predict-batch-item", KindPredict, FlagBatchItem, 128, `{"input":{"text":"one"}}`,
 			predict(128, FlagBatchItem, `{"text":"one"}`, "")),
 		front("predict-tensor", KindPredict, 0, id, "{\"input\":{\"x\":"+tensor+"}}", func(c *Conn) error {
-			if err := c.QueuePredict(id, 0, nil, nil, nil, nil, []byte(`{"x":`), []byte(tensor), []byte("}")); err != nil {
+			if err := c.QueuePredict(id, 0, nil, nil, nil, nil, nil, []byte(`{"x":`), []byte(tensor), []byte("}")); err != nil {
 				return err
 			}
 			return c.Flush()
@@ -74,7 +74,7 @@ func examples() []example {
 			func(c *Conn) error {
 				file := SharedFile{FD: 2, Data: make([]byte, 1<<20), Room: 1 << 20} // any descriptor
 				elements := file.Data[200 : 200+1<<16]
-				if err := c.QueuePredict(id, 0, nil, &file, nil, nil, []byte(`{"x":`),
+				if err := c.QueuePredict(id, 0, nil, &file, nil, nil, nil, []byte(`{"x":`),
 					AppendTensorHead(nil, 'f', []int64{1, 1 << 14}, len(elements)), elements, []byte("}")); err != nil {
 					return err
 				}

@@ -11,7 +11,7 @@ type Kind uint8
 const (
 	// Front to worker, on a slot's channel.
 
-	KindPredict Kind = 1 // {"input":{…},"context":{…},"files":{"folder":"…","token":"…"}}
+	KindPredict Kind = 1 // {"input":{…},"context":{…},"files":{…}[,"function":"…"]}
 	KindBatch   Kind = 2 // {"ids":[…][,"context":{…}]}: run these together; id is the batch's own
 	KindDrop    Kind = 3 // {"ids":[…]}: nothing waits for these any more
 

@@ -17,6 +17,7 @@ var (
 	openInput   = []byte(`{"input":`)
 	nextContext = []byte(`,"context":`)
 	nextFiles   = []byte(`,"files":`)
+	nextName    = []byte(`,"function":`)
 	openMetrics = []byte(`{"metrics":`)
 	nextOutput  = []byte(`,"output":`)
 	nextError   = []byte(`,"error":`)
@@ -24,11 +25,11 @@ var (
 )
 
 // QueuePredict queues a Predict frame. input, in parts, and context are JSON objects; files is the result of
-// FilesMember, or nil. They must not change until the other side has read them: see Send. create makes the file of a
+// FilesMember, or nil; function is a name as JSON, with FlagFunction, or nil. They must not change until the other side has read them: see Send. create makes the file of a
 // large body: see QueueIn. shared, if not nil, goes with the frame; large tensors of input that are in it are not sent.
 func (c *Conn) QueuePredict(
-	id uint64, flags uint8, create func(size int64) (*os.File, error), shared *SharedFile, context, files []byte,
-	input ...[]byte,
+	id uint64, flags uint8, create func(size int64) (*os.File, error), shared *SharedFile,
+	context, files, function []byte, input ...[]byte,
 ) error {
 	parts := append(append(make([][]byte, 0, 7), openInput), input...)
 	if context != nil {
@@ -36,6 +37,10 @@ func (c *Conn) QueuePredict(
 	}
 	if files != nil {
 		parts = append(parts, nextFiles, files)
+	}
+	if function != nil {
+		parts = append(parts, nextName, function)
+		flags |= FlagFunction
 	}
 	parts = append(parts, closeBrace)
 	if shared != nil && !c.group {

@@ -34,25 +34,32 @@ type Loaded struct {
 	// Streaming means that the predict function returns an iterator, Train that there is a train function, Predict that
 	// there is a predict function too, and Healthcheck that the model has its own check. Excused means that its types are
 	// faulty, but its own schema document replaces them.
-	Streaming   bool            `json:"streaming"`
-	Streamed    bool            `json:"streamed"`           // it has a streamed input
-	Function    string          `json:"function,omitempty"` // the name of the predict function, as "Runner.run"
-	Train       bool            `json:"train"`
-	Predict     bool            `json:"predict"`
-	Healthcheck bool            `json:"healthcheck"`
-	Excused     bool            `json:"excused"`
-	NoGIL       bool            `json:"no_gil"`  // Python runs threads at once
-	Isolate     bool            `json:"isolate"` // with threads: after a crash the other predictions run once more, alone
-	Batch       *Batching       `json:"batch"`   // nil if predictions are not batched
-	Schema      json.RawMessage `json:"schema"`
-	Example     json.RawMessage `json:"example"` // inputs, as a client sends them; nil means the model gives none
-	Ranks       int             `json:"ranks"`   // of @cog.ranks; 0 means it is not there
-	Python      string          `json:"-"`       // its version, from the worker's Hello
+	Streaming   bool      `json:"streaming"`
+	Streamed    bool      `json:"streamed"`           // it has a streamed input
+	Function    string    `json:"function,omitempty"` // the name of the predict function, as "Runner.run"
+	Train       bool      `json:"train"`
+	Predict     bool      `json:"predict"`
+	Healthcheck bool      `json:"healthcheck"`
+	Excused     bool      `json:"excused"`
+	NoGIL       bool      `json:"no_gil"`  // Python runs threads at once
+	Isolate     bool      `json:"isolate"` // with threads: after a crash the other predictions run once more, alone
+	Batch       *Batching `json:"batch"`   // nil if predictions are not batched
+	// Functions are those with @cog.function, by name. Schema has the document of each.
+	Functions map[string]Function `json:"functions,omitempty"`
+	Schema    json.RawMessage     `json:"schema"`
+	Example   json.RawMessage     `json:"example"` // inputs, as a client sends them; nil means the model gives none
+	Ranks     int                 `json:"ranks"`   // of @cog.ranks; 0 means it is not there
+	Python    string              `json:"-"`       // its version, from the worker's Hello
 }
 
 // Threads reports whether each slot of the worker has a thread: its function is synchronous and takes several
 // predictions at once.
 func (l *Loaded) Threads() bool { return !l.Async && l.Slots > 1 }
+
+// Function is what else a worker reports about a function.
+type Function struct {
+	Batch *Batching `json:"batch"` // nil if its predictions are not batched
+}
 
 // Batching is how a model's predictions are batched.
 type Batching struct {

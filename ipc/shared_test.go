@@ -27,7 +27,7 @@ func TestShared_Tensors(t *testing.T) {
 		[]byte(`{"a":`), head(large), large, []byte(`,"b":`), head(small), small, []byte(`,"c":`),
 		head(heap), heap, []byte(`}`),
 	}
-	assert.NoError(t, c.QueuePredict(64, 0, nil, file, nil, nil, parts...))
+	assert.NoError(t, c.QueuePredict(64, 0, nil, file, nil, nil, nil, parts...))
 	copy(small, "reused")
 	go func() { _ = c.Flush() }()
 	moved := head(large)

@@ -57,5 +57,6 @@ enum px_kind {
 #define PX_FLAG_TRACE 16
 #define PX_FLAG_KEPT 32
 #define PX_FLAG_BINARY 64
+#define PX_FLAG_FUNCTION 128
 
 #endif

@@ -1,12 +1,13 @@
 // The serve loop of a synchronous predict function: on the main thread, or, for several predictions at once, on a
 // thread for each slot.
 //
-//   handler.functions            the predict function and the train function; None: there is none. Of each:
+//   handler.functions            the predict function, the train function and the named ones; None: there is none. Of each:
 //     predict(**input)           the model's function
 //     prepare(input)             completes and converts the input; None: nothing to do
 //     collect(result, encode)    makes a list of what an iterator yields; None: it returns no iterator
 //     convert(result, encode)    converts what was returned to the type of the annotation; None: nothing to do. Not
 //                                called with a list, which needs it for no annotation
+//   handler.names                the names of the functions from the third on
 //   handler.generator            the type of generators: where one is returned and nothing says so,
 //   handler.collect(result, encode) makes a list of it
 //   handler.scope(context)       makes a prediction's scope
@@ -53,11 +54,13 @@ struct function {
 };
 
 struct handler {
-  struct function functions[2];  // predict, train
+  struct function *functions;  // predict, train, and those that names has
+  Py_ssize_t count;  // of them
+  PyObject *names;
   struct px_scopes scopes;
   PyObject *encode, *fail, *keep, *hook, *generator, *collect;
   PyObject *begin;  // NULL: predictions run one at a time
-  PyObject *no_args, *input_key, *context_key, *files_key;
+  PyObject *no_args, *input_key, *context_key, *files_key, *function_key;
   uint64_t mean;  // moving average of a prediction's time, ns
 };
 
@@ -68,18 +71,19 @@ static PyObject *optional(PyObject *o) {
 }
 
 static void handler_free(struct handler *h) {
-  PyObject *all[] = {h->encode, h->fail,    h->keep,      h->hook,        h->generator, h->collect,
-                     h->begin,  h->no_args, h->input_key, h->context_key, h->files_key};
+  PyObject *all[] = {h->encode,  h->fail,      h->keep,        h->hook,      h->generator, h->collect,     h->begin,
+                     h->no_args, h->input_key, h->context_key, h->files_key, h->names,     h->function_key};
   px_scopes_free(&h->scopes);
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (all[i]) Py_DecRef(all[i]);
-  for (int i = 0; i < 2; i++) {
+  for (Py_ssize_t i = 0; i < h->count; i++) {
     struct function *f = &h->functions[i];
     if (f->predict) Py_DecRef(f->predict);
     if (f->prepare) Py_DecRef(f->prepare);
     if (f->collect) Py_DecRef(f->collect);
     if (f->convert) Py_DecRef(f->convert);
   }
+  px_free(h->functions);
 }
 
 struct field {
@@ -108,19 +112,23 @@ static int load_function(struct function *f, PyObject *o) {
 
 static int handler_load(struct handler *h, struct px_channel *ch, PyObject *o) {
   memset(h, 0, sizeof *h);
-  struct field fields[] = {
-      {&h->encode, "encode"},       {&h->fail, "fail"},       {&h->keep, "keep"},   {&h->hook, "hook"},
-      {&h->generator, "generator"}, {&h->collect, "collect"}, {&h->begin, "begin"}, {&ch->flush_text, "flush_text"}};
+  struct field fields[] = {{&h->encode, "encode"}, {&h->fail, "fail"},           {&h->keep, "keep"},
+                           {&h->hook, "hook"},     {&h->generator, "generator"}, {&h->collect, "collect"},
+                           {&h->begin, "begin"},   {&h->names, "names"},         {&ch->flush_text, "flush_text"}};
   if (px_scopes_load(&h->scopes, o) < 0 || load_fields(o, fields, sizeof fields / sizeof *fields) < 0) return -1;
   h->begin = optional(h->begin);
   ch->flush_text = optional(ch->flush_text);
   if (h->begin) h->scopes.running = &h->scopes.own;
   PyObject *functions = PyObject_GetAttrString(o, "functions");
   if (!functions) return -1;
-  int status = 0;
-  for (int i = 0; i < 2 && status == 0; i++) {
-    PyObject *f = PyTuple_GetItem(functions, i);  // borrowed
-    status = f ? load_function(&h->functions[i], f) : -1;
+  Py_ssize_t count = PyTuple_Size(functions);
+  h->functions = count < 2 ? NULL : px_malloc((size_t)count * sizeof *h->functions);
+  int status = h->functions ? 0 : -1;
+  if (status < 0) PyErr_NoMemory();
+  if (h->functions) memset(h->functions, 0, (size_t)count * sizeof *h->functions);
+  for (; h->count < count && status == 0; h->count++) {
+    PyObject *f = PyTuple_GetItem(functions, h->count);  // borrowed
+    status = f ? load_function(&h->functions[h->count], f) : -1;
   }
   Py_DecRef(functions);
   if (status < 0) return -1;
@@ -128,7 +136,8 @@ static int handler_load(struct handler *h, struct px_channel *ch, PyObject *o) {
   h->input_key = PyUnicode_InternFromString("input");
   h->context_key = PyUnicode_InternFromString("context");
   h->files_key = PyUnicode_InternFromString("files");
-  return h->no_args && h->input_key && h->context_key && h->files_key ? 0 : -1;
+  h->function_key = PyUnicode_InternFromString("function");
+  return h->no_args && h->input_key && h->context_key && h->files_key && h->function_key ? 0 : -1;
 }
 
 // A call is one prediction that is being served.
@@ -160,7 +169,7 @@ static PyObject *convert(struct handler *h, struct call *c, PyObject *returned) 
 static PyObject *call_model(struct handler *h, struct call *c, PyObject *input) {
   const struct function *f = c->function;
   PyObject *prepared = NULL, *result = NULL, *output = NULL;
-  if (!f->predict) {
+  if (!f || !f->predict) {
     PyErr_SetString(PyExc_RuntimeError, "this model has no such function");
     return NULL;
   }
@@ -192,6 +201,14 @@ static PyObject *call_interruptible(struct handler *h, struct call *c, PyObject 
     px_interrupt_raise();
   }
   return output;
+}
+
+// named returns the function that a message names, or NULL.
+static const struct function *named(struct handler *h, PyObject *message) {
+  PyObject *name = PyDict_GetItemWithError(message, h->function_key);  // borrowed
+  for (Py_ssize_t i = 2; name && i < h->count; i++)
+    if (PyObject_RichCompareBool(PyTuple_GetItem(h->names, i - 2), name, Py_EQ) == 1) return &h->functions[i];
+  return NULL;
 }
 
 // use_files keeps output files for the front. 0, or -1 with an exception.
@@ -285,6 +302,7 @@ static int serve_request(struct handler *h, struct px_channel *ch, struct px_fra
     if (PyDict_Size(message) > 1) {
       context = PyDict_GetItemWithError(message, h->context_key);
       files = PyDict_GetItemWithError(message, h->files_key);
+      if (f->flags & PX_FLAG_FUNCTION) c.function = named(h, message);
     }
     if (!input)
       PyErr_SetString(PyExc_ValueError, "a request without an input");

@@ -8,7 +8,7 @@
 static struct px_json_arrays arrays;
 
 PyObject *px_request_read(const struct px_frame *f, struct px_shared shared) {
-  bool predicts = f->kind == PX_PREDICT && !(f->flags & PX_FLAG_TRAIN);
+  bool predicts = f->kind == PX_PREDICT && !(f->flags & (PX_FLAG_TRAIN | PX_FLAG_FUNCTION));
   return px_json_loads_arrays(f->body, f->len, predicts ? &arrays : NULL, shared);
 }
 

@@ -50,7 +50,7 @@ func (w *Writer) Refuse(ctx *fasthttp.RequestCtx, err error) {
 	case predict.RefusedInternal:
 		w.Log.Error("cannot take a prediction", slog.Any("error", err))
 		w.Detail(ctx, status, "Internal Server Error")
-	case predict.RefusedBody, predict.RefusedSize:
+	case predict.RefusedBody, predict.RefusedSize, predict.RefusedFunction:
 		w.Detail(ctx, status, err.Error())
 	case predict.RefusedValues:
 		if errors.As(err, &invalid) {

@@ -64,6 +64,14 @@ func Complete(model []byte, s Server) ([]byte, error) {
 		}
 	}
 	document = merge(document, s.part())
+	if functions := at(model, "x-cog-functions"); functions != nil {
+		var names []string
+		for name := range rawjson.Members(functions) {
+			names = append(names, rawjson.KeyText(name))
+		}
+		list, _ := json.Marshal(names) // strings
+		document = put(document, list, "x-cog-functions")
+	}
 	if s.Prefix != "" {
 		document = put(document, append(append([]byte(`[{"url":`), rawjson.AppendQuoted(nil, s.Prefix)...), "}]"...),
 			"servers")

@@ -113,6 +113,7 @@ var refusals = [predict.RefusalKinds]struct {
 	predict.RefusedValues:      {fasthttp.StatusUnprocessableEntity, BadInput},
 	predict.RefusedSize:        {fasthttp.StatusRequestEntityTooLarge, TooLarge},
 	predict.RefusedTraining:    {fasthttp.StatusNotFound, BadInput},
+	predict.RefusedFunction:    {fasthttp.StatusNotFound, Unknown},
 	predict.RefusedStream:      {fasthttp.StatusNotAcceptable, BadInput},
 	predict.RefusedID:          {fasthttp.StatusConflict, Conflict},
 	predict.RefusedBusy:        {fasthttp.StatusConflict, NoPlace},

@@ -10,6 +10,9 @@ type decider interface{ Decide(View) Decision }
 
 // Batcher holds the items that wait for one model's workers. Its methods are not safe for concurrent use.
 type Batcher[T any] struct {
+	// Options returns the options of an item's key, or nil for those of New. May be nil.
+	Options func(T) *Options
+
 	policy     decider
 	maxSize    int
 	cost       Cost
@@ -58,7 +61,10 @@ func (b *Batcher[T]) insert(it *Item[T], front bool) {
 			g = &group[T]{queue: queue[T]{of: ownLinks[T]}}
 		}
 		b.emptied = nil
-		g.key, g.alone, g.held = it.Key, it.Alone, false
+		g.key, g.alone, g.held, g.options = it.Key, it.Alone, false, nil
+		if b.Options != nil {
+			g.options = b.Options(it.Value)
+		}
 		if !it.Alone {
 			b.groups[it.Key] = g
 		}
@@ -132,7 +138,7 @@ func (b *Batcher[T]) Take(now time.Duration, idle, workers int, dst []*Item[T]) 
 		if !g.held {
 			g.holdStart = now
 		}
-		d := b.policy.Decide(View{
+		d := b.policyOf(g).Decide(View{
 			Now: now, Ready: g.len, Waiting: b.arrived.len, Idle: idle, Workers: workers, HoldStart: g.holdStart,
 			Deadline: b.NextDeadline(), Cost: &b.cost, Arrivals: &b.arrivals,
 		})
@@ -158,10 +164,26 @@ func (b *Batcher[T]) TakeAhead(dst []*Item[T]) []*Item[T] {
 	switch {
 	case g.alone:
 		return b.takeFrom(g, 1, dst)
-	case g.len >= b.maxSize:
-		return b.takeFrom(g, b.maxSize, dst)
+	case g.len >= b.largest(g):
+		return b.takeFrom(g, b.largest(g), dst)
 	}
 	return dst
+}
+
+// policyOf returns the policy of a group.
+func (b *Batcher[T]) policyOf(g *group[T]) decider {
+	if g.options != nil {
+		return Policy{*g.options}
+	}
+	return b.policy
+}
+
+// largest returns the largest batch of a group.
+func (b *Batcher[T]) largest(g *group[T]) int {
+	if g.options != nil {
+		return g.options.MaxSize
+	}
+	return b.maxSize
 }
 
 func (b *Batcher[T]) takeFrom(g *group[T], n int, dst []*Item[T]) []*Item[T] {

@@ -31,6 +31,7 @@ type group[T any] struct {
 	queue[T]
 	key       string
 	alone     bool
+	options   *Options      // nil means the batcher's
 	holdStart time.Duration // when an idle worker was first refused
 	held      bool
 	lastTake  uint64 // the number of the last Take that looked at it

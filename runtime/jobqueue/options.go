@@ -81,5 +81,5 @@ type Slot interface {
 	// Assign creates a prediction for a request with an Attempt, which then owns the slot.
 	Assign(req predict.Request) (*predict.Prediction, error)
 	// VisibleInput returns an input as clients see it.
-	VisibleInput(kind predict.Kind, input []byte) []byte
+	VisibleInput(kind predict.Kind, function string, input []byte) []byte
 }

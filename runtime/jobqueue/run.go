@@ -55,7 +55,7 @@ func (m *Member) Run(ctx context.Context, c *consume.Claim) (state.Status, []byt
 		return state.Starting, m.released(c)
 	}
 	c.Yielded = p.Yielded()
-	rec.Input = slot.VisibleInput(rec.Kind, p.Input())
+	rec.Input = slot.VisibleInput(rec.Kind, p.Request.Function, p.Input())
 	rec.CreatedText = readObject(rec.ID, c.State.Prediction).CreatedText
 	end := m.encodeEnded(p, &rec)
 	if len(end) > state.MaxObject {

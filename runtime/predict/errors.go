@@ -2,8 +2,11 @@ package predict
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"time"
+
+	"pinion/runtime/nearest"
 )
 
 // Reasons why a prediction was not accepted. Nothing of it remains.
@@ -51,6 +54,25 @@ var ErrNotStreamed = Refused(RefusedBody, "this model has no streamed input, a p
 // ErrTrainingStream means that the request asks for a stream of a training.
 var ErrTrainingStream = Refused(RefusedStream, "Training endpoints do not support streaming responses. "+
 	"Ask without Accept: text/event-stream; GET /trainings/{id} has the state and the logs of a training that runs.")
+
+// NoFunctionError means that the model has not the function that a request is for, but others.
+type NoFunctionError struct {
+	Name  string // "" means that it has no run
+	Known []string
+	Root  string // where the model's routes are
+}
+
+func (e *NoFunctionError) Error() string {
+	at := e.Root + "/functions/"
+	if e.Name == "" {
+		return "This model has no run(), only functions: ask " + at + strings.Join(e.Known, "/predictions or "+at) + "/predictions"
+	}
+	known := "It has " + strings.Join(e.Known, ", ")
+	if len(e.Known) == 0 {
+		known = "It has none: @cog.function on a method makes one"
+	}
+	return "This model has no function " + strconv.Quote(e.Name) + ". " + known + nearest.Hint(e.Name, e.Known)
+}
 
 var ErrNoTraining = Refused(RefusedTraining, "this model has no training interface")
 

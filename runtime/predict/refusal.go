@@ -17,6 +17,7 @@ const (
 	RefusedValues                         // its values do not match the model's schema
 	RefusedSize                           // it exceeds a limit of the server
 	RefusedTraining                       // the model has no training interface
+	RefusedFunction                       // the model has no such function
 	RefusedStream                         // the function does not stream
 	RefusedID                             // its id is of another prediction
 	RefusedBusy                           // every slot is busy, and the queue is off
@@ -75,6 +76,7 @@ func Refused(kind RefusalKind, text string) error { return &refusedError{text, R
 
 // Refusal implements the errors' part of RefusalOf.
 func (e *NotStreamingError) Refusal() Refusal { return Refusal{Kind: RefusedStream} }
+func (e *NoFunctionError) Refusal() Refusal   { return Refusal{Kind: RefusedFunction} }
 func (e *FileLimitError) Refusal() Refusal    { return Refusal{Kind: RefusedSize} }
 func (e *ValidationError) Refusal() Refusal   { return Refusal{Kind: RefusedValues} }
 func (e *InDoubtError) Refusal() Refusal      { return Refusal{RefusedInDoubt, time.Second, false} }

@@ -82,6 +82,8 @@ type key struct {
 	id   string
 }
 
+func (p *Prediction) key() key { return key{p.Request.Kind, FunctionID(p.Request.Function, p.id)} }
+
 // retainedList is a queue of ended predictions, the oldest first.
 type retainedList struct {
 	of      *Registry
@@ -134,7 +136,7 @@ func NewRegistry(retention Retention) *Registry {
 
 // Add adds p, or returns ErrInFlight if its id is in flight. It replaces an ended prediction of that id.
 func (r *Registry) Add(p *Prediction) error {
-	k := key{p.Request.Kind, p.id}
+	k := p.key()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if other := r.by[k]; other != nil && !other.finished {
@@ -148,7 +150,7 @@ func (r *Registry) Add(p *Prediction) error {
 }
 
 func (r *Registry) Remove(p *Prediction) {
-	k := key{p.Request.Kind, p.id}
+	k := p.key()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.by[k] == p && !p.finished {
@@ -194,7 +196,7 @@ func (r *Registry) Finish(p *Prediction, bytes int, now time.Time) {
 	r.leave()
 	r.all.active = now
 	if r.ttl < 0 || r.closed || !fits {
-		delete(r.by, key{p.Request.Kind, p.id})
+		delete(r.by, p.key())
 		return
 	}
 	p.finished = true
@@ -206,7 +208,7 @@ func (r *Registry) Finish(p *Prediction, bytes int, now time.Time) {
 // retainReleased retains p after its end and its last Release; bytes is its size.
 func (r *Registry) retainReleased(p *Prediction, bytes int) {
 	now := time.Now()
-	k := key{p.Request.Kind, p.id}
+	k := p.key()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -222,7 +224,7 @@ func (r *Registry) retainReleased(p *Prediction, bytes int) {
 func (r *Registry) retain(p *Prediction, list, bytes int, now time.Time) {
 	p.charge.Hold()
 	l, all := &r.retained[list], r.all
-	l.entries = append(l.entries, retained{p, key{p.Request.Kind, p.id}, now, bytes})
+	l.entries = append(l.entries, retained{p, p.key(), now, bytes})
 	all.bytes += bytes
 	all.counts[list]++
 	r.expireBefore(now)

@@ -16,6 +16,14 @@ const (
 	KindTraining
 )
 
+// FunctionID returns the id by which a prediction of a function is found; an id has no slash.
+func FunctionID(function, id string) string {
+	if function == "" {
+		return id
+	}
+	return function + "/" + id
+}
+
 // Mode is how the client wants the answer.
 type Mode uint8
 
@@ -41,7 +49,9 @@ const (
 type Request struct {
 	ID   string // "" means the service generates one
 	Kind Kind
-	Mode Mode
+	// Function names the function of the model that makes the prediction; "" means its own. Each has its own ids.
+	Function string
+	Mode     Mode
 	// Idempotent means that the request is a PUT, so other requests may join the prediction.
 	Idempotent bool
 	// WantFile means that the client accepts an output file as it is. If no other client can ask for the prediction, the

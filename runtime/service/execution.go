@@ -27,7 +27,7 @@ type execution struct {
 	uploader *uploader      // nil means output files are not uploaded
 	outputs  *files.Outputs // nil means an output file is not answered as it is
 	batched  bool           // runs in a batch
-	model    *model         // nil until submit
+	model    *model         // its function, as its workers reported last
 	refused  string         // what is wrong with its output, which fails it
 	items    int            // yielded items, if it is observed
 	yielded  time.Duration  // from its arrival to the newest of them
@@ -131,8 +131,10 @@ func (x *execution) submit(input []byte) { x.service.o.Pool.Submit(x.newCall(inp
 func (x *execution) newCall(input []byte) *slot.Call {
 	s, p := x.service, x.p
 	call := slot.NewCall(logtext.Clip(p.ID()), input, x.context())
-	m := s.model.Load()
-	x.model = m
+	if m := s.model.Load().of(p.Request.Function); m != nil { // else a reload has removed it: the worker refuses
+		x.model = m
+	}
+	m := x.model
 	if p.Request.Tensors != nil {
 		call.Parts = WithTensors(input, p.Request.Tensors)
 	}
@@ -140,7 +142,9 @@ func (x *execution) newCall(input []byte) *slot.Call {
 	call.Shared, call.Of, call.Inlet = sharedFile(&p.Request), p, p.Request.Inlet
 	call.Train = p.Request.Kind == predict.KindTraining || m.trainOnly
 	if m.batched && !call.Train {
-		x.batched, call.Key = true, keyOf(m.keys, input)
+		if x.batched, call.Key = true, keyOf(m.keys, input); p.Request.Function != "" {
+			call.Key = p.Request.Function + " " + call.Key
+		}
 		if len(x.prepared.Files) > 0 || x.outputs != nil || x.uploader != nil {
 			p.Hold() // the model may read its files after its end, until the whole batch is settled
 			call.OnSettled = func() { go p.Release() }

@@ -2,6 +2,8 @@ package service
 
 import (
 	"errors"
+	"maps"
+	"slices"
 
 	"pinion/runtime/logtext"
 	"pinion/runtime/memory"
@@ -13,7 +15,12 @@ import (
 // prepare checks the request against the model and prepares its input.
 func (x *execution) prepare(id string, req *predict.Request) error {
 	s := x.service
-	m := s.model.Load()
+	all := s.model.Load()
+	m := all.of(req.Function)
+	if m == nil || m.absent {
+		return &predict.NoFunctionError{Name: req.Function, Known: slices.Sorted(maps.Keys(all.functions)), Root: s.o.Root}
+	}
+	x.model = m
 	req.Streams = m.streaming || req.AnyStream
 	switch {
 	case req.Kind == predict.KindTraining && !m.training:

@@ -31,7 +31,7 @@ func (s *Service) Check(req *predict.Request, most int) (input []byte, warnings 
 		s.refused(req, err)
 		return nil, nil, err
 	}
-	input = s.VisibleInput(req.Kind, req.Input)
+	input = s.VisibleInput(req.Kind, req.Function, req.Input)
 	if len(input) > most {
 		input = nil // a copy would not be charged to the memory budget
 	}
@@ -50,7 +50,7 @@ func (s *Service) Reported() (ipc.Loaded, bool) {
 	if m == nil || !s.wasReady() {
 		return ipc.Loaded{}, false
 	}
-	return ipc.Loaded{Schema: m.openapi, Streaming: m.streaming, Train: m.training, Predict: !m.trainOnly}, true
+	return ipc.Loaded{Schema: m.openapi, Streaming: m.streaming, Train: m.training, Predict: !m.trainOnly && !m.absent}, true
 }
 
 // AwaitCapacity waits until predictions could run at once, and returns how many, or 0 if ctx has ended.

@@ -12,5 +12,10 @@ func (s *Service) RequestOf(id string) string {
 			return p.Request.RequestID
 		}
 	}
+	for name := range s.model.Load().functions {
+		if p := s.registry.Get(predict.KindPrediction, predict.FunctionID(name, id)); p != nil {
+			return p.Request.RequestID
+		}
+	}
 	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -48,6 +49,8 @@ type Options struct {
 	Weights func() *health.Weights
 	// Model names the model in traces; "" means the server has one.
 	Model string
+	// Root is where clients find the model's routes, for messages: "" or "/models/NAME".
+	Root string
 	// Prediction has the server's settings for each prediction.
 	Prediction predict.Options
 	// Summaries is how many failed predictions, and how many that are too large to be retained, are kept in short for
@@ -93,9 +96,11 @@ type model struct {
 	streaming bool   // its function returns an iterator
 	function  string // "Runner.run"; "" means not known
 	training  bool
-	trainOnly bool // there is no predict function: a prediction runs the training
-	check     bool // it has a health check
-	batched   bool // its predictions run in batches
+	trainOnly bool              // there is no predict function: a prediction runs the training
+	absent    bool              // there is neither: only functions
+	functions map[string]*model // by name
+	check     bool              // it has a health check
+	batched   bool              // its predictions run in batches
 	keys      []key
 	cog       string
 	python    string
@@ -128,6 +133,31 @@ func (s *Service) Supervise(o supervise.Options) *supervise.Supervisor {
 
 // Loaded stores what a worker reports about its model.
 func (s *Service) Loaded(l ipc.Loaded) {
+	m := s.newModel(l)
+	for name, f := range schema.Functions(l.Schema) {
+		of := s.newModel(ipc.Loaded{
+			Schema: f.Document, Streaming: f.Streams, Example: f.Example, Function: name, Predict: true,
+			Batch: l.Functions[name].Batch, Cog: l.Cog, Python: l.Python,
+		})
+		if m.functions == nil {
+			m.functions = map[string]*model{}
+		}
+		m.functions[name] = of
+	}
+	if before := s.model.Swap(m); before == nil || !bytes.Equal(before.openapi, l.Schema) {
+		s.warnOfUnchecked(m) // once for all workers that load the same document
+	}
+}
+
+// of returns the model's function of that name, "" being its own, or nil.
+func (m *model) of(name string) *model {
+	if name == "" {
+		return m
+	}
+	return m.functions[name]
+}
+
+func (s *Service) newModel(l ipc.Loaded) *model {
 	m := &model{
 		openapi: l.Schema, streaming: l.Streaming, training: l.Train, check: l.Healthcheck, example: l.Example, cog: l.Cog,
 		python: l.Python, function: l.Function,
@@ -140,7 +170,7 @@ func (s *Service) Loaded(l ipc.Loaded) {
 	if m.trainOnly = l.Train && !l.Predict; m.trainOnly {
 		m.inputs[predict.KindPrediction] = m.inputs[predict.KindTraining]
 		results[predict.KindPrediction] = "TrainingOutput"
-	} else {
+	} else if m.absent = !l.Predict && schema.Functions(l.Schema) != nil; !m.absent {
 		m.inputs[predict.KindPrediction] = s.compile(l.Schema, "Input")
 		results[predict.KindPrediction] = "Output"
 	}
@@ -148,9 +178,7 @@ func (s *Service) Loaded(l ipc.Loaded) {
 	if l.Batch != nil {
 		m.batched, m.keys = true, keysOf(l.Schema, l.Batch.Keys)
 	}
-	if before := s.model.Swap(m); before == nil || !bytes.Equal(before.openapi, l.Schema) {
-		s.warnOfUnchecked(m) // once for all workers that load the same document
-	}
+	return m
 }
 
 // compile returns the schema of that name, or nil if it cannot be used.
@@ -167,12 +195,14 @@ func (s *Service) compile(openapi []byte, name string) *schema.Schema {
 // warnOfUnchecked names the parts of the model's schema that are not checked.
 func (s *Service) warnOfUnchecked(m *model) {
 	var parts []string
-	for kind, in := range m.inputs {
-		if in != nil {
-			parts = append(parts, in.Unchecked()...)
-		}
-		if out := m.outputs.schemas[kind]; out != nil {
-			parts = append(parts, out.Unchecked()...)
+	for _, m := range append(slices.Collect(maps.Values(m.functions)), m) {
+		for kind, in := range m.inputs {
+			if in != nil {
+				parts = append(parts, in.Unchecked()...)
+			}
+			if out := m.outputs.schemas[kind]; out != nil {
+				parts = append(parts, out.Unchecked()...)
+			}
 		}
 	}
 	if len(parts) > 0 {
@@ -261,15 +291,19 @@ func (s *Service) Result(kind predict.Kind, id string) (*predict.Prediction, pre
 		return nil, predict.Record{}, false
 	}
 	rec := p.Record()
-	rec.Input = s.VisibleInput(kind, p.Input())
+	rec.Input = s.VisibleInput(kind, p.Request.Function, p.Input())
 	rec.QueuePosition = s.QueuePosition(kind, id)
 	return p, rec, true
 }
 
 // VisibleInput returns an input as clients see it, secrets redacted.
-func (s *Service) VisibleInput(kind predict.Kind, input []byte) []byte {
+func (s *Service) VisibleInput(kind predict.Kind, function string, input []byte) []byte {
 	input = predict.ShowPlaceholders(input)
-	if m := s.model.Load(); m != nil && m.inputs[kind] != nil {
+	m := s.model.Load()
+	if m != nil {
+		m = m.of(function)
+	}
+	if m != nil && m.inputs[kind] != nil {
 		input = m.inputs[kind].Redact(input)
 	}
 	return input

@@ -1,6 +1,7 @@
 package slot
 
 import (
+	"maps"
 	"time"
 
 	"pinion/runtime/batch"
@@ -9,6 +10,9 @@ import (
 // BatchOptions say how the predictions of a model are batched.
 type BatchOptions struct {
 	batch.Options
+	// Functions are the options of each function that is batched, by its name, "" being the model's own; nil means
+	// that there are no others. The predictions of other functions run alone, and a batch never mixes functions.
+	Functions map[string]*batch.Options
 	// Prepare means that the worker prepares each item before it can be in a batch. The item is sent ahead of its batch.
 	Prepare bool
 	// Isolate means that an item runs once more, alone, if its worker died while it was in a batch with others.
@@ -28,13 +32,14 @@ func (b *BatchOptions) slotCapacity() int {
 // together, and when. If workers prepare items, each slot has a batch queue of the items that it has prepared, and the
 // pool has none. Guarded by pool.mu.
 type dispatcher struct {
-	pool    *Pool
-	workers int                   // that have slots and whose calls are batched
-	queue   *batch.Batcher[*Call] // nil if there never was such a worker, or if workers prepare items
-	options batch.Options         // of queue
-	timer   *batchTimer           // nil means a wait ends with the next arrival or answer
-	origin  time.Time             // of the queues' time
-	scratch []*batch.Item[*Call]
+	pool      *Pool
+	workers   int                       // that have slots and whose calls are batched
+	queue     *batch.Batcher[*Call]     // nil if there never was such a worker, or if workers prepare items
+	options   batch.Options             // of queue
+	functions map[string]*batch.Options // of the workers, as BatchOptions.Functions
+	timer     *batchTimer               // nil means a wait ends with the next arrival or answer
+	origin    time.Time                 // of the queues' time
+	scratch   []*batch.Item[*Call]
 }
 
 // sinceOrigin converts a time to one of the batch queues.
@@ -42,9 +47,31 @@ func (b *dispatcher) sinceOrigin(t time.Time) time.Duration { return t.Sub(b.ori
 
 // add puts a waiting call into the batch queue, if there is one for it.
 func (b *dispatcher) add(c *Call, again bool, now time.Time) {
-	if b.queue != nil && !c.Train {
+	if b.queue != nil && b.takes(c) {
 		b.addTo(b.queue, c, again, now)
 	}
+}
+
+// takes reports whether a call can be in a batch.
+func (b *dispatcher) takes(c *Call) bool {
+	if c.Train || b.functions == nil {
+		return !c.Train
+	}
+	return b.optionsOf(c) != nil
+}
+
+// optionsOf returns how the calls of a function are batched, or nil if they are not.
+func (b *dispatcher) optionsOf(c *Call) *batch.Options {
+	return b.functions[c.function()]
+}
+
+// newQueue returns a queue of calls.
+func (b *dispatcher) newQueue(o batch.Options) *batch.Batcher[*Call] {
+	queue := batch.New[*Call](o)
+	if b.functions != nil {
+		queue.Options = b.optionsOf
+	}
+	return queue
 }
 
 // addTo puts a call into a batch queue, at its old position if it was there before.
@@ -71,12 +98,15 @@ func (b *dispatcher) remove(c *Call) {
 func (b *dispatcher) addWorker(o *BatchOptions) {
 	switch {
 	case o == nil && b.workers == 0:
-		b.queue = nil
+		b.queue, b.functions = nil, nil
 		return
 	case o == nil:
 		return
-	case !o.Prepare && (b.queue == nil || b.options != o.Options):
-		b.queue, b.options = batch.New[*Call](o.Options), o.Options
+	}
+	same := maps.EqualFunc(b.functions, o.Functions, func(x, y *batch.Options) bool { return *x == *y })
+	b.functions = o.Functions
+	if !o.Prepare && (b.queue == nil || b.options != o.Options || !same) {
+		b.queue, b.options = b.newQueue(o.Options), o.Options
 		now := time.Now()
 		for c := b.pool.admission.queue.head; c != nil; c = c.next {
 			b.add(c, false, now)
@@ -122,7 +152,7 @@ func (b *dispatcher) dispatch(d deliveries) deliveries {
 		if b.steal(s, &d) { // it is older than what waits
 			continue
 		}
-		if head := b.pool.admission.queue.head; head != nil && head.Train {
+		if head := b.pool.admission.queue.head; head != nil && !b.takes(head) {
 			b.pool.dequeue(head)
 			d = append(d, s.assign(head))
 			continue
@@ -186,10 +216,10 @@ func (b *dispatcher) idleSlot() (best *Slot, idle int) {
 	return best, idle
 }
 
-// dispatchAhead gives slots with one batch a second one that will not grow any more. If a train call is next it
+// dispatchAhead gives slots with one batch a second one that will not grow any more. If a call that runs alone is next it
 // dispatches none, because that call needs an idle slot.
 func (b *dispatcher) dispatchAhead(d deliveries) deliveries {
-	if head := b.pool.admission.queue.head; head == nil || head.Train {
+	if head := b.pool.admission.queue.head; head == nil || !b.takes(head) {
 		return d
 	}
 	for _, s := range b.pool.slots {
@@ -235,7 +265,7 @@ func (b *dispatcher) sendItems(d deliveries) deliveries {
 			break
 		}
 		p.dequeue(c)
-		if c.Train {
+		if !b.takes(c) {
 			d = append(d, best.assign(c))
 		} else {
 			d = best.sendItem(c, d)
@@ -247,7 +277,7 @@ func (b *dispatcher) sendItems(d deliveries) deliveries {
 // slotToPrepare returns the slot with the fewest calls that may get c before any batch, or nil.
 func (b *dispatcher) slotToPrepare(c *Call) (best *Slot) {
 	for _, s := range b.pool.slots {
-		if s.batches.prepared == nil || !s.takesCalls() || c.Train && (!s.hasNothingToRun() || s.batches.waiting()) {
+		if s.batches.prepared == nil || !s.takesCalls() || !b.takes(c) && (!s.hasNothingToRun() || s.batches.waiting()) {
 			continue
 		}
 		if c.batch.suspect && s.worker.outstanding > 0 || s.worker.hasSuspect() {

@@ -105,7 +105,7 @@ type Call struct {
 	Inlet *predict.Inlet
 	// Group is the call's group, or nil. See Pool.Admit.
 	Group *predict.Group
-	// Of is the prediction, for Options.OnCalls.
+	// Of is the prediction, for its function and Options.OnCalls.
 	Of *predict.Prediction
 	// Traced is what the call's trace needs; nil means it is not traced.
 	Traced *Traced
@@ -155,6 +155,14 @@ type batchItem struct {
 
 // Submitted returns when the call was submitted, for the goroutine that does it.
 func (c *Call) Submitted() time.Time { return c.since }
+
+// function returns the name of the function that it is for; "" means the model's own.
+func (c *Call) function() string {
+	if c.Of == nil {
+		return ""
+	}
+	return c.Of.Request.Function
+}
 
 // links makes a Call a member of one list at a time.
 type links struct{ prev, next *Call }

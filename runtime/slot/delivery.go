@@ -1,6 +1,10 @@
 package slot
 
-import "pinion/ipc"
+import (
+	"strconv"
+
+	"pinion/ipc"
+)
 
 // delivery is a frame to send, with or without the lock. A delivery without an id only flushes what was queued before.
 type delivery struct {
@@ -42,11 +46,15 @@ func (d delivery) queue() {
 	if c.Traced != nil && c.Traced.Span.Sampled && !d.forBatch {
 		flags |= ipc.FlagTrace
 	}
+	var function []byte
+	if name := c.function(); name != "" {
+		function = strconv.AppendQuote(nil, name)
+	}
 	if c.Parts != nil {
-		_ = d.conn.QueuePredict(d.id, flags, c.BodyFile, c.Shared, c.Context, c.Files, c.Parts...)
+		_ = d.conn.QueuePredict(d.id, flags, c.BodyFile, c.Shared, c.Context, c.Files, function, c.Parts...)
 		return
 	}
-	_ = d.conn.QueuePredict(d.id, flags, c.BodyFile, c.Shared, c.Context, c.Files, c.Input)
+	_ = d.conn.QueuePredict(d.id, flags, c.BodyFile, c.Shared, c.Context, c.Files, function, c.Input)
 }
 
 func (d delivery) flush() { _ = d.conn.Flush() }

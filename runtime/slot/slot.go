@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"pinion/ipc"
-	"pinion/runtime/batch"
 	"pinion/runtime/trace"
 )
 
@@ -48,7 +47,7 @@ func newSlot(p *Pool, w *workerSlots, index int, conn *ipc.Conn, words ipc.Slot)
 	if w.batching != nil {
 		s.batches.items, s.batches.onAnswered = make(map[uint64]*Call), make(map[uint64]func())
 		if w.batching.Prepare {
-			s.batches.prepared = batch.New[*Call](w.batching.Options)
+			s.batches.prepared = p.batches.newQueue(w.batching.Options)
 		}
 	}
 	s.ch.onFrame = s.handleFrame

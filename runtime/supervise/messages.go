@@ -92,12 +92,8 @@ func (w *worker) load(body []byte) error {
 	loaded.Python = w.setup.model.Python
 	w.setup.model = loaded
 	w.process.threads.Store(loaded.Threads())
-	if w.setup.model.Batch != nil {
-		b, err := batchOptions(w.setup.model.Batch, w.sup.o.Batch)
-		if err != nil {
-			return err
-		}
-		w.setup.batch = b
+	if w.setup.batch, err = batchesOf(&loaded, w.sup.o.Batch); err != nil {
+		return err
 	}
 	w.sup.mu.Lock()
 	successor := w.successor

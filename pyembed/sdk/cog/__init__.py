@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from . import types as types
     from ._batch import batch
     from ._call import call, call_async
-    from ._decorators import concurrent, example, streaming, tool
+    from ._decorators import concurrent, example, function, streaming, tool
     from ._deprecated import ExperimentalFeatureWarning, emit_metric
     from ._opaque import Opaque
     from ._openai import openai
@@ -84,6 +84,7 @@ __all__ = [
     "current_scope",
     "emit_metric",
     "example",
+    "function",
     "openai",
     "ranks",
     "streaming",
@@ -119,6 +120,7 @@ _HOMES = {
     "current_scope": "cog._worker.scope",
     "emit_metric": "cog._deprecated",
     "example": "cog._decorators",
+    "function": "cog._decorators",
     "openai": "cog._openai",
     "ranks": "cog._ranks",
     "streaming": "cog._decorators",

@@ -173,7 +173,8 @@ _OWN = ("run", "predict", "train")
 
 def _is_method(function: object) -> bool:
     parts = str(getattr(function, "__qualname__", "")).split(".")
-    return len(parts) > 1 and parts[-2] != "<locals>" and parts[-1] not in _OWN
+    served = parts[-1] in _OWN or hasattr(function, "__cog_function__")
+    return len(parts) > 1 and parts[-2] != "<locals>" and not served
 
 
 def batch(
@@ -194,11 +195,12 @@ def batch(
     fails that prediction alone. isolate runs a batch that raised again in halves: by
     default that of `run`, not of other methods, which may have changed their items.
 
-    On another method than `run`, each call brings one T and returns its result: awaited
-    in async code, blocking in threads. Predictions join and leave between batches. Up to
-    concurrent batches run at once. The sum of the items' cost in a batch is at most max_cost; an
-    item above that runs alone. cost names an attribute of the items of the first list parameter, or
-    is a function of one item of each, without self: a finite number of 0 or more.
+    On another method than `run` and those with @function, each call brings one T and returns
+    its result: awaited in async code, blocking in threads. Predictions join and leave between
+    batches. Up to concurrent batches run at once. The sum of the items' cost in a batch is at
+    most max_cost; an item above that runs alone. cost names an attribute of the items of the
+    first list parameter, or is a function of one item of each, without self: a finite number of
+    0 or more.
 
     Type checkers see Any for what is batched. The result of a call depends on who calls: an
     awaitable in async code, a value on threads. And no type turns `list[T]` into T among named

@@ -1,4 +1,4 @@
-"""Decorators of a predict function: how it runs, an example of its inputs, what agents know."""
+"""Decorators of a model's functions: how they run, an example of their inputs, what agents know."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ else:
     def overload(function: object) -> object:
         """Stand in for typing.overload, which costs an import of typing."""
         return function
+
+
+FUNCTION_ATTRIBUTE = "__cog_function__"
 
 
 def mark(function: _F, decorator: str, attribute: str, value: object) -> _F:
@@ -85,6 +88,42 @@ def concurrent(
         if isolate:
             mark(function, "concurrent", "__cog_isolate__", isolate)
         return mark(function, "concurrent", "__cog_concurrency__", max)
+
+    return marked if fn is None else marked(fn)
+
+
+@overload
+def function(fn: _F, *, name: str | None = None) -> _F: ...
+@overload
+def function(fn: None = None, *, name: str | None = None) -> Callable[[_F], _F]: ...
+def function(fn: _F | None = None, *, name: str | None = None) -> _F | Callable[[_F], _F]:
+    """Serve this method as well, at /functions/NAME/predictions.
+
+    NAME is the method's unless name is given. The method shares the object, and with it the
+    weights, with `run`; it has inputs, an output and decorators of its own. It works with and
+    without parentheses; `@batch` and the other decorators stand above it. Raises TypeError for
+    a name that is not a str, or if it decorates no function, and ValueError for an empty name.
+
+    >>> from cog import BaseRunner, function
+    >>> class Runner(BaseRunner):
+    ...     def run(self, text: str) -> str:
+    ...         return text.upper()
+    ...     @function
+    ...     def count(self, text: str) -> int:
+    ...         return len(text)
+    >>> Runner().count(text="hello")
+    5
+    """
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"function: name must be a str, not {type(name).__name__}")
+    if name == "":
+        raise ValueError("function: name must not be empty")
+
+    def marked(method: _F) -> _F:
+        if hasattr(method, "options"):  # BatchedMethod
+            raise TypeError("function: write @batch above @function, so that requests are batched")
+        own = name if name is not None else getattr(method, "__name__", "")
+        return mark(method, "function", FUNCTION_ATTRIBUTE, own)
 
     return marked if fn is None else marked(fn)
 

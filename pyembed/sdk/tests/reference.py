@@ -64,6 +64,13 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
         [],
     ),
     (
+        "Functions",
+        """\
+        Further methods of the class that clients can ask, over the same weights: [functions](../how-to/functions.md).
+        """,
+        ["cog.function"],
+    ),
+    (
         "Health check",
         """\
         A method `healthcheck` of the model, sync or async, is called when a client asks for `/health-check`. False, an

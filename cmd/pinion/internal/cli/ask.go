@@ -16,7 +16,9 @@ type asker struct {
 	Input  inputs.Flags
 	Output string // the file for the output; "" means chosen by its type
 	Train  bool
-	Screen *terminal.Screen
+	// Function names the function that is asked; "" means run.
+	Function string
+	Screen   *terminal.Screen
 
 	fields *inputs.Fields
 }

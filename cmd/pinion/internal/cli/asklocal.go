@@ -5,6 +5,7 @@ import (
 
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/oneshot"
+	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/terminal"
 	"pinion/pyembed/locate"
 	"pinion/runtime/predict"
@@ -18,6 +19,11 @@ func (a *asker) Locally(m *model.Model, python *locate.Python, start func() (*on
 		return err
 	}
 	var input []byte
+	if document != nil && !a.Train {
+		if document, err = functionOf(document, a.Function); err != nil {
+			return process.Misused(err)
+		}
+	}
 	if document != nil {
 		if input, err = a.read(document); err != nil {
 			return err
@@ -39,6 +45,9 @@ func (a *asker) Locally(m *model.Model, python *locate.Python, start func() (*on
 // runner is closed, and the model is not set up.
 func (a *asker) readLoaded(r *oneshot.Runner) (input []byte, err error) {
 	document, err := r.Document()
+	if err == nil && !a.Train {
+		document, err = functionOf(document, a.Function)
+	}
 	if err == nil {
 		input, err = a.read(document)
 	}
@@ -57,7 +66,7 @@ func (a *asker) with(r *oneshot.Runner, input []byte) error {
 	}
 	_, verb := a.words()
 	a.Screen.Show(verb)
-	req := predict.Request{Input: input}
+	req := predict.Request{Input: input, Function: a.Function}
 	if a.Train {
 		req.Kind = predict.KindTraining
 	}

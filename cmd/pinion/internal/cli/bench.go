@@ -56,7 +56,7 @@ The input is made of the schema's examples, and of values of the right types. -i
 	b.flags.BindFlags(cmd.Flags())
 	b.Input.BindFlags(cmd.Flags())
 	if isCompleting() {
-		completeInputs(cmd, &b.flags, false)
+		completeInputs(cmd, &b.flags, false, new(string))
 	}
 	f := cmd.Flags()
 	f.Lookup("json").Usage = "the whole input: a JSON object, @file, or - for stdin"

@@ -19,6 +19,7 @@ import (
 	"pinion/cmd/pinion/internal/process"
 	"pinion/cmd/pinion/internal/terminal"
 	"pinion/pyembed/locate"
+	"pinion/runtime/schema"
 	"pinion/runtime/supervise"
 )
 
@@ -48,15 +49,17 @@ type checkReport struct {
 	// readOnly means that the source was read, and the model not imported.
 	readOnly bool
 
-	Folder    string          `json:"folder"`
-	Predictor string          `json:"predictor,omitempty"`
-	Train     string          `json:"train,omitempty"`
-	Python    string          `json:"python,omitempty"`
-	Version   string          `json:"python_version,omitempty"`
-	Inputs    []string        `json:"inputs,omitempty"`
-	SetUp     bool            `json:"set_up"`
-	Problems  []model.Problem `json:"problems"`
-	Warnings  []model.Problem `json:"warnings"` // what may be intended
+	Folder    string   `json:"folder"`
+	Predictor string   `json:"predictor,omitempty"`
+	Train     string   `json:"train,omitempty"`
+	Python    string   `json:"python,omitempty"`
+	Version   string   `json:"python_version,omitempty"`
+	Inputs    []string `json:"inputs,omitempty"`
+	// Functions are the inputs of those with @cog.function, by name.
+	Functions map[string][]string `json:"functions,omitempty"`
+	SetUp     bool                `json:"set_up"`
+	Problems  []model.Problem     `json:"problems"`
+	Warnings  []model.Problem     `json:"warnings"` // what may be intended
 }
 
 func (c *checkReport) add(p ...model.Problem)  { c.Problems = append(c.Problems, p...) }
@@ -173,6 +176,20 @@ func (c *checkReport) source(m *model.Model, python *locate.Python) (good bool, 
 	}
 	if document == nil {
 		return c.by.SetUp && len(c.Problems) == 0, nil // the worker imports it
+	}
+	for name, of := range schema.Functions(document) {
+		f, err := inputs.ReadFields(of.Document, false)
+		if err != nil {
+			c.add(model.Problem{What: fmt.Sprintf("the function %s: %s", name, err)})
+			return false, nil
+		}
+		if c.Functions == nil {
+			c.Functions = map[string][]string{}
+		}
+		c.Functions[name] = f.Order
+	}
+	if _, err := functionOf(document, ""); err != nil && m.Ref != "" { // it has functions alone
+		return true, nil
 	}
 	f, err := inputs.ReadFields(document, m.Ref == "")
 	if err != nil {

@@ -62,11 +62,11 @@ func completeList(values []string) cobra.CompletionFunc {
 }
 
 // completeInputs makes shells complete names and values of the model's inputs. The model is not imported.
-func completeInputs(cmd *cobra.Command, flags *model.Flags, train bool) {
+func completeInputs(cmd *cobra.Command, flags *model.Flags, train bool, function *string) {
 	_ = cmd.RegisterFlagCompletionFunc("input", func(_ *cobra.Command, args []string, begun string) (
 		[]string, cobra.ShellCompDirective,
 	) {
-		f := fieldsOf(flags, folderOf(args), train)
+		f := fieldsOf(flags, folderOf(args), train, *function)
 		if f == nil {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
@@ -134,13 +134,16 @@ func suffixed(words []string, suffix string) (choices []string) {
 
 // fieldsOf returns the inputs of the model in a folder, as its source alone tells them; nil means that it does not tell
 // them.
-func fieldsOf(flags *model.Flags, dir string, train bool) *inputs.Fields {
+func fieldsOf(flags *model.Flags, dir string, train bool, function string) *inputs.Fields {
 	m, err := flags.FindModel(dir)
 	if err != nil {
 		return nil
 	}
 	python, _ := locate.Interpreter(flags.Locate(m.Dir))
 	document, err := model.ServedDocument(m, python, model.StaticReader(), io.Discard)
+	if err == nil && !train {
+		document, err = functionOf(document, function)
+	}
 	if err != nil {
 		return nil
 	}

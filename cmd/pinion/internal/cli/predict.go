@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 
@@ -39,6 +40,7 @@ What the model prints goes to stderr.`,
 			"  echo '{\"prompt\": \"a cat\"}' | pinion predict --json -\n" +
 			"  pinion predict --url http://localhost:5000 -i prompt=\"a cat\"",
 	}
+	bindFunction(cmd, &a.Function)
 	return a.complete(cmd)
 }
 
@@ -75,7 +77,7 @@ func (a *predictCommand) complete(cmd *cobra.Command) *cobra.Command {
 	a.Input.BindFlags(cmd.Flags())
 	cmd.Flags().StringVarP(&a.Output, "output", "o", "", "the `file` to write the output to; - prints that of a file")
 	if isCompleting() {
-		completeInputs(cmd, &a.flags, a.Train)
+		completeInputs(cmd, &a.flags, a.Train, &a.Function)
 	}
 	cmd.Flags().StringVar(&a.url, "url", "", "ask the server at this address instead, as http://localhost:5000")
 	return cmd
@@ -108,7 +110,11 @@ func (a *predictCommand) remotely() error {
 	if !usertext.IsHTTP(a.url) {
 		return fmt.Errorf("--url %q: must be an http or https URL", a.url)
 	}
-	return process.Failed(a.Remotely(clientOf(a.url)))
+	client := clientOf(a.url)
+	if a.Function != "" {
+		client.Base += "/functions/" + url.PathEscape(a.Function)
+	}
+	return process.Failed(a.Remotely(client))
 }
 
 // clientOf returns the client of a server, with the token that the environment has.

@@ -23,7 +23,7 @@ import (
 func newSchema() *cobra.Command {
 	var s model.Flags
 	var input, output, train, static bool
-	var of string
+	var of, function string
 	by := model.Reader{How: model.ReadAuto}
 	cmd := &cobra.Command{
 		Use:   "schema [DIR]",
@@ -74,8 +74,15 @@ With --of it prints the JSON Schema of a file that Pinion reads, which editors c
 				return process.Failed(err)
 			}
 			train = train || m.Ref == "" // it has no other function
+			described := served(m, document)
+			if function != "" {
+				if document, err = functionOf(document, function); err != nil {
+					return process.Misused(err)
+				}
+				described = openapi.Server{Title: function, Prefix: "/functions/" + function}
+			}
 			if !input && !output {
-				document, err = openapi.Complete(document, served(m, document))
+				document, err = openapi.Complete(document, described)
 			} else {
 				document, err = inputs.Component(document, schema.ComponentName(output, train))
 			}
@@ -90,6 +97,7 @@ With --of it prints the JSON Schema of a file that Pinion reads, which editors c
 	cmd.Flags().BoolVar(&static, "static", false, "read the source alone: never import the model")
 	cmd.Flags().BoolVar(&input, "input", false, "only the schema of the input")
 	cmd.Flags().BoolVar(&output, "output", false, "only the schema of the output")
+	bindFunction(cmd, &function)
 	cmd.Flags().BoolVar(&train, "train", false, "with --input or --output: that of the train function")
 	usertext.Settings{{
 		To: &of, Name: "of", Variable: usertext.NoVariable, Words: []string{model.CogFile, modelsFile},

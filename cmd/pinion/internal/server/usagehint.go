@@ -3,11 +3,14 @@ package server
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"pinion/cmd/pinion/internal/model/inputs"
 	"pinion/cmd/pinion/internal/ports"
 	"pinion/cmd/pinion/internal/terminal"
+	"pinion/runtime/schema"
 )
 
 // maxInput is the longest input, in bytes, of the curl line: an example may hold a picture.
@@ -28,6 +31,12 @@ func writeUsageHint(to io.Writer, bound string, document []byte, train bool) {
 	path := "/predictions"
 	if train {
 		path = "/trainings"
+	}
+	if functions := schema.Functions(document); functions != nil && !train {
+		if _, err := inputs.Component(document, schema.ComponentName(false, false)); err != nil { // there is no run
+			name := slices.Min(slices.Collect(maps.Keys(functions)))
+			path, document = "/functions/"+name+path, functions[name].Document
+		}
 	}
 	input := []byte(`{…}`) // of what cannot be made up, as files cannot
 	if fields, err := inputs.ReadFields(document, train); err == nil {

@@ -279,7 +279,7 @@ func (v *versions) inFlight(kind predict.Kind, id string) *servedModel {
 
 // Assign implements place.Route.
 func (v *versions) Assign(req predict.Request) (p *predict.Prediction, err error) {
-	if m := v.inFlight(req.Kind, req.ID); m != nil { // the request joins, or is refused
+	if m := v.inFlight(req.Kind, predict.FunctionID(req.Function, req.ID)); m != nil { // the request joins, or is refused
 		_, req.Version = m.split()
 		return m.target.create(&req)
 	}

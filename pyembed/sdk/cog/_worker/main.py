@@ -211,20 +211,19 @@ def _hello() -> dict[str, Any]:
 class Model:
     """A loaded model: its functions, how many predictions run at once, what the front is told.
 
-    is_warm says that its example has run.
+    functions are run and train, None where there is none, and those with @function. is_warm says
+    that their examples have run.
     """
 
     is_warm = False
 
     def __init__(
         self,
-        predictor: Predictor | None,
-        trainer: Predictor | None,
+        functions: tuple[Predictor | None, ...],
         slots: int,
         description: dict[str, Any],
     ) -> None:
-        self.predictor = predictor
-        self.trainer = trainer
+        self.functions = functions
         self.slots = slots
         self.description = description
 
@@ -233,7 +232,7 @@ def _load(config: dict[str, Any]) -> Model:
     """Import the model."""
     from cog.exceptions import CancelationException
 
-    from .model.load import LoadError, load_predictor
+    from .model.load import LoadError, functions_of, load_predictor, main_of
 
     _px.set_cancel_type(CancelationException)
     root, training = config["root"], config.get("mode") == "train"
@@ -249,37 +248,43 @@ def _load(config: dict[str, Any]) -> Model:
     trainer = None
     if config.get("train"):
         trainer = load_predictor(config["train"], root, "train", excuse)
-    for loaded in (predictor, trainer):
+    functions = functions_of(predictor, trainer)
+    named = [each for each in functions[2:] if each is not None]
+    main = main_of(functions)
+    for loaded in functions:
         if loaded is None:
             continue
         signature = loaded.signature
         if signature.warnings or any(f.warnings or f.none_default for f in signature.inputs):
             _note(loaded, root, config.get("none_defaults", ""))
-    main = predictor or trainer
     if main is None:
         raise LoadError("no train function to serve")
-    slots = config.get("concurrency") or main.concurrency
+    slots = config.get("concurrency") or max(each.concurrency for each in (main, *named))
     if slots > 1 and (config.get("ranks") or main.ranks) > 1:
         raise LoadError(
             f"{main.signature.name}: with ranks a worker runs one prediction at a time, "
             f"so its concurrency must be 1, not {slots}; use more workers"
         )
     if slots > 1 and not main.is_async:
-        slots = 1 if training else _checked(slots, main)
-    description = {"slots": slots, **_describe(main, predictor, trainer)}
+        for each in () if training else (main, *named):
+            _check_slots(slots, each)
+        slots = 1 if training else slots
+    description = {"slots": slots, **_describe(main, functions)}
     if excused:
         description["excused"] = True
-    if slots > 1 and not main.is_async and main.plan is None:
+    if slots > 1 and not main.is_async:
         from .serve.waits import follow_waits
 
         follow_waits()  # before setup makes locks: some keep their methods
-    return Model(predictor, trainer, slots, description)
+    return Model(functions, slots, description)
 
 
 def _server_of(model: Model, config: dict[str, Any]) -> Any:
     """Return the server of a model."""
-    predictor, trainer, slots = model.predictor, model.trainer, model.slots
-    main: Any = predictor or trainer
+    from .model.load import main_of
+
+    functions, slots = model.functions, model.slots
+    main: Any = main_of(functions)
     ranks = config.get("ranks", 0)
     if not ranks and main.ranks > 1:
         while True:
@@ -288,70 +293,73 @@ def _server_of(model: Model, config: dict[str, Any]) -> Any:
     if ranks > 1:
         from .serve.ranks import follow
 
-        follow((predictor, trainer), config.get("rank", 0))
+        follow(functions, config.get("rank", 0))
         fatal = ("",)  # any: a rank that runs halves of a batch alone waits for the others for ever
-    if predictor is not None and "numpy" in sys.modules:
+    if functions[0] is not None and "numpy" in sys.modules:
         from .values import ndarrays
 
-        _px.use_arrays(ndarrays.codes(predictor.signature))
-    if predictor is not None and predictor.plan is not None:
-        return _batch_server(predictor, trainer, slots, fatal)
+        _px.use_arrays(ndarrays.codes(functions[0].signature))
+    if any(each is not None and each.plan is not None for each in functions):
+        return _batch_server(functions, slots, fatal)
     if slots > 1 and not main.is_async:
         from .serve.threads import ThreadServer
 
-        return ThreadServer(predictor, trainer, slots)
+        return ThreadServer(functions, slots)
     if main.is_async or main.setup_is_async:
         from .serve.aio import AsyncServer
 
-        return AsyncServer(predictor, trainer, slots)
+        return AsyncServer(functions, slots)
     from .serve.sync import SyncServer
 
-    return SyncServer(predictor, trainer)
+    return SyncServer(functions)
 
 
-def _checked(slots: int, main: Predictor) -> int:
-    """Return how many predictions of a synchronous function run at once, each on a thread."""
+def _check_slots(slots: int, main: Predictor) -> None:
+    """Raise LoadError if so many predictions of a synchronous function cannot run at once."""
     from .model.load import LoadError
     from .model.slots import slots_problem
 
     problem = slots_problem(main, slots)
     if problem is not None:
         raise LoadError("{}: {}".format(*problem))
-    return slots
 
 
-def _describe(
-    main: Predictor, predictor: Predictor | None, trainer: Predictor | None
-) -> dict[str, Any]:
+def _describe(main: Predictor, functions: tuple[Predictor | None, ...]) -> dict[str, Any]:
     """Return what the front needs to know about a model."""
     from cog import __version__
 
     from .schema.document import openapi
     from .schema.types import Stream
 
+    predictor, trainer, *named = functions
     plan = predictor.plan if predictor is not None else None
     example = predictor.example if predictor is not None else None
     return {
         "cog": __version__,
         "async": main.is_async,
         "streaming": predictor is not None and isinstance(predictor.signature.output, Stream),
-        **({"streamed": True} if _has_streamed(predictor) else {}),
+        **({"streamed": True} if _has_streamed(functions) else {}),
         **({"function": predictor.signature.name} if predictor is not None else {}),
         "healthcheck": main.healthcheck is not None,
         "train": trainer is not None,
         "predict": predictor is not None,
-        "schema": openapi(predictor, trainer),
+        "schema": openapi(*functions),
         **({"example": example.document} if example is not None else {}),
         **({"batch": plan.summary()} if plan is not None else {}),
+        **({"functions": {each.name: _batch_of(each) for each in named if each}} if named else {}),
         **({"isolate": True} if main.isolate else {}),
         **({"ranks": main.ranks} if main.ranks > 1 else {}),
         **({} if _has_gil() else {"no_gil": True}),
     }
 
 
-def _has_streamed(predictor: Predictor | None) -> bool:
-    """Return whether a model has a streamed input."""
-    if predictor is None or predictor.signature.streamed is None:
+def _batch_of(function: Predictor) -> dict[str, Any]:
+    return {"batch": function.plan.summary()} if function.plan is not None else {}
+
+
+def _has_streamed(functions: tuple[Predictor | None, ...]) -> bool:
+    """Return whether a function of a model has a streamed input."""
+    if all(each is None or each.signature.streamed is None for each in functions):
         return False
     from .scope import Scope
 
@@ -365,18 +373,18 @@ def _has_gil() -> bool:
 
 
 def _batch_server(
-    predictor: Predictor, trainer: Predictor | None, slots: int, fatal: tuple[str, ...]
+    functions: tuple[Predictor | None, ...], slots: int, fatal: tuple[str, ...]
 ) -> Any:
-    """Return the server of a function with @batch. fatal are texts of fatal errors."""
-    plan: Any = predictor.plan
-    if predictor.is_async:
+    """Return the server of functions with @batch. fatal are texts of fatal errors."""
+    if any(each is not None and each.plan is not None and each.is_async for each in functions):
         from .batch.aio_server import AsyncBatchServer
 
-        return AsyncBatchServer(predictor, plan, trainer, slots, fatal)
+        return AsyncBatchServer(functions, slots, fatal)
     from .batch.server import BatchServer, StagedBatchServer
 
-    staged = plan.preprocess is not None or plan.postprocess is not None
-    return (StagedBatchServer if staged else BatchServer)(predictor, plan, trainer, fatal)
+    plan = functions[0].plan if functions[0] is not None else None
+    staged = plan is not None and (plan.preprocess is not None or plan.postprocess is not None)
+    return (StagedBatchServer if staged else BatchServer)(functions, fatal)
 
 
 def _note(predictor: Predictor, root: str, none_defaults: str) -> None:

@@ -11,7 +11,7 @@ from ...exceptions import CancelationException
 from ..scope import enter
 from ..serve.aio import AsyncServer
 from ..serve.aioslot import Slot
-from .items import Batch, Function, Item
+from .items import Batch, Item, batched_of
 from .pending import PendingItems
 
 TYPE_CHECKING = False
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from ..model.load import Predictor
     from .pending import Request
-    from .plan import Plan
     from .stages import Stages
 
 
@@ -29,27 +28,27 @@ class AsyncBatchServer(AsyncServer):
 
     def __init__(
         self,
-        predictor: Predictor,
-        plan: Plan,
-        trainer: Predictor | None,
+        functions: tuple[Predictor | None, ...],
         slots: int,
         fatal: tuple[str, ...],
     ) -> None:
-        super().__init__(predictor, trainer, slots)
-        self._function = Function(plan, predictor.function, fatal)
+        super().__init__(functions, slots)
+        self._batched = batched_of(functions, fatal)
         self._stages: Stages | None = None
         prepare = None
-        if plan.preprocess is not None or plan.postprocess is not None:
+        plan = functions[0].plan if functions[0] is not None else None
+        if plan is not None and (plan.preprocess is not None or plan.postprocess is not None):
             from .stages import Stages
 
-            self._stages = Stages(plan, self._function, self._router)
+            self._stages = Stages(plan, self._batched[""], self._router)
             prepare = self._stages.prepare if plan.preprocess is not None else None
         self._pending = [PendingItems(index, prepare, self._ready) for index in range(slots)]
 
     def trace(self, follow: Any) -> None:
         """Run the model's functions in the contexts of their batches, items and trainings."""
         super().trace(follow)
-        self._function.call = follow(self._function.call)
+        for function in self._batched.values():
+            function.call = follow(function.call)
         if self._stages is not None:
             self._stages.trace(follow)
 
@@ -121,7 +120,7 @@ class AsyncBatchServer(AsyncServer):
             self._router.begin((slot.index, batch.id))
         canceled = False
         try:
-            items = self._function.runnable(batch.items)
+            items = self._batched[batch.function].runnable(batch.items)
             if items:
                 batch.begin(items)
                 began = perf_counter_ns()
@@ -139,14 +138,14 @@ class AsyncBatchServer(AsyncServer):
 
     async def _run_parts(self, slot: Slot, batch: Batch, items: list[Item]) -> bool:
         """Call the function for each part; return whether the batch was canceled."""
-        function = self._function
-        parts = self._function.parts(items)
+        function = self._batched[batch.function]
+        parts = function.parts(items)
         while parts:
             part = parts.pop()
             batch.runs += 1
             raised: BaseException | None = None
             try:
-                result = await self._call(slot, batch.id, function.arguments(part))
+                result = await self._call(slot, batch.id, function.call, function.arguments(part))
                 function.take(part, result)
             except BaseException as error:
                 slot.inside = False
@@ -162,19 +161,19 @@ class AsyncBatchServer(AsyncServer):
             parts = function.refuse(batch, part, parts, raised)
         return False
 
-    async def _call(self, slot: Slot, id: int, arguments: dict[str, Any]) -> Any:
+    async def _call(self, slot: Slot, id: int, call: Any, arguments: dict[str, Any]) -> Any:
         # _on_cancel raises while inside is set, so that must be within this try.
         try:
             slot.inside = True
             if slot.canceled == id:
                 raise asyncio.CancelledError
-            return await self._function.call(**arguments)
+            return await call(**arguments)
         finally:
             slot.inside = False
 
     def _answer_all(self, slot: Slot, batch: Batch) -> None:
         pending = self._pending[slot.index]
-        if self._stages is None:
+        if self._stages is None or batch.function:
             pending.answer_all(batch)
         else:
             self._stages.answer_all(pending, batch)

@@ -9,7 +9,7 @@ from .. import errors
 from ..logs.streams import ERROR, Record
 from ..scope import Scope
 from ..serve.sync import fail, keep
-from ..serve.wire import CANCELED, EVENTS, FAILED, METRIC, STARTED, SUCCEEDED
+from ..serve.wire import CANCELED, EVENTS, FAILED, FUNCTION, METRIC, STARTED, SUCCEEDED
 from ..values.coerce import default_of, make_prepare
 from ..values.encode import encode
 from .rules import CallRules
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ..model.load import Predictor
     from .plan import Plan
 
 
@@ -30,6 +31,7 @@ class Item:
     value: Any = None  # its element of the result
     error: BaseException | None = None  # why it fails, and the others do not
     text: str | dict[str, Any] | None = None  # why it fails with others
+    function = ""  # the name of its function: "" is run
     dropped = False  # it was canceled: its result is not wanted
     unprepared = False  # its preprocess has not ended
     batch: Batch | None = None
@@ -43,6 +45,8 @@ class Item:
         self.id = id
         self.observed = flags & EVENTS
         self.message = message
+        if flags & FUNCTION and message:
+            self.function = message["function"]
         if error is not None:
             self.error = error
 
@@ -98,6 +102,8 @@ class Batch:
     def __init__(self, id: int, items: list[Item]) -> None:
         self.id = id
         self.items = items
+        # An item that could not be read has no name.
+        self.function = next((item.function for item in items if item.function), "")
         self.scope = Scope()
         self.unprepared = 0  # of its items
         self.runs = 0
@@ -145,7 +151,7 @@ class Function:
             for field in plan.signature.inputs
             if field.parameter in plan.keys
         )
-        self._batched = plan.batched
+        self.batched = plan.batched
         self._needed = frozenset(plan.batched)
         self._rules = CallRules(plan.options.isolate, fatal, to_cpu=plan.postprocess is None)
 
@@ -202,10 +208,10 @@ class Function:
     def arguments(self, part: list[Item]) -> dict[str, Any]:
         """Return the keyword arguments of one call."""
         if self._plan.preprocess is not None:
-            return {self._batched[0]: [item.inputs for item in part]}
+            return {self.batched[0]: [item.inputs for item in part]}
         first = part[0].inputs
         arguments = {name: first[name] for name in self._plan.keys if name in first}
-        for name in self._batched:
+        for name in self.batched:
             arguments[name] = [item.inputs[name] for item in part]
         return arguments
 
@@ -233,6 +239,17 @@ class Function:
         else:
             fail_together(part, error)
         return remaining
+
+
+def batched_of(
+    functions: tuple[Predictor | None, ...], fatal: tuple[str, ...]
+) -> dict[str, Function]:
+    """Return the functions with @batch by their names."""
+    return {
+        each.name: Function(each.plan, each.function, fatal)
+        for each in functions
+        if each is not None and each.plan is not None
+    }
 
 
 def fail_together(part: list[Item], error: BaseException) -> None:

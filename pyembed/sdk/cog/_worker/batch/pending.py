@@ -49,9 +49,13 @@ class PendingItems:
             if kind == PREDICT and flags & BATCH_ITEM:
                 item = Item(self.slot, id, flags, message, error)
                 items[id] = item
-                if self._prepare is not None:
-                    item.unprepared = True
+                if self._prepare is None:
+                    continue
+                item.unprepared = True
+                if not item.function:
                     self._prepare(self, item)
+                elif self.prepared(item):  # only run has a preprocess
+                    item.answer(0, None)
             elif kind == PREPARED:  # `serving_batchloop.c` has read it
                 item = Item(self.slot, id, flags, None, None)
                 item.inputs = message

@@ -14,11 +14,11 @@ from .. import primitives
 from ..scope import Scope, within
 from ..scope import current as variable
 from ..serve.sync import Server, fail, follow_starts, functions_of
-from ..serve.wire import CANCELED, FAILED, SUCCEEDED, TRAIN
+from ..serve.wire import CANCELED, FAILED, SUCCEEDED
 from ..values.encode import encode
-from .items import Batch, Function, Item
+from .items import Batch, Item, batched_of
 from .pending import PendingItems
-from .train import TrainRequest
+from .single import SingleRequest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from ..model.load import Predictor
     from .pending import Frame, Request
-    from .plan import Plan
     from .stages import Stages
 
     Outcome = tuple[Any, BaseException | None]  # what a function returned, or raised
@@ -49,17 +48,17 @@ class BatchServer(Server):
     `_px.serve_batches` uses the attributes without an underscore.
     """
 
-    def __init__(
-        self, predictor: Predictor, plan: Plan, trainer: Predictor | None, fatal: tuple[str, ...]
-    ) -> None:
-        super().__init__(predictor, trainer)
-        self.functions = functions_of(trainer, on_loop=False)
-        self._function = Function(plan, predictor.function, fatal)
+    def __init__(self, functions: tuple[Predictor | None, ...], fatal: tuple[str, ...]) -> None:
+        super().__init__(functions)
+        self.functions = functions_of(functions, on_loop=False)
+        self._batched = batched_of(functions, fatal)
         self._pending = PendingItems(_SLOT, None, self._ready)
-        self.function = predictor.function
-        self.prepare = self._function.prepare
-        self.batched = plan.batched
-        self.keys = self._function.keys
+        # C runs the plain batches of run, if that has @batch.
+        own = self._batched.get("")
+        self.function = own.call if own is not None else None
+        self.prepare = own.prepare if own is not None else None
+        self.batched = own.batched if own is not None else ()
+        self.keys = own.keys if own is not None else ()
         self.scope = Scope
         self.variable = variable
         self.encode = encode
@@ -69,7 +68,10 @@ class BatchServer(Server):
     def trace(self, follow: Any) -> None:
         """Run the model's functions in the contexts of their batches and trainings."""
         super().trace(follow)
-        self.function = self._function.call = follow(self.function)
+        for function in self._batched.values():
+            function.call = follow(function.call)
+        if "" in self._batched:
+            self.function = self._batched[""].call
 
     def serve(self) -> None:
         """Answer requests until the front closes the slot."""
@@ -131,14 +133,13 @@ class BatchServer(Server):
             else:
                 self._pending.revoke(message)
         elif _px.claim(_SLOT, id):
-            function = self.functions[0] if flags & TRAIN else None
-            self._train(id, TrainRequest(function, id, flags, message, error))
+            self._run_alone(id, SingleRequest(self, id, flags, message, error))
         # Before the next request, which may run for long.
         _px.flush(_SLOT)
 
     def _run_batch(self, batch: Batch, first: Outcome | None = None, nanos: int = 0) -> None:
         """Carry out a batch; first is the outcome of a run that took nanos, if there was one."""
-        items = self._function.runnable(batch.items)
+        items = self._batched[batch.function].runnable(batch.items)
         if items:
             batch.begin(items)
             _px.set_scope(batch.scope)  # for threads of the model's
@@ -162,8 +163,8 @@ class BatchServer(Server):
 
         outcome, if given, takes the place of the first call.
         """
-        function = self._function
-        parts = self._function.parts(items)
+        function = self._batched[batch.function]
+        parts = function.parts(items)
         while parts:
             part = parts.pop()
             batch.runs += 1
@@ -201,8 +202,8 @@ class BatchServer(Server):
     def _is_canceled(self, id: int) -> bool:
         return self._canceled == id or _px.is_canceled(_SLOT, id)
 
-    def _train(self, id: int, call: TrainRequest) -> None:
-        """Carry out a request to the train function."""
+    def _run_alone(self, id: int, call: SingleRequest) -> None:
+        """Carry out a request to a function without @batch."""
         kind, value = SUCCEEDED, None
         _px.set_scope(call.scope)
         began = perf_counter_ns()
@@ -239,15 +240,14 @@ class StagedBatchServer(BatchServer):
     Another thread reads frames, so that items are prepared meanwhile.
     """
 
-    def __init__(
-        self, predictor: Predictor, plan: Plan, trainer: Predictor | None, fatal: tuple[str, ...]
-    ) -> None:
-        super().__init__(predictor, plan, trainer, fatal)
+    def __init__(self, functions: tuple[Predictor | None, ...], fatal: tuple[str, ...]) -> None:
+        super().__init__(functions, fatal)
         from _queue import SimpleQueue
 
         from .stages import Stages
 
-        self._stages: Stages = Stages(plan, self._function, None)
+        plan: Any = functions[0].plan if functions[0] is not None else None
+        self._stages: Stages = Stages(plan, self._batched[""], None)
         prepare = self._stages.prepare if plan.preprocess is not None else None
         self._pending = PendingItems(_SLOT, prepare, self._ready)
         # Requests to run; None when the front closed the slot; or the error of the reader.
@@ -293,4 +293,7 @@ class StagedBatchServer(BatchServer):
         self._work.put((batch.id, 0, batch, None))
 
     def _answer(self, batch: Batch) -> None:
-        self._stages.answer_all(self._pending, batch)
+        if batch.function:
+            super()._answer(batch)
+        else:
+            self._stages.answer_all(self._pending, batch)

@@ -34,10 +34,12 @@ class Example:
         self.document = document
 
 
-def read_example(given: dict[str, Any] | None, signature: Signature, root: str) -> Example | None:
+def read_example(
+    given: dict[str, Any] | None, signature: Signature, root: str, may_be_file: bool = True
+) -> Example | None:
     """Return the checked example of the decorator or the file; raise LoadError for faults.
 
-    given is that of the decorator, or None.
+    given is that of the decorator, or None. may_be_file says that the file is of this function.
     """
     where = f"{signature.file}:{signature.line}: {signature.name}: the example"
     file = os.path.join(root, EXAMPLE_FILE)
@@ -45,7 +47,7 @@ def read_example(given: dict[str, Any] | None, signature: Signature, root: str) 
         if not os.path.exists(file):
             return None
         where, given = f"{EXAMPLE_FILE}: the example", _read_file(file)
-    elif os.path.exists(file):
+    elif may_be_file and os.path.exists(file):
         raise LoadError(
             f"{where} is given twice, by the decorator and by {EXAMPLE_FILE}; remove one"
         )

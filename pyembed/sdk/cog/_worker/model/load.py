@@ -43,6 +43,8 @@ DEFAULT_NAMES = {
 class Predictor:
     """A loaded model.
 
+    name                what @function names it, "" without
+    functions           those with @function of the same class, itself among them if it is one
     instance            the model's object, None for a plain function
     function            what to call with the inputs as keywords
     is_async            calling it returns a coroutine or an async iterator
@@ -78,7 +80,9 @@ class Predictor:
         self.function = function
         self.mode = mode
         _check_self(Source(function, root))
-        self.plan = _plan(instance, function, root) if mode == "predict" else None
+        serves = mode != "train"
+        self.name: str = attribute_of(function, "__cog_function__", "") if serves else ""
+        self.plan = _plan(None if self.name else instance, function, root) if serves else None
         self.signature: Signature = (
             self.plan.signature if self.plan is not None else read_signature(function, root, excuse)
         )
@@ -90,7 +94,7 @@ class Predictor:
             from ..._batch import check_methods
 
             check_methods(instance, self.plan, root)
-        self.example = _example(function, self.signature, root) if mode == "predict" else None
+        self.example = _example(function, self.signature, root, self.name) if serves else None
         self._read_flags()
         self._check_streamed()
         self.streaming = bool(attribute_of(function, "__cog_streaming__", False))
@@ -100,7 +104,7 @@ class Predictor:
         self.ranks: int = getattr(marked, "__cog_ranks__", 1)
         self.tool: dict[str, Any] | None = attribute_of(function, "__cog_tool__", None)
         self.counts = False
-        self.openai = self._read_openai() if mode == "predict" else ""
+        self.openai = self._read_openai() if serves else ""
         self._read_setup(root)
         healthcheck = getattr(instance, "healthcheck", None)
         self.healthcheck: Callable[..., Any] | None = healthcheck if callable(healthcheck) else None
@@ -114,6 +118,14 @@ class Predictor:
                 f"requires an iterator as the return type, not {self.signature.output.name}; "
                 "annotate it with Iterator[...] or ConcatenateIterator[str]"
             )
+        self.functions: tuple[Predictor, ...] = ()
+        if mode == "predict" and instance is not None and "cog._decorators" in sys.modules:
+            from .functions import read_functions
+
+            def make(method: Callable[..., Any]) -> Predictor:
+                return Predictor(instance, method, "function", root, excuse)
+
+            self.functions = read_functions(self, make, root)
 
     def _read_flags(self) -> None:
         flags = code_flags(self.function)
@@ -209,6 +221,20 @@ def load_predictor(
     return Predictor(owner, function, mode, root + os.sep, excuse)
 
 
+def functions_of(
+    predictor: Predictor | None, trainer: Predictor | None
+) -> tuple[Predictor | None, ...]:
+    """Return run and train, None where there is none, and the functions with @function."""
+    named = predictor.functions if predictor is not None else ()
+    return (None if predictor is not None and predictor.name else predictor, trainer, *named)
+
+
+def main_of(functions: tuple[Predictor | None, ...]) -> Any:
+    """Return the function that speaks for the model: run, the first with @function, or train."""
+    predictor, trainer, *named = functions
+    return predictor or (named[0] if named else trainer)
+
+
 def find_function(
     thing: Any, ref: str, mode: str, make: Callable[[Any, str], Any] = lambda cls, method: cls()
 ) -> tuple[Any, Callable[..., Any]]:
@@ -265,11 +291,17 @@ def _defined(module: ModuleType) -> str:
 
 def _method_name(cls: type, file: str, mode: str) -> str:
     """Return which method of a class makes the predictions."""
+    methods: dict[str, Any] = {}
+    if "cog._decorators" in sys.modules:
+        from .functions import methods_of
+
+        methods = methods_of(cls)
     base = sys.modules.get("cog.predictor")
     ours: tuple[type, ...] = (base.BaseRunner, base.BasePredictor) if base is not None else ()
 
     def defines(name: str) -> bool:
-        return any(name in vars(c) for c in cls.__mro__ if c not in ours and c is not object)
+        owners = (c for c in cls.__mro__ if c not in ours and c is not object)
+        return any(name in vars(c) for c in owners) and name not in methods
 
     where = f"{file}: {cls.__name__}"
     if mode == "train" and defines("train"):
@@ -278,6 +310,8 @@ def _method_name(cls: type, file: str, mode: str) -> str:
     if run and predict:
         raise LoadError(f"{where} must define either run() or predict(), not both")
     if not run and not predict:
+        if methods:
+            return next(iter(methods))
         raise LoadError(f"{where} must define run() (or predict(), its older name)")
     return "run" if run else "predict"
 
@@ -390,13 +424,13 @@ def _plan(instance: Any, function: Any, root: str) -> Plan | None:
     return read_plan(function, options, pre, post, root)
 
 
-def _example(function: Any, signature: Signature, root: str) -> Example | None:
+def _example(function: Any, signature: Signature, root: str, name: str) -> Example | None:
     given = attribute_of(function, "__cog_example__", None)
-    if given is None and not os.path.exists(os.path.join(root, _EXAMPLE_FILE)):
+    if given is None and (name or not os.path.exists(os.path.join(root, _EXAMPLE_FILE))):
         return None
     from .examples import read_example  # most models have none
 
-    return read_example(given, signature, root)
+    return read_example(given, signature, root, not name)
 
 
 def _is_base_method(method: Any, name: str) -> bool:

@@ -10,6 +10,7 @@ from ..._openai import COUNTER, OPENAI_ATTRIBUTE, SUBJECTS
 from ...errors import LoadError
 from ..schema.types import Stream
 from ..scope import current_scope
+from .functions import is_function
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,10 +50,12 @@ def check_other_methods(instance: Any, name: str, cls: str) -> None:
     for owner in type(instance).__mro__:
         for other, value in vars(owner).items():
             # Statically: a value of a missing package has any attribute that it is asked for.
-            if other != name and getattr_static(value, OPENAI_ATTRIBUTE, COUNTER) != COUNTER:
+            if other == name or is_function(value):
+                continue
+            if getattr_static(value, OPENAI_ATTRIBUTE, COUNTER) != COUNTER:
                 raise LoadError(
                     f"{cls}.{other} has @openai, but clients reach only {cls}.{name}; "
-                    f"put @openai on {name}, or serve {other} as another model"
+                    f"put @openai on {name}, or @cog.function on {other}"
                 )
 
 

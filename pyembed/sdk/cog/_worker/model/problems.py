@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 import re
+import sys
 
 from ..errors import _printable, one_line, traceback_text
 from ..schema import constraints
@@ -35,14 +36,20 @@ def every_problem(ref: str, root: str, mode: str) -> list[Problem]:
     """Return all mistakes in the signature that ref names; [] if it has another fault."""
     try:
         thing = pick(import_model(ref, root), ref, mode)
-        return signature_problems(find_function(thing, ref, mode)[1], root + os.sep)
+        return signature_problems(*find_function(thing, ref, mode), root + os.sep)
     except Exception:
         return []  # the caller has the error of loading
 
 
-def signature_problems(function: Any, root: str) -> list[Problem]:
-    """Return all mistakes in a function's signature."""
-    return [problem_of(str(error)) for error in _signature_errors(function, root)]
+def signature_problems(owner: Any, function: Any, root: str) -> list[Problem]:
+    """Return all mistakes in the signatures of a function and of those with @function beside it."""
+    functions = {getattr(function, "__name__", ""): function}
+    if "cog._decorators" in sys.modules:
+        from .functions import bound_methods
+
+        functions.update(bound_methods(owner))
+    errors = [error for each in functions.values() for error in _signature_errors(each, root)]
+    return [problem_of(str(error)) for error in errors]
 
 
 def _signature_errors(function: Any, root: str) -> list[LoadError]:

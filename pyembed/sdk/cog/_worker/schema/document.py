@@ -39,8 +39,13 @@ if TYPE_CHECKING:
 _TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
 
 
-def openapi(predictor: Predictor | None, trainer: Predictor | None = None) -> Schema:
-    """Return the OpenAPI 3.0.2 document of a model, a training function, or both."""
+def openapi(
+    predictor: Predictor | None, trainer: Predictor | None = None, *named: Predictor | None
+) -> Schema:
+    """Return the OpenAPI 3.0.2 document of a model, a training function, or both.
+
+    That of each named function stands in it.
+    """
     from . import envelope
 
     schemas: Schema = {}
@@ -58,10 +63,13 @@ def openapi(predictor: Predictor | None, trainer: Predictor | None = None) -> Sc
             document["paths"]["/predictions"]["post"]["x-cog-counts"] = True
     if predictor is not None and predictor.tool:
         document["paths"]["/predictions"]["post"]["x-cog-tool"] = predictor.tool
-    main = predictor or trainer
+    main = predictor or (named[0] if named else trainer)
     text = _description(main) if main is not None else ""
     if text:
         document["info"]["description"] = text
+    functions = {each.name: openapi(each) for each in named if each is not None}
+    if functions:
+        document["x-cog-functions"] = functions
     return document
 
 
@@ -299,6 +307,8 @@ def _description(predictor: Predictor) -> str:
     cls = type(predictor.instance)
     text = None
     is_function = predictor.instance is None or predictor.instance is predictor.function
+    if predictor.name:
+        is_function = True  # the class's docstring is that of all
     if not is_function and not _made_by_dataclass(cls):
         text = cls.__doc__  # not inherited
     return _clean(text or getattr(unwrap(predictor.function)[0], "__doc__", None))

@@ -26,7 +26,7 @@ from .loop import close_loop, new_loop
 from .pause import resumed
 from .sync import Server, SyncServer, fail, functions_of, hook, keep
 from .watch import Watch
-from .wire import CANCELED, EVENTS, FAILED, OUTPUT, SUCCEEDED, TRACE, TRAIN
+from .wire import CANCELED, EVENTS, FAILED, OUTPUT, SUCCEEDED, TRACE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,11 +48,10 @@ _PLAIN = frozenset((str, int, float, bool, dict, type(None)))
 class AsyncServer(Server):
     """The event loop and its slots."""
 
-    def __init__(self, predictor: Predictor | None, trainer: Predictor | None, slots: int) -> None:
-        super().__init__(predictor, trainer)
-        self._given = predictor, trainer
+    def __init__(self, functions: tuple[Predictor | None, ...], slots: int) -> None:
+        super().__init__(functions)
         self._count = slots
-        self.functions = functions_of(predictor, trainer, on_loop=True)
+        self.functions = functions_of(functions, on_loop=True)
         self._loop = new_loop()
         asyncio.set_event_loop(self._loop)
         self._launch = eager_start(self._loop)
@@ -75,7 +74,7 @@ class AsyncServer(Server):
     def serve(self) -> None:
         """Answer requests until the front closes the slots."""
         if not self._main.is_async:  # only setup is
-            server = SyncServer(*self._given)
+            server = SyncServer(self._given)
             if self.follow is not None:
                 server.trace(self.follow)
             server.serve()
@@ -95,7 +94,7 @@ class AsyncServer(Server):
         self._watch.start()
         self._open = len(self._slots)
         steps = _steps(self)
-        if self._main.signature.streamed is not None:
+        if any(each is not None and each.signature.streamed is not None for each in self._given):
             from ..values.live import receive_requests
 
             self._receive = receive_requests
@@ -216,9 +215,7 @@ class AsyncServer(Server):
                 if error is not None:
                     raise error
                 kwargs = message["input"]
-                function = self.functions[1 if flags & TRAIN else 0]
-                if function is None:
-                    raise RuntimeError("this model has no such function")
+                function = self.function_of(flags, message)
                 slot.is_sync = not function.is_async
                 if function.prepare is not None:
                     kwargs = function.prepare(kwargs)

@@ -10,6 +10,7 @@ import time
 import _px
 
 from ..fetched import await_for_setup
+from ..model.load import main_of
 from .sync import Server
 from .unforkable import left_open, open_files
 
@@ -53,10 +54,10 @@ class SetUp:
         return refused
 
     def _set_up(self, model: Model) -> str:
-        main: Any = model.predictor or model.trainer
+        main: Any = main_of(model.functions)
         if main.ranks > 1:
             return "its predictions run in several processes, each of which needs a setup"
-        server = Server(model.predictor, model.trainer)
+        server = Server(model.functions)
         if main.is_async:
             server.begin_loop()
         await_for_setup(self._config)
@@ -69,7 +70,7 @@ class SetUp:
 
     def left_open(self) -> str:
         """Return why no worker may be forked: what the setup has left open, or ""."""
-        main: Any = self.model and (self.model.predictor or self.model.trainer)
+        main: Any = self.model and main_of(self.model.functions)
         left = left_open(self._open, main.instance)
         return _shared(left) if left else ""
 

@@ -11,6 +11,7 @@ import _px
 from ...errors import InputError
 from .. import errors
 from ..logs.streams import ERROR, Record
+from ..model.load import main_of
 from ..primitives import STARTS, are_replaced
 from ..scope import INACTIVE, Scope
 from ..scope import current as variable
@@ -18,7 +19,7 @@ from ..substitute import substitute
 from ..values.coerce import make_prepare
 from ..values.encode import GENERATOR, encode
 from ..values.iterators import collect, converter
-from .wire import METRIC
+from .wire import FUNCTION, METRIC, TRAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,15 +61,30 @@ class Function:
 
 
 class Server:
-    """What all servers do alike; one of predictor and trainer is given."""
+    """What all servers do alike. functions are those of `main.Model`."""
 
     functions: tuple[Function | None, ...] = ()
     _loop: Any = None  # of async code
     follow: Callable[..., Any] | None = None  # see trace
 
-    def __init__(self, predictor: Predictor | None, trainer: Predictor | None) -> None:
-        main: Any = predictor or trainer
-        self._main: Predictor = main
+    names: tuple[str, ...] = ()  # of the functions from the third on
+
+    def __init__(self, functions: tuple[Predictor | None, ...]) -> None:
+        self._given = functions
+        self._main: Predictor = main_of(functions)
+        if len(functions) > 2:
+            self.names = tuple(each.name for each in functions[2:] if each is not None)
+
+    def function_of(self, flags: int, message: Any) -> Function:
+        """Return the function that a request is for."""
+        index = 1 if flags & TRAIN else 0
+        if flags & FUNCTION:
+            name = message["function"]
+            index = self.names.index(name) + 2 if name in self.names else len(self.functions)
+        function = self.functions[index] if index < len(self.functions) else None
+        if function is None:
+            raise RuntimeError("this model has no such function")
+        return function
 
     def trace(self, follow: Callable[..., Any]) -> None:
         """Run the model's functions in the contexts of their predictions."""
@@ -120,15 +136,18 @@ class Server:
         return kept() is not None
 
     def warm_up(self) -> None:
-        """Run the model's example, if it has one; on the loop if it is async."""
-        if self._main.example is not None:
-            from .warmup import warm_up
+        """Run the examples that the functions have; on the loop if they are async."""
+        for each in self._given:
+            if each is not None and each.example is not None:
+                from .warmup import warm_up
 
-            warm_up(self._main, self._main.example, self._loop if self._main.is_async else None)
+                warm_up(each, each.example, self._loop if each.is_async else None)
 
 
-def functions_of(*predictors: Predictor | None, on_loop: bool) -> tuple[Function | None, ...]:
-    """Return the functions of a model for predictions and for trainings; None for an absent one."""
+def functions_of(
+    predictors: tuple[Predictor | None, ...], on_loop: bool
+) -> tuple[Function | None, ...]:
+    """Return the functions of a model as they are called; None for an absent one."""
     return tuple(Function(each, on_loop) if each is not None else None for each in predictors)
 
 
@@ -137,9 +156,9 @@ class SyncServer(Server):
 
     begin = flush_text = None  # predictions run one at a time
 
-    def __init__(self, predictor: Predictor | None, trainer: Predictor | None) -> None:
-        super().__init__(predictor, trainer)
-        self.functions = functions_of(predictor, trainer, on_loop=False)
+    def __init__(self, functions: tuple[Predictor | None, ...]) -> None:
+        super().__init__(functions)
+        self.functions = functions_of(functions, on_loop=False)
         self.scope = Scope
         self.variable = variable
         self.encode = encode

@@ -27,14 +27,15 @@ if TYPE_CHECKING:
 
 # Of a thread, where `ulimit -s` sets no limit: that of the main thread elsewhere.
 _STACK = 8 << 20
+_SHARED = ("functions", "names", "variable", "encode", "keep", "fail", "generator", "collect")
 _TICK = 1000  # ms until a debugger is let in
 
 
 class ThreadServer(SyncServer):
     """The threads of a worker."""
 
-    def __init__(self, predictor: Predictor | None, trainer: Predictor | None, slots: int) -> None:
-        super().__init__(predictor, trainer)
+    def __init__(self, functions: tuple[Predictor | None, ...], slots: int) -> None:
+        super().__init__(functions)
         self._count = slots
         self.router = Router()
         self._handler: Callable[[ThreadServer, int], Handler] = Handler
@@ -89,7 +90,7 @@ class Handler:
     """The attributes that `_px.serve_slot` looks up once and calls, on the thread of a slot."""
 
     def __init__(self, server: ThreadServer, index: int) -> None:
-        for name in ("functions", "variable", "encode", "keep", "fail", "generator", "collect"):
+        for name in _SHARED:
             setattr(self, name, getattr(server, name))
         self._index = index
         self._id = 0

@@ -23,7 +23,7 @@ import json
 import os
 import sys
 
-from ..model.load import LoadError, Predictor, load_predictor
+from ..model.load import LoadError, Predictor, functions_of, load_predictor
 from ..model.notices import apply_none_defaults, notices
 from ..model.problems import every_problem, failure, problem_of
 from ..model.slots import slots_problem
@@ -118,10 +118,12 @@ def _describe(
 ) -> None:
     """Add the document of the loaded model, and its warnings."""
     lines = []
-    for predictor in loaded.values():
-        apply_none_defaults(predictor, request.get("none_defaults") or "")
-        lines += notices(predictor, request["root"])
-    answer["document"] = openapi(loaded.get("predict"), loaded.get("train"))
+    functions = functions_of(loaded.get("predict"), loaded.get("train"))
+    for predictor in functions:
+        if predictor is not None:
+            apply_none_defaults(predictor, request.get("none_defaults") or "")
+            lines += notices(predictor, request["root"])
+    answer["document"] = openapi(*functions)
     answer["warnings"] += [problem_of(line) for line in lines]
 
 

@@ -41,7 +41,7 @@ _BUILTINS = (
 _CALLED = {
     "builtins": _BUILTINS,
     "cog._batch": "batch",
-    "cog._decorators": "concurrent example streaming tool",
+    "cog._decorators": "concurrent example function streaming tool",
     "cog._openai": "openai",
     "cog.types": "Path Secret URLPath",
     "cog.input": "FieldInfo Input",

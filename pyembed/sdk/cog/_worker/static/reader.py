@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from ..._batch import BATCH_ATTRIBUTE
+from ..model.functions import bound_methods
 from ..model.load import DEFAULT_NAMES, LoadError, Predictor, find_function, pick
 from ..model.problems import signature_problems
 from ..schema.signature import Source, unwrap
@@ -44,7 +45,7 @@ def static_problems(ref: str, root: str, mode: str) -> list[dict[str, Any]]:
     """Return all mistakes in the signature that ref names; [] if it has another fault."""
 
     def problems_of(owner: Any, function: Any, mode: str, root: str) -> list[dict[str, Any]]:
-        return signature_problems(function, root + os.sep)
+        return signature_problems(owner, function, root + os.sep)
 
     try:
         return _read(ref, root, mode, problems_of)
@@ -151,7 +152,8 @@ def _check_init(cls: Any, method: str) -> None:
 
 
 def _predictor(owner: Any, function: Any, mode: str, root: str) -> Predictor:
-    _check_values(function, root)
+    for each in (function, *bound_methods(owner).values()):
+        _check_values(each, root)
     return Predictor(owner, function, mode, root + os.sep)
 
 

@@ -1,4 +1,4 @@
-"""A request to the train function beside a predict function with @batch."""
+"""A request to a function without @batch, beside one that has it."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ..serve.sync import Function
+    from ..serve.sync import Server
 
 _SLOT = 0
 
 
-class TrainRequest:
+class SingleRequest:
     """One such request, carried out as by the synchronous server."""
 
     def __init__(
         self,
-        function: Function | None,
+        server: Server,
         id: int,
         flags: int,
         message: Any,
         error: BaseException | None,
     ) -> None:
-        self._function = function
+        self._server = server
+        self._flags = flags
         self._id = id
         self._observed = flags & EVENTS
         self._message = message
@@ -46,9 +47,7 @@ class TrainRequest:
             raise self._error
         if "files" in self._message:
             self.encoder = keep(self._message["files"])
-        function = self._function
-        if function is None:
-            raise RuntimeError("this model has no such function")
+        function = self._server.function_of(self._flags, self._message)
         inputs = self._message["input"]
         if function.prepare is not None:
             inputs = function.prepare(inputs)
