@@ -245,6 +245,26 @@ func (c *Cache) hold(digests []string) (*Hold, error) {
 	return h, nil
 }
 
+// extend adds files to a hold.
+func (c *Cache) extend(h *Hold, files []File) error {
+	unlock, err := c.lock(context.Background(), unix.LOCK_SH)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	for _, f := range files {
+		if err := h.add(f.Digest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hasHeld reports whether the cache has all files, which are held from then on.
+func (c *Cache) hasHeld(h *Hold, files []File) bool {
+	return h != nil && c.hasAll(files) && c.extend(h, files) == nil && c.hasAll(files)
+}
+
 // Close ends the hold.
 func (h *Hold) Close() {
 	if h != nil {

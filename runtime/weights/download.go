@@ -95,7 +95,7 @@ func (d *download) once(ctx context.Context) (got File, err error) {
 	defer p.close()
 	now := entry{File: d.want, Key: d.key}
 	d.cache.complete(&now)
-	if d.cache.has(now.Digest, now.Size) { // another process was faster
+	if d.cache.hasHeld(d.hold, []File{now.File}) { // another process was faster
 		p.remove()
 		d.add(max(d.o.size, 0) - d.mine)
 		return now.File, nil
@@ -133,11 +133,12 @@ func (d *download) once(ctx context.Context) (got File, err error) {
 		p.remove()
 		return got, err
 	}
+	// The next process that wants the file looks as soon as it is adopted: no state may be left, and its digest be known.
+	_ = os.Remove(p.name + stateSuffix)
+	d.cache.remember(d.key, got)
 	if err := d.cache.adopt(p.name, got.Digest, d.hold); err != nil {
 		return got, &diskError{err}
 	}
-	d.cache.remember(d.key, got)
-	_ = os.Remove(p.name + stateSuffix)
 	return got, nil
 }
 

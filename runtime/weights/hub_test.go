@@ -37,12 +37,12 @@ func TestHub(t *testing.T) {
 	assert.False(t, h.Leaked.Load(), "another host has got the token")
 	assert.True(t, h.Sent.Load() < 6<<20, "%d bytes came", h.Sent.Load())
 
-	asked, sent := h.Asked.Load(), h.Sent.Load()
+	sent := h.Sent.Load()
 	pinned := r.weight("pinned", "huggingface://org/repo@"+fakehub.Commit)
 	assert.NoError(t, r.fetch(pinned))
 	r.checkFile([]byte("left"), "pinned", "left.txt")
 	assert.True(t, h.Sent.Load() == sent+4, "%d bytes more came, want 4", h.Sent.Load()-sent)
-	asked = h.Asked.Load()
+	asked := h.Asked.Load()
 	assert.NoError(t, r.fetch(pinned))
 	assert.Equal(t, "requests for a commit that is there", h.Asked.Load(), asked)
 

@@ -260,7 +260,6 @@ func (e *Locked) locked(c *Cache, found map[string]planned) (files []planned, er
 		has, is := found[f.Path]
 		switch {
 		case c.has(f.Digest, f.Size):
-			has = planned{}
 		case !is:
 			err = fmt.Errorf("%s is not at its source", f.Path)
 		case has.Size >= 0 && has.Size != f.Size:

@@ -1,12 +1,15 @@
 package weights
 
 import (
+	"archive/tar"
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -167,4 +170,62 @@ func TestPrune_EvictsWhatWasUsedLongestAgo(t *testing.T) {
 	assert.Must(r.cache.Prune(context.Background(), 0))(t)
 	assert.False(t, r.cache.has(digests[0], -1), "what is held no more is there")
 	r.checkFile(append([]byte("/d"), data...), "d", "d") // a hard link keeps the file
+}
+
+// TestPrune_BesideRuns: what runs fetch, find in the cache and place is whole, also if the cache is pruned at
+// each request.
+func TestPrune_BesideRuns(t *testing.T) {
+	t.Parallel()
+	data := content(3 << 20)
+	packed := tarOf(t, tar.Header{Name: "x"}, tar.Header{Name: "y"})
+	r := newRig(t)
+	url := serve(t, func(w http.ResponseWriter, req *http.Request) {
+		_, err := r.cache.Prune(context.Background(), 0)
+		assert.NoError(t, err)
+		if strings.HasSuffix(req.URL.Path, ".tar") {
+			ranges(w, req, packed, `"t"`)
+			return
+		}
+		ranges(w, req, append([]byte(req.URL.Path), data...), `"`+req.URL.Path+`"`)
+	})
+	var running sync.WaitGroup
+	for i := range 3 {
+		running.Go(func() {
+			name := string(rune('a' + i))
+			for range 5 {
+				locked, archive := r.weight("locked"+name, url+"/locked"), r.weight("packed"+name, url+"/p.tar")
+				locked.Lock = &lockOf(locked, "locked", append([]byte("/locked"), data...)).Weights[0]
+				archive.Unpack = true
+				assert.NoError(t, r.fetch(locked, r.weight(name, url+"/shared"), archive))
+				r.checkFile(append([]byte("/locked"), data...), "locked"+name, "locked")
+				r.checkFile(append([]byte("/shared"), data...), name, "shared")
+				r.checkFile([]byte("y"), "packed"+name, "y")
+				assert.NoError(t, os.RemoveAll(filepath.Join(r.folder, "weights", "locked"+name)))
+			}
+		})
+	}
+	running.Wait()
+}
+
+// TestRun_OnAnotherFileSystem: a target that can have no link to the cache gets a copy, with a warning.
+func TestRun_OnAnotherFileSystem(t *testing.T) {
+	t.Parallel()
+	var here, there unix.Stat_t
+	const memory = "/dev/shm"
+	r := newRig(t)
+	if unix.Stat(memory, &there) != nil || unix.Stat(r.cache.root, &here) != nil || here.Dev == there.Dev {
+		t.Skip("there is no other file system")
+	}
+	data := content(1 << 20)
+	url := serve(t, func(w http.ResponseWriter, req *http.Request) { ranges(w, req, data, `"a"`) })
+	folder := assert.Must(os.MkdirTemp(memory, "pinion-weights-*"))(t)
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	w := r.weight("base", url+"/a")
+	w.Target = filepath.Join(folder, "base")
+	for range 2 {
+		assert.NoError(t, r.fetch(w))
+		got := assert.Must(os.ReadFile(filepath.Join(w.Target, "a")))(t)
+		assert.True(t, bytes.Equal(got, data), "got %d other bytes", len(got))
+	}
+	assert.Equal(t, "warnings", strings.Count(r.logged(), "weights are copied"), 1)
 }

@@ -77,8 +77,12 @@ func (p *partial) begin(size, chunk int64, known bool) error {
 	p.done = make([]bool, (size+chunk-1)/chunk)
 	p.err = nil
 	var was partialState
+	info, err := p.f.Stat()
+	if err != nil {
+		return &diskError{err}
+	}
 	if data, err := os.ReadFile(p.name + stateSuffix); err == nil && json.Unmarshal(data, &was) == nil &&
-		was.Size == size && was.Chunk == chunk && len(was.Done) == len(p.done) && (known || was.Boot == bootID()) {
+		was.Size == size && info.Size() == size && was.Chunk == chunk && len(was.Done) == len(p.done) && (known || was.Boot == bootID()) {
 		copy(p.done, was.Done)
 	} else if err := p.f.Truncate(0); err != nil {
 		return &diskError{err}

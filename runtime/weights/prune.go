@@ -58,7 +58,7 @@ func (c *Cache) Prune(ctx context.Context, keep int64) (p Pruned, err error) {
 				e.size, e.used = st.Blocks*512, max(e.used, st.Atim.Nano())
 			}
 			p.Left += e.size
-			if !used[d.Name()] && !strings.HasSuffix(name, stateSuffix) {
+			if !used[d.Name()] && !strings.HasSuffix(name, stateSuffix) && d.Name()[0] != '.' {
 				list = append(list, e)
 			}
 			return nil
@@ -86,6 +86,9 @@ func (c *Cache) Prune(ctx context.Context, keep int64) (p Pruned, err error) {
 // evict removes a file, unless a process has it locked, as one that is being fetched.
 func evict(name string) (bool, error) {
 	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) { // what was fetched is whole now, or given up
+		return false, nil
+	}
 	if err != nil {
 		return false, err
 	}

@@ -187,13 +187,18 @@ type planned struct {
 func (f *fetcher) all(ctx context.Context, there func(*Weight, error)) error {
 	plans := make([]plan, len(f.run.list))
 	f.run.plans = plans
+	hold, err := f.o.Cache.hold(nil)
+	f.run.hold = hold
 	var working sync.WaitGroup
 	for i := range f.run.list {
 		plans[i].w = &f.run.list[i]
 		working.Go(func() { plans[i].find(ctx, f) })
 	}
 	working.Wait()
-	if err := f.prepare(plans); err != nil {
+	if err == nil {
+		err = f.prepare(plans)
+	}
+	if err != nil {
 		for i := range plans {
 			plans[i].err = errors.Join(plans[i].err, err)
 		}
@@ -256,30 +261,27 @@ func (p *plan) find(ctx context.Context, f *fetcher) {
 
 // prepare protects the files that the cache has, and checks that there is room for the others.
 func (f *fetcher) prepare(plans []plan) error {
-	var digests []string
-	missing := map[string]int64{} // sizes by digest, or by place
+	var known []File
 	for _, p := range plans {
 		for _, e := range p.files {
-			size := max(e.Size, 0)
-			f.run.total.Add(size)
+			f.run.total.Add(max(e.Size, 0))
 			f.run.ofFiles.Add(1)
 			if e.Digest != "" {
-				digests = append(digests, e.Digest)
-			}
-			if !f.o.Cache.has(e.Digest, e.Size) && !f.isKnown(p.w, &e) {
-				key := e.Digest
-				if key == "" {
-					key = p.w.Name + "/" + e.Path
-				}
-				missing[key] = size
+				known = append(known, e.File)
 			}
 		}
 	}
-	hold, err := f.o.Cache.hold(digests)
-	if err != nil {
+	if err := f.o.Cache.extend(f.run.hold, known); err != nil {
 		return fmt.Errorf("protect the files of the cache: %w; PINION_CACHE_DIR names another folder", err)
 	}
-	f.run.hold = hold
+	missing := map[string]int64{} // sizes by digest, or by place
+	for _, p := range plans {
+		for _, e := range p.files {
+			if !f.o.Cache.has(e.Digest, e.Size) && !f.isKnown(p.w, &e) {
+				missing[cmp.Or(e.Digest, p.w.Name+"/"+e.Path)] = max(e.Size, 0)
+			}
+		}
+	}
 	needed := int64(0)
 	for _, size := range missing {
 		needed += size
@@ -297,9 +299,10 @@ func (f *fetcher) plan(ctx context.Context, p *plan) (err error) {
 	if f.o.ForLock {
 		lock = nil
 	}
+	inCache := lock != nil && f.o.Cache.hasHeld(f.run.hold, lock.files())
 	byPath := map[string]planned{}
 	for i := range w.Sources {
-		if lock != nil && f.o.Cache.hasAll(lock.files()) {
+		if inCache {
 			break
 		}
 		s := &w.Sources[i]
@@ -333,7 +336,7 @@ func (f *fetcher) plan(ctx context.Context, p *plan) (err error) {
 		}
 	}
 	switch {
-	case lock != nil && f.o.Cache.hasAll(lock.files()):
+	case inCache:
 		p.files, err = lock.locked(f.o.Cache, byPath)
 		p.unpacked = w.Unpack
 		return err
@@ -349,7 +352,7 @@ func (f *fetcher) plan(ctx context.Context, p *plan) (err error) {
 		if w.SHA256 != "" {
 			e.Digest = digestPrefix + w.SHA256 // what is known of the source may be old
 		}
-		if files := f.o.Cache.unpacked(e.File); w.Unpack && len(byPath) == 1 && files != nil {
+		if files := f.o.Cache.unpacked(f.run.hold, e.File); w.Unpack && len(byPath) == 1 && files != nil {
 			p.unpacked = true
 			for _, file := range files {
 				p.files = append(p.files, planned{entry{File: file}, e.source})

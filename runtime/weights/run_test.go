@@ -274,6 +274,21 @@ func TestRun_OfTwoFetchesOnce(t *testing.T) {
 	}
 }
 
+// TestPartial_StateOfAnotherFile: a state that a process has left beside no file, or a shorter one, says nothing.
+func TestPartial_StateOfAnotherFile(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := assert.Must(r.cache.openPartial(t.Context(), "key"))(t)
+	defer p.close()
+	assert.NoError(t, p.begin(minChunk, minChunk, false))
+	p.finish(0, minChunk, minChunk)
+	assert.NoError(t, p.begin(minChunk, minChunk, false))
+	assert.True(t, p.done[0], "what is there is not known")
+	assert.NoError(t, p.f.Truncate(0)) // as a new file
+	assert.NoError(t, p.begin(minChunk, minChunk, false))
+	assert.False(t, p.done[0], "what is not there counts as done")
+}
+
 // TestRun_LocalFolder: a folder is copied by its patterns; links are refused.
 func TestRun_LocalFolder(t *testing.T) {
 	t.Parallel()

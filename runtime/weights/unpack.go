@@ -44,12 +44,12 @@ type unpacker struct {
 
 func unpackedKey(digest string) string { return keyOf("unpacked", digest) }
 
-// unpacked returns the files of an archive that was unpacked, if the cache has all of them.
-func (c *Cache) unpacked(archive File) (files []File) {
+// unpacked returns the files of an archive that was unpacked, and holds them, if the cache has all of them.
+func (c *Cache) unpacked(h *Hold, archive File) (files []File) {
 	data, err := os.ReadFile(c.indexPath(unpackedKey(archive.Digest)))
 	if err != nil || json.Unmarshal(data, &files) != nil || slices.ContainsFunc(files, func(f File) bool {
 		return checkPath(f.Path) != nil || !isDigest(f.Digest)
-	}) || !c.hasAll(files) {
+	}) || !c.hasHeld(h, files) {
 		return nil
 	}
 	return files
@@ -86,12 +86,7 @@ func (f *fetcher) unpackOne(ctx context.Context, archive File) ([]File, error) {
 	}
 	defer turn.close()
 	defer turn.remove()
-	if files := f.o.Cache.unpacked(archive); files != nil {
-		for _, file := range files {
-			if err := f.run.hold.add(file.Digest); err != nil {
-				return nil, err
-			}
-		}
+	if files := f.o.Cache.unpacked(f.run.hold, archive); files != nil {
 		return files, nil
 	}
 	u := &unpacker{ctx: ctx, cache: f.o.Cache, hold: f.run.hold, archive: archive, paths: map[string]bool{}}
