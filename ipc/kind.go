@@ -15,7 +15,7 @@ const (
 	KindBatch   Kind = 2 // {"ids":[…][,"context":{…}]}: run these together; id is the batch's own
 	KindDrop    Kind = 3 // {"ids":[…]}: nothing waits for these any more
 
-	// one item of the streamed input, any JSON value; with FlagBinary bytes, or the elements of an array
+	// one item of the streamed input, any JSON value or tensor; with FlagBinary bytes, or the elements of an array
 	KindItem Kind = 4
 	// no body: the streamed input has ended; with one, a text: it is broken
 	KindItemsEnd Kind = 5

@@ -27,6 +27,7 @@
 enum { JSON_ITEM = -1, BINARY_ITEM = -2, ITEMS_END = -3 };
 
 PyObject *px_item_read(const struct px_frame *f) {
+  static const struct px_json_arrays none;
   long what = f->kind == PX_ITEMS_END ? ITEMS_END : f->flags & PX_FLAG_BINARY ? BINARY_ITEM : JSON_ITEM;
   PyObject *value = NULL;
   if (what == ITEMS_END)
@@ -34,7 +35,7 @@ PyObject *px_item_read(const struct px_frame *f) {
   else if (what == BINARY_ITEM)
     value = PyBytes_FromStringAndSize(f->body, (Py_ssize_t)f->len);
   else
-    value = px_json_loads(f->body, f->len);
+    value = px_json_loads_arrays(f->body, f->len, &none, (struct px_shared){NULL, 0, NULL});
   PyObject *id = value ? PyLong_FromUnsignedLongLong(f->id) : NULL, *number = id ? PyLong_FromLong(what) : NULL;
   PyObject *size = number ? PyLong_FromLongLong((long long)f->len) : NULL;
   PyObject *item = size ? PyTuple_Pack(4, id, number, value, size) : NULL;

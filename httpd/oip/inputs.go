@@ -2,6 +2,7 @@ package oip
 
 import (
 	"bytes"
+	"encoding/base64"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -162,6 +163,12 @@ func (t *Tensor) addTo(c *protocol.Call, rows rowTexts, v *protocol.Value, m *pr
 			rows.put(row, t.Name, text)
 		}
 		return nil
+	case leaf(v).Base64 && t.Raw != nil: // the bytes themselves
+		t.Tokens = t.texts()
+		for i, text := range t.Tokens {
+			t.Tokens[i] = append(base64.StdEncoding.AppendEncode([]byte{'"'}, text), '"')
+		}
+		t.Raw = nil
 	case leaf(v).Kind == protocol.Array && t.Raw != nil:
 		rows.put(0, t.Name, t.addArrays(c, depth(v)))
 		return nil
@@ -241,7 +248,7 @@ func (r *Request) check(t *Tensor, s *protocol.Signature, seen map[string]bool, 
 				t.shown(), shapeText(t.Shape), shapeText(shape.of.Shape), shape.of.shown())
 		}
 		shape.n, shape.given, shape.column, shape.of = n, true, rank == 2, t
-		if v.Kind == protocol.Text && t.Raw != nil {
+		if v.Kind == protocol.Text && !v.Base64 && t.Raw != nil {
 			for i, text := range t.texts() {
 				if !utf8.Valid(text) {
 					return bad("input %q: element %d is not UTF-8", t.shown(), i)

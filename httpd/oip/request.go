@@ -97,7 +97,11 @@ func readRequest(body []byte, head int) (*Request, *protocol.Error) {
 
 // CheckParameter refuses parameters of Triton's that change what is asked for. of names their owner: " of an input".
 func CheckParameter(name, of string) *protocol.Error {
-	if strings.HasPrefix(name, "sequence_") || strings.HasPrefix(name, "shared_memory_") || name == "classification" {
+	if strings.HasPrefix(name, "sequence_") {
+		return bad("parameter %q%s is not supported: sequences go by gRPC's ModelStreamInfer, to models with a streamed input",
+			shortText([]byte(name)), of)
+	}
+	if strings.HasPrefix(name, "shared_memory_") || name == "classification" {
 		return bad("parameter %q%s is not supported", shortText([]byte(name)), of)
 	}
 	return nil

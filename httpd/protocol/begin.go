@@ -14,7 +14,7 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 		return nil, err
 	}
 	req := predict.Request{
-		WantFile: c.WantFile, WantTensors: c.WantTensors, Form: c.Form, UnknownKeys: c.UnknownKeys, Span: c.Span,
+		WantFile: c.WantFile, WantTensors: c.WantTensors, Form: c.Form, UnknownKeys: c.UnknownKeys, Span: c.Span, Inlet: c.Inlet,
 		Context: c.Context,
 	}
 	c.Meta.For(&req)

@@ -118,6 +118,8 @@ type Call struct {
 	Attachments request.Attachments
 	// Tensors are arrays for which Inputs have placeholders (predict.AppendTensor), or nil. They may lie in Body.
 	Tensors []predict.Tensor
+	// Inlet has the items of the streamed input, which is not in the only input; nil means that Inputs have all.
+	Inlet *predict.Inlet
 	// Stream means that Run.Follow is called rather than Run.Wait. The model need not have @cog.streaming. Rows run one
 	// after another.
 	Stream bool

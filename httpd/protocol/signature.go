@@ -39,6 +39,7 @@ type Field struct {
 	Name     string
 	Value    Value
 	Required bool
+	Streamed bool // a List whose items may come one by one
 }
 
 // Signature is what a model takes and returns.
@@ -55,6 +56,14 @@ func (s *Signature) Input(name string) *Field {
 		if s.Inputs[i].Name == name {
 			return &s.Inputs[i]
 		}
+	}
+	return nil
+}
+
+// Streamed returns the streamed input, or nil.
+func (s *Signature) Streamed() *Field {
+	if i := slices.IndexFunc(s.Inputs, func(f Field) bool { return f.Streamed && f.Value.Kind == List }); i >= 0 {
+		return &s.Inputs[i]
 	}
 	return nil
 }
@@ -110,6 +119,7 @@ type component struct {
 	ArrayType  string                `json:"x-cog-array-type"`
 	Display    string                `json:"x-cog-array-display"`
 	Dtype      *string               `json:"x-pinion-dtype"`
+	Streamed   bool                  `json:"x-cog-stream"`
 }
 
 // ReadSignature reads the signature in a model's OpenAPI document.
@@ -179,7 +189,9 @@ func (r signatureReader) fields(c *component, depth int) []Field {
 	fields := make([]Field, len(names))
 	for i, name := range names {
 		p := c.Properties[name]
-		fields[i] = Field{Name: name, Value: r.value(p, depth+1), Required: slices.Contains(c.Required, name)}
+		fields[i] = Field{
+			Name: name, Value: r.value(p, depth+1), Required: slices.Contains(c.Required, name), Streamed: p.Streamed,
+		}
 	}
 	return fields
 }

@@ -21,6 +21,10 @@ var ErrInletClosed = errors.New("the prediction of this streamed input has ended
 type Item struct {
 	Value  []byte // JSON, or bytes; the inlet owns it
 	Binary bool
+	// Tensors are arrays for which Value has placeholders, and Attachments the files, until it is prepared. Nil means
+	// that there are none.
+	Tensors     []Tensor
+	Attachments Attachments
 }
 
 // ItemSender sends to the model that has a prediction. No method blocks.
@@ -35,6 +39,8 @@ type ItemSender interface {
 // Inlet is the streamed input of a prediction while its items come. One goroutine gives it the items; it waits while
 // the model has not taken enough of them. The zero value is ready.
 type Inlet struct {
+	// Name is the input that the items are for; "" means the model's streamed input. Set before the prediction is made.
+	Name string
 	// Memory is charged for large items that wait; nil means no bound. Set before the prediction is made.
 	Memory *memory.Budget
 	// Prepare checks and prepares the item of that index. The service sets it.

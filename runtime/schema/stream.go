@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -49,7 +50,7 @@ func (st *Stream) Prepare(index int, item []byte) (Prepared, error) {
 		return Prepared{Input: item}, nil
 	}
 	field := st.Name + "/" + strconv.Itoa(index)
-	if !n.valid(item) {
+	if !n.valid(item) && !n.takesTensors(item) {
 		r := report{secret: n.hasSecret}
 		if n.explain(&r, field, item); len(r.problems) > 0 {
 			return Prepared{}, &predict.ValidationError{Problems: r.problems}
@@ -58,6 +59,15 @@ func (st *Stream) Prepare(index int, item []byte) (Prepared, error) {
 	prepared := Prepared{Input: item}
 	if n.hasURI && rawjson.KindOf(item) != rawjson.KindNull {
 		prepared.Files = n.collect(nil, item, 0, field)
+	}
+	attached := 0
+	for i := range prepared.Files {
+		if prepared.Files[i].URL == "" {
+			attached++
+		}
+	}
+	if predict.CountPlaceholders(item) > attached {
+		return Prepared{}, st.invalid(index, fmt.Sprintf(msgFile, "a file"))
 	}
 	return prepared, nil
 }
@@ -68,6 +78,13 @@ func (st *Stream) Binary(index int) error {
 		return st.invalid(index, "this input takes no binary items: send JSON")
 	}
 	return st.counts(index)
+}
+
+// NotStreamed returns the error for items of an input that is another.
+func (st *Stream) NotStreamed(name string) error {
+	return &predict.ValidationError{Problems: []predict.Problem{
+		problem(name, predict.TypeValue, "its items cannot be streamed: the streamed input is "+st.Name),
+	}}
 }
 
 func (st *Stream) counts(index int) error {

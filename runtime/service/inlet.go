@@ -1,6 +1,7 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -14,6 +15,9 @@ func (x *execution) prepareInlet(input *schema.Schema, in *predict.Inlet) (*sche
 	if items == nil {
 		return nil, predict.ErrNotStreamed
 	}
+	if in.Name != "" && in.Name != items.Name {
+		return nil, items.NotStreamed(in.Name)
+	}
 	in.Memory = x.service.o.Prediction.Memory
 	in.Prepare = func(index int, item predict.Item) (predict.Item, error) {
 		if o := x.service.o.Observer; o != nil {
@@ -26,6 +30,11 @@ func (x *execution) prepareInlet(input *schema.Schema, in *predict.Inlet) (*sche
 		if err != nil {
 			return item, err
 		}
+		for i := range prepared.Files {
+			if f := &prepared.Files[i]; f.URL == "" {
+				f.Path = item.Attachments.Path(f.Attached)
+			}
+		}
 		if len(prepared.Files) > 0 {
 			fetched, cleanup, err := x.service.o.Files.Fetch(x.p.Request.Trace.In(context.Background()), x.p.ID(), prepared)
 			if err != nil {
@@ -35,6 +44,9 @@ func (x *execution) prepareInlet(input *schema.Schema, in *predict.Inlet) (*sche
 			prepared.Input = fetched
 		}
 		item.Value = prepared.Input
+		if item.Tensors != nil {
+			item.Value = bytes.Join(WithTensors(item.Value, item.Tensors), nil)
+		}
 		return item, nil
 	}
 	return items.Others, nil

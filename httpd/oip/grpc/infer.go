@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "pinion/httpd/oip/grpc/inferencepb"
+	"pinion/runtime/predict"
 	requests "pinion/runtime/request"
 
 	"pinion/httpd/oip"
@@ -26,21 +27,34 @@ type inference struct {
 	shape     oip.Rows
 	id        string
 	run       *protocol.Run
+
+	// Of a sequence:
+	inlet  *predict.Inlet
+	field  *protocol.Field // the streamed input
+	first  []predict.Item  // of the request that begins it
+	parsed protocol.Call   // has the files of all items
 }
 
-// begin creates a message's predictions, which take over its body. The caller releases the run.
+// begin creates a message's predictions, which take over its body. The caller releases the run. to gets the items of a
+// sequence, which the caller puts; nil means that the message is not of one.
 func (s *Server) begin(ctx context.Context, msg *pb.ModelInferRequest, body protocol.Body,
-	stream bool,
+	stream bool, to *predict.Inlet,
 ) (*inference, *protocol.Error) {
 	m, signature, err := oip.Find(s.opt.Models, msg.GetModelName(), msg.GetModelVersion())
 	if err != nil {
 		body.Release()
 		return nil, err
 	}
-	in := &inference{model: m, signature: signature, id: msg.GetId()}
+	in := &inference{model: m, signature: signature, id: msg.GetId(), inlet: to}
 	if in.Request, err = request(msg); err != nil {
 		body.Release()
 		return nil, err
+	}
+	if to != nil {
+		if signature, err = in.beginItems(s.charger(&body)); err != nil {
+			body.Release()
+			return nil, err
+		}
 	}
 	c, shape, err := in.Call(m, signature, s.charger(&body))
 	if n := protocol.RowsCost(len(c.Inputs)); err == nil && n > 0 {
@@ -52,7 +66,7 @@ func (s *Server) begin(ctx context.Context, msg *pb.ModelInferRequest, body prot
 		body.Release()
 		return nil, err
 	}
-	c.Body, c.Stream, in.shape = body, stream && signature.Iterator, shape
+	c.Body, c.Inlet, c.Stream, in.shape = body, to, stream && signature.Iterator, shape
 	c.WantTensors = c.WantTensors && !c.Stream
 	var bad error
 	c.Meta, bad = requests.ReadMeta(s.opt.TenantHeader, s.opt.Tracer != nil, func(name string) []string {
@@ -102,7 +116,7 @@ func (s *service) infer(stream grpc.ServerStream) error {
 	case err != nil:
 		return err
 	}
-	in, refused := s.s.begin(ctx, msg, body, false)
+	in, refused := s.s.begin(ctx, msg, body, false, nil)
 	if refused != nil {
 		return failure(ctx, refused)
 	}

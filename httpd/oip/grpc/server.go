@@ -41,6 +41,8 @@ type Options struct {
 	// Silence is how long a client may send nothing of a message that it has begun, or of the first one of a call. Each
 	// 4 KiB add a second. Default: 60 s.
 	Silence time.Duration
+	// StreamIdle is how long a sequence may be without a request. Default: 60 s.
+	StreamIdle time.Duration
 	// WriteTimeout ends a connection whose client takes nothing of an answer. Default: 60 s.
 	WriteTimeout time.Duration
 	// IdleTimeout ends a connection without calls. Default: 650 s, as of HTTP.
@@ -87,6 +89,7 @@ const (
 
 func (o Options) withDefaults() Options {
 	o.Silence = cmp.Or(o.Silence, 60*time.Second)
+	o.StreamIdle = cmp.Or(o.StreamIdle, 60*time.Second)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 60*time.Second)
 	o.IdleTimeout = cmp.Or(o.IdleTimeout, 650*time.Second)
 	return o

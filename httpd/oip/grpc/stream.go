@@ -12,6 +12,7 @@ import (
 
 	pb "pinion/httpd/oip/grpc/inferencepb"
 
+	"pinion/httpd/oip"
 	"pinion/httpd/protocol"
 	"pinion/runtime/predict"
 )
@@ -25,6 +26,8 @@ type inferStream struct {
 	send   sync.Mutex
 	ended  chan struct{} // a token for each request that has ended
 	active int
+
+	sequences map[string]*sequence // that the client has not ended, by model and id
 }
 
 // maxActive bounds the requests of a stream that run at once.
@@ -34,14 +37,16 @@ const maxActive = 256
 func (s *service) ModelStreamInfer(stream pb.GRPCInferenceService_ModelStreamInferServer) error {
 	st := &inferStream{
 		s: s.s, stream: stream, call: callOf(stream.Context()),
-		ended: make(chan struct{}, maxActive),
+		ended: make(chan struct{}, maxActive), sequences: map[string]*sequence{},
 	}
+	defer st.endSequences()
 	st.call.received() // it may wait for its first request
 	from, err := s.s.receiver(stream)
 	if err != nil {
 		return err
 	}
 	requests, failed := st.receive(from)
+	closing := s.s.closing
 	for {
 		select {
 		case got := <-requests:
@@ -52,12 +57,16 @@ func (s *service) ModelStreamInfer(stream pb.GRPCInferenceService_ModelStreamInf
 		case <-st.ended:
 			st.active--
 		case err := <-failed:
+			st.endSequences()
 			st.finish()
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
 			return err
-		case <-s.s.closing:
+		case <-closing:
+			closing = nil // sequences go on, and the model refuses others
+		}
+		if closing == nil && len(st.sequences) == 0 {
 			st.finish()
 			return status.Error(codes.Unavailable, "the server is shutting down")
 		}
@@ -103,8 +112,14 @@ func (st *inferStream) finish() {
 // start runs a request. An error ends the stream.
 func (st *inferStream) start(got received) error {
 	ctx, msg := st.stream.Context(), got.msg
-	if got.refused != nil { // its id is not known
+	if got.refused != nil { // its id is not known, nor its sequence, which lacks it
+		for _, sq := range st.sequences {
+			sq.in.inlet.End("a request of the stream was refused: " + got.refused.Error())
+		}
 		return st.refuse(msg, got.refused)
+	}
+	if key := sequenceOf(msg); key != "" {
+		return st.pass(key, got)
 	}
 	size := got.body.Charged
 	for {
@@ -112,7 +127,7 @@ func (st *inferStream) start(got received) error {
 			<-st.ended
 			st.active--
 		}
-		in, err := st.s.begin(ctx, msg, got.body, true)
+		in, err := st.s.begin(ctx, msg, got.body, true, nil)
 		if err != nil && err.Kind == protocol.NoPlace && st.active > 0 {
 			<-st.ended
 			st.active--
@@ -199,22 +214,28 @@ func (st *inferStream) run(ctx context.Context, in *inference, msg *pb.ModelInfe
 		}
 		return err
 	}
-	if err := st.items(ctx, in); err != nil {
+	respond := func(item []byte) *protocol.Error { return st.item(in, in.id, item) }
+	if err := st.items(ctx, in, respond); err != nil {
 		return err
 	}
 	if msg.GetParameters()[wantsLast].GetBoolParam() {
-		out, _ := response(in.model, in.id, true, nil) // no tensor, so no error
-		out.Parameters = finalResponse(true)
-		_ = st.write(&pb.ModelStreamInferResponse{InferResponse: out})
+		st.last(in, in.id)
 	}
 	return nil
+}
+
+// last says that a request has no further response.
+func (st *inferStream) last(in *inference, id string) {
+	out, _ := response(in.model, id, true, nil) // no tensor, so no error
+	out.Parameters = finalResponse(true)
+	_ = st.write(&pb.ModelStreamInferResponse{InferResponse: out}) // a broken stream ends by itself
 }
 
 // maxItems is how many items are read at once.
 const maxItems = 64
 
-// items sends a response for each item.
-func (st *inferStream) items(ctx context.Context, in *inference) *protocol.Error {
+// items has respond send a response for each item.
+func (st *inferStream) items(ctx context.Context, in *inference, respond func(item []byte) *protocol.Error) *protocol.Error {
 	defer in.run.Release()
 	if err := in.run.Follow(); err != nil {
 		return err
@@ -225,7 +246,7 @@ func (st *inferStream) items(ctx context.Context, in *inference) *protocol.Error
 		var err error
 		items, err = in.run.Next(items[:0])
 		for _, item := range items {
-			if failed := st.item(in, item); failed != nil {
+			if failed := respond(item); failed != nil {
 				return failed
 			}
 		}
@@ -243,12 +264,18 @@ func (st *inferStream) items(ctx context.Context, in *inference) *protocol.Error
 	}
 }
 
-func (st *inferStream) item(in *inference, item []byte) *protocol.Error {
+// item sends the response of an item, with the id of a request.
+func (st *inferStream) item(in *inference, id string, item []byte) *protocol.Error {
 	tensors, err := in.Item(in.signature, in.shape, item)
 	if err != nil {
 		return err
 	}
-	out, err := response(in.model, in.id, in.Binary, tensors)
+	return st.respond(in, id, tensors)
+}
+
+// respond sends tensors that are not the last of their request.
+func (st *inferStream) respond(in *inference, id string, tensors []oip.Tensor) *protocol.Error {
+	out, err := response(in.model, id, in.Binary, tensors)
 	if err != nil {
 		return err
 	}
