@@ -41,9 +41,15 @@ func (a *asker) words() (noun, verb string) {
 	return "Prediction", "predicting"
 }
 
-// isLive reports whether tokens are to appear as they come.
+// isLive reports whether the output is to appear as it comes: tokens on a terminal, and what answers a streamed input.
 func (a *asker) isLive() bool {
-	return !a.Input.IsSet && a.Output == "" && a.fields.IsText() && terminal.IsTerminal(os.Stdout)
+	return !a.Input.IsSet && a.Output == "" && (a.fields.IsText() && terminal.IsTerminal(os.Stdout) ||
+		a.Input.Items != nil && a.fields.Yields())
+}
+
+// tokens returns what prints the live output: text that belongs together, or an item a line.
+func (a *asker) tokens() *terminal.Tokens {
+	return terminal.NewTokens(a.Screen, os.Stdout, a.Input.Items != nil && !a.fields.IsText())
 }
 
 // report prints the result of a prediction. live has what was printed before its end.
@@ -54,7 +60,7 @@ func (a *asker) report(got oneshot.Answer, live *terminal.Tokens) error {
 	switch {
 	case a.Input.IsSet:
 		err = o.WriteJSON(got.Object)
-	case got.Status != predict.Succeeded.String() || live.Printed:
+	case got.Status != predict.Succeeded.String() || live.Printed || a.Input.Items != nil && a.isLive():
 	case a.isLive():
 		err = o.WriteText([]byte(terminal.Joined(got.Output)))
 	default:

@@ -1,12 +1,9 @@
 package cli
 
 import (
-	"os"
-
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/oneshot"
 	"pinion/cmd/pinion/internal/process"
-	"pinion/cmd/pinion/internal/terminal"
 	"pinion/pyembed/locate"
 	"pinion/runtime/predict"
 )
@@ -70,12 +67,17 @@ func (a *asker) with(r *oneshot.Runner, input []byte) error {
 	if a.Train {
 		req.Kind = predict.KindTraining
 	}
-	live := terminal.NewTokens(a.Screen, os.Stdout)
+	var begun func()
+	if items := a.Input.Items; items != nil {
+		req.Inlet = &predict.Inlet{Name: items.Name}
+		begun = func() { go items.Feed(req.Inlet) }
+	}
+	live := a.tokens()
 	var watch predict.Observer
 	if a.isLive() {
 		watch = live
 	}
-	p, interrupted, err := r.Run(req, watch)
+	p, interrupted, err := r.Run(req, watch, begun)
 	live.Finish()
 	if err != nil {
 		r.Close(true)

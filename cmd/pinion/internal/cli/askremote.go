@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"os"
 	"time"
 
 	"pinion/cmd/pinion/internal/oneshot"
@@ -24,13 +23,13 @@ func (a *asker) Remotely(client *oneshot.Client) error {
 		plural = "/trainings/"
 	}
 	logs := terminal.NewLines(a.Screen)
-	live := terminal.NewTokens(a.Screen, os.Stdout)
+	live := a.tokens()
 	_, verb := a.words()
 	a.Screen.Show(verb)
 	got, err := client.Predict(oneshot.Prediction{
 		Path: plural + predict.NewID(time.Now()), Input: input,
 		Stream: a.isLive() && !a.Train && streams(document), Item: live.Add,
-		Log: logs.Add,
+		Log: logs.Add, Items: a.Input.Items,
 	})
 	live.Finish()
 	logs.Finish()

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"pinion/cmd/pinion/internal/model/inputs"
 	"pinion/cmd/pinion/internal/process"
 )
 
@@ -74,9 +75,11 @@ func complaint(response *http.Response, body []byte) string {
 
 // Prediction is a prediction to make.
 type Prediction struct {
-	Path   string // below the server's URL; it ends with the id
-	Input  []byte // a JSON object
-	Stream bool   // ask for events
+	Path  string // below the server's URL; it ends with the id
+	Input []byte // a JSON object
+	// Items are those of the streamed input, which Input lacks; nil means that Input has all.
+	Items  *inputs.Items
+	Stream bool // ask for events
 	// Item receives each output of a stream as it comes.
 	Item func(output []byte)
 	// Log receives the model's logs as they come. It is called by one goroutine at a time.
@@ -99,12 +102,16 @@ type Answer struct {
 // once.
 func (c *Client) Predict(p Prediction) (Answer, error) {
 	address := c.Base + p.Path
-	body := append(append([]byte(`{"input":`), p.Input...), '}')
-	request, err := http.NewRequest(http.MethodPut, address, bytes.NewReader(body))
+	var body io.Reader = bytes.NewReader(append(append([]byte(`{"input":`), p.Input...), '}'))
+	kind := "application/json"
+	if p.Items != nil {
+		body, kind = p.Items.Lines(p.Input), "application/x-ndjson"
+	}
+	request, err := http.NewRequest(http.MethodPut, address, body)
 	if err != nil {
 		return Answer{}, fmt.Errorf("ask the server: %w", err)
 	}
-	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Content-Type", kind)
 	c.authorize(request)
 	request.Header.Set("User-Agent", c.UserAgent)
 	if p.Stream {

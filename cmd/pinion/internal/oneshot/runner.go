@@ -139,8 +139,8 @@ func (r *Runner) setupError() error {
 }
 
 // Run makes a prediction and returns its record. An interrupt cancels it, a second one kills the worker.
-// The caller releases it when it has used the record.
-func (r *Runner) Run(req predict.Request, watch predict.Observer) (p *predict.Prediction, interrupted bool, err error) {
+// begun, if not nil, is called once it is accepted. The caller releases it when it has used the record.
+func (r *Runner) Run(req predict.Request, watch predict.Observer, begun func()) (p *predict.Prediction, interrupted bool, err error) {
 	req.Mode = predict.Async // so that its events arrive as they happen
 	p, err = r.svc.Create(req)
 	if err != nil {
@@ -148,6 +148,9 @@ func (r *Runner) Run(req predict.Request, watch predict.Observer) (p *predict.Pr
 	}
 	if watch != nil {
 		p.Watch(watch)
+	}
+	if begun != nil {
+		begun()
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run() }()

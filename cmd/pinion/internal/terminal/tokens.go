@@ -14,6 +14,7 @@ import (
 type Tokens struct {
 	screen *Screen
 	to     io.Writer
+	lines  bool
 
 	mu      sync.Mutex
 	pending []byte
@@ -23,8 +24,9 @@ type Tokens struct {
 	Printed bool // read it after finish
 }
 
-func NewTokens(s *Screen, to io.Writer) *Tokens {
-	t := &Tokens{screen: s, to: to, done: make(chan struct{})}
+// NewTokens prints to to. lines means that each item is a line.
+func NewTokens(s *Screen, to io.Writer, lines bool) *Tokens {
+	t := &Tokens{screen: s, to: to, lines: lines, done: make(chan struct{})}
 	t.change.L = &t.mu
 	go t.follow()
 	return t
@@ -41,6 +43,9 @@ func (t *Tokens) Observe(_ predict.Record, e predict.Event) {
 func (t *Tokens) Add(item []byte) {
 	t.mu.Lock()
 	t.pending = append(t.pending, token(item)...)
+	if t.lines {
+		t.pending = append(t.pending, '\n')
+	}
 	t.mu.Unlock()
 	t.change.Signal()
 }

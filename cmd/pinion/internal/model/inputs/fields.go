@@ -37,6 +37,8 @@ type shape struct {
 	Additional json.RawMessage   `json:"additionalProperties"` // false, true, or a shape
 	Required   []string          `json:"required"`
 	Order      int               `json:"x-order"`
+	Streamed   bool              `json:"x-cog-stream"`
+	ArrayType  string            `json:"x-cog-array-type"`
 	Display    string            `json:"x-cog-array-display"`
 	Examples   []json.RawMessage `json:"examples"`
 	Example    json.RawMessage   `json:"example"`
@@ -91,6 +93,16 @@ func (f *Fields) resolve(s *shape) *shape {
 }
 
 func (s *shape) isFile() bool { return s.Type == "string" && s.Format == "uri" }
+
+// isStreamed reports whether the items of an input may come while the model runs.
+func (f *Fields) isStreamed(name string) bool {
+	return f.named[name] != nil && f.named[name].Streamed && f.compiled.Stream() != nil
+}
+
+// Yields reports whether the output comes in items, which are not files.
+func (f *Fields) Yields() bool {
+	return f.output.ArrayType == "iterator" && !f.resolve(f.output.Items).isFile()
+}
 
 // IsText reports whether the output is shown as one text.
 func (f *Fields) IsText() bool { return f.output.Display == "concatenate" }

@@ -27,6 +27,9 @@ type Flags struct {
 	Pairs []string // name=value
 	whole string   // a JSON object, @file or -
 	IsSet bool     // whole was given
+	// Streams has Read open the file of a streamed input; else it is a value like others.
+	Streams bool
+	Items   *Items // of that input, which Read then leaves out; nil means that there are none
 }
 
 func (i *Flags) BindFlags(f *pflag.FlagSet) {
@@ -53,10 +56,10 @@ func (i *Flags) read(f *Fields, stdin io.Reader) ([]byte, error) {
 		}
 		input, err = readWhole(i.whole, stdin)
 	} else {
-		input, err = f.readPairs(i.Pairs, stdin)
+		input, err = i.readPairs(f, stdin)
 	}
 	if err == nil {
-		err = f.check(input)
+		err = f.check(input, i.Items != nil)
 	}
 	return input, err
 }
@@ -110,10 +113,10 @@ func readWhole(value string, stdin io.Reader) ([]byte, error) {
 }
 
 // readPairs makes a JSON object of name=value pairs, each value in the type that the schema gives its name.
-func (f *Fields) readPairs(pairs []string, stdin io.Reader) ([]byte, error) {
+func (i *Flags) readPairs(f *Fields, stdin io.Reader) ([]byte, error) {
 	values := map[string][]string{}
 	var names []string
-	for _, pair := range pairs {
+	for _, pair := range i.Pairs {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {
 			return nil, fmt.Errorf("-i %s: write it as name=value, or name=@file", pair)
@@ -124,15 +127,22 @@ func (f *Fields) readPairs(pairs []string, stdin io.Reader) ([]byte, error) {
 		values[name] = append(values[name], value)
 	}
 	input := []byte{'{'}
-	for n, name := range names {
+	for _, name := range names {
 		if f.named[name] == nil && !f.open {
 			return nil, f.unknown(name)
+		}
+		if file, ok := strings.CutPrefix(values[name][0], "@"); ok && i.Streams && len(values[name]) == 1 && f.isStreamed(name) {
+			var err error
+			if i.Items, err = f.openItems(name, file, stdin); err != nil {
+				return nil, fmt.Errorf("input %q: %w", name, err)
+			}
+			continue
 		}
 		value, err := f.value(f.named[name], values[name], stdin)
 		if err != nil {
 			return nil, fmt.Errorf("input %q: %w", name, err)
 		}
-		input = rawjson.Comma(input, n > 0)
+		input = rawjson.Comma(input, len(input) > 1)
 		input = append(rawjson.AppendQuoted(input, name), ':')
 		input = append(input, value...)
 	}
@@ -286,14 +296,19 @@ func appendDataURL(dst []byte, name string, data []byte) []byte {
 	return append(base64.StdEncoding.AppendEncode(dst, data), '"')
 }
 
-// check says what is wrong with an input, in the words of the command line; nil if nothing is.
-func (f *Fields) check(input []byte) error {
+// check says what is wrong with an input, in the words of the command line; nil if nothing is. streamed means that its
+// streamed input comes later.
+func (f *Fields) check(input []byte, streamed bool) error {
 	for key := range rawjson.Members(input) {
 		if name := rawjson.KeyText(key); f.named[name] == nil && !f.open {
 			return f.unknown(name)
 		}
 	}
-	_, err := f.compiled.Prepare(input)
+	compiled := f.compiled
+	if streamed {
+		compiled = compiled.Stream().Others
+	}
+	_, err := compiled.Prepare(input)
 	var invalid *predict.ValidationError
 	if !errors.As(err, &invalid) {
 		return err

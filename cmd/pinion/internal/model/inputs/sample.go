@@ -44,7 +44,7 @@ func (f *Fields) Sample() ([]byte, error) {
 		return nil, fmt.Errorf("cannot make a sample value for %s: give the input by -i or --json",
 			strings.Join(unknown, ", "))
 	}
-	if err := f.check(input); err != nil {
+	if err := f.check(input, false); err != nil {
 		return nil, errors.Join(errors.New("the sample input is not valid: give one by -i or --json"), err)
 	}
 	return input, nil
