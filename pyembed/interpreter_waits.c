@@ -82,6 +82,8 @@ DEFINE_WAIT(ssize_t, recv, (int fd, void *data, size_t size, int flags), (fd, da
 DEFINE_WAIT(ssize_t, recvfrom,
             (int fd, void *restrict data, size_t size, int flags, __SOCKADDR_ARG from, socklen_t *restrict length),
             (fd, data, size, flags, from, length), FAILED, 0)
+DEFINE_WAIT(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags), FAILED,
+            fail(ECANCELED))
 DEFINE_WAIT(ssize_t, send, (int fd, const void *data, size_t size, int flags), (fd, data, size, flags), FAILED,
             fail(ECANCELED))
 DEFINE_WAIT(int, accept, (int fd, __SOCKADDR_ARG from, socklen_t *restrict length), (fd, from, length), FAILED,

@@ -67,7 +67,9 @@ type call struct {
 	of       []*predict.Prediction
 	finished chan struct{} // closed once the caller wants nothing more
 
-	unread unread // items
+	unread  unread    // items of the output
+	items   chan item // of the input; nil if none come
+	flooded bool      // there were more of them than may wait
 
 	mu  sync.Mutex
 	end bool
@@ -81,11 +83,18 @@ func (c *call) run() {
 			p.Release()
 		}
 	}()
-	var body []byte
-	for body == nil {
+	var m message
+	var bad error
+	size := -1
+	for size < 0 {
 		err := c.conn.Recv(func(f *ipc.Frame) {
-			if f.Kind == ipc.KindCall {
-				body = bytes.Clone(f.Body)
+			if f.Kind != ipc.KindCall {
+				c.receive(f)
+				return
+			}
+			size = len(f.Body)
+			if m, bad = parse(bytes.Clone(f.Body)); m.stream != "" {
+				c.items = make(chan item, maxSentItems)
 			}
 		})
 		if err != nil {
@@ -96,20 +105,30 @@ func (c *call) run() {
 	done := make(chan struct{})
 	defer close(done)
 	go c.watchCaller(done)
-	c.respond(body)
+	c.respond(m, int64(size), bad)
 	<-c.finished // the socket stays open until the caller has read the answer
 }
 
-// watchSocket notes what the caller has read. It ends the call when the caller closes the socket, or has died.
+// watchSocket ends the call when the caller closes the socket, has died, or sends more items than it may.
 func (c *call) watchSocket() {
-	for c.conn.Recv(func(f *ipc.Frame) {
-		if f.Kind == ipc.KindRead {
-			c.unread.take(f.ID)
-		}
-	}) == nil {
+	for c.conn.Recv(c.receive) == nil && !c.flooded {
 		continue
 	}
 	c.cancel()
+}
+
+// receive notes what the caller has read, and gets its items.
+func (c *call) receive(f *ipc.Frame) {
+	switch f.Kind {
+	case ipc.KindRead:
+		c.unread.take(f.ID)
+	case ipc.KindItem, ipc.KindItemsEnd:
+		select {
+		case c.items <- item{f.Kind, f.Flags&ipc.FlagBinary != 0, bytes.Clone(f.Body)}:
+		default:
+			c.flooded = true
+		}
+	}
 }
 
 // watchCaller ends the call when all predictions that wait for it have ended.
@@ -149,10 +168,9 @@ func (c *call) accepted(p *predict.Prediction) {
 	}
 }
 
-// respond runs the prediction and sends its results. An error of the socket means that the caller is gone, which
-// watchSocket sees.
-func (c *call) respond(body []byte) {
-	m, err := parse(body)
+// respond runs the prediction of a message of that size and sends its results; err is why it cannot be read. An error of
+// the socket means that the caller is gone, which watchSocket sees.
+func (c *call) respond(m message, size int64, err error) {
 	shown := predict.BeginCall(c.of, m.model, time.Now())
 	refuse := func(err error) {
 		reason := c.o.Explain(err)
@@ -190,7 +208,10 @@ func (c *call) respond(body []byte) {
 	if shape.Iterator {
 		req.Mode, req.AnyStream, req.Items = predict.Stream, true, c.sendItem
 	}
-	if size := int64(len(body)); size >= memory.MinCharge {
+	if m.stream != "" {
+		req.Inlet = &predict.Inlet{Name: m.stream}
+	}
+	if size >= memory.MinCharge {
 		if !c.o.Memory.Take(size, size) {
 			refuse(memory.ErrFull)
 			return
@@ -207,6 +228,9 @@ func (c *call) respond(body []byte) {
 	shown.Accept(p)
 	defer func() { shown.End(time.Now()) }()
 	c.accepted(p)
+	if req.Inlet != nil {
+		go c.feed(req.Inlet)
+	}
 	if shape.Files { // the caller may read them as long as its prediction runs
 		for _, of := range c.of {
 			p.Hold()

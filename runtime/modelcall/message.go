@@ -16,6 +16,7 @@ import (
 // message is what a worker asks for.
 type message struct {
 	model   string
+	stream  string // the streamed input, whose items follow; "" means that input has all
 	input   []byte // with placeholders of files and tensors
 	tensors []predict.Tensor
 	files   paths
@@ -39,7 +40,16 @@ func (paths) Close() {}
 var errUnreadable = errors.New("the call cannot be read")
 
 // parse reads the body of a Call frame.
-func parse(body []byte) (m message, err error) {
+func parse(body []byte) (message, error) {
+	m, err := read(body)
+	if err == nil && (m.model == "" || rawjson.KindOf(m.input) != rawjson.KindObject) {
+		err = errUnreadable
+	}
+	return m, err
+}
+
+// read reads the body of a Call frame, or of an Item frame, whose input is the item.
+func read(body []byte) (m message, err error) {
 	json, tensors := service.WithoutTensors(body, nil)
 	if tensors == nil && ipc.HasTensor(body) {
 		return m, errUnreadable
@@ -53,6 +63,8 @@ func parse(body []byte) (m message, err error) {
 		switch rawjson.KeyText(key) {
 		case "model":
 			m.model = rawjson.Text(value)
+		case "stream":
+			m.stream = rawjson.Text(value)
 		case "input":
 			m.input = value
 		case "token":
@@ -66,9 +78,6 @@ func parse(body []byte) (m message, err error) {
 		case "tracestate":
 			state = rawjson.Text(value)
 		}
-	}
-	if m.model == "" || rawjson.KindOf(m.input) != rawjson.KindObject {
-		return m, errUnreadable
 	}
 	m.parent, _ = trace.Parse(parent, state)
 	m.input = withFiles(m.input, token, m.files)

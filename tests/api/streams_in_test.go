@@ -204,11 +204,17 @@ type session struct {
 // open begins a session with the first line of its body.
 func open(t *testing.T, s *harness.Server, first string) *session {
 	t.Helper()
+	return openAt(t, s, "/predictions", first)
+}
+
+// openAt is open at a model's path.
+func openAt(t *testing.T, s *harness.Server, path, first string) *session {
+	t.Helper()
 	body, items := io.Pipe()
 	v := &session{t: t, items: items}
 	answered := make(chan *http.Response)
 	go func() {
-		answered <- s.Open(t, http.MethodPost, "/predictions", body, "Content-Type", "application/x-ndjson", "Accept",
+		answered <- s.Open(t, http.MethodPost, path, body, "Content-Type", "application/x-ndjson", "Accept",
 			"text/event-stream")
 	}()
 	v.send(first)

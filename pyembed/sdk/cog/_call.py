@@ -20,7 +20,8 @@ def call(model: str, /, **inputs: Any) -> Any:
 
     Arrays of an output are arrays, files are paths, which can be read while this prediction runs.
     If the other model yields, the items come from an iterator as it yields them. Inputs may be
-    what JSON has, arrays, paths, file objects and bytes, which are a file.
+    what JSON has, arrays, paths, file objects and bytes, which are a file. An iterator gives its
+    items to a streamed input while the other model answers.
 
     Raises `CallError` with the error of the other model. In async code use `call_async`.
 
@@ -37,7 +38,8 @@ def call(model: str, /, **inputs: Any) -> Any:
 def call_async(model: str, /, **inputs: Any) -> AsyncCall:
     """Return a call as `call` makes it, to be awaited, or iterated with ``async for``.
 
-    The items of a model that yields are a list to ``await``.
+    The items of a model that yields are a list to ``await``. An input may be an iterator, also
+    an async one.
 
     >>> import cog
     >>> async def run(text: str) -> float:

@@ -69,6 +69,10 @@ class InputFiles:
         self.paths.append(path)
         return f"{_MARK}{self.token}:{len(self.paths) - 1}"
 
+    def has_copies(self) -> bool:
+        """Return whether remove has something to do."""
+        return self._folder != ""
+
     def remove(self) -> None:
         """Remove what was copied."""
         if self._folder:

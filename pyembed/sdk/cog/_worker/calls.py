@@ -8,11 +8,13 @@ from __future__ import annotations
 import _socket
 import os
 import sys
+from contextlib import nullcontext
 from functools import cache
 from weakref import WeakKeyDictionary
 
 from ..errors import CallError
 from .callfiles import InputFiles, restore
+from .callitems import Feed, take_source
 from .scope import INACTIVE, current_scope
 from .serve.wire import CALL, FAILED, OUTPUT, READ, STARTED, SUCCEEDED
 
@@ -30,6 +32,7 @@ _CHUNK = 64 << 10
 _READ_ITEMS = 32  # so many, or so many bytes of them, are reported as read
 _READ_BYTES = 512 << 10
 _UNLIMITED = 1 << 20
+_unlocked = nullcontext()
 
 
 class Call:
@@ -40,7 +43,11 @@ class Call:
             raise TypeError(f"cog.{function}: model must be a str, not {type(model).__name__}")
         self._model = model
         self._inputs = inputs
+        self._stream, self._source = take_source(function, inputs)
         self._scope = _scope_of(function, model)
+
+    def _exchange(self) -> Exchange:
+        return Exchange(self._model, self._inputs, self._scope, self._stream, self._source)
 
     def run(self) -> Any:
         """Carry the call out, and wait for it."""
@@ -48,7 +55,7 @@ class Call:
             return self._run()
 
     def _run(self) -> Any:
-        exchange = Exchange(self._model, self._inputs, self._scope)
+        exchange = self._exchange()
         try:
             exchange.send()
             kind, value = exchange.result(exchange.receive())
@@ -70,7 +77,7 @@ class Call:
             return await self._whole_output()
 
     async def _whole_output(self) -> Any:
-        exchange = Exchange(self._model, self._inputs, self._scope)
+        exchange = self._exchange()
         try:
             await exchange.send_async()
             kind, value = exchange.result(await exchange.receive_async())
@@ -86,7 +93,7 @@ class Call:
             exchange.close()
 
     async def __aiter__(self) -> AsyncIterator[Any]:
-        exchange = Exchange(self._model, self._inputs, self._scope)
+        exchange = self._exchange()
         try:
             await exchange.send_async()
             kind, value = exchange.result(await exchange.receive_async())
@@ -137,7 +144,9 @@ def _scope_of(function: str, model: str) -> Scope:
 class Exchange:
     """The socket of one call."""
 
-    def __init__(self, model: str, inputs: dict[str, Any], scope: Scope) -> None:
+    def __init__(
+        self, model: str, inputs: dict[str, Any], scope: Scope, stream: str = "", source: Any = None
+    ) -> None:
         import _px
 
         self._px: Any = _px
@@ -145,16 +154,16 @@ class Exchange:
         files = InputFiles(scope.calls)
         self._remove = files.remove
         try:
-            self._body: bytes = _px.dumps(
-                {
-                    "model": model,
-                    "input": inputs,
-                    "token": files.token,
-                    "files": files.paths,  # after the input, in which they are found
-                    **_trace(scope),
-                },
-                files.encoder(),
-            )
+            message = {
+                "model": model,
+                "input": inputs,
+                "token": files.token,
+                "files": files.paths,  # after the input, in which they are found
+                **_trace(scope),
+            }
+            if source is not None:
+                message["stream"] = stream  # the input whose items follow
+            self._body = self.dumps(message, files)
             slot, id = scope.owner or (-1, 0)
             self._socket = _socket.socket(fileno=_px.open_call(slot, id))
         except BaseException:
@@ -163,20 +172,36 @@ class Exchange:
         self._received = bytearray()
         self._descriptors: list[int] = []
         self._items = self._bytes = 0  # read, and not reported
+        self._feed = None if source is None else Feed(self, source, scope.calls)
+        self._lock: Any = None  # of what a thread that feeds writes
+        self._sending = False  # a frame is written in parts
 
     def close(self) -> None:
         """End the call: the front cancels what still runs."""
+        if self._feed is not None:
+            self._feed.close()
+        if self._lock is not None:
+            try:
+                self._socket.shutdown(_socket.SHUT_RDWR)  # wakes a thread that writes
+            except OSError:
+                pass  # it is closed
+            with self._lock:
+                self._socket.close()
         self._socket.close()
         for descriptor in self._descriptors:
             os.close(descriptor)
         self._descriptors = []
         self._remove()
 
-    def _frame(self) -> tuple[bytes, int | None]:
+    def dumps(self, message: dict[str, Any], files: InputFiles) -> bytes:
+        """Return a message as JSON, whose files are added to those."""
+        body: bytes = self._px.dumps(message, files.encoder())
+        return body
+
+    def _frame(self, kind: int, flags: int, body: bytes) -> tuple[bytes, int | None]:
         """Return what to send, and a file to send with it."""
-        body, self._body = self._body, b""
         if len(body) <= _INLINE:
-            return len(body).to_bytes(4, "little") + bytes((CALL, *bytes(19))) + body, None
+            return len(body).to_bytes(4, "little") + bytes((kind, flags, *bytes(18))) + body, None
         file = os.memfd_create("pinion-body", os.MFD_CLOEXEC)
         try:
             view = memoryview(body)
@@ -185,11 +210,11 @@ class Exchange:
         except BaseException:
             os.close(file)
             raise
-        return bytes(4) + bytes((CALL, _FILE, *bytes(18))), file
+        return bytes(4) + bytes((kind, flags | _FILE, *bytes(18))), file
 
-    def _start(self) -> memoryview:
+    def _start(self, kind: int, flags: int, body: bytes) -> memoryview:
         """Send the file, if there is one; return what is left to send."""
-        data, file = self._frame()
+        data, file = self._frame(kind, flags, body)
         if file is None:
             return memoryview(data)
         try:
@@ -200,38 +225,62 @@ class Exchange:
 
     def send(self) -> None:
         """Send the request."""
+        body, self._body = self._body, b""
         try:
-            self._socket.sendall(self._start())
+            self._socket.sendall(self._start(CALL, 0, body))
         except OSError:
             raise self._ended() from None
+        if self._feed is not None:
+            from threading import Lock
+
+            self._lock = Lock()
+            self._feed.start_thread()
+
+    def send_frame(self, kind: int, flags: int, body: bytes) -> None:
+        """Send a frame from the thread that feeds."""
+        with self._lock:
+            self._socket.sendall(self._start(kind, flags, body))
 
     async def send_async(self) -> None:
         """Send the request without blocking the event loop."""
         self._socket.setblocking(False)
+        body, self._body = self._body, b""
         try:
-            left = self._start()
-            while left:
-                try:
-                    left = left[self._socket.send(left) :]
-                except BlockingIOError:
-                    await _ready(self._socket.fileno(), "writer")
+            await self.send_frame_async(CALL, 0, body)
         except OSError:
             raise self._ended() from None
+        if self._feed is not None:
+            self._feed.start_task()
+
+    async def send_frame_async(self, kind: int, flags: int, body: bytes) -> None:
+        """Send a frame without blocking the event loop."""
+        left = self._start(kind, flags, body)
+        self._sending = True
+        while left:
+            try:
+                left = left[self._socket.send(left) :]
+            except BlockingIOError:
+                await _ready(self._socket.fileno(), "writer")
+        self._sending = False
 
     def receive(self) -> tuple[int, bytes]:
         """Return the next frame's kind and body."""
-        while (want := self._missing()) > 0:
-            self._fill(want)
-        return self._take()
+        while True:
+            while (want := self._missing()) > 0:
+                self._fill(want)
+            if (frame := self._take()) is not None:
+                return frame
 
     async def receive_async(self) -> tuple[int, bytes]:
         """Return the next frame's kind and body without blocking the event loop."""
-        while (want := self._missing()) > 0:
-            try:
-                self._fill(want)
-            except BlockingIOError:
-                await _ready(self._socket.fileno(), "reader")
-        return self._take()
+        while True:
+            while (want := self._missing()) > 0:
+                try:
+                    self._fill(want)
+                except BlockingIOError:
+                    await _ready(self._socket.fileno(), "reader")
+            if (frame := self._take()) is not None:
+                return frame
 
     def _missing(self) -> int:
         """Return how many bytes the next frame lacks."""
@@ -254,9 +303,15 @@ class Exchange:
             raise self._ended()
         self._received += data
 
-    def _take(self) -> tuple[int, bytes]:
+    def _take(self) -> tuple[int, bytes] | None:
+        """Return the next frame, None if it was for the feed."""
         received = self._received
         kind, flags = received[4], received[5]
+        if kind == READ and self._feed is not None:
+            items = int.from_bytes(received[8:16], "little")
+            del received[:_HEADER]
+            self._feed.took(items)
+            return None
         end = _HEADER + int.from_bytes(received[:4], "little")
         body = bytes(memoryview(received)[_HEADER:end])
         del received[:end]
@@ -273,15 +328,15 @@ class Exchange:
         """Let the other model go on: an item of that size is read."""
         self._items += 1
         self._bytes += size
-        if self._items >= _READ_ITEMS or self._bytes >= _READ_BYTES:
-            header = (
-                bytes(4) + bytes((READ, 0, 0, 0)) + self._items.to_bytes(8, "little") + bytes(8)
-            )
-            try:
+        if self._sending or (self._items < _READ_ITEMS and self._bytes < _READ_BYTES):
+            return
+        header = bytes(4) + bytes((READ, 0, 0, 0)) + self._items.to_bytes(8, "little") + bytes(8)
+        try:
+            with self._lock or _unlocked:
                 self._socket.sendall(header)  # there is room: the front always reads
-            except OSError:
-                return  # the call has ended, as the next frame says
-            self._items = self._bytes = 0
+        except OSError:
+            return  # the call has ended, as the next frame says
+        self._items = self._bytes = 0
 
     def result(self, frame: tuple[int, bytes]) -> tuple[int, Any]:
         """Return the kind of a frame and its value, or raise its error."""
@@ -290,6 +345,8 @@ class Exchange:
             return kind, None
         message = self._px.loads_tensors(body)
         if kind == FAILED:
+            if self._feed is not None and self._feed.error is not None:
+                raise self._feed.error  # the caller's own
             raise CallError(message["error"])
         if kind not in (OUTPUT, SUCCEEDED):
             raise CallError(f'the call of model "{self._model}" got a frame of kind {kind}')
