@@ -1,9 +1,11 @@
 package api
 
 import (
+	"bufio"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"os"
@@ -37,19 +39,17 @@ edges = [at for at in range(len(spoken)) if spoken[at] != (at > 0 and spoken[at 
 pairs = list(zip(edges[::2], edges[1::2]))
 step = network.chunk_samples() / 16000
 print(json.dumps([
-    {"start": round(a * step, 3), "end": round(b * step, 3), "score": round(sum(scores[a:b]) / (b - a), 4)}
-    for a, b in pairs]))`
+    {"start": round(a * step, 3), "end": None if c == a + 1 else round(c * step, 3),
+     "score": round(sum(scores[a:c]) / (c - a), 4)}
+    for a, b in pairs for c in (a + 1, b)]))`
 	want := harness.RunPython(t, python, dir, nil, "-c", direct)
 	for range 2 { // the network remembers what it heard; the second answer must not
 		a := s.Succeed(harness.Input{"audio": audio})
 		matchJSON(t, "segments", a.Output, want)
 		var segments []struct{ Start, End float64 }
 		a.Decode(t, &segments)
-		assert.True(t, len(segments) == 2, "there are %d segments in %s, want 2", len(segments), a)
-		spoken := 0.0
-		for _, segment := range segments {
-			spoken += segment.End - segment.Start
-		}
+		assert.TrueNow(t, len(segments) == 4, "there are %d ends of segments in %s, want 4", len(segments), a)
+		spoken := segments[1].End - segments[1].Start + segments[3].End - segments[3].Start
 		assert.Equal(t, "speech_seconds", match(a.Metrics["speech_seconds"], spoken), "")
 	}
 	a := s.Fail(harness.Input{"audio": "data:audio/wav;base64," + base64.StdEncoding.EncodeToString(wav(8000))})
@@ -61,6 +61,61 @@ print(json.dumps([
 	}
 	harness.WantCode(t, "stream", a, http.StatusOK)
 	matchJSON(t, "chunks", unstream(t, "stream", &a), want)
+
+	// The beginning of speech is told before the rest of the sound is sent.
+	sound := assert.Must(os.ReadFile(filepath.Join(dir, "sample.wav")))(t)
+	body1, to := io.Pipe()
+	answered := make(chan *http.Response)
+	go func() {
+		answered <- s.Open(t, http.MethodPost, "/predictions", body1, "Content-Type", "application/octet-stream", "Accept",
+			"text/event-stream")
+	}()
+	_, err := to.Write(sound[:32000])
+	assert.NoError(t, err)
+	v := &session{t: t, items: to, answer: harness.Receive(t, answered)}
+	defer v.answer.Body.Close()
+	v.events = bufio.NewScanner(v.answer.Body)
+	assert.Contains(t, "the first event", v.next("output"), `"start":0.64,"end":null`)
+	_, err = to.Write(sound[32000:])
+	assert.NoError(t, err)
+	assert.NoError(t, to.Close())
+	matchJSON(t, "while it is spoken", v.end().Output, want)
+}
+
+// TestExamples_TopicsShareBatches: 32 talks at once have the topics that each has alone, and their sentences share
+// batches.
+func TestExamples_TopicsShareBatches(t *testing.T) {
+	t.Parallel()
+	dir := harness.Example(t, "topics")
+	s := harness.Ready(t, harness.Options{Python: modelsPython(t), Dir: dir})
+	sentences := []string{"The striker scored twice.", "The parliament voted on the law.", "The minister resigned."}
+	alone := s.Succeed(harness.Input{"sentences": sentences})
+	var topics []struct{ Topic string }
+	alone.Decode(t, &topics)
+	assert.TrueNow(t, len(topics) == 3 && topics[2].Topic == "politics", "got %s, want politics at the end", alone)
+	talks := make([]*session, 32)
+	for i := range talks {
+		talks[i] = open(t, s, `{"input": {}}`)
+	}
+	for _, sentence := range sentences {
+		for _, v := range talks {
+			v.send(`"` + sentence + `"`)
+		}
+		for _, v := range talks {
+			v.next("output")
+		}
+	}
+	for _, v := range talks {
+		assert.NoError(t, v.items.Close())
+		matchJSON(t, "beside others", v.end().Output, alone.Output)
+	}
+	const all = float64(6 + 32*(3+3)) // topics and sentences
+	assert.Eventually(t, "all batches are counted", func() bool {
+		page := harness.Scrape(t, s)
+		return page["pinion_method_batch_size"] != nil && page.Sum("pinion_method_batch_size") == all
+	})
+	runs := harness.Scrape(t, s).Value("pinion_method_batch_size")
+	assert.True(t, runs < all/1.5, "got %v calls in %v batches, want them to share", all, runs)
 }
 
 // wav is a sound file without a sound in it.
@@ -118,7 +173,7 @@ func fileURL(t *testing.T, path string) string {
 func TestExamples_AreTestedWithTheirOwnPins(t *testing.T) {
 	t.Parallel()
 	tested := harness.ReadFile(t, "requirements-models.txt")
-	for _, name := range []string{"speech-detection", "filetype"} {
+	for _, name := range []string{"speech-detection", "filetype", "topics"} {
 		pins := harness.ReadFile(t, filepath.Join("..", "examples", name, "requirements.txt"))
 		for _, line := range strings.Split(strings.TrimSpace(pins), "\n") {
 			assert.True(t, strings.HasPrefix(line, "#") || strings.Contains(tested, "\n"+line+"\n"),

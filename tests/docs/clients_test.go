@@ -49,3 +49,14 @@ func TestClients_OfProtocolsPageWork(t *testing.T) {
 		})
 	}
 }
+
+// TestClients_OfStreamedInputsWork runs the client of Triton that docs/how-to/streams-in.md shows.
+func TestClients_OfStreamedInputsWork(t *testing.T) {
+	t.Parallel()
+	const document = "../docs/how-to/streams-in.md"
+	python := harness.Tool(t, "venvs/protocols/bin/python")
+	o := servedAs(t, document)
+	o.Args = append(o.Args, "--grpc-port=0", "--model", "talk")
+	s := harness.Ready(t, o)
+	harness.RunProgram(t, document, "# talk.py", python, "localhost:8001", s.GRPCAddress())
+}

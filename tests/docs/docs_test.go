@@ -39,6 +39,9 @@ func TestDocs_CommandsOfDocumentsWork(t *testing.T) {
 			if first, second, both := strings.Cut(c.Line, " && "); both && first == "./build.sh" {
 				words = strings.Fields(second)
 			}
+			if _, last, piped := strings.Cut(c.Line, " | "); piped && strings.HasPrefix(last, "pinion ") {
+				words = strings.Fields(last)
+			}
 			switch {
 			case document == "cli.md": // TestCLI_CommandsOfCLIDocumentWork
 			case words[0] == "./build.sh" && len(words) > 1:
