@@ -5,17 +5,14 @@ import (
 
 	"pinion/runtime/health"
 	"pinion/runtime/predict"
-	"pinion/runtime/request"
 	"pinion/runtime/schema"
 )
 
-// Of returns the placer of a model's function: its predictions run where the model's do, and have their own ids.
+// Of returns the placer of a model's function: its predictions run here, and have their own ids. A job of the queue names
+// no function, so none of them becomes one.
 func (p *Placer) Of(function string) Placer {
 	of := *p
-	of.Route = functionRoute{p.Route, function}
-	if queue := p.Queue; queue != nil {
-		of.Queue = func() Queue { return functionQueue{queue(), function} }
-	}
+	of.Route, of.Queue, of.Queueing = functionRoute{p.Route, function}, nil, QueueOptions{}
 	return of
 }
 
@@ -64,35 +61,3 @@ func (f functionService) OpenAPI() ([]byte, bool) {
 func (functionService) RunExample(context.Context) *health.ExampleRun { return nil }
 
 func (functionService) HasTraining() bool { return false }
-
-// functionQueue is the part of a model's queue that is a function's.
-type functionQueue struct {
-	Queue
-	name string
-}
-
-func (f functionQueue) Accept(s request.Submission) (request.Accepted, error) {
-	s.Request.Function = f.name
-	return f.Queue.Accept(s)
-}
-
-func (f functionQueue) Find(kind predict.Kind, id string, calls bool) (request.Accepted, error) {
-	return f.Queue.Find(kind, predict.FunctionID(f.name, id), calls)
-}
-
-func (f functionQueue) Submit(s request.Submission, outlives bool) (*predict.Prediction, error) {
-	s.Request.Function = f.name
-	return f.Queue.Submit(s, outlives)
-}
-
-func (f functionQueue) Attach(kind predict.Kind, id string, needed bool) (*predict.Prediction, error) {
-	return f.Queue.Attach(kind, predict.FunctionID(f.name, id), needed)
-}
-
-func (f functionQueue) AttachDirect(kind predict.Kind, id string) *predict.Prediction {
-	return f.Queue.AttachDirect(kind, predict.FunctionID(f.name, id))
-}
-
-func (f functionQueue) Cancel(kind predict.Kind, id string) (bool, error) {
-	return f.Queue.Cancel(kind, predict.FunctionID(f.name, id))
-}

@@ -87,6 +87,9 @@ func (m *gatewayModel) Assign(req predict.Request) (*predict.Prediction, error) 
 	if req.Inlet != nil {
 		return nil, errGatewayItems
 	}
+	if req.Function != "" { // a job names none
+		return nil, &predict.NotReadyError{Reason: "A gateway serves no functions: ask a server of the model"}
+	}
 	req.Version = m.version
 	if req.Form != nil { // the schema says which types its fields have
 		if _, _, err := m.Check(&req, math.MaxInt); err != nil {
