@@ -19,7 +19,7 @@ const (
 	LateAfter = 5 * time.Second
 	// failTogether is how long an error waits for those of other ranks. If all raise the same, it is the model's error,
 	// and no rank is named.
-	failTogether = 100 * time.Millisecond
+	failTogether = 500 * time.Millisecond
 	// lastRead is how long the channels of ranks that have ended are read. What they sent is in the sockets already.
 	lastRead = time.Second
 )
