@@ -6,6 +6,7 @@ require (
 	github.com/bytedance/sonic v1.15.5
 	github.com/dlclark/regexp2/v2 v2.12.0
 	github.com/fasthttp/router v1.5.4
+	github.com/fasthttp/websocket v1.5.12
 	github.com/fsnotify/fsnotify v1.10.1
 	github.com/go-python/cpy3 v0.0.0
 	github.com/klauspost/compress v1.20.3

@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/base64"
 	"encoding/hex"
 	"sync/atomic"
 
@@ -89,11 +90,32 @@ func bearer(h *fasthttp.RequestHeader) ([]byte, bool) {
 	given := h.Peek(fasthttp.HeaderAuthorization)
 	if len(given) == 0 {
 		key := negotiate.Trim(h.Peek("X-Api-Key"))
+		if len(key) == 0 && h.ConnectionUpgrade() {
+			return offered(h)
+		}
 		return key, len(key) > 0
 	}
 	scheme, token, ok := bytes.Cut(given, []byte{' '})
 	ok = ok && (bytes.EqualFold(scheme, []byte("Bearer")) || bytes.EqualFold(scheme, []byte("Token")))
 	return negotiate.Trim(token), ok
+}
+
+// offered returns the token among the subprotocols that a WebSocket offers: pages cannot set Authorization. OpenAI's
+// clients send theirs as it is.
+func offered(h *fasthttp.RequestHeader) ([]byte, bool) {
+	for _, list := range h.PeekAll("Sec-Websocket-Protocol") {
+		for name := range bytes.SplitSeq(list, []byte{','}) {
+			name = negotiate.Trim(name)
+			if key, is := bytes.CutPrefix(name, []byte("openai-insecure-api-key.")); is {
+				return key, true
+			}
+			if key, is := bytes.CutPrefix(name, []byte("bearer.")); is {
+				token, err := base64.RawURLEncoding.AppendDecode(nil, bytes.TrimRight(key, "="))
+				return token, err == nil
+			}
+		}
+	}
+	return nil, false
 }
 
 // signed reports whether a request is a GET of a link that the server has made; see protocol.Jobs.

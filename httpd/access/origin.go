@@ -25,10 +25,12 @@ const HeaderFetchSite = "Sec-Fetch-Site"
 // it only to https and loopback addresses; elsewhere Origin must be this server, or else Referer. Other clients send
 // none of them.
 //
-// A page of any origin may cause a GET without a preflight or an Origin, so no GET may change state.
+// A page of any origin may cause a GET without a preflight or an Origin, so no GET may change state. The exception is the
+// GET that opens a WebSocket, which always has an Origin; no preflight protects it.
 func (g *Guard) ForeignPage(ctx *fasthttp.RequestCtx) bool {
 	h := &ctx.Request.Header
-	return transport.HasSeen(ctx, transport.SeenOrigin) && !h.IsGet() && !h.IsHead() && !h.IsOptions() && g.Foreign(h)
+	return transport.HasSeen(ctx, transport.SeenOrigin) && !h.IsHead() && !h.IsOptions() &&
+		(!h.IsGet() || h.ConnectionUpgrade()) && g.Foreign(h)
 }
 
 // Foreign reports whether a request, of any method, comes from such a page.

@@ -95,6 +95,10 @@ func (k Collection) Get(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	if id, ok := pathID(ctx); ok {
+		if id == sessionPath && k.kind == predict.KindPrediction && Upgrades(ctx) {
+			k.Traced(k.Path()+"/"+sessionPath, k.Converse)(ctx)
+			return
+		}
 		var rec predict.Record
 		placed, err := k.placer.Find(k.kind, id, ctx.QueryArgs().Has("calls"), &rec)
 		switch {

@@ -18,24 +18,31 @@ const (
 )
 
 func appendStart(dst []byte, id string) []byte {
-	dst = append(dst, "event: start\ndata: {\"id\":"...)
-	dst = rawjson.AppendQuoted(dst, id)
-	return append(dst, ",\"status\":\"processing\"}\n\n"...)
+	return append(appendStartData(append(dst, "event: start\ndata: "...), id), eventTail...)
+}
+
+func appendStartData(dst []byte, id string) []byte {
+	dst = rawjson.AppendQuoted(append(dst, "{\"id\":"...), id)
+	return append(dst, ",\"status\":\"processing\"}"...)
 }
 
 // appendOutputTail appends what follows the item.
 func appendOutputTail(dst []byte, index uint64) []byte {
-	dst = append(dst, ",\"index\":"...)
-	dst = strconv.AppendUint(dst, index, 10)
-	return append(dst, "}\n\n"...)
+	return append(appendIndex(dst, index), eventTail...)
+}
+
+func appendIndex(dst []byte, index uint64) []byte {
+	return append(strconv.AppendUint(append(dst, ",\"index\":"...), index, 10), '}')
 }
 
 func appendLog(dst []byte, source string, text []byte) []byte {
-	dst = append(dst, "event: log\ndata: {\"source\":"...)
-	dst = rawjson.AppendQuoted(dst, source)
-	dst = append(dst, ",\"data\":"...)
-	dst = rawjson.AppendQuotedBytes(dst, text)
-	return append(dst, "}\n\n"...)
+	return append(appendLogData(append(dst, "event: log\ndata: "...), source, text), eventTail...)
+}
+
+func appendLogData(dst []byte, source string, text []byte) []byte {
+	dst = rawjson.AppendQuoted(append(dst, "{\"source\":"...), source)
+	dst = rawjson.AppendQuotedBytes(append(dst, ",\"data\":"...), text)
+	return append(dst, '}')
 }
 
 func appendMetric(dst, metric []byte) []byte {
@@ -45,9 +52,10 @@ func appendMetric(dst, metric []byte) []byte {
 }
 
 func appendMissed(dst []byte, err *predict.MissedError) []byte {
-	dst = append(dst, "event: error\ndata: {\"error\":"...)
-	dst = rawjson.AppendQuoted(dst, err.Error())
-	dst = append(dst, ",\"skipped\":"...)
-	dst = strconv.AppendUint(dst, err.Skipped, 10)
-	return append(dst, "}\n\n"...)
+	return append(appendMissedData(append(dst, "event: error\ndata: "...), err), eventTail...)
+}
+
+func appendMissedData(dst []byte, err *predict.MissedError) []byte {
+	dst = rawjson.AppendQuoted(append(dst, "{\"error\":"...), err.Error())
+	return append(strconv.AppendUint(append(dst, ",\"skipped\":"...), err.Skipped, 10), '}')
 }

@@ -103,32 +103,37 @@ func Errorf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...), Row: -1}
 }
 
-// refusals is how clients see each refusal: the status of the native API, and the kind of all other protocols.
+// refusals is how clients see each refusal: the status of the native API, the kind of all other protocols, and the code
+// with which a WebSocket closes (RFC 6455, section 7.4.1).
 var refusals = [predict.RefusalKinds]struct {
 	native int
 	kind   Kind
+	closed int
 }{
-	predict.RefusedInternal:    {fasthttp.StatusInternalServerError, Internal},
-	predict.RefusedBody:        {fasthttp.StatusBadRequest, BadInput},
-	predict.RefusedValues:      {fasthttp.StatusUnprocessableEntity, BadInput},
-	predict.RefusedSize:        {fasthttp.StatusRequestEntityTooLarge, TooLarge},
-	predict.RefusedTraining:    {fasthttp.StatusNotFound, BadInput},
-	predict.RefusedFunction:    {fasthttp.StatusNotFound, Unknown},
-	predict.RefusedStream:      {fasthttp.StatusNotAcceptable, BadInput},
-	predict.RefusedID:          {fasthttp.StatusConflict, Conflict},
-	predict.RefusedBusy:        {fasthttp.StatusConflict, NoPlace},
-	predict.RefusedFull:        {fasthttp.StatusTooManyRequests, NoPlace},
-	predict.RefusedLate:        {fasthttp.StatusRequestTimeout, Waited},
-	predict.RefusedUnavailable: {fasthttp.StatusServiceUnavailable, NotReady},
-	predict.RefusedMemory:      {fasthttp.StatusServiceUnavailable, Waited},
-	predict.RefusedBudget:      {fasthttp.StatusServiceUnavailable, TooLarge},
-	predict.RefusedFollower:    {fasthttp.StatusTooManyRequests, NoPlace},
-	predict.RefusedQueue:       {fasthttp.StatusServiceUnavailable, NotReady},
-	predict.RefusedInDoubt:     {fasthttp.StatusServiceUnavailable, InDoubt},
+	predict.RefusedInternal:    {fasthttp.StatusInternalServerError, Internal, 1011},
+	predict.RefusedBody:        {fasthttp.StatusBadRequest, BadInput, 1007},
+	predict.RefusedValues:      {fasthttp.StatusUnprocessableEntity, BadInput, 1007},
+	predict.RefusedSize:        {fasthttp.StatusRequestEntityTooLarge, TooLarge, 1008},
+	predict.RefusedTraining:    {fasthttp.StatusNotFound, BadInput, 1008},
+	predict.RefusedFunction:    {fasthttp.StatusNotFound, Unknown, 1008},
+	predict.RefusedStream:      {fasthttp.StatusNotAcceptable, BadInput, 1008},
+	predict.RefusedID:          {fasthttp.StatusConflict, Conflict, 1008},
+	predict.RefusedBusy:        {fasthttp.StatusConflict, NoPlace, 1013},
+	predict.RefusedFull:        {fasthttp.StatusTooManyRequests, NoPlace, 1013},
+	predict.RefusedLate:        {fasthttp.StatusRequestTimeout, Waited, 1013},
+	predict.RefusedUnavailable: {fasthttp.StatusServiceUnavailable, NotReady, 1013},
+	predict.RefusedMemory:      {fasthttp.StatusServiceUnavailable, Waited, 1013},
+	predict.RefusedBudget:      {fasthttp.StatusServiceUnavailable, TooLarge, 1009},
+	predict.RefusedFollower:    {fasthttp.StatusTooManyRequests, NoPlace, 1013},
+	predict.RefusedQueue:       {fasthttp.StatusServiceUnavailable, NotReady, 1013},
+	predict.RefusedInDoubt:     {fasthttp.StatusServiceUnavailable, InDoubt, 1011},
 }
 
 // NativeStatus returns the HTTP status of a refusal in the native API.
 func NativeStatus(k predict.RefusalKind) int { return refusals[k].native }
+
+// CloseCode returns the code with which a WebSocket closes after a refusal.
+func CloseCode(k predict.RefusalKind) int { return refusals[k].closed }
 
 // ErrorOf turns a refusal into an Error.
 func ErrorOf(err error) *Error {

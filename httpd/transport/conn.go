@@ -51,7 +51,8 @@ const (
 // Conn is a connection as fasthttp sees it. It keeps the raw descriptor and the disconnect watch, so that a request
 // allocates neither, sets few deadlines, and closes so that the client can read the last answer.
 //
-// Only the goroutine that serves it calls its methods, except kill, Abort and wakeRead.
+// Only the goroutine that serves it calls its methods, except kill, Abort and wakeRead. Once it has switched protocols,
+// one goroutine reads and another writes.
 type Conn struct {
 	net.Conn               // the socket
 	stream   io.ReadWriter // requests and answers: the socket, or TLS over it
@@ -65,9 +66,10 @@ type Conn struct {
 	// it differs from readSet, the one in force, by more than Transport.deadlineTolerance.
 	readWanted, readSet time.Duration
 	writeSet            time.Duration
-	begun               bool // fasthttp has begun a request, which has no deadline yet: its next read sets it
-	between             bool // fasthttp has finished a request and not begun another
-	linger              bool // the client may still be sending
+	begun               bool   // fasthttp has begun a request, which has no deadline yet: its next read sets it
+	between             bool   // fasthttp has finished a request and not begun another
+	linger              bool   // the client may still be sending
+	switched            func() // serves the connection from now on; nil means that fasthttp does
 
 	framing framing
 	handled uint64 // requests that reached a handler
@@ -303,6 +305,11 @@ func (c *Conn) Write(p []byte) (int, error) {
 // end its own.
 func (c *Conn) Close() error {
 	if c.is(connParked) && c.t.parking.add(c) {
+		return nil
+	}
+	if serve := c.switched; serve != nil {
+		c.switched = nil
+		go serve()
 		return nil
 	}
 	c.freeHead() // fasthttp has released its buffers

@@ -27,6 +27,7 @@
 //	arrival.go            memory of what is being received
 //	park_linux.go         idle connections in an epoll set
 //	feed.go               reads requests while they are answered
+//	switch.go             connections that speak another protocol from now on
 //	disconnect_linux.go   watches clients whose predictions run
 //	readahead_linux.go    what such a client has sent behind its request
 //

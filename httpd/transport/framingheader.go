@@ -43,6 +43,8 @@ func (f *framing) header(line []byte) FramingError {
 		if isHeader(name, fasthttp.HeaderTransferEncoding) {
 			return f.transferEncoding(trimSpace(value))
 		}
+	case 'u': // what follows is not HTTP, or not read
+		f.last = f.last || isHeader(name, fasthttp.HeaderUpgrade) && equalFold(trimSpace(value), "websocket")
 	}
 	f.seen |= seenBit(name)
 	return ""

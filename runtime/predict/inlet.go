@@ -45,6 +45,8 @@ type Inlet struct {
 	Memory *memory.Budget
 	// Prepare checks and prepares the item of that index. The service sets it.
 	Prepare func(index int, item Item) (Item, error)
+	// YieldsBytes means that each item of the model's output is bytes, in base64. The service sets it.
+	YieldsBytes bool
 
 	mu      sync.Mutex
 	to      ItemSender    // nil until the model has the prediction

@@ -300,7 +300,7 @@ func (p *Prediction) End(r Result, now time.Time) bool {
 	}
 	p.finishOutput(&r) // emits an event before the status changes
 	rec.Status.move(r.Status)
-	rec.Error, rec.Fault, rec.OverBudget = r.Error, r.Fault, r.OverBudget
+	rec.Error, rec.Reason, rec.Fault, rec.OverBudget = r.Error, r.Reason, r.Fault, r.OverBudget
 	if r.Version != "" {
 		p.version = r.Version
 	}

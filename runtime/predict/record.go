@@ -23,6 +23,7 @@ type Progress struct {
 	Open bool
 	// OverBudget means that it failed because the memory budget had no room for what it yielded.
 	OverBudget bool
+	Reason     string // why it failed, as metrics count it
 	Output     []byte // JSON; nil if there is none yet
 	// Tensors are arrays for which Output has placeholders, or nil. Only a prediction that ended, with
 	// Request.WantTensors, has some.
@@ -60,6 +61,7 @@ type Result struct {
 	Yielded bool
 	// OverBudget means that it failed because the memory budget had no room for what it yielded.
 	OverBudget bool
+	Reason     string // why it failed: ReasonModel, ReasonCrash …
 	Error      string
 	Fault      *ClientFault // nil means Error is not the client's fault
 	Version    string       // of the model that ran it, if it was not known before

@@ -101,7 +101,7 @@ func compile(d *document, component string) (*Schema, error) {
 	}
 	for i := range s.fields {
 		if m, _ := properties[s.fields[i].name].(map[string]any); m["x-cog-stream"] == true {
-			s.compileStream(i, m)
+			s.compileStream(i, m, d)
 		}
 	}
 	return s, nil

@@ -14,6 +14,8 @@ type Stream struct {
 	Name string
 	// Others is the schema of a request without it: the model gets null in its place.
 	Others *Schema
+	// YieldsBytes means that each item of the output is bytes, in base64.
+	YieldsBytes bool
 
 	list   *node
 	binary bool // an item may be bytes
@@ -23,7 +25,7 @@ type Stream struct {
 func (s *Schema) Stream() *Stream { return s.stream }
 
 // compileStream makes the stream of a field with the keyword x-cog-stream.
-func (s *Schema) compileStream(i int, property map[string]any) {
+func (s *Schema) compileStream(i int, property map[string]any, d *document) {
 	others := *s
 	others.stream = nil
 	others.fields = slices.Clone(s.fields)
@@ -31,7 +33,9 @@ func (s *Schema) compileStream(i int, property map[string]any) {
 	absent.types, _ = compileTypes("null")
 	others.fields[i] = field{name: s.fields[i].name, node: absent, addNull: true, mayBeAbsent: true}
 	list := s.fields[i].node
-	s.stream = &Stream{Name: s.fields[i].name, Others: &others, list: list}
+	output, _ := d.schemas["Output"].(map[string]any)
+	yielded, _ := output["items"].(map[string]any)
+	s.stream = &Stream{Name: s.fields[i].name, Others: &others, YieldsBytes: yielded["format"] == "byte", list: list}
 	if items, ok := property["items"].(map[string]any); ok {
 		// The memory of an array says what it is if one length is open, and the type of its elements known.
 		inner, _ := items["items"].(map[string]any)
@@ -40,7 +44,8 @@ func (s *Schema) compileStream(i int, property map[string]any) {
 	}
 }
 
-// Prepare validates the item of that index, JSON that rawjson.Check accepted. The error is a *predict.ValidationError.
+// Prepare validates the item of that index, JSON that rawjson.Check accepted. The error is a *predict.ValidationError, or
+// of predict.RefusedSize.
 func (st *Stream) Prepare(index int, item []byte) (Prepared, error) {
 	if err := st.counts(index); err != nil {
 		return Prepared{}, err
@@ -72,7 +77,7 @@ func (st *Stream) Prepare(index int, item []byte) (Prepared, error) {
 	return prepared, nil
 }
 
-// Binary reports whether the item of that index may be bytes: nil, or a *predict.ValidationError.
+// Binary reports whether the item of that index may be bytes: nil, or an error of Prepare.
 func (st *Stream) Binary(index int) error {
 	if !st.binary {
 		return st.invalid(index, "this input takes no binary items: send JSON")
@@ -89,7 +94,8 @@ func (st *Stream) NotStreamed(name string) error {
 
 func (st *Stream) counts(index int) error {
 	if most := st.list.maxItems; most >= 0 && index >= most {
-		return st.invalid(index, "there are more than "+count(most, "item", "items"))
+		text := st.Name + "/" + strconv.Itoa(index) + ": there are more than " + count(most, "item", "items")
+		return predict.Refused(predict.RefusedSize, text)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func (x *execution) prepareInlet(input *schema.Schema, in *predict.Inlet) (*sche
 	if in.Name != "" && in.Name != items.Name {
 		return nil, items.NotStreamed(in.Name)
 	}
-	in.Memory = x.service.o.Prediction.Memory
+	in.Memory, in.YieldsBytes = x.service.o.Prediction.Memory, items.YieldsBytes
 	in.Prepare = func(index int, item predict.Item) (predict.Item, error) {
 		if o := x.service.o.Observer; o != nil {
 			o.StreamItem(false, len(item.Value))

@@ -44,6 +44,9 @@ func (x *execution) observe(r *predict.Result, waited time.Duration, reason stri
 	}
 	x.spans.described(x.p, r)
 	x.spans.ended(x.p, r, waited, reason, now)
+	if r.Status == predict.Failed {
+		r.Reason = reason
+	}
 	r.Times = predict.Times{Total: now.Sub(x.arrived), Queue: waited, Files: x.transfers, Predict: r.Elapsed}
 	if r.Elapsed == 0 && reason != predict.ReasonFiles {
 		r.Times.Queue = r.Times.Total - r.Times.Files
