@@ -118,6 +118,14 @@ func sum(a, b []byte) []byte {
 	return text
 }
 
+// MetricsSoFar returns the metrics as JSON, also while the prediction runs. They are the caller's.
+func (r *Record) MetricsSoFar() []byte {
+	if r.Metrics != nil || len(r.live) == 0 {
+		return slices.Clone(r.Metrics)
+	}
+	return r.live.appendTo(nil)
+}
+
 // appendTo appends the metrics as an object, nested by the dots in their names.
 func (l liveMetrics) appendTo(dst []byte) []byte {
 	dst = append(dst, '{')

@@ -131,6 +131,23 @@ def progress(look: Look) -> None:
     expect(bar).to_be_hidden()
 
 
+def recorded(look: Look) -> None:
+    """The metric progress is a bar, and on a phone the button that stops the run stays in sight.
+
+    Beside a changed input stands its default.
+    """
+    look.page.set_viewport_size({"width": 390, "height": 844})
+    look.load()
+    look.input("steps").fill("3")
+    expect(look.page.locator("[data-name=steps] .changed")).to_have_text(", default 2")
+    look.run()
+    expect(look.page.get_by_role("progressbar", name="Progress")).to_have_attribute("value", "40")
+    expect(look.page.locator("#doing-text")).to_have_text("40 %")
+    expect(look.page.locator("#stop")).to_be_in_viewport(ratio=1)
+    look.opens()
+    look.ends("succeeded")
+
+
 def history(look: Look) -> None:
     """What has run outlives a reload, without secrets and files; it can be opened again and cleared."""
     look.load()
@@ -143,6 +160,7 @@ def history(look: Look) -> None:
     look.tab("History")
     expect(look.page.locator("#history li")).to_have_count(1)
     expect(look.page.locator("#history li")).to_contain_text("in.png")
+    expect(look.page.locator("#history li button img")).to_be_visible()
     expect(look.page.locator("#history li")).not_to_contain_text("sesame")
     with look.page.expect_download() as download:
         look.page.get_by_role("button", name="Save as an example").click()

@@ -116,6 +116,31 @@ func TestPredict_OpenLineStandsWithinTheProgress(t *testing.T) {
 	assert.Eventually(t, "the line has ended", func() bool { return strings.Contains(term.String(), "\x1b[Khalf a line\r\n") })
 }
 
+// TestPredict_RecordedProgressIsBar on the terminal, of this process and of a server.
+func TestPredict_RecordedProgressIsBar(t *testing.T) {
+	t.Parallel()
+	dir := harness.NewFolder(t, "run.py", `
+from cog import current_scope
+def run() -> str:
+    current_scope().record_metric("progress", 0.4)
+    open("gate").read()
+    return "done"
+`)
+	open := harness.MakeFIFO(t, dir, "gate")
+	s := harness.Ready(t, harness.Options{Dir: dir})
+	for _, args := range [][]string{{"predict"}, {"predict", "--url", s.Address}} {
+		cmd, _, _ := harness.CLI{Dir: dir}.Start(t, args...)
+		term := harness.NewTerminal(t)
+		cmd.Stderr = term.Program
+		harness.StartCommand(t, cmd)
+		assert.Eventually(t, "the bar is there", func() bool {
+			return regexp.MustCompile(`predicting [0-9.]+ s █{8}░{12} 40 %`).MatchString(term.String())
+		})
+		open()
+		assert.NoError(t, cmd.Wait(), "after", term, "want success")
+	}
+}
+
 const talkingStream = `
 from cog import ConcatenateIterator
 def run() -> ConcatenateIterator[str]:

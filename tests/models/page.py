@@ -243,6 +243,13 @@ class Words(BaseRunner):
                 wait_for("open")
 
 
+class Recorded(BaseRunner):
+    def run(self, steps: int = 2) -> str:
+        self.record_metric("progress", 0.4)
+        wait_for("open")
+        return "done"
+
+
 class Bars(BaseRunner):
     def run(self) -> str:
         sys.stderr.write("begin\n\rdraw:  0%|    \rdraw: 45%|####")

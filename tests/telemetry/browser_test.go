@@ -67,6 +67,7 @@ var scenes = []struct {
 	{name: "talk_narrow", model: "Talk"},
 	{name: "iterator", model: "Words", code: true},
 	{name: "progress", model: "Bars"},
+	{name: "recorded", model: "Recorded"},
 	{name: "history", model: "Secretive"},
 	{name: "shared", model: "Secretive"},
 	{name: "rows", model: "Rows"},

@@ -171,7 +171,7 @@ func (v *View) find(kind predict.Kind, id string) (details, bool) {
 	v.o.Locate(&s)
 	d := detailsOf(&s)
 	d.Calls = p.Calls(time.Now())
-	d.Metrics = slices.Clone(rec.Metrics)
+	d.Metrics = rec.MetricsSoFar()
 	if !v.o.Content {
 		return d, true
 	}

@@ -1,4 +1,4 @@
-// The progress of something, read from its last line: progress bars of tqdm and others have "45%|".
+// The progress of something: what its model recorded, or read from its last line: progress bars of tqdm and others have "45%|".
 
 const DONE = /(\d{1,3})(?:\.\d+)?\s?%\s?[|[▏▎▍▌▋▊▉█]/;
 
@@ -12,6 +12,12 @@ function lastLineOf(logs) {
 function doneOf(line) {
   const found = DONE.exec(line);
   return found ? Math.min(100, Number(found[1])) : undefined;
+}
+
+// recordedDone returns the progress in percent that a model has recorded as its metric "progress", from 0 to 1, or undefined.
+function recordedDone(metrics) {
+  const share = metrics?.progress;
+  return typeof share === "number" ? Math.round(100 * Math.min(1, Math.max(0, share))) : undefined;
 }
 
 // withoutEscapes returns a text without the colours, cursor movements and links of a terminal.

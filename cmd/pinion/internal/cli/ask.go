@@ -49,7 +49,7 @@ func (a *asker) isLive() bool {
 
 // tokens returns what prints the live output: text that belongs together, or an item a line.
 func (a *asker) tokens() *terminal.Tokens {
-	return terminal.NewTokens(a.Screen, os.Stdout, a.Input.Items != nil && !a.fields.IsText())
+	return terminal.NewTokens(a.Screen, os.Stdout, a.isLive(), a.Input.Items != nil && !a.fields.IsText())
 }
 
 // report prints the result of a prediction. live has what was printed before its end.

@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"os"
+
 	"pinion/cmd/pinion/internal/model"
 	"pinion/cmd/pinion/internal/oneshot"
 	"pinion/cmd/pinion/internal/process"
+	"pinion/cmd/pinion/internal/terminal"
 	"pinion/pyembed/locate"
 	"pinion/runtime/predict"
 )
@@ -74,7 +77,7 @@ func (a *asker) with(r *oneshot.Runner, input []byte) error {
 	}
 	live := a.tokens()
 	var watch predict.Observer
-	if a.isLive() {
+	if a.isLive() || terminal.TakesEscapes(os.Stderr) {
 		watch = live
 	}
 	p, interrupted, err := r.Run(req, watch, begun)

@@ -29,7 +29,7 @@ func (a *asker) Remotely(client *oneshot.Client) error {
 	got, err := client.Predict(oneshot.Prediction{
 		Path: plural + predict.NewID(time.Now()), Input: input,
 		Stream: a.isLive() && !a.Train && streams(document), Item: live.Add,
-		Log: logs.Add, Items: a.Input.Items,
+		Log: logs.Add, Metric: live.Metric, Items: a.Input.Items,
 	})
 	live.Finish()
 	logs.Finish()

@@ -84,6 +84,8 @@ type Prediction struct {
 	Item func(output []byte)
 	// Log receives the model's logs as they come. It is called by one goroutine at a time.
 	Log func(text string)
+	// Metric receives the event of a metric as it comes; without events, only that of progress.
+	Metric func(event []byte)
 }
 
 // Answer is the result of a prediction.
@@ -94,6 +96,8 @@ type Answer struct {
 	Output []byte // nil means none
 	made   bool   // a prediction was made, also where the status is an error's
 	logs   string
+	// progress is the metric of that name, as JSON; nil means none.
+	progress []byte
 	// Interrupted means that the user asked for the end.
 	Interrupted bool
 }
@@ -118,7 +122,7 @@ func (c *Client) Predict(p Prediction) (Answer, error) {
 		request.Header.Set("Accept", "text/event-stream")
 	}
 	var got Answer
-	logs := remoteLogs{print: p.Log}
+	logs := remoteLogs{print: p.Log, metric: p.Metric}
 	done := make(chan error, 1)
 	go func() {
 		var err error
@@ -168,6 +172,9 @@ func (c *Client) poll(address string, logs *remoteLogs) {
 	if body, err := io.ReadAll(response.Body); err == nil && response.StatusCode == http.StatusOK {
 		now, _ := readPrediction(body)
 		logs.upTo(now.logs)
+		if now.progress != nil {
+			logs.metric(append(append([]byte(`{"name":"progress","value":`), now.progress...), '}'))
+		}
 	}
 }
 
@@ -206,11 +213,15 @@ func readPrediction(body []byte) (Answer, error) {
 		Output json.RawMessage `json:"output"`
 		Error  string          `json:"error"`
 		Logs   string          `json:"logs"`
+
+		Metrics struct {
+			Progress json.RawMessage `json:"progress"`
+		} `json:"metrics"`
 	}
 	if err := json.Unmarshal(body, &p); err != nil {
 		return Answer{}, fmt.Errorf("read the server's answer: %w", err)
 	}
-	return Answer{Object: body, Status: p.Status, Error: p.Error, Output: p.Output, logs: p.Logs, made: p.ID != ""}, nil
+	return Answer{Object: body, Status: p.Status, Error: p.Error, Output: p.Output, logs: p.Logs, made: p.ID != "", progress: p.Metrics.Progress}, nil
 }
 
 // follow reads a stream of events until the prediction has ended.
@@ -247,6 +258,8 @@ func follow(body io.Reader, item func([]byte), logs *remoteLogs) (Answer, error)
 				return Answer{}, fmt.Errorf("read the server's stream: %w", err)
 			}
 			logs.add(l.Data)
+		case "metric":
+			logs.metric(data)
 		case "completed":
 			return readPrediction(data)
 		case "error":

@@ -14,6 +14,7 @@ const pollPause = 500 * time.Millisecond
 // each time.
 type remoteLogs struct {
 	print     func(text string)
+	metric    func(event []byte)
 	areEvents atomic.Bool
 
 	mu      sync.Mutex

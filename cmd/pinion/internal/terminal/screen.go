@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,6 +30,7 @@ type Screen struct {
 	draft []byte        // the model's line that has not ended, which is shown within the progress
 	stop  chan struct{} // closed: no progress; nil if none is shown
 	open  bool          // the command's output is at the end of a line that has not ended
+	done  atomic.Uint64 // the bits of the share that the model has recorded as its progress; 0 means none
 }
 
 const (
@@ -99,6 +103,15 @@ func (s *Screen) Draft(line []byte) {
 	s.draw()
 }
 
+// Done says which share of the prediction is done, from 0 to 1. It never blocks.
+func (s *Screen) Done(share float64) { s.done.Store(math.Float64bits(min(1, max(0, share)))) }
+
+// bar is a share as a bar of 20 cells, and in percent.
+func bar(share float64) string {
+	full := int(math.Round(20 * share))
+	return fmt.Sprintf(" %s%s %.0f %%", strings.Repeat("█", full), strings.Repeat("░", 20-full), 100*share)
+}
+
 // draw shows what happens, for how long already, and the model's line that has not ended, in one line. While a debugger
 // has the terminal it shows nothing.
 func (s *Screen) draw() {
@@ -108,6 +121,9 @@ func (s *Screen) draw() {
 	}
 	marks := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 	line := fmt.Appendf(nil, "%c %s %.1f s", marks[s.turn%len(marks)], s.label, time.Since(s.began).Seconds())
+	if done := math.Float64frombits(s.done.Load()); done > 0 {
+		line = append(line, bar(done)...)
+	}
 	if len(s.draft) > 0 {
 		line = append(append(line, ": "...), s.draft...)
 	}

@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"encoding/json"
 	"io"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 type Tokens struct {
 	screen *Screen
 	to     io.Writer
+	prints bool // what Observe gets
 	lines  bool
 
 	mu      sync.Mutex
@@ -24,18 +26,36 @@ type Tokens struct {
 	Printed bool // read it after finish
 }
 
-// NewTokens prints to to. lines means that each item is a line.
-func NewTokens(s *Screen, to io.Writer, lines bool) *Tokens {
-	t := &Tokens{screen: s, to: to, lines: lines, done: make(chan struct{})}
+// NewTokens prints to to. prints means that Observe prints what is yielded, lines that each item is a line.
+func NewTokens(s *Screen, to io.Writer, prints, lines bool) *Tokens {
+	t := &Tokens{screen: s, to: to, prints: prints, lines: lines, done: make(chan struct{})}
 	t.change.L = &t.mu
 	go t.follow()
 	return t
 }
 
-// Observe takes in what was yielded.
+// Observe takes in what was yielded, and the progress.
 func (t *Tokens) Observe(_ predict.Record, e predict.Event) {
-	if e.Kind == predict.EventOutput {
-		t.Add(e.Data)
+	switch e.Kind {
+	case predict.EventOutput:
+		if t.prints {
+			t.Add(e.Data)
+		}
+	case predict.EventMetric:
+		t.Metric(e.Data)
+	}
+}
+
+// Metric shows the progress, if a metric, as an event has it, is that.
+func (t *Tokens) Metric(event []byte) {
+	var m struct {
+		Name  string `json:"name"`
+		Value any    `json:"value"`
+	}
+	if json.Unmarshal(event, &m) == nil && m.Name == "progress" {
+		if share, ok := m.Value.(float64); ok {
+			t.screen.Done(share)
+		}
 	}
 }
 

@@ -74,6 +74,8 @@ function figuresOf(p, facts) {
     const parts = PARTS.filter(([name]) => name !== "files" || p.files > 0);
     found.push(barOf(parts.map(([name, , color]) => [color, p[name]])), legendOf([...parts.map(([name, word, color]) => [color, word, timeText(p[name])]), ["none", "Total", timeText(p.total)]]));
   }
+  const done = p.ended ? undefined : recordedDone(p.metrics);
+  if (done !== undefined) found.push(make("p", {}, make("progress", { max: 100, value: done, "aria-label": "Progress" }), ` ${done} %`));
   for (const [name, value] of Object.entries(p.metrics ?? {})) {
     if (name !== "predict_time") rows.append(make("dt", {}, name), make("dd", {}, JSON.stringify(value)));
   }

@@ -7,13 +7,17 @@ const WORDS = {
 };
 WORDS.openai = WORDS.python;
 
+// The languages of code in Markdown, by their usual names there.
+const LANGUAGES = { python: "python", py: "python", javascript: "javascript", js: "javascript", typescript: "javascript", ts: "javascript", json: "javascript", bash: "curl", sh: "curl", shell: "curl" };
+
 // A string without an end is one, too: else it would be read again from each quote in it.
 const STRING = /"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?|`(?:[^`\\]|\\.)*`?/y;
 const SHELL_STRING = /"(?:[^"\\]|\\.)*"?|'[^']*'?/y;
 const PLAIN = /[A-Za-z0-9_$.]+|[^"'`A-Za-z0-9_$]+|./sy;
 
-// colored returns the code in pieces, some of which are elements.
+// colored returns the code in pieces, some of which are elements; of an unknown language in one.
 function colored(code, language) {
+  if (!Object.hasOwn(WORDS, language)) return [code];
   const kinds = [["string", language === "curl" ? SHELL_STRING : STRING], ["word", WORDS[language]], ["", PLAIN]];
   const pieces = [];
   for (let at = 0; at < code.length; ) {

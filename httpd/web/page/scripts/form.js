@@ -26,7 +26,8 @@ function makeField(name, schema, required) {
   const control = makeControl(id, name, schema, required);
   const words = [typeOf(schema), required && "required", schema.deprecated && "deprecated"].filter(Boolean);
   const label = make("label", { for: id }, make("code", {}, name));
-  const head = make("div", { className: "label" }, label, make("span", { className: "type" }, words.join(", ")));
+  const changed = make("span", { className: "changed" }); // the default, beside another value
+  const head = make("div", { className: "label" }, label, make("span", { className: "type" }, words.join(", "), changed));
   const error = make("p", { className: "error", id: id + "-error" });
   const element = make("div", { className: "field", "data-name": name }, head);
   const texts = [error.id];
@@ -39,11 +40,16 @@ function makeField(name, schema, required) {
   if (required) main.setAttribute("aria-required", "true");
   element.append(control.element, error);
   element.addEventListener("input", formChanged);
-  return { name, schema, folded, element, error, main, get: control.get, set: control.set };
+  return { name, schema, folded, element, error, main, changed, get: control.get, set: control.set };
 }
 
 // formChanged follows every change of an input.
 function formChanged() {
+  for (const { schema, changed, get } of fields) {
+    const isOther = schema.default !== undefined && JSON.stringify(get()) !== JSON.stringify(schema.default);
+    const text = isOther ? JSON.stringify(schema.default) : "";
+    changed.textContent = isOther ? `, default ${text.length > 40 ? text.slice(0, 40) + "…" : text}` : "";
+  }
   showCode();
   rememberInputs();
   showTalk();

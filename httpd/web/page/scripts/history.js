@@ -84,7 +84,8 @@ const shownPart = replacer((given, value) => (given instanceof Secret ? "*******
 function historyRow(entry) {
   const words = Object.entries(entry.input).map(([name, v]) => `${name}: ${typeof v === "string" ? v : JSON.stringify(v, shownPart)}`).join(", ") || "no inputs";
   const day = new Date(entry.at).toDateString() === new Date().toDateString() ? "" : new Date(entry.at).toLocaleDateString() + " ";
-  const open = make("button", { type: "button", className: "plain" }, words.length > 140 ? words.slice(0, 140) + "…" : words);
+  const picture = firstPicture(entry.result.output);
+  const open = make("button", { type: "button", className: "plain" }, picture ? make("img", { src: picture, alt: "" }) : "", words.length > 140 ? words.slice(0, 140) + "…" : words);
   open.addEventListener("click", () => openEntry(entry));
   const row = make("li", {}, make("span", { className: "help" }, day + new Date(entry.at).toLocaleTimeString(), ` in ${timeText(entry.seconds)}`), chipOf(entry.result.status), open);
   if (entry.result.status === "succeeded" && !entry.isRecalled) {

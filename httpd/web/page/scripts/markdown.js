@@ -61,7 +61,7 @@ function fenceAt(lines, at, [, mark, language]) {
 function codeBlock(code, language) {
   const copy = make("button", { type: "button", className: "plain", "aria-label": "Copy this code" }, "Copy");
   offerCopy(copy, () => code);
-  return make("div", { className: "fenced" }, make("p", {}, make("span", { className: "help" }, language), copy), make("pre", { tabIndex: 0 }, code));
+  return make("div", { className: "fenced" }, make("p", {}, make("span", { className: "help" }, language), copy), make("pre", { tabIndex: 0 }, ...colored(code, LANGUAGES[language.toLowerCase()])));
 }
 
 function quoteAt(lines, at, depth) {

@@ -108,13 +108,14 @@ function showTimes(result, seconds) {
   $("times").replaceChildren(barOf(parts.map(([color, , time]) => [color, time])), legendOf(parts.map(([color, word, time]) => [color, word, timeText(time)])));
 }
 
-// showDone shows a progress bar if the last line of the logs has one.
-function showDone(logs) {
-  const line = lastLineOf(logs), done = doneOf(line);
+// showDone shows a progress bar if the model has recorded its progress, or the last line of the logs has one.
+function showDone(logs, metrics) {
+  const line = lastLineOf(logs), recorded = recordedDone(metrics), done = recorded ?? doneOf(line);
   $("doing").hidden = done === undefined;
   if (done === undefined) return;
   $("share-done").value = done;
-  $("doing-text").textContent = line.length > 120 ? line.slice(0, 120) + "…" : line;
+  const text = recorded === undefined ? line : `${recorded} %`;
+  $("doing-text").textContent = text.length > 120 ? text.slice(0, 120) + "…" : text;
 }
 
 // revealResult scrolls to the result if it is out of view, or, below the form on a phone, mostly out of view.

@@ -56,6 +56,7 @@ async function follow(response, mine) {
       mine.first ||= performance.now();
       mine.chunks.push(data.chunk);
     } else if (event === "log") mine.logs += data.data;
+    else if (event === "metric" && data.name === "progress") mine.metrics = { progress: data.value };
     else if (event === "error") return lost(mine, data.error);
     else if (event === "completed") return data;
   }
@@ -88,6 +89,7 @@ async function watch(mine, whole) {
     if (!whole || !state || running !== mine) continue;
     mine.place = state.queue_position;
     mine.logs = state.logs ?? "";
+    mine.metrics = state.metrics;
   }
 }
 
@@ -129,10 +131,11 @@ function showProgress() {
     showAnswer(mine.chunks);
   }
   showCalls($("calls"), mine);
-  if (mine.written !== mine.logs.length) {
-    mine.written = mine.logs.length;
+  const done = recordedDone(mine.metrics);
+  if (mine.written !== mine.logs.length || mine.done !== done) {
+    Object.assign(mine, { written: mine.logs.length, done });
     showLogs(mine.logs);
-    showDone(mine.logs);
+    showDone(mine.logs, mine.metrics);
   }
   requestAnimationFrame(showProgress);
 }
