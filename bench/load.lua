@@ -4,6 +4,7 @@ local file = assert(io.open(os.getenv("BODY"), "rb"))
 wrk.method = "POST"
 wrk.path = os.getenv("REQUEST_PATH")
 wrk.headers["Content-Type"] = "application/json"
+wrk.headers["Accept"] = os.getenv("ACCEPT")
 wrk.body = file:read("*a")
 file:close()
 local expected, least = os.getenv("EXPECT") or "", tonumber(os.getenv("LEAST") or "0")

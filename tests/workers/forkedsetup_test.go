@@ -234,12 +234,12 @@ func TestForkedSetup_Reload(t *testing.T) {
 	s := forkedSetup(t, harness.Options{Args: []string{"--workers", "2"}})
 	harness.WaitWorkers(t, s, 2, 0)
 	old := state(t, s)
-	editFile(t, filepath.Join(s.Dir, "run.py"), "np.ones(1000)", "np.ones(2000)")
+	editFile(t, filepath.Join(s.Dir, "run.py"), "np.ones(1000)", "np.ones(20000)")
 	s.Signal(syscall.SIGHUP)
 	harness.WaitWorkers(t, s, 2, 2)
 	for range 4 {
 		got := state(t, s)
-		assert.True(t, got.Sum == 2000 && got.Folder && got.Name != old.Name, "got %+v, want the new code", got)
+		assert.True(t, got.Sum == 20000 && got.Folder && got.Name != old.Name, "got %+v, want the new code", got)
 	}
 	assert.Eventually(t, "the old setup's folder is removed", func() bool {
 		_, err := os.Stat(old.Name)
