@@ -12,23 +12,12 @@ die() {
   exit 2
 }
 
-# build_ref COMMIT FOLDER builds a commit with its own build.sh, unless it was built before.
-build_ref() (
-  [[ -x $2/pinion ]] && return
-  tree=$(mktemp -d)
-  trap 'git worktree remove --force "$tree" && rm -rf "$tree"' EXIT
-  git worktree add --quiet --force --detach "$tree" "$1"
-  (cd "$tree" && ./build.sh build) >&2
-  mkdir -p "$2"
-  cp "$tree"/bin/pinion* "$2"
-)
-
+. bench/lib/commit.sh
 [[ ${1:-} != -* && -n ${1:-} ]] || die "which commit? bench/compare.sh REF"
 command -v wrk >/dev/null || die "wrk is missing: apt-get install wrk"
-commit=$(git rev-parse --verify --quiet "$1^{commit}") || die "there is no commit $1"
-build_ref "$commit" ".cache/compare/$commit"
+other=$(build_commit "$1")
 ./build.sh build >&2
 # A copy, as the other is: ext4 keeps what the linker wrote in larger folios, of which a process has more in memory.
 this=.cache/compare/this
 mkdir -p "$this" && cp --remove-destination bin/pinion* "$this"
-exec python3 bench/compare.py --ref ".cache/compare/$commit/pinion" --this "$this/pinion" --name "$1" "${@:2}"
+exec python3 bench/compare.py --ref "$other/pinion" --this "$this/pinion" --name "$1" "${@:2}"

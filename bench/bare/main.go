@@ -67,11 +67,15 @@ func main() {
 	address := flag.String("address", "127.0.0.1:5999", "address to listen on")
 	batches := flag.Bool("batches", false, "be the model that sleeps 5 ms + 0.1 ms·n for a batch of n, at most 32")
 	mirror := flag.Bool("mirror", false, "answer with the bytes that came")
+	paced := flag.Bool("tokens", false, "stream tokens, each after the pause that the input says")
 	flag.Parse()
 	server := &fasthttp.Server{Handler: echo, NoDefaultServerHeader: true, MaxRequestBodySize: 128 << 20}
 	if *batches {
 		b := newBatcher()
 		server.Handler, server.ConnState = b.handle, b.count
+	}
+	if *paced {
+		server.Handler = tokens
 	}
 	if *mirror {
 		server.Handler = func(ctx *fasthttp.RequestCtx) {
