@@ -8,18 +8,22 @@ import (
 // Busy-polling: a side that expects a frame soon polls its socket before it blocks. runtime/slot/busypoll.go says when,
 // and what it gains; the worker's side is pyembed/channel_busypoll.c.
 
-// RecvBusyPoll is Recv that polls for up to budget before it blocks; blocked reports whether nothing came in that time.
-// While it polls, it does not see an Interrupt, and a Close waits for it.
-func (c *Conn) RecvBusyPoll(budget time.Duration, handle func(*Frame)) (blocked bool, err error) {
+// RecvWhile is Recv again and again, until next, which it calls after each, returns false. It polls for up to budget
+// before it blocks, and then for what next returns; blocked says whether nothing came in that time. While it polls, and
+// while handle and next run, it does not see an Interrupt, and a Close waits for it.
+func (c *Conn) RecvWhile(budget time.Duration, handle func(*Frame), next func(blocked bool) (budget time.Duration, again bool)) error {
 	c.read.busyPoll, c.read.blocked = budget, false
-	err = c.read.recv(handle)
+	err := c.read.recv(handle, next)
 	if err != nil && errors.Is(err, ErrInterrupted) {
 		if err := c.file.SetReadDeadline(time.Time{}); err != nil {
-			return c.read.blocked, ErrClosed
+			return ErrClosed
 		}
 	}
-	return c.read.blocked, err
+	return err
 }
+
+// once is a next that ends RecvWhile after one read.
+func once(bool) (time.Duration, bool) { return 0, false }
 
 // pollBusily polls until something has come; false means the budget was used up first.
 func (rd *reader) pollBusily(fd uintptr) bool {

@@ -161,8 +161,7 @@ func (c *Conn) SendFile(kind Kind, id uint64, fd int) error {
 // during its call only, unless taken with Own. The error is ErrClosed once the other side is gone.
 // It is ErrInterrupted after Interrupt, and then nothing was lost.
 func (c *Conn) Recv(handle func(*Frame)) error {
-	_, err := c.RecvBusyPoll(0, handle)
-	return err
+	return c.RecvWhile(0, handle, once)
 }
 
 // Interrupt makes the Recv in progress return ErrInterrupted, or else the next one.

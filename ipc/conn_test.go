@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -286,4 +287,33 @@ func TestConn_Unread(t *testing.T) {
 	assert.True(t, n >= HeaderSize, "%d bytes are unread, want %d at least", n, HeaderSize)
 	assert.NoError(t, far.Recv(func(*Frame) {}))
 	assert.Equal(t, "unread bytes after all was read", near.Unread(), 0)
+}
+
+// TestConn_RecvWhileLosesNoReadiness: it waits by the poller after a read that has left room, and gets all that is sent
+// meanwhile, with and without descriptors.
+func TestConn_RecvWhileLosesNoReadiness(t *testing.T) {
+	noLeak(t)
+	const frames = 20_000
+	a, b := ends(t)
+	go func() {
+		for i := range uint64(frames) {
+			if i%64 == 0 {
+				_ = a.SendFile(KindLogPipe, i, memoryFile(t, nil))
+			} else {
+				_ = a.Send(KindOutput, i)
+			}
+		}
+	}()
+	n, reads := uint64(0), 0
+	err := b.RecvWhile(0, func(f *Frame) {
+		assert.TrueNow(t, f.ID == n, "frame %d came in place of %d", f.ID, n)
+		if fd := f.Descriptor(); fd >= 0 {
+			unix.Close(fd)
+		}
+		n++
+	}, func(bool) (time.Duration, bool) {
+		reads++
+		return 0, n < frames
+	})
+	assert.True(t, err == nil && n == frames && reads > 1, "%d frames in %d reads, %v, want %d in several", n, reads, err, frames)
 }

@@ -29,7 +29,7 @@ type example struct {
 
 // examples has at least one frame of each kind. The bodies are what the two sides write, to the byte.
 func examples() []example {
-	id := MakeID(1, 0)
+	id := MakeID(0, 1, 0)
 	worker := func(name string, kind Kind, id, nanos uint64, body string) example {
 		return example{name, message{Kind: kind, ID: id, Nanos: nanos, Body: []byte(body)}, false, nil}
 	}

@@ -121,6 +121,8 @@ func TestLayout_PageOfWorker(t *testing.T) {
 	} {
 		assert.Equal(t, name, h.number(t, name), want)
 	}
+	python := string(assert.Must(os.ReadFile("../pyembed/sdk/cog/_worker/serve/aioslot.py"))(t))
+	assert.Contains(t, "the event loop's", python, fmt.Sprintf("\nSLOT_SHIFT = %d ", slotShift))
 	page, slot, consumed := h.layout(t, "px_page"), h.layout(t, "px_slot_page"), h.layout(t, "px_consumed")
 	out := h.layout(t, "px_out_page")
 	for what, c := range map[string]struct{ got, want int64 }{

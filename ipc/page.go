@@ -67,10 +67,16 @@ const (
 	ClaimRevoked Claim = 3 // front, from ClaimQueued: the worker skips it
 )
 
-// MakeID joins a serial number and the index of a claim word to the id that frames carry.
-func MakeID(serial uint64, claim int) uint64 {
-	return serial<<bits.TrailingZeros(Claims) | uint64(claim)
+// MakeID joins a slot's index, a serial number and the index of a claim word to the id that frames carry.
+func MakeID(slot int, serial uint64, claim int) uint64 {
+	return uint64(slot)<<slotShift | serial<<bits.TrailingZeros(Claims) | uint64(claim)
 }
+
+// slotShift leaves room for MaxSlots below the bits of a claim word and of cancelAgain.
+const slotShift = 48
+
+// SlotIndex returns the index of an id's slot.
+func SlotIndex(id uint64) int { return int(id >> slotShift) }
 
 // ClaimIndex returns the index of an id's claim word.
 func ClaimIndex(id uint64) int { return int(id & (Claims - 1)) }

@@ -47,7 +47,7 @@ func TestPage_IsShared(t *testing.T) {
 	assert.True(t, got == pageMagic, "magic %#x, want %#x", got, uint64(pageMagic))
 	for _, i := range []int{0, 1, MaxSlots - 1} {
 		s, base := p.Slot(i), pageHeader+i*pageSlot
-		id := MakeID(uint64(i)+77, 63)
+		id := MakeID(0, uint64(i)+77, 63)
 		assert.Equal(t, "running prediction", s.Running(), 0)
 		assert.Equal(t, "claim word", s.Claim(id), ClaimFree)
 		s.Queue(id)
@@ -65,7 +65,7 @@ func TestPage_IsShared(t *testing.T) {
 func TestPage_IDs(t *testing.T) {
 	for claim := range Claims {
 		for _, serial := range []uint64{0, 1, 2, 1 << 40} {
-			id := MakeID(serial, claim)
+			id := MakeID(0, serial, claim)
 			assert.Equal(t, "index of the claim word", ClaimIndex(id), claim)
 			assert.Equal(t, "id/Claims", id/Claims, serial)
 		}
@@ -75,7 +75,7 @@ func TestPage_IDs(t *testing.T) {
 func TestPage_ClaimMoves(t *testing.T) {
 	p, o := page(t)
 	s := p.Slot(3)
-	first, second := MakeID(1, 5), MakeID(2, 5) // of one word
+	first, second := MakeID(0, 1, 5), MakeID(0, 2, 5) // of one word
 
 	s.Queue(first)
 	assert.True(t, s.Claim(second) == ClaimFree && !s.Revoke(second) && !o.claim(3, second),
@@ -121,7 +121,7 @@ func TestPage_ClaimRace(t *testing.T) {
 	wins := 0
 	for round := range uint64(rounds) {
 		for i := range ids {
-			stale[i], ids[i] = ids[i], MakeID(round+1, i)
+			stale[i], ids[i] = ids[i], MakeID(0, round+1, i)
 			s.Queue(ids[i])
 		}
 		start <- true

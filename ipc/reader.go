@@ -17,7 +17,12 @@ import (
 // reader is the receiving half of a Conn. One goroutine at a time uses it.
 type reader struct {
 	raw  syscall.RawConn
-	poll func(fd uintptr) bool
+	poll func(fd uintptr) bool // serve
+
+	// Of the RecvWhile in progress.
+	handle func(*Frame)
+	next   func(blocked bool) (time.Duration, bool)
+	failed error
 
 	buf   []byte // what came in, from r to w not yet handled
 	r, w  int
@@ -52,7 +57,7 @@ const (
 func (rd *reader) init(raw syscall.RawConn) {
 	rd.raw = raw
 	rd.buf = make([]byte, firstBuffer)
-	rd.poll = func(fd uintptr) bool { return rd.receive(fd) || rd.pollBusily(fd) }
+	rd.poll = rd.serve
 }
 
 // receive calls recvmsg once; false means that the socket is not readable yet. The message header is kept in the reader
@@ -97,8 +102,30 @@ func (rd *reader) room() []byte {
 	return rd.buf[rd.w:]
 }
 
-func (rd *reader) recv(handle func(*Frame)) error {
+// serve reads until the caller wants no more, or an error; false means that Go's poller is to wait. It stays within one
+// RawConn.Read, so no readiness is lost: where a read left room, and brought or lost no descriptor, at which the kernel
+// ends a read, there was nothing more, and the poller knows of what has come since.
+func (rd *reader) serve(fd uintptr) bool {
+	for rd.receive(fd) || rd.pollBusily(fd) {
+		all := rd.n < int(rd.iov.Len) && rd.msg.Controllen == 0 && rd.msg.Flags&unix.MSG_CTRUNC == 0
+		if rd.failed = rd.take(); rd.failed != nil {
+			return true
+		}
+		again := false
+		if rd.busyPoll, again = rd.next(rd.blocked); !again {
+			return true
+		}
+		if rd.blocked = all && rd.busyPoll == 0; rd.blocked {
+			return false
+		}
+	}
+	return false
+}
+
+func (rd *reader) recv(handle func(*Frame), next func(bool) (time.Duration, bool)) error {
+	rd.handle, rd.next, rd.failed = handle, next, nil
 	err := rd.raw.Read(rd.poll)
+	rd.handle, rd.next = nil, nil
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return ErrInterrupted
@@ -106,7 +133,13 @@ func (rd *reader) recv(handle func(*Frame)) error {
 		return ErrClosed
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrClosed, err)
-	case rd.err != nil:
+	}
+	return rd.failed
+}
+
+// take takes in the result of a read, and hands on the frames that are now complete.
+func (rd *reader) take() error {
+	if rd.err != nil {
 		return fmt.Errorf("%w: %w", ErrClosed, rd.err)
 	}
 	if rd.msg.Controllen != 0 || rd.msg.Flags&unix.MSG_CTRUNC != 0 {
@@ -118,7 +151,7 @@ func (rd *reader) recv(handle func(*Frame)) error {
 		return fmt.Errorf("%w: %w", ErrClosed, io.EOF)
 	}
 	rd.total += uint64(rd.n)
-	return rd.took(handle)
+	return rd.took(rd.handle)
 }
 
 // took takes in the n bytes that were just received, and hands on the frames that are now complete.

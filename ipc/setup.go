@@ -61,6 +61,16 @@ type Function struct {
 	Batch *Batching `json:"batch"` // nil if its predictions are not batched
 }
 
+// OneSocket reports whether all slots of the worker share a socket: an event loop serves them, and none has batches.
+func (l *Loaded) OneSocket() bool {
+	for _, f := range l.Functions {
+		if f.Batch != nil {
+			return false
+		}
+	}
+	return l.Async && l.Batch == nil
+}
+
 // Batching is how a model's predictions are batched.
 type Batching struct {
 	MaxSize   int      `json:"max_size"`

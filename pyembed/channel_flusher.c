@@ -55,6 +55,7 @@ void px_flusher_arm_loop(void) {
 }
 
 void px_flusher_arm_for(struct px_channel *ch) {
+  ch = ch->wire;
   pthread_mutex_lock(&ch->mu);
   bool arm = ch->out.len > 0 && ch->armed_for != ch->unsent_since;
   if (arm) ch->armed_for = ch->unsent_since;

@@ -25,18 +25,24 @@ static uint64_t load64(const char *p) {
   return v;
 }
 
-int px_channel_init(struct px_channel *ch, int fd, struct px_slot_page *page, struct px_out_page *shared) {
+void px_channel_share(struct px_channel *ch, struct px_channel *wire, struct px_slot_page *page) {
   memset(ch, 0, sizeof *ch);
+  ch->wire = wire;
+  ch->fd = -1;
+  ch->page = page;
+  pthread_mutex_init(&ch->mu, NULL);
+  pthread_mutex_init(&ch->interrupt_mu, NULL);
+  pthread_mutex_init(&ch->items_mu, NULL);
+}
+
+int px_channel_init(struct px_channel *ch, int fd, struct px_slot_page *page, struct px_out_page *shared) {
+  px_channel_share(ch, ch, page);
   ch->in = px_malloc(PX_FIRST_BUFFER);
   if (!ch->in) return -1;
   ch->in_cap = PX_FIRST_BUFFER;
   ch->fd = fd;
-  ch->page = page;
   ch->shared = shared;
   if (shared) ch->out = (struct px_buf){(char *)shared->data, 0, PX_OUT_MAX};
-  pthread_mutex_init(&ch->mu, NULL);
-  pthread_mutex_init(&ch->interrupt_mu, NULL);
-  pthread_mutex_init(&ch->items_mu, NULL);
   return 0;
 }
 

@@ -8,6 +8,9 @@
 // queued there, so that the front gets them even if the worker is killed. Any thread. 0, or -1 without memory.
 int px_channel_init(struct px_channel *ch, int fd, struct px_slot_page *page, struct px_out_page *shared);
 
+// px_channel_share makes a channel that uses the socket of another. Any thread.
+void px_channel_share(struct px_channel *ch, struct px_channel *wire, struct px_slot_page *page);
+
 // px_channel_fill reads once, and waits for bytes if wait is set. The thread that reads this channel; no GIL needed. It
 // returns a positive number if bytes came, 0 if the front has closed the channel, or -1 with errno: EINTR, EAGAIN
 // without wait, ENOMEM, or EPROTO if the bytes violate the protocol.

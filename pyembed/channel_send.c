@@ -18,6 +18,12 @@
 #define PX_EMIT_JOIN 25000
 #define PX_EMIT_DELAY 30000
 #define PX_EMIT_BURST 32  // reached after as many PX_EMIT_DELAY without a frame
+// On an event loop with several predictions in progress, px_channel_emit leaves frames to the end of the loop's turn, so
+// that all that yield in one turn share a write. A longer turn sends every PX_TURN. If it sends nothing for PX_BLOCKED,
+// the flusher does, and the next PX_LATE_FRAMES are sent as if there were no turns: the model blocks its loop.
+#define PX_TURN 100000
+#define PX_BLOCKED 5000000
+#define PX_LATE_FRAMES 100
 #define PX_EMIT_BACKLOG ((size_t)1 << 20)  // bytes; more than this is not queued
 
 static void header(char h[PX_HEADER], size_t len, uint8_t kind, uint8_t flags, uint64_t id, uint64_t nanos) {
@@ -44,7 +50,7 @@ static bool is_shared(struct px_channel *ch) { return ch->shared && ch->out.data
 // page.
 static void note_empty(struct px_channel *ch) {
   ch->sent = 0;
-  ch->emit_armed = false;
+  ch->emit_armed = ch->turn_open = false;
   if (!ch->shared) {
     px_buf_trim(&ch->out, PX_KEEP_OUT);
     return;
@@ -153,6 +159,7 @@ static int append(struct px_channel *ch, const struct iovec *parts, int n, uint6
 }
 
 size_t px_channel_backlog(struct px_channel *ch) {
+  ch = ch->wire;
   pthread_mutex_lock(&ch->mu);
   size_t n = ch->out.len - ch->sent;
   pthread_mutex_unlock(&ch->mu);
@@ -160,6 +167,7 @@ size_t px_channel_backlog(struct px_channel *ch) {
 }
 
 bool px_channel_flush(struct px_channel *ch, bool wait) {
+  ch = ch->wire;
   pthread_mutex_lock(&ch->mu);
   bool done = flush_locked(ch, wait);
   pthread_mutex_unlock(&ch->mu);
@@ -177,6 +185,7 @@ void px_flush_with_gil(struct px_channel *ch) {
 static int put_file(struct px_channel *ch, uint8_t kind, uint8_t flags, uint64_t id, uint64_t nanos, struct iovec *body,
                     int n) {
   char h[PX_HEADER];
+  ch = ch->wire;
   int status = -1;
   int fd = memfd_create("pinion-body", MFD_CLOEXEC);
   if (fd < 0) return -1;
@@ -209,6 +218,7 @@ int px_channel_put_parts(struct px_channel *ch, uint8_t kind, uint8_t flags, uin
   if (len > PX_INLINE_MAX) return put_file(ch, kind, flags, id, nanos, parts + 1, n - 1);
   int status = 0;
   char h[PX_HEADER];
+  ch = ch->wire;
   header(h, len, kind, flags, id, nanos);
   parts[0] = (struct iovec){h, PX_HEADER};
   pthread_mutex_lock(&ch->mu);
@@ -228,13 +238,32 @@ void px_channel_put_fd(struct px_channel *ch, uint8_t kind, uint64_t id, uint64_
   char h[PX_HEADER];
   header(h, 0, kind, PX_FLAG_FILE, id, nanos);
   struct iovec part = {h, PX_HEADER};
+  ch = ch->wire;
   pthread_mutex_lock(&ch->mu);
   send_directly(ch, &part, 1, fd);
   pthread_mutex_unlock(&ch->mu);
 }
 
+// several reports whether more than one prediction is in progress.
+static bool several(void) {
+  int n = 0;
+  for (int i = 0; n < 2 && i < px_w.nslots; i++) n += px_get(&px_w.slots[i]->current) != 0;
+  return n > 1;
+}
+
+// waits_for_turn reports whether the frames that are queued leave at the end of the loop's turn.
+static bool waits_for_turn(struct px_channel *ch, uint64_t now) {
+  if (!ch->turns || !pthread_equal(ch->thread, pthread_self()) || now - ch->unsent_since >= PX_TURN) return false;
+  if (ch->late > 0) {
+    ch->late--;
+    return false;
+  }
+  return ch->out.len <= PX_KEEP_OUT && several();
+}
+
 int px_channel_emit(struct px_channel *ch, uint8_t kind, uint64_t id, const char *body, size_t len) {
   if (len > PX_COPY_MAX) return px_channel_put(ch, kind, id, 0, body, len);
+  ch = ch->wire;
   int status = 0;
   char h[PX_HEADER];
   header(h, len, kind, 0, id, 0);
@@ -245,6 +274,10 @@ int px_channel_emit(struct px_channel *ch, uint8_t kind, uint64_t id, const char
     // The front has closed the channel; nothing is queued.
   } else if (append(ch, parts, 2, now) < 0) {
     status = -1;
+  } else if (waits_for_turn(ch, now)) {
+    if (!ch->turn_armed) due = now + PX_BLOCKED;
+    status = ch->turn_open ? 0 : 2;
+    ch->turn_armed = ch->turn_open = true;
   } else {
     uint64_t pause = now - ch->emitted_at;
     bool at_once = pause >= PX_EMIT_JOIN || ch->bursts > 0 || ch->out.len > PX_KEEP_OUT;
@@ -266,9 +299,19 @@ int px_channel_emit(struct px_channel *ch, uint8_t kind, uint64_t id, const char
   return status;
 }
 
+void px_channel_end_turn(struct px_channel *ch) {
+  if (!px_channel_flush(ch, false)) px_flusher_arm_for(ch);
+}
+
 bool px_channel_flush_due(struct px_channel *ch) {
+  if (ch->wire != ch) return true;
   pthread_mutex_lock(&ch->mu);
-  if (ch->emit_armed) ch->emitted_at = px_now();
+  if (ch->emit_armed || ch->turn_armed) {
+    uint64_t now = px_now();
+    if (ch->emit_armed) ch->emitted_at = now;
+    if (ch->turn_armed && ch->out.len > 0 && now - ch->unsent_since >= PX_BLOCKED / 2) ch->late = PX_LATE_FRAMES;
+    ch->turn_armed = false;
+  }
   bool done = flush_locked(ch, false);
   pthread_mutex_unlock(&ch->mu);
   return done;

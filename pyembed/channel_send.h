@@ -27,8 +27,12 @@ bool px_channel_flush(struct px_channel *ch, bool wait);
 void px_flush_with_gil(struct px_channel *ch);
 
 // px_channel_emit queues a frame that the front should read soon; channel_send.c says when it leaves. It returns as
-// px_channel_put, or 1 if so much is queued that the caller should call px_flush_with_gil.
+// px_channel_put, 1 if so much is queued that the caller should call px_flush_with_gil, or 2 for the first frame that
+// waits for the end of the loop's turn.
 int px_channel_emit(struct px_channel *ch, uint8_t kind, uint64_t id, const char *body, size_t len);
+
+// px_channel_end_turn sends what is queued, as far as the front takes it; the flusher sends the rest. The event loop.
+void px_channel_end_turn(struct px_channel *ch);
 
 // px_channel_backlog returns the number of bytes that are queued and not sent.
 size_t px_channel_backlog(struct px_channel *ch);

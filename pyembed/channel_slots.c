@@ -14,6 +14,22 @@ int px_wait_slots(int n) {
   return have;
 }
 
+int px_share_socket(int n) {
+  if (px_wait_slots(1) < 1) return -1;
+  pthread_mutex_lock(&px_w.mu);
+  struct px_channel *first = px_w.slots[0];
+  first->thread = pthread_self();
+  while (px_w.nslots < n) {
+    struct px_channel *ch = px_malloc(sizeof *ch);
+    if (!ch) break;
+    px_channel_share(ch, first, &px_w.page->slots[px_w.nslots]);
+    px_w.slots[px_w.nslots++] = ch;
+  }
+  int fd = px_w.nslots == n ? first->fd : -2;
+  pthread_mutex_unlock(&px_w.mu);
+  return fd;
+}
+
 struct px_channel *px_slot_of(int i) {
   pthread_mutex_lock(&px_w.mu);
   struct px_channel *ch = i >= 0 && i < px_w.nslots ? px_w.slots[i] : NULL;

@@ -11,6 +11,10 @@
 // are. Call it without the GIL.
 int px_wait_slots(int n);
 
+// px_share_socket makes n slots that use the first one's socket, for an event loop of this thread, and returns the
+// socket; -1 if the front wants the worker to stop, or -2 without memory. Call it without the GIL.
+int px_share_socket(int n);
+
 // px_slot_of returns the channel of slot i, or NULL with an exception. GIL held.
 struct px_channel *px_slot_of(int i);
 

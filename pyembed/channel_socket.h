@@ -19,7 +19,10 @@
 struct px_json_room;
 
 struct px_channel {
-  int fd;
+  // The channel whose socket this one uses, for both directions: itself, or the first slot's on an event loop. Input and
+  // output below are those of that one.
+  struct px_channel *wire;
+  int fd;  // -1: it has the socket of its wire
   struct px_slot_page *page;  // NULL: the control socket
   _Atomic uint64_t current;  // the request that is claimed and not answered, or 0; any thread reads it, with px_get
   uint64_t cancel_taken;  // the cancel word that a signal handler has acted on; GIL held
@@ -65,6 +68,10 @@ struct px_channel {
   uint64_t emitted_at;  // ns, monotonic: when the last frame of px_channel_emit left
   unsigned bursts;  // how many frames may still leave one by one
   bool emit_armed;  // the flusher knows of frames of px_channel_emit in out
+  bool turns;  // thread is an event loop, which calls px_channel_end_turn
+  bool turn_open;  // frames wait for that
+  bool turn_armed;  // the flusher sends what waits for the end of the turn
+  unsigned late;  // so many frames do not wait for it, because the loop was blocked
 };
 
 #endif

@@ -48,6 +48,7 @@ struct px_worker {
   PyObject *cancel_type;  // cog.CancelationException
   PyObject *raised;  // GIL: the exception that ends the running prediction, since a cancel; or NULL
   PyObject *scope;  // px_guard: of the prediction that px_serve runs, borrowed; NULL: none
+  PyObject *on_turn;  // has an event loop call flush after this turn; NULL: its selector does
   PyObject *yielded;  // stands for an output whose items were emitted
 };
 

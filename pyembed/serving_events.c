@@ -22,6 +22,16 @@
 // held.
 static struct px_buf reused;
 
+// await_turn sees that what is queued is sent after this turn of the event loop. GIL held.
+static void await_turn(struct px_channel *ch) {
+  PyObject *done = px_w.on_turn ? PyObject_CallFunctionObjArgs(px_w.on_turn, NULL) : Py_NewRef(Py_None);
+  if (!done) {  // the model has closed its loop
+    PyErr_Clear();
+    px_flush_with_gil(ch);
+  }
+  Py_XDECREF(done);
+}
+
 // emit sends one frame. GIL held; it is released while the front is far behind. 0, or -1 with an exception.
 static int emit(struct px_channel *ch, uint8_t kind, uint64_t id, const char *body, size_t len) {
   PyThreadState *state = len > PX_EMIT_ALONE ? PyEval_SaveThread() : NULL;
@@ -29,8 +39,10 @@ static int emit(struct px_channel *ch, uint8_t kind, uint64_t id, const char *bo
   if (state && status >= 0) px_channel_flush(ch, true);
   if (state)
     PyEval_RestoreThread(state);
-  else if (status > 0)
+  else if (status == 1)
     px_flush_with_gil(ch);
+  else if (status == 2)
+    await_turn(ch);
   if (status >= 0) return 0;
   PyErr_Format(PyExc_OSError, "send %zu bytes of an output: %s", len, strerror(saved));
   return -1;

@@ -25,10 +25,27 @@
 
 #define PX_LOG_ALONE ((size_t)64 << 10)   // bytes; a longer piece of log may block until the front has room
 #define PX_LONG 86400                     // seconds; the longest wait, because a longer one would overflow
+#define PX_ASK_EVERY 50000  // ns; turns of the loop that do not wait ask no more often whether something is ready
 #define PX_READY 64  // descriptors that one iteration of the loop reads; the next iteration reads the rest
 #define PX_EVENT_READ 1  // as in Python's selectors
 #define PX_EVENT_WRITE 2
 #define PX_LOG_BACKLOG ((size_t)4 << 20)  // bytes; more log than this is not queued
+
+// share_socket(n, on_turn) -> fd: waits until the front has passed the socket of n slots; -1 where the worker is to
+// leave. What they emit in one turn of this thread's loop then leaves together. on_turn() has the loop call flush after
+// the turn; None: it calls select.
+static PyObject *share_socket(PX_SELF, PyObject *args) {
+  int n;
+  PyObject *on_turn;
+  if (!PyArg_ParseTuple(args, "iO", &n, &on_turn)) return NULL;
+  PyThreadState *state = PyEval_SaveThread();
+  int fd = px_share_socket(n);
+  PyEval_RestoreThread(state);
+  if (fd == -2) return PyErr_NoMemory();
+  if (fd >= 0) px_w.slots[0]->turns = true;
+  if (on_turn != Py_None) px_w.on_turn = Py_NewRef(on_turn);
+  return PyLong_FromLong(fd);
+}
 
 // slots(n) -> [fd, …]: waits until the front passed n sockets; fewer where the worker is to leave.
 static PyObject *slots(PX_SELF, PyObject *args) {
@@ -56,8 +73,8 @@ static PyObject *request_of(const struct px_frame *f) {
   return request;
 }
 
-// receive(slot) -> [(id, flags, message, error), …], or None at the end: all requests that are there, without waiting.
-// Items of a streamed input come between them, as px_item_read makes them.
+// receive(slot) -> [(id, flags, message, error), …], or None at the end: all requests that its socket has, without
+// waiting. Items of a streamed input come between them, as px_item_read makes them.
 static PyObject *receive(PX_SELF, PyObject *slot) {
   struct px_channel *ch;
   if (!px_slot_arg(slot, &ch)) return NULL;
@@ -110,17 +127,22 @@ static int add_ready(PyObject *list, PyObject *keys, const struct epoll_event *e
 // None: any time. keys are the SelectorKeys by their descriptors. See serve/loop.py.
 static PyObject *select_ready(PX_SELF, PyObject *const *args, Py_ssize_t n) {
   static unsigned short_waits;  // of the one loop
+  static uint64_t asked;  // when it asked last, ns
   if (n != 3) return PyErr_Format(PyExc_TypeError, "select takes 3 arguments, not %zd", n);
   int fd = (int)PyLong_AsLong(args[0]);
   double seconds = args[1] == Py_None ? -1 : PyFloat_AsDouble(args[1]);
   if (PyErr_Occurred()) return NULL;
+  if (px_w.nslots > 0 && px_w.slots[0]->turns) px_channel_end_turn(px_w.slots[0]);
   bool waits = args[1] == Py_None || seconds > 0;
+  uint64_t now = px_now();
+  if (!waits && now - asked < PX_ASK_EVERY) return PyList_New(0);
+  asked = now;
   int64_t most = seconds < 0 ? -1 : seconds < PX_LONG ? (int64_t)(seconds * 1e9) + 1 : (int64_t)PX_LONG * 1000000000;
   unsigned *of_quiet = quiet() ? &short_waits : NULL;
   struct epoll_event ready[PX_READY];
   PyThreadState *state = PyEval_SaveThread();
-  int status = waits ? px_wait(fd, of_quiet, most) : 0, count = 0;
-  if (status >= 0) status = count = epoll_pwait(fd, ready, PX_READY, 0, NULL);
+  int status = waits ? px_wait(fd, of_quiet, most) : 1, count = 0;
+  if (status > 0) status = count = epoll_pwait(fd, ready, PX_READY, 0, NULL);
   PyEval_RestoreThread(state);
   if (status < 0 && errno != EINTR) return PyErr_SetFromErrno(PyExc_OSError);
   PyObject *list = PyList_New(0);
@@ -203,7 +225,11 @@ static PyObject *emit_all(PX_SELF, PyObject *args) {
   unsigned long long id;
   PyObject *items, *encode;
   if (!PyArg_ParseTuple(args, "O&KOO", px_slot_arg, &ch, &id, &items, &encode)) return NULL;
-  return px_yield_all(ch, id, items, encode);
+  bool turns = ch->wire->turns;
+  ch->wire->turns = false;  // the iterator blocks the loop
+  PyObject *yielded = px_yield_all(ch, id, items, encode);
+  ch->wire->turns = turns;
+  return yielded;
 }
 
 // flush(slot): sends the answers that are queued.
@@ -290,6 +316,7 @@ static PyObject *is_canceled(PX_SELF, PyObject *args) {
 
 PyMethodDef px_task_methods[] = {
     {"slots", slots, METH_VARARGS, NULL},
+    {"share_socket", share_socket, METH_VARARGS, NULL},
     {"receive", receive, METH_O, NULL},
     {"select", (PyCFunction)(void (*)(void))select_ready, METH_FASTCALL, NULL},
     {"claim", (PyCFunction)(void (*)(void))claim, METH_FASTCALL, NULL},

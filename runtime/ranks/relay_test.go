@@ -310,7 +310,7 @@ func TestRelay_AnyOrder(t *testing.T) {
 	}
 	ids := make([]uint64, requests)
 	for n := range ids {
-		ids[n] = ipc.MakeID(uint64(n+1), n%ipc.Claims)
+		ids[n] = ipc.MakeID(0, uint64(n+1), n%ipc.Claims)
 	}
 	const ahead = 32
 	for _, id := range ids[:ahead] {

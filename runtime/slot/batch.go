@@ -242,7 +242,7 @@ func (b *dispatcher) steal(to *Slot, d *deliveries) bool {
 			continue
 		}
 		r := runs[len(runs)-1]
-		if r.live > to.worker.batching.MaxSize || !s.ch.words.Revoke(r.id) {
+		if r.live > to.worker.batching.MaxSize || !s.words.Revoke(r.id) {
 			continue
 		}
 		b.scratch = b.scratch[:0]

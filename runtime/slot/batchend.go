@@ -72,7 +72,7 @@ func (p *Pool) cancelItem(c *Call) deliveries {
 	result := Result{Err: ErrCanceled}
 	if r != nil && !r.done {
 		switch {
-		case (p.admission.refusal == nil || r.live == 1) && s.ch.words.Revoke(r.id):
+		case (p.admission.refusal == nil || r.live == 1) && s.words.Revoke(r.id):
 			others := slices.DeleteFunc(s.takeBackRun(r), func(x *Call) bool { return x == c })
 			p.end(c, result)
 			return p.requeueAll(others, time.Now(), nil)
@@ -82,7 +82,7 @@ func (p *Pool) cancelItem(c *Call) deliveries {
 		}
 	}
 	// If the pool refuses calls, a batch that has not begun stays: its other calls could not be queued again.
-	if r != nil && (r.done || s.ch.words.Claim(r.id) != ipc.ClaimQueued) {
+	if r != nil && (r.done || s.words.Claim(r.id) != ipc.ClaimQueued) {
 		began := r.began
 		if !r.done {
 			began = later(r.sentAt, s.freed)
@@ -111,7 +111,7 @@ func (p *Pool) expireItems(s *Slot, late func(*Call) bool, now time.Time, d deli
 		if p.admission.refusal != nil && slices.ContainsFunc(r.waiting(), onTime) {
 			continue // they could not be queued again
 		}
-		if s.ch.words.Revoke(r.id) {
+		if s.words.Revoke(r.id) {
 			d = p.requeueAll(s.takeBackRun(r), now, d) // ends the late ones
 		}
 	}

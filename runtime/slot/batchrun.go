@@ -146,7 +146,7 @@ func (s *Slot) dispatch(items []*batch.Item[*Call], d deliveries) deliveries {
 	r.id = s.window.newClaim()
 	s.traceBatch(r)
 	s.batches.runs = append(s.batches.runs, r)
-	s.ch.words.Queue(r.id)
+	s.words.Queue(r.id)
 	p.watchRuntime()
 	return append(d, delivery{
 		conn: s.ch.conn, id: r.id, kind: ipc.KindBatch,

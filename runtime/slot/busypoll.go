@@ -54,7 +54,7 @@ func (s *Slot) pollBudget() time.Duration {
 	}
 	if grant != s.granted {
 		s.granted = grant
-		s.ch.words.SetBusyPoll(grant)
+		s.words.SetBusyPoll(grant)
 	}
 	if !p.o.BusyPoll.Front || p.cpuPressure.high || p.singles < pollAfter || s.window.mean == 0 ||
 		s.window.mean > pollBelow {

@@ -25,7 +25,7 @@ func (p *Pool) cancelLocked(c *Call) deliveries {
 	if s.batches.items[c.id] == c {
 		return p.cancelItem(c)
 	}
-	if s.ch.words.Revoke(c.id) {
+	if s.words.Revoke(c.id) {
 		p.end(c, Result{Err: ErrCanceled})
 		return s.refill(nil)
 	}
@@ -41,9 +41,9 @@ func (p *Pool) Pause(c *Call, paused bool) {
 	switch s := c.slot; {
 	case c.state != assigned || c.canceling || s.ch.closed:
 	case paused:
-		s.ch.words.Pause(c.id)
+		s.words.Pause(c.id)
 	default:
-		s.ch.words.Resume()
+		s.words.Resume()
 	}
 }
 
@@ -54,8 +54,8 @@ func (p *Pool) signalCancel(c *Call, until time.Time) {
 		r.interrupted = true
 		target = r.id // the id by which the worker knows what it runs
 	}
-	s.ch.words.SetCancel(target, time.Until(until) <= p.lastSignal())
-	s.ch.words.Resume() // afterwards, so that a paused model sees the cancel
+	s.words.SetCancel(target, time.Until(until) <= p.lastSignal())
+	s.words.Resume() // afterwards, so that a paused model sees the cancel
 	s.worker.process.Interrupt()
 	if _, ok := s.worker.process.(grouped); ok && c.Inlet != nil {
 		c.Inlet.End("the prediction was canceled") // brings ranks that wait for an item to the step at which they stop

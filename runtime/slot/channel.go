@@ -8,25 +8,49 @@ import (
 	"pinion/ipc"
 )
 
-// channel is the front's end of one slot's socket: who reads it, and what is written to it.
+// channel is the front's end of a socket to a worker: who reads it, and what is written to it. It belongs to one slot, or
+// to all slots of a worker with an event loop, which then reads and writes once for all that happens in one turn.
 type channel struct {
-	conn *ipc.Conn
+	conn  *ipc.Conn
+	slots []*Slot // by index, if they share it; else the one
 
 	// Guarded by pool.mu.
-	words     ipc.Slot // claim, running and cancel words
-	leader    *Call    // its goroutine reads the socket
-	followers list     // their goroutines wait for their answers
-	closed    bool     // nothing more is read, because its worker is lost
-	unflushed int      // delayed requests: see mayDelay
-	draining  bool     // Detach waits for drained
+	leader      *Call // its goroutine reads the socket
+	followers   list  // their goroutines wait for their answers
+	closed      bool  // nothing more is read, because its worker is lost
+	outstanding int   // calls of its slots
+	unflushed   int   // delayed requests: see mayDelay
+	draining    bool  // Detach waits for drained
 	// closed when nothing more is to be read: with closed, or when draining and no call is outstanding
 	drained chan struct{}
 
 	// Used by the leader.
-	onFrame func(*ipc.Frame)
-	out     deliveries // sent after the frames that were read together
-	woken   []*Call    // woken then
-	fault   error      // the worker's violation of the protocol
+	onFrame func(*ipc.Frame)                         // handleFrame
+	out     deliveries                               // sent after the frames that were read together
+	woken   []*Call                                  // woken then
+	onRead  func(blocked bool) (time.Duration, bool) // afterRead
+	polling *Slot                                    // whose budget it polls for
+	budget  time.Duration                            // to poll before it blocks
+	fault   error                                    // the worker's violation of the protocol
+}
+
+func newChannel(conn *ipc.Conn) *channel {
+	ch := &channel{conn: conn, drained: make(chan struct{})}
+	ch.onFrame, ch.onRead = ch.handleFrame, ch.afterRead
+	return ch
+}
+
+// handleFrame passes a frame to its slot.
+func (ch *channel) handleFrame(f *ipc.Frame) {
+	i := ipc.SlotIndex(f.ID)
+	if len(ch.slots) == 1 {
+		i = 0
+	}
+	if i >= len(ch.slots) {
+		ch.protocolError("a frame for slot %d of %d", i, len(ch.slots))
+		return
+	}
+	ch.slots[i].handleFrame(f)
 }
 
 // protocolError records a violation of the protocol by the worker. The leader then closes the channel.
@@ -86,9 +110,8 @@ const (
 
 // mayDelay reports whether d, just assigned, can wait for the leader's next flush.
 func (s *Slot) mayDelay(d delivery) bool {
-	return s.ch.leader != nil && s.outstanding-1-s.ch.unflushed >= delayAbove && s.window.mean > 0 &&
-		s.window.mean < delayBelow &&
-		d.size() <= delaySize
+	return s.ch.leader != nil && s.window.mean > 0 && s.window.mean < delayBelow && d.size() <= delaySize &&
+		s.ch.outstanding-1-s.ch.unflushed >= delayAbove
 }
 
 // flushDelayed adds a flush of the delayed requests to d.

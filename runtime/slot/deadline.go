@@ -79,7 +79,7 @@ func (p *Pool) expireLate() (d deliveries) {
 			if c != nil && s.isAdmitted(c, now) {
 				c.deadline = c.Deadline
 			}
-			if c != nil && late(c) && !s.ch.closed && s.ch.words.Revoke(c.id) {
+			if c != nil && late(c) && !s.ch.closed && s.words.Revoke(c.id) {
 				p.end(c, Result{Err: predict.ErrQueueTimeout})
 			}
 		}
@@ -108,7 +108,7 @@ func (s *Slot) isAdmitted(c *Call, now time.Time) bool {
 		}
 	}
 	return slices.ContainsFunc(s.worker.slots,
-		func(x *Slot) bool { return x != s && !x.ch.closed && x.has(x.ch.words.Running()) })
+		func(x *Slot) bool { return x != s && !x.ch.closed && x.has(x.words.Running()) })
 }
 
 func later(a, b time.Time) time.Time {

@@ -1,9 +1,9 @@
-// Package slot hands predictions to the slots of the workers, and is the front's side of each slot's socket.
+// Package slot hands predictions to the slots of the workers, and is the front's side of their sockets.
 //
 // It has three parts, under the one lock of Pool:
 //
 //	admission   which calls enter, the queue of those without a slot, their deadlines
-//	channel     one slot's socket: the leader that reads it, its frames, the window of requests in it
+//	channel     the socket of a slot, or of all slots of an event loop: the leader that reads it, its frames, the window
 //	dispatcher  which calls leave together as a batch, for models with batches
 //
 // It promises: an admitted call ends exactly once; the model sees a prediction at most once, unless

@@ -53,7 +53,7 @@ func (p *Pool) Detach(slots []*Slot, e WorkerExit) (had int) {
 			back = append(append(back, calls...), items...)
 			s.batches.settleAll()
 			p.removeSlot(s)
-			s.ch.words = ipc.Slot{} // the page is unmapped with the worker
+			s.words = ipc.Slot{} // the page is unmapped with the worker
 		}
 		return p.requeueAll(back, now, nil)
 	})
@@ -67,7 +67,7 @@ func (p *Pool) Detach(slots []*Slot, e WorkerExit) (had int) {
 func (p *Pool) settleCalls(s *Slot, e WorkerExit, logs []byte, now time.Time) (had int, back []*Call) {
 	cause, owns := s.crashCause(e)
 	for _, c := range s.window.oldestFirst() {
-		begun := !s.ch.words.Revoke(c.id)
+		begun := !s.words.Revoke(c.id)
 		var r Result
 		again := begun && s.mayRunAgain(c, e)
 		if begun {
@@ -144,7 +144,7 @@ func (p *Pool) settleItems(s *Slot, cause string, logs []byte, now time.Time) (n
 func (s *Slot) itemsAtExit() (had, rest []*Call) {
 	begun := make(map[*batchRun]bool)
 	for _, r := range s.batches.runs {
-		begun[r] = !s.ch.words.Revoke(r.id)
+		begun[r] = !s.words.Revoke(r.id)
 	}
 	for _, c := range s.batches.items {
 		switch {
@@ -164,7 +164,7 @@ func (s *Slot) itemsAtExit() (had, rest []*Call) {
 // calls.
 func (s *Slot) drain(ctx context.Context) {
 	if wait := underLock(s.pool, func() bool {
-		s.ch.draining = s.outstanding > 0 && !s.ch.closed
+		s.ch.draining = s.ch.outstanding > 0 && !s.ch.closed
 		return s.ch.draining
 	}); !wait {
 		return
@@ -179,11 +179,13 @@ func (s *Slot) drain(ctx context.Context) {
 // recoverAnswers, called without the lock, takes the answers that a dead worker had ready and did not send. It does so
 // only if the leader has left: a leader that is still there waits because another process holds the socket open.
 func (s *Slot) recoverAnswers() {
-	if able := underLock(s.pool, func() bool { return s.ch.closed && s.outstanding > 0 }); !able {
+	if able := underLock(s.pool, func() bool {
+		return s.ch.closed && s.ch.outstanding > 0 && s == s.ch.slots[0] // which has what was unsent
+	}); !able {
 		return
 	}
 	// Unusable bytes at the end are not an error: their calls fail with the cause of the exit.
-	_ = s.ch.conn.RecvUnsent(s.ch.words, s.ch.onFrame)
+	_ = s.ch.conn.RecvUnsent(s.words, s.ch.onFrame)
 	s.ch.fault = nil
 	s.ch.afterFrames()
 }

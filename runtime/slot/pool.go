@@ -262,7 +262,7 @@ func (c *Call) Wait() {
 				s.ch.promote(c)
 			}
 			if s.ch.leader == c {
-				s.lead(c)
+				s.ch.lead(c)
 				continue
 			}
 			s.ch.follow(c)

@@ -69,11 +69,11 @@ func (p *Pool) checkRuntime() (d deliveries) {
 
 // runningID returns the id of the call or batch that the model has, or 0.
 func (s *Slot) runningID() uint64 {
-	if id := s.ch.words.Running(); s.has(id) {
+	if id := s.words.Running(); s.has(id) {
 		return id
 	}
 	for _, c := range s.window.oldestFirst() {
-		if s.ch.words.Claim(c.id) != ipc.ClaimQueued {
+		if s.words.Claim(c.id) != ipc.ClaimQueued {
 			return c.id
 		}
 	}

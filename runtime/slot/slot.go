@@ -14,9 +14,10 @@ type Slot struct {
 	pool   *Pool
 	worker *workerSlots
 	place  trace.Attrs // for spans
-	ch     channel
+	ch     *channel    // of this slot, or of all of its worker
 
 	// Guarded by pool.mu.
+	words       ipc.Slot // claim, running and cancel words
 	window      window
 	batches     slotBatches
 	outstanding int         // calls, those of batches included
@@ -36,11 +37,16 @@ type Slot struct {
 
 func newSlot(p *Pool, w *workerSlots, index int, conn *ipc.Conn, words ipc.Slot) *Slot {
 	s := &Slot{
-		pool: p, worker: w, place: placeOf(w, index),
-		ch:     channel{conn: conn, words: words, drained: make(chan struct{})},
-		window: window{free: ^uint64(0), size: minWindow},
+		pool: p, worker: w, place: placeOf(w, index), words: words,
+		window: window{free: ^uint64(0), size: minWindow, slot: index},
 		freed:  time.Now(),
 	}
+	if index > 0 && w.slots[0].ch.conn == conn {
+		s.ch = w.slots[0].ch
+	} else {
+		s.ch = newChannel(conn)
+	}
+	s.ch.slots = append(s.ch.slots, s)
 	if w.hooks.Streamed {
 		s.window.size, s.window.single = 1, true
 	}
@@ -50,7 +56,6 @@ func newSlot(p *Pool, w *workerSlots, index int, conn *ipc.Conn, words ipc.Slot)
 			s.batches.prepared = p.batches.newQueue(w.batching.Options)
 		}
 	}
-	s.ch.onFrame = s.handleFrame
 	return s
 }
 
@@ -60,7 +65,7 @@ func (s *Slot) assign(c *Call) delivery {
 	s.bind(c, id)
 	s.window.add(c)
 	s.pool.watchRuntime()
-	s.ch.words.Queue(id)
+	s.words.Queue(id)
 	return delivery{conn: s.ch.conn, id: id, call: c}
 }
 
@@ -70,6 +75,7 @@ func (s *Slot) bind(c *Call, id uint64) {
 	c.moveTo(assigned)
 	c.id, c.slot = id, s
 	s.outstanding++
+	s.ch.outstanding++
 	s.worker.outstanding++
 	if s.worker.threads && c.alone() {
 		s.worker.exclusive = true
@@ -87,9 +93,10 @@ func (s *Slot) unassign(c *Call) {
 	c.moveTo(unassigned)
 	c.slot = nil
 	s.outstanding--
+	s.ch.outstanding--
 	s.worker.outstanding--
 	s.ch.unfollow(c)
-	if s.outstanding == 0 && s.ch.draining {
+	if s.ch.draining && s.ch.outstanding == 0 {
 		s.ch.signalDrained()
 	}
 	if s.worker.exclusive {
@@ -132,10 +139,10 @@ func (s *Slot) has(id uint64) bool {
 // waits reports whether the model has not begun an outstanding call.
 func (s *Slot) waits(c *Call) bool {
 	if s.batches.items[c.id] != c {
-		return s.ch.words.Claim(c.id) == ipc.ClaimQueued
+		return s.words.Claim(c.id) == ipc.ClaimQueued
 	}
 	r := c.batch.run
-	return r == nil || !r.done && s.ch.words.Claim(r.id) == ipc.ClaimQueued
+	return r == nil || !r.done && s.words.Claim(r.id) == ipc.ClaimQueued
 }
 
 func (s *Slot) takesCalls() bool { return !s.ch.closed && !s.retiring && !s.worker.exclusive }
@@ -266,7 +273,7 @@ func (s *Slot) stealFrom(from *Slot, d deliveries) deliveries {
 		if want == 0 {
 			break
 		}
-		if !from.ch.words.Revoke(c.id) {
+		if !from.words.Revoke(c.id) {
 			continue // the model has it
 		}
 		from.takeBack(c)
@@ -283,7 +290,7 @@ func (s *Slot) Served() bool { return underLock(s.pool, func() bool { return s.s
 func (s *Slot) Running() string { return underLock(s.pool, s.runningName) }
 
 func (s *Slot) runningName() string {
-	words := s.ch.words
+	words := s.words
 	if words == (ipc.Slot{}) { // the page is unmapped
 		return ""
 	}

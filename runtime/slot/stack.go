@@ -44,7 +44,7 @@ func (c *Call) runsIn() *Slot {
 	case s.batches.items[c.id] == c: // it is prepared while the slot runs another
 		return s
 	}
-	if s.ch.words.Running() != id {
+	if s.words.Running() != id {
 		return nil
 	}
 	return s

@@ -62,11 +62,11 @@ func (s *Slot) untaken() uint64 {
 	if id == 0 {
 		return s.unreadItem()
 	}
-	switch s.ch.words.Claim(id) {
+	switch s.words.Claim(id) {
 	case ipc.ClaimRunning: // it has begun
 		return 0
 	case ipc.ClaimQueued:
-		if s.has(s.ch.words.Running()) {
+		if s.has(s.words.Running()) {
 			return 0
 		}
 	}
@@ -77,7 +77,7 @@ func (s *Slot) untaken() uint64 {
 // nothing else to do; else 0.
 func (s *Slot) unreadItem() (id uint64) {
 	before := s.stall.unread
-	if s.stall.unread = 0; s.batches.prepared == nil || s.has(s.ch.words.Running()) {
+	if s.stall.unread = 0; s.batches.prepared == nil || s.has(s.words.Running()) {
 		return 0
 	}
 	for _, c := range s.batches.items {

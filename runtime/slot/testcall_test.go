@@ -103,7 +103,7 @@ func parked(t testing.TB, fs ...*testCall) {
 	t.Helper()
 	for _, f := range fs {
 		assert.Eventually(t, f.Name+" waits", func() bool {
-			return locked(f.pool, func() bool { return f.Call.waiter.parked || f.slot != nil && f.waiter.leads == &f.slot.ch })
+			return locked(f.pool, func() bool { return f.Call.waiter.parked || f.slot != nil && f.waiter.leads == f.slot.ch })
 		})
 	}
 }

@@ -63,10 +63,10 @@ func (p *Pool) refillAll() (d deliveries) {
 // the end of the worker ends the call.
 func (p *Pool) giveUp(c *Call) (deliveries, bool) {
 	s, id := c.slot, c.id
-	if !s.worker.threads || !s.ch.words.Noticed(id) {
+	if !s.worker.threads || !s.words.Noticed(id) {
 		return nil, false
 	}
-	s.ch.words.GiveUp(id)
+	s.words.GiveUp(id)
 	s.givenUp = id
 	s.worker.retiring = true
 	d := p.takeBackUnbegun(s.worker.slots)
@@ -94,7 +94,7 @@ func (s *Slot) mayRunAgain(c *Call, e WorkerExit) bool {
 func (w *workerSlots) countBegun() {
 	for _, s := range w.slots {
 		for _, c := range s.window.calls {
-			if c != nil && s.ch.words.Claim(c.id) != ipc.ClaimQueued {
+			if c != nil && s.words.Claim(c.id) != ipc.ClaimQueued {
 				w.begunAtExit++
 			}
 		}

@@ -23,6 +23,7 @@ type window struct {
 	calls  [ipc.Claims]*Call // by claim index
 	free   uint64            // a bit for each unused claim index
 	count  int               // calls
+	slot   int               // the slot's index in its worker
 	serial uint64            // of the last id
 	size   int               // maximum number of calls
 	single bool              // size is always 1
@@ -32,7 +33,7 @@ type window struct {
 // newID returns an id without a claim word.
 func (w *window) newID() uint64 {
 	w.serial++
-	return ipc.MakeID(w.serial, 0)
+	return ipc.MakeID(w.slot, w.serial, 0)
 }
 
 // newClaim returns an id with its own claim word, until freeClaim.
@@ -40,7 +41,7 @@ func (w *window) newClaim() uint64 {
 	i := bits.TrailingZeros64(w.free)
 	w.free &^= 1 << i
 	w.serial++
-	return ipc.MakeID(w.serial, i)
+	return ipc.MakeID(w.slot, w.serial, i)
 }
 
 func (w *window) freeClaim(id uint64) { w.free |= 1 << ipc.ClaimIndex(id) }

@@ -118,13 +118,13 @@ func (p *Pool) takeBackUnbegun(slots []*Slot) (d deliveries) {
 			continue // Detach settles its calls
 		}
 		for _, c := range s.window.oldestFirst() {
-			if s.ch.words.Revoke(c.id) {
+			if s.words.Revoke(c.id) {
 				s.takeBack(c)
 				back = append(back, c)
 			}
 		}
 		for _, r := range slices.Clone(s.batches.runs) {
-			if s.ch.words.Revoke(r.id) {
+			if s.words.Revoke(r.id) {
 				back = append(back, s.takeBackRun(r)...)
 			}
 		}

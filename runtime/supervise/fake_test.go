@@ -82,8 +82,8 @@ func fakeWorker(mode string) int {
 	say(ipc.KindReady, `{"seconds":0.5,"stdout":11,"stderr":0}`)
 	switch mode {
 	case "die":
-		// Its slots must have come, or it may be gone before it was ready.
-		for slots := 0; slots < 2; {
+		// Its slots' socket must have come, or it may be gone before it was ready.
+		for slots := 0; slots < 1; {
 			if err := control.Recv(func(f *ipc.Frame) {
 				if f.Kind == ipc.KindSlot {
 					slots++

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"time"
 
 	"pinion/ipc"
@@ -223,8 +224,12 @@ func (w *worker) methodBatches(body []byte) error {
 	return err
 }
 
-// passSlots makes the slots' socketpairs and sends the worker its ends.
+// passSlots makes the slots' socketpairs and sends the worker its ends. Slots that share one have the same connection.
 func (w *worker) passSlots() ([]*ipc.Conn, error) {
+	if w.setup.model.OneSocket() {
+		conn, err := w.process.passSlot(0, 1)
+		return slices.Repeat([]*ipc.Conn{conn}, w.setup.model.Slots), err
+	}
 	conns := make([]*ipc.Conn, 0, w.setup.model.Slots)
 	for i := range w.setup.model.Slots {
 		conn, err := w.process.passSlot(i, w.setup.model.Slots)

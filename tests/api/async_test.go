@@ -311,6 +311,47 @@ class Runner(BaseRunner):
             file.read()
 `
 
+// TestBlockedLoop_ItemsLeave: what several streams yield leaves together at the end of the loop's turn, but an item leaves
+// too where the model blocks the loop after it.
+func TestBlockedLoop_ItemsLeave(t *testing.T) {
+	t.Parallel()
+	harness.EachPython(t, func(t *testing.T, python harness.Python) {
+		s := harness.Ready(t, harness.Options{Python: python.Path, Model: "api/turns.py"})
+		open := harness.MakeFIFO(t, s.Dir, "gate")
+		others := make([]*subscriber, 8)
+		for i := range others {
+			others[i] = subscribe(t, s, fmt.Sprint("other-", i), `{"input":{"n":3}}`, 0)
+		}
+		read := func(reader *subscriber, from, to int) {
+			t.Helper()
+			for i := from; i < to; {
+				kind, data, err := reader.next()
+				assert.NoError(t, err)
+				if kind == "output" {
+					harness.EqualJSON(t, "item", []byte(data), fmt.Sprintf(`{"chunk":%d,"index":%d}`, i, i))
+					i++
+				}
+			}
+		}
+		for _, other := range others {
+			read(other, 0, 3)
+		}
+		blocks := subscribe(t, s, "blocks", `{"input":{"n":2,"gate":"gate"}}`, 0)
+		for i := range 2 {
+			read(blocks, i, i+1) // it blocks the loop until the gate opens
+			open()
+		}
+		kind, data, _, err := blocks.rest()
+		assert.True(t, err == nil && kind == "completed" && strings.Contains(data, `"output":[0,1]`),
+			"the stream ends with %s %s, %v, want completed with [0,1]", kind, data, err)
+		for i, other := range others {
+			harness.WantCode(t, "cancel", s.Cancel(fmt.Sprint("other-", i)), http.StatusOK)
+			kind, _, outputs, err := other.rest()
+			assert.True(t, err == nil && kind == "completed" && outputs == 0, "other %d ends with %s, %d outputs, %v", i, kind, outputs, err)
+		}
+	})
+}
+
 // TestBlockedLoop_AdmittedRequestsWait: a request that has a slot is not ended by --queue-timeout though the model
 // blocks the loop; one without a slot is, and one whose client set a deadline. The log names the blocking function
 // once.

@@ -63,16 +63,19 @@ class AsyncBatchServer(AsyncServer):
     def _finished(self) -> bool:
         return super()._finished() and not any(pending.waiting for pending in self._pending)
 
-    def _readable(self, slot: Slot) -> None:
+    def _open_slots(self) -> list[int]:
+        """Wait for the slots, of which each has a socket: the batches of one are enough for it."""
+        sockets: list[int] = _px.slots(self._count)
+        self._slots = [Slot(index) for index in range(len(sockets))]
+        return sockets
+
+    def _readable(self, number: int, fd: int) -> None:
         try:
-            frames = _px.frames(slot.index, False)
+            frames = _px.frames(number, False)
             if frames is None:
-                self._loop.remove_reader(slot.fd)
-                self._open -= 1
-                if self._finished():
-                    self._loop.stop()
+                self._close(fd)
                 return
-            self._go_on_with(slot, self._pending[slot.index].sort(frames))
+            self._go_on_with(self._slots[number], self._pending[number].sort(frames))
         except BaseException as error:
             self._give_up(error)
 

@@ -10,6 +10,7 @@ import asyncio
 import signal
 import sys
 from contextvars import copy_context
+from functools import partial
 from time import perf_counter_ns
 from types import CoroutineType
 
@@ -20,9 +21,9 @@ from ..logs.router import LeftoverOutput, Router, follow_threads
 from ..scope import INACTIVE, Scope, current, enter
 from ..values.encode import GENERATOR, encode
 from ..values.iterators import collect, collect_async
-from .aioslot import STARTING, Slot
+from .aioslot import SLOT_SHIFT, STARTING, Slot
 from .eager import eager_start
-from .loop import close_loop, new_loop
+from .loop import Selector, close_loop, new_loop
 from .pause import resumed
 from .sync import Server, SyncServer, fail, functions_of, hook, keep
 from .watch import Watch
@@ -87,19 +88,19 @@ class AsyncServer(Server):
 
             answer_checks(self._main, self._loop, alone=self._router is None)
         follow_threads()
-        self._slots = [Slot(i, fd) for i, fd in enumerate(_px.slots(self._count))]
+        sockets = self._open_slots()
         _px.handle_cancels(self._on_cancel)
         if _px.is_signal_free():
             signal.signal(signal.SIGUSR1, _px.on_cancel)
         self._watch.start()
-        self._open = len(self._slots)
+        self._open = len(sockets)
         steps = _steps(self)
         if any(each is not None and each.signature.streamed is not None for each in self._given):
             from ..values.live import receive_requests
 
             self._receive = receive_requests
-        for slot in self._slots:
-            self._loop.add_reader(slot.fd, self._readable, slot)
+        for number, fd in enumerate(sockets):
+            self._loop.add_reader(fd, self._readable, number, fd)
         # The model may stop the loop, and SystemExit or KeyboardInterrupt of a task leaves it. Then
         # other predictions must go on, so only this server ends it.
         while not self._finished():
@@ -116,6 +117,17 @@ class AsyncServer(Server):
         if steps is not None:
             steps.close()
         close_loop(self._loop)
+
+    def _open_slots(self) -> list[int]:
+        """Wait for the slots, and return their sockets: one for all of them."""
+        on_turn = None
+        if type(getattr(self._loop, "_selector", None)) is not Selector:
+            on_turn = partial(self._loop.call_soon, _px.flush, 0, context=self._context)
+        fd = _px.share_socket(self._count, on_turn)
+        if fd < 0:
+            return []  # the worker is to leave
+        self._slots = [Slot(index) for index in range(self._count)]
+        return [fd]
 
     def _runs(self) -> bool:
         """Return whether a prediction is in progress."""
@@ -136,21 +148,34 @@ class AsyncServer(Server):
         self._defect = error
         self._loop.stop()
 
-    def _readable(self, slot: Slot) -> None:
+    def _readable(self, number: int, fd: int) -> None:
         try:
-            requests = self._receive(slot.index)
+            requests = self._receive(number)
             if requests is None:
-                self._loop.remove_reader(slot.fd)
-                self._open -= 1
-                if self._finished():
-                    self._loop.stop()
+                self._close(fd)
                 return
-            slot.pending.extend(requests)
-            self._pump(slot)
+            slots = self._slots
+            if len(slots) == 1:
+                slots[0].pending.extend(requests)
+                self._pump(slots[0])
+            else:
+                for request in requests:
+                    slots[request[0] >> SLOT_SHIFT].pending.append(request)
+                for request in requests:
+                    self._pump(slots[request[0] >> SLOT_SHIFT])
+                    if self._dirty and perf_counter_ns() - self._unsent_since > _HOLD_NS:
+                        self._flush()
             if self._dirty and not self._resuming:
                 self._flush()
         except BaseException as error:
             self._give_up(error)
+
+    def _close(self, fd: int) -> None:
+        """Note that the front has closed a socket."""
+        self._loop.remove_reader(fd)
+        self._open -= 1
+        if self._finished():
+            self._loop.stop()
 
     def _pump(self, slot: Slot) -> None:
         """Start the requests of a slot, until one does not end at once."""

@@ -1,4 +1,4 @@
-"""A slot of an async server: its socket, the requests that wait in it, and its task."""
+"""A slot of an async server: the requests that wait in it, and its task."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from .sync import Function
 
+SLOT_SHIFT = 48  # of a slot's index in the ids of its frames, as in ipc/page.go
 # Stands for a slot's task while its first step runs, before `launch` returns the task.
 STARTING: Any = object()
 
@@ -25,7 +26,6 @@ class Slot:
     __slots__ = (
         "canceled",
         "coroutine",
-        "fd",
         "id",
         "index",
         "inside",
@@ -34,9 +34,8 @@ class Slot:
         "task",
     )
 
-    def __init__(self, index: int, fd: int) -> None:
+    def __init__(self, index: int) -> None:
         self.index = index
-        self.fd = fd
         self.pending: deque[tuple[int, int, Any, BaseException | None]] = deque()
         self.id = 0
         self.task: asyncio.Task[None] | None = None  # or STARTING

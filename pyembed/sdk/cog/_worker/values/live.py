@@ -90,8 +90,8 @@ class AsyncItems(_Items):
         self._items: deque[tuple[int, Any, int]] = deque()
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._taken = self._bytes = 0  # not reported as read
-        _open[owner] = self
-        for item in _early.pop(owner, ()):
+        _open[self._id] = self
+        for item in _early.pop(self._id, ()):
             self.put(*item)
         task: Any = asyncio.current_task()
         task.add_done_callback(self._close)
@@ -141,13 +141,13 @@ class AsyncItems(_Items):
         self._waiting.clear()
 
 
-_open: WeakValueDictionary[tuple[int, int], AsyncItems] = WeakValueDictionary()
+_open: WeakValueDictionary[int, AsyncItems] = WeakValueDictionary()  # by id
 # Items that came together with their request: the client of ranks sends them once rank 0 has begun.
-_early: dict[tuple[int, int], list[tuple[int, Any, int]]] = {}
+_early: dict[int, list[tuple[int, Any, int]]] = {}
 
 
 def receive_requests(slot: int) -> list[Any] | None:
-    """Return the requests that have come to a slot, and hand the items on."""
+    """Return the requests that have come by a slot's socket, and hand the items on."""
     received = _px.receive(slot)
     if received is None:
         return None
@@ -157,10 +157,9 @@ def receive_requests(slot: int) -> list[Any] | None:
         if each[1] >= 0:  # the flags of a request
             requests.append(each)
             continue
-        owner = (slot, each[0])
-        items = _open.get(owner)
+        items = _open.get(each[0])
         if items is not None:
             items.put(*each[1:])
         elif requests and requests[-1][0] == each[0]:
-            _early.setdefault(owner, []).append(each[1:])
+            _early.setdefault(each[0], []).append(each[1:])
     return requests
