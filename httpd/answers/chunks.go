@@ -40,6 +40,7 @@ type Chunks struct {
 	// Kept is how many bytes the renderer of the stream keeps.
 	Kept int
 
+	rest    []byte // of Buf, that TryFlush has left
 	out     *Writer
 	c       net.Conn
 	chunked bool // HTTP/1.1; an HTTP/1.0 client reads until the connection ends
@@ -197,6 +198,51 @@ func (w *Chunks) Flush() error {
 		return nil
 	}
 	return w.write(nil)
+}
+
+// CanTry reports whether TryFlush may be called.
+func (w *Chunks) CanTry() bool {
+	c, ok := w.c.(*transport.Conn)
+	return ok && c.CanTry()
+}
+
+// Finished reports whether TryFlush has left nothing.
+func (w *Chunks) Finished() bool { return len(w.rest) == 0 }
+
+// TryFlush is Flush as far as the connection takes it at once. If it returns false, Finish must be called
+// next. Tail must be empty.
+func (w *Chunks) TryFlush() bool {
+	if len(w.Buf) == ChunkHead {
+		return true
+	}
+	begin := w.seal()
+	if w.rest = w.Buf[begin+w.c.(*transport.Conn).TryWrite(w.Buf[begin:]):]; len(w.rest) > 0 {
+		return false
+	}
+	w.wrote = time.Now()
+	w.Buf = w.Buf[:ChunkHead]
+	return true
+}
+
+// Finish writes what TryFlush has left.
+func (w *Chunks) Finish() error {
+	if len(w.rest) == 0 {
+		return nil
+	}
+	_, err := w.c.Write(w.rest)
+	w.rest, w.wrote = nil, time.Now()
+	w.Buf = w.Buf[:ChunkHead]
+	return err
+}
+
+// seal makes a chunk of Buf, and returns where it begins.
+func (w *Chunks) seal() (begin int) {
+	if !w.chunked {
+		return ChunkHead
+	}
+	begin = putChunkSize(w.Buf, len(w.Buf)-ChunkHead)
+	w.Buf = append(w.Buf, "\r\n"...)
+	return begin
 }
 
 // write writes the gathered bytes, json and the tail as one chunk, and begins the next one.

@@ -15,6 +15,13 @@ import (
 	"pinion/runtime/rawjson"
 )
 
+// Of events that are written without a wake-up: how many there may be, and how many bytes of JSON. More are a burst, for
+// which the two goroutines work side by side.
+const (
+	maxDirect      = 8
+	maxDirectBytes = 1 << 10
+)
+
 // maxEvents is how many events are rendered at once.
 const maxEvents = 64
 
@@ -28,8 +35,11 @@ var eventBuffers = sync.Pool{New: func() any { return new(eventBuffer) }}
 // goroutine that serves the connection. That goroutine waits for events, renders all pending ones into one buffer and
 // writes it to the connection as one chunk in one call.
 //
-// It holds its prediction and its subscription until Close. Only that goroutine calls its methods, except Cancel and
-// notify.
+// While it waits, the goroutine that emits outputs writes them itself if they are few and the socket takes them: see
+// TakeDirectly. So a token costs no goroutine's wake-up.
+//
+// It holds its prediction and its subscription until Close. Only that goroutine calls its methods, except Cancel,
+// notify and TakeDirectly.
 type stream struct {
 	answers.Chunks
 	out *answers.Writer
@@ -47,6 +57,9 @@ type stream struct {
 
 	wake  chan struct{} // one token: look at disconnected, at run and at the clock
 	ready bool          // events holds what is to be rendered next
+
+	// Held by the goroutine, except while it waits for events. Then the goroutine that emits them may write them.
+	mu sync.Mutex
 }
 
 // Stream answers with p's events, in the form of another protocol if to is not nil, and runs p if r is not nil. It takes
@@ -67,8 +80,12 @@ func (k Collection) Stream(ctx *fasthttp.RequestCtx, p *predict.Prediction, sub 
 			st.Close()
 		}
 	}()
+	st.mu.Lock()
 	wake := st.wake // alone: Go's runtime may keep a stopped timer, and all that it refers to, for long
 	st.Open(ctx, k.Out, st, func() { notify(wake) })
+	if st.CanTry() {
+		sub.Direct(st)
+	}
 	if r != nil {
 		r.Start(st.notify) // a prediction that is refused may emit no event
 		if err := st.first(); err != nil {
@@ -119,8 +136,7 @@ func (st *stream) follow() error {
 				return nil
 			}
 		}
-		var err error
-		st.events, err = st.sub.Next(st.events[:0], st.wake)
+		err := st.next()
 		var missed *predict.MissedError
 		switch {
 		case st.Left():
@@ -146,6 +162,56 @@ func (st *stream) follow() error {
 	}
 }
 
+// next fills events, and waits if there are none. The error is that of Subscription.Next.
+func (st *stream) next() (err error) {
+	for {
+		if st.events, err = st.sub.Take(st.events[:0]); err != nil || len(st.events) > 0 {
+			return err
+		}
+		st.mu.Unlock()
+		err = st.sub.Wait(st.wake)
+		st.mu.Lock()
+		if err := st.Finish(); err != nil || st.Left() {
+			return cmp.Or(err, answers.ErrDisconnected)
+		}
+		if err != nil || st.ready {
+			return err
+		}
+	}
+}
+
+// TakeDirectly writes new events while the goroutine waits for them. false means that the goroutine must do the rest.
+func (st *stream) TakeDirectly() bool {
+	if !st.mu.TryLock() {
+		return false
+	}
+	defer st.mu.Unlock()
+	if st.ready || st.Left() || !st.Finished() {
+		return false
+	}
+	var err error
+	st.events, err = st.sub.Take(st.events[:0])
+	if err != nil || len(st.events) == 0 {
+		return err == nil
+	}
+	if st.ready = !few(st.events); st.ready {
+		return false
+	}
+	return st.append() == nil && st.TryFlush()
+}
+
+// few reports whether events may be written without the goroutine.
+func few(events []predict.Event) bool {
+	size := 0
+	for i := range events {
+		if events[i].Kind == predict.EventEnd {
+			return false
+		}
+		size += len(events[i].Data)
+	}
+	return len(events) <= maxDirect && size <= maxDirectBytes
+}
+
 // handleWake handles a token: a refused run, or time for a comment.
 func (st *stream) handleWake() error {
 	if st.run != nil && st.run.refused() && !st.p.Record().Status.Terminal() {
@@ -161,9 +227,12 @@ func (st *stream) handleWake() error {
 }
 
 // render writes the events in st.events.
-func (st *stream) render() error {
+func (st *stream) render() error { return cmp.Or(st.append(), st.Flush()) }
+
+// append gathers the events in st.events, and writes when they are many bytes, or the last event.
+func (st *stream) append() error {
 	if st.to != nil {
-		return st.renderTo()
+		return st.appendTo()
 	}
 	for i := range st.events {
 		e := &st.events[i]
@@ -191,7 +260,7 @@ func (st *stream) render() error {
 		}
 	}
 	clear(st.events) // while the write lasts, they would keep memory that the record has left
-	return st.Flush()
+	return nil
 }
 
 // complete writes the last event.
@@ -238,8 +307,8 @@ func notify(wake chan<- struct{}) {
 	}
 }
 
-// renderTo writes the events in st.events in the form of another protocol.
-func (st *stream) renderTo() error {
+// appendTo is append in the form of another protocol.
+func (st *stream) appendTo() error {
 	for i := range st.events {
 		e := &st.events[i]
 		switch e.Kind {
@@ -257,7 +326,7 @@ func (st *stream) renderTo() error {
 		}
 	}
 	clear(st.events)
-	return st.Flush()
+	return nil
 }
 
 // spill is the flush of the renderer. After an error nothing more is written.

@@ -300,6 +300,16 @@ func (c *Conn) Write(p []byte) (int, error) {
 	}
 }
 
+// CanTry reports whether TryWrite may be called.
+func (c *Conn) CanTry() bool { return c.fd >= 0 && !c.isSecured() }
+
+// TryWrite writes what the socket takes at once, and returns how much: 0 after an error, which the next Write has again.
+// Another goroutine may call it while the one that serves c waits for that goroutine.
+func (c *Conn) TryWrite(p []byte) int {
+	n, _ := unix.Write(int(c.fd), p)
+	return max(n, 0)
+}
+
 // Close closes the connection, or parks it. Closing a socket with unread bytes resets the connection, and the client
 // loses what it has not yet read. So with unread bytes Close ends the sending side, and waits briefly for the client to
 // end its own.

@@ -18,6 +18,7 @@ type feed struct {
 	ring    []stored // the last events; event n is at index n % size() once the ring is full
 	next    uint64   // number of the next event
 	ended   bool
+	held    bool // the event that is added is followed by a Flush
 	subs    []*Subscription
 }
 
@@ -48,7 +49,7 @@ func (f *feed) add(e Event, end int) (grown int) {
 	f.next++
 	f.ended = e.Kind == EventEnd
 	for _, s := range f.subs {
-		s.notify()
+		s.notify(f.held)
 	}
 	return grown
 }

@@ -2,7 +2,7 @@ package predict
 
 import "time"
 
-// A model can yield faster than the scheduler runs the goroutine of a client that is fast enough. So Output
+// A model can yield faster than the scheduler runs the goroutine of a client that is fast enough. So Pace
 // waits briefly for a subscriber that lags by more than half of its buffer. Meanwhile items gather in the socket and
 // the worker, and the model continues. A client that does not catch up within paceLimit is slow: Output never waits for
 // it again, and it misses what its buffer cannot hold.
@@ -11,8 +11,11 @@ const (
 	paceLimit = 50 * time.Millisecond
 )
 
+// Lagging are the subscribers for which Pace waits.
+type Lagging []*Subscription
+
 // laggingSubscribers appends the subscribers to wait for. Called with the lock held.
-func (f *feed) laggingSubscribers(dst []*Subscription) []*Subscription {
+func (f *feed) laggingSubscribers(dst Lagging) Lagging {
 	for _, s := range f.subs {
 		if !s.slow && s.missed == nil && f.next-max(s.next, s.joined) > paceAbove {
 			s.paced = true
@@ -22,8 +25,11 @@ func (f *feed) laggingSubscribers(dst []*Subscription) []*Subscription {
 	return dst
 }
 
-// pace waits until the lagging subscribers have caught up, and marks those that have not as slow.
-func (p *Prediction) pace(lagging []*Subscription) {
+// Pace waits until the lagging subscribers have caught up, and marks those that have not as slow.
+func (p *Prediction) Pace(lagging Lagging) {
+	if lagging == nil {
+		return
+	}
 	limit := time.NewTimer(paceLimit)
 	defer limit.Stop()
 	late := false

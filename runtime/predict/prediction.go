@@ -189,14 +189,15 @@ func (p *Prediction) Begin(now time.Time) bool {
 // It returns false if the item does not fit into the memory budget: the caller then ends the prediction, which
 // fails.
 func (p *Prediction) Output(item []byte) bool {
-	lagging, fits := p.output(item)
-	if lagging != nil {
-		p.pace(lagging)
-	}
+	lagging, fits := p.Yield(item)
+	p.Flush()
+	p.Pace(lagging)
 	return fits
 }
 
-func (p *Prediction) output(item []byte) (lagging []*Subscription, fits bool) {
+// Yield is Output without the wait, which is Pace, and without its subscribers: the caller calls Flush when it has no
+// more items for now.
+func (p *Prediction) Yield(item []byte) (lagging Lagging, fits bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	rec := &p.record
@@ -216,6 +217,10 @@ func (p *Prediction) output(item []byte) (lagging []*Subscription, fits bool) {
 	}
 	begin := len(rec.Output)
 	rec.Output = append(rec.Output, item...)
+	if f := p.events.feed; f != nil {
+		f.held = true
+		defer func() { f.held = false }()
+	}
 	p.emit(Event{Kind: EventOutput, Index: p.events.yielded, Data: rec.Output[begin:len(rec.Output):len(rec.Output)]})
 	p.events.yielded++
 	if p.events.feed != nil {

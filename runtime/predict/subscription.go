@@ -18,11 +18,13 @@ type Subscription struct {
 	wake chan struct{} // a token means that there are new events
 	// A token means that it has caught up; see pace.
 	resumed chan struct{}
+	direct  Taker // see Direct; nil means that it is always woken
 
 	// Guarded by p.mu.
 	next    uint64 // number of the next event to return
 	joined  uint64 // number of the first event since Subscribe
 	waiting bool
+	due     bool         // direct takes its events with the next Flush
 	missed  *MissedError // why the first events are missing
 	closed  bool
 	paced   bool // pace waits for it
@@ -67,39 +69,59 @@ func (p *Prediction) SubscribeAfter(had uint64) (*Subscription, error) {
 	return s, nil
 }
 
+// Taker takes the events of a subscriber that waits, by Take, on the goroutine that emits outputs. It must not block. If
+// it returns false, the subscriber is woken.
+type Taker interface{ TakeDirectly() bool }
+
+// Direct has the subscriber woken only for what t does not take. It is called before the first wait.
+func (s *Subscription) Direct(t Taker) { s.direct = t }
+
 // Next appends new events to dst, up to its capacity, and waits if there are none. The error is io.EOF after the
 // last event, ErrStopped when stop is closed or has a token, and *MissedError when events were dropped: no event
 // follows it.
 func (s *Subscription) Next(dst []Event, stop <-chan struct{}) ([]Event, error) {
-	p, before := s.p, len(dst)
+	before := len(dst)
 	for {
-		p.mu.Lock()
-		f := s.feed
-		if behind := f.next - max(s.next, s.joined); s.missed == nil && behind > subscriberBuffer {
-			s.missed = &MissedError{Skipped: behind - subscriberBuffer}
+		dst, err := s.Take(dst)
+		if err != nil || len(dst) > before {
+			return dst, err
 		}
-		if s.missed != nil {
-			p.mu.Unlock()
-			return dst, s.missed
+		if err := s.Wait(stop); err != nil {
+			return dst, err
 		}
-		dst = f.since(dst, s.next, p.record.Output)
-		s.next += uint64(len(dst) - before)
-		s.caughtUp()
-		ended := f.ended && s.next == f.next
-		s.waiting = len(dst) == before && !ended
-		wait := s.waiting
-		p.mu.Unlock()
-		switch {
-		case len(dst) > before:
-			return dst, nil
-		case !wait:
-			return dst, io.EOF
-		}
-		select {
-		case <-s.wake:
-		case <-stop:
-			return dst, ErrStopped
-		}
+	}
+}
+
+// Take is Next without the wait: there may be no events.
+func (s *Subscription) Take(dst []Event) ([]Event, error) {
+	p, before := s.p, len(dst)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := s.feed
+	if behind := f.next - max(s.next, s.joined); s.missed == nil && behind > subscriberBuffer {
+		s.missed = &MissedError{Skipped: behind - subscriberBuffer}
+	}
+	if s.missed != nil {
+		return dst, s.missed
+	}
+	dst = f.since(dst, s.next, p.record.Output)
+	s.next += uint64(len(dst) - before)
+	s.caughtUp()
+	ended := f.ended && s.next == f.next
+	s.waiting = s.next == f.next && !ended
+	if len(dst) == before && ended {
+		return dst, io.EOF
+	}
+	return dst, nil
+}
+
+// Wait waits, after a Take without events, until there may be some. The error is ErrStopped, as of Next.
+func (s *Subscription) Wait(stop <-chan struct{}) error {
+	select {
+	case <-s.wake:
+		return nil
+	case <-stop:
+		return ErrStopped
 	}
 }
 
@@ -126,16 +148,53 @@ func (s *Subscription) CatchUp() Record {
 	return p.recordNow()
 }
 
-// notify wakes a waiting subscriber. Called with the lock held.
-func (s *Subscription) notify() {
-	if !s.waiting {
-		return
+// notify wakes a waiting subscriber, or leaves that to the Flush that follows. Called with the lock held.
+func (s *Subscription) notify(held bool) {
+	switch {
+	case !s.waiting:
+	case held && s.direct != nil:
+		s.due = true
+	default:
+		s.wakeUp()
 	}
+}
+
+// wakeUp is called with the lock held.
+func (s *Subscription) wakeUp() {
 	s.waiting = false
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
+}
+
+// Flush has subscribers take the outputs that were yielded since the last one. Only one goroutine at a time yields.
+func (p *Prediction) Flush() {
+	for s := p.nextDue(nil); s != nil; {
+		if s.direct.TakeDirectly() {
+			s = p.nextDue(nil)
+		} else {
+			s = p.nextDue(s)
+		}
+	}
+}
+
+// nextDue returns a subscriber that is due, and wakes one that did not take its events.
+func (p *Prediction) nextDue(woken *Subscription) *Subscription {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if woken != nil {
+		woken.wakeUp()
+	}
+	if f := p.events.feed; f != nil {
+		for _, s := range f.subs {
+			if s.due {
+				s.due = false
+				return s
+			}
+		}
+	}
+	return nil
 }
 
 // Close ends the subscription. A prediction of a stream request is canceled when its last subscription closes before

@@ -37,6 +37,7 @@ type execution struct {
 	transfers time.Duration // of files, before and after the model ran
 
 	stopped atomic.Bool // see stop
+	pacing  atomic.Bool // the model is paused for lagging subscribers
 
 	mu     sync.Mutex
 	call   *slot.Call         // nil until submit
@@ -256,10 +257,10 @@ func (x *execution) pause(paused bool) {
 	}
 }
 
-// Started implements slot.EventSink, as do the next three methods.
+// Started implements slot.EventSink, as do the next four methods.
 func (x *execution) Started() { x.p.Begin(time.Now()) }
 
-func (x *execution) Output(item []byte) {
+func (x *execution) Output(item []byte, alone bool) {
 	if items := x.p.Request.Items; items != nil {
 		x.observeItem()
 		if x.acceptsItem(withPlaceholders(item)) {
@@ -276,10 +277,29 @@ func (x *execution) Output(item []byte) {
 	}
 	if x.uploader != nil {
 		x.uploader.add(item)
-	} else if !x.p.Output(item) {
+		return
+	}
+	lagging, fits := x.p.Yield(item)
+	if !fits {
 		x.stop()
 	}
+	if lagging == nil {
+		return
+	}
+	x.p.Flush()
+	if alone {
+		x.p.Pace(lagging)
+	} else if !x.pacing.Swap(true) { // the goroutine that calls has others to serve, so the model waits
+		go func() {
+			x.pause(true)
+			x.p.Pace(lagging)
+			x.pause(false)
+			x.pacing.Store(false)
+		}()
+	}
 }
+
+func (x *execution) Flush() { x.p.Flush() }
 
 func (x *execution) Metric(metric []byte) {
 	if !x.p.Metric(metric) {

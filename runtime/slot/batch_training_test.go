@@ -24,7 +24,8 @@ func (n *recordedEvents) add(words ...string) {
 }
 
 func (n *recordedEvents) Started()                       { n.add("started") }
-func (n *recordedEvents) Output(item []byte)             { n.add("output", string(item)) }
+func (n *recordedEvents) Flush()                         {}
+func (n *recordedEvents) Output(item []byte, _ bool)     { n.add("output", string(item)) }
 func (n *recordedEvents) Metric(metric []byte)           { n.add("metric", string(metric)) }
 func (n *recordedEvents) Log(source string, text []byte) { n.add(source, string(text)) }
 

@@ -76,7 +76,11 @@ type Text struct {
 // returns.
 type EventSink interface {
 	Started()
-	Output(item []byte)
+	// Output takes an item that the model yielded. alone means that no other call's frames come by the same socket, so
+	// that it may wait for those who read the items.
+	Output(item []byte, alone bool)
+	// Flush follows the last of the outputs that were read together, without the lock.
+	Flush()
 	Metric(metric []byte)
 	Log(source string, text []byte)
 }
@@ -124,6 +128,7 @@ type Call struct {
 	canceling  bool
 	isolated   bool // a worker died while it ran beside others, so it gets a worker to itself
 	emitted    bool // the model has sent an event of it
+	yielded    bool // the leader's: it is in channel.yielded
 	overLimit  bool // it is canceled because it ran for longer than Options.PredictTimeout
 	slot       *Slot
 	id         uint64 // of its frames, while assigned

@@ -27,6 +27,7 @@ type channel struct {
 	// Used by the leader.
 	onFrame func(*ipc.Frame)                         // handleFrame
 	out     deliveries                               // sent after the frames that were read together
+	yielded []*Call                                  // flushed then
 	woken   []*Call                                  // woken then
 	onRead  func(blocked bool) (time.Duration, bool) // afterRead
 	polling *Slot                                    // whose budget it polls for
@@ -63,6 +64,12 @@ func (ch *channel) protocolError(format string, args ...any) {
 // afterFrames sends the deliveries and wakes the calls that the last frames led to. The leader calls it without the
 // lock.
 func (ch *channel) afterFrames() {
+	for i, c := range ch.yielded {
+		c.yielded = false
+		c.Events.Flush()
+		ch.yielded[i] = nil
+	}
+	ch.yielded = ch.yielded[:0]
 	ch.out.deliver()
 	clear(ch.out) // their inputs may be large, and the next delivery may be late
 	ch.out = ch.out[:0]

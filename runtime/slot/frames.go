@@ -159,7 +159,11 @@ func (s *Slot) handleEvent(f *ipc.Frame) {
 			c.Inlet.Begin(itemSender{s.ch.conn, f.ID})
 		}
 	case f.Kind == ipc.KindOutput:
-		c.Events.Output(f.Body)
+		c.Events.Output(f.Body, len(s.ch.slots) == 1)
+		if !c.yielded {
+			c.yielded = true
+			s.ch.yielded = append(s.ch.yielded, c)
+		}
 	default:
 		c.Events.Metric(f.Body)
 	}
