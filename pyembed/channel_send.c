@@ -253,7 +253,7 @@ static bool several(void) {
 
 // waits_for_turn reports whether the frames that are queued leave at the end of the loop's turn.
 static bool waits_for_turn(struct px_channel *ch, uint64_t now) {
-  if (!ch->turns || !pthread_equal(ch->thread, pthread_self()) || now - ch->unsent_since >= PX_TURN) return false;
+  if (!ch->turns || !pthread_equal(ch->loop, pthread_self()) || now - ch->unsent_since >= PX_TURN) return false;
   if (ch->late > 0) {
     ch->late--;
     return false;

@@ -18,7 +18,7 @@ int px_share_socket(int n) {
   if (px_wait_slots(1) < 1) return -1;
   pthread_mutex_lock(&px_w.mu);
   struct px_channel *first = px_w.slots[0];
-  first->thread = pthread_self();
+  first->loop = pthread_self();
   while (px_w.nslots < n) {
     struct px_channel *ch = px_malloc(sizeof *ch);
     if (!ch) break;

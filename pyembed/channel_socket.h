@@ -68,7 +68,8 @@ struct px_channel {
   uint64_t emitted_at;  // ns, monotonic: when the last frame of px_channel_emit left
   unsigned bursts;  // how many frames may still leave one by one
   bool emit_armed;  // the flusher knows of frames of px_channel_emit in out
-  bool turns;  // thread is an event loop, which calls px_channel_end_turn
+  bool turns;  // an event loop calls px_channel_end_turn
+  pthread_t loop;  // its thread
   bool turn_open;  // frames wait for that
   bool turn_armed;  // the flusher sends what waits for the end of the turn
   unsigned late;  // so many frames do not wait for it, because the loop was blocked

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # build_commit COMMIT prints the folder of the binaries of another commit, which its own build.sh made, now or before.
 build_commit() (
   commit=$(git rev-parse --verify --quiet "$1^{commit}") || { echo "bench: there is no commit $1" >&2; exit 2; }

@@ -14,8 +14,8 @@ func (m *Model) Begin(c Call) (*Run, *Error) {
 		return nil, err
 	}
 	req := predict.Request{
-		WantFile: c.WantFile, WantTensors: c.WantTensors, Form: c.Form, UnknownKeys: c.UnknownKeys, Span: c.Span, Inlet: c.Inlet,
-		Context: c.Context,
+		WantFile: c.WantFile, WantTensors: c.WantTensors, Form: c.Form, UnknownKeys: c.UnknownKeys, Span: c.Span,
+		Inlet: c.Inlet, Context: c.Context,
 	}
 	c.Meta.For(&req)
 	if c.Stream {

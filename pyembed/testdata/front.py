@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import ctypes
 import fcntl
@@ -29,6 +30,7 @@ HEADER = struct.Struct("<IBBHQQ")
 PAGE_SIZE = 4096 + 1000 * (1024 + 16384)
 MAGIC = 0x314E4F494E4950
 TIMEOUT = 30
+SLOT_SHIFT = 48  # of ids, to the index of their slot
 
 
 class Frame:
@@ -95,6 +97,26 @@ class Channel:
             self.buffer += data
 
 
+class SharedSlot:
+    """A slot of an event loop: all its slots have one channel, and their frames are told apart by their ids."""
+
+    def __init__(self, channel, index, others):
+        self.channel, self.index, self.others = channel, index, others
+        self.waiting = collections.deque()
+
+    def __getattr__(self, name):
+        return getattr(self.channel, name)
+
+    def frame(self, timeout=TIMEOUT):
+        if self.waiting:
+            return self.waiting.popleft()
+        while (frame := self.channel.frame(timeout)) is not None:
+            if frame.id == 0 or frame.id >> SLOT_SHIFT == self.index:
+                return frame
+            self.others[frame.id >> SLOT_SHIFT].waiting.append(frame)
+        return None
+
+
 class Worker:
     """A worker that serves a model, given as Python source."""
 
@@ -140,11 +162,17 @@ class Worker:
         self.loaded = frame.value
         frame = self._next_control()
         assert frame.kind == READY, frame
-        for index in range(slots or self.loaded["slots"]):
-            ours, theirs = socket.socketpair()
-            self.control.send(SLOT, index, flags=FILE, fd=theirs.fileno())
-            theirs.close()
-            self.slots.append(Channel(ours))
+        if self.loaded["async"] and "batch" not in self.loaded:
+            channel = self._open(0)
+            self.slots += [SharedSlot(channel, i, self.slots) for i in range(slots or self.loaded["slots"])]
+            return
+        self.slots += map(self._open, range(slots or self.loaded["slots"]))
+
+    def _open(self, index):
+        ours, theirs = socket.socketpair()
+        self.control.send(SLOT, index, flags=FILE, fd=theirs.fileno())
+        theirs.close()
+        return Channel(ours)
 
     def _spawn(self, binary, environment, control, page):
         high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 100) for fd in (control, page)]
@@ -196,7 +224,7 @@ class Worker:
     def submit(self, input, slot=0, flags=EVENTS, **more):
         """Send a request; return its id."""
         self.serial += 1
-        id = self.serial * 64 + self.serial % 64
+        id = slot << SLOT_SHIFT | self.serial * 64 + self.serial % 64
         base = 4096 + slot * 1024
         struct.pack_into("<Q", self.page, base + 128 + 8 * (id % 64), id << 2 | 1)
         body = json.dumps({"input": input, **more}).encode()

@@ -65,7 +65,8 @@ type NoFunctionError struct {
 func (e *NoFunctionError) Error() string {
 	at := e.Root + "/functions/"
 	if e.Name == "" {
-		return "This model has no run(), only functions: ask " + at + strings.Join(e.Known, "/predictions or "+at) + "/predictions"
+		return "This model has no run(), only functions: ask " + at + strings.Join(e.Known, "/predictions or "+at) +
+			"/predictions"
 	}
 	known := "It has " + strings.Join(e.Known, ", ")
 	if len(e.Known) == 0 {

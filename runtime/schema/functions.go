@@ -31,7 +31,8 @@ func Functions(openapi []byte) (functions map[string]Function) {
 				functions = map[string]Function{}
 			}
 			functions[rawjson.KeyText(name)] = Function{
-				document, d.Schemas[ComponentName(true, false)].ArrayType == "iterator", d.Schemas[ComponentName(false, false)].Example,
+				document, d.Schemas[ComponentName(true, false)].ArrayType == "iterator",
+				d.Schemas[ComponentName(false, false)].Example,
 			}
 		}
 	}

@@ -50,7 +50,8 @@ func (s *Service) Reported() (ipc.Loaded, bool) {
 	if m == nil || !s.wasReady() {
 		return ipc.Loaded{}, false
 	}
-	return ipc.Loaded{Schema: m.openapi, Streaming: m.streaming, Train: m.training, Predict: !m.trainOnly && !m.absent}, true
+	predicts := !m.trainOnly && !m.absent
+	return ipc.Loaded{Schema: m.openapi, Streaming: m.streaming, Train: m.training, Predict: predicts}, true
 }
 
 // AwaitCapacity waits until predictions could run at once, and returns how many, or 0 if ctx has ended.

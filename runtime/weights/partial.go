@@ -82,7 +82,8 @@ func (p *partial) begin(size, chunk int64, known bool) error {
 		return &diskError{err}
 	}
 	if data, err := os.ReadFile(p.name + stateSuffix); err == nil && json.Unmarshal(data, &was) == nil &&
-		was.Size == size && info.Size() == size && was.Chunk == chunk && len(was.Done) == len(p.done) && (known || was.Boot == bootID()) {
+		was.Size == size && info.Size() == size && was.Chunk == chunk && len(was.Done) == len(p.done) &&
+		(known || was.Boot == bootID()) {
 		copy(p.done, was.Done)
 	} else if err := p.f.Truncate(0); err != nil {
 		return &diskError{err}

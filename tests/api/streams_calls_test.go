@@ -102,7 +102,8 @@ func TestStreamsIn_FromModelToModel(t *testing.T) {
 func TestStreamsIn_ItemsOfCalls(t *testing.T) {
 	harness.EachPython(t, func(t *testing.T, python harness.Python) {
 		harness.NeedModule(t, python, "numpy")
-		s, _ := callingModels(t, map[string]string{"a": `
+		s, _ := callingModels(t, map[string]string{
+			"a": `
 import io, os, tempfile
 import cog
 import numpy as np

@@ -19,6 +19,7 @@ var foreignFlags = []string{
 	"--build-context", "--bundle", "--cap-add", "--capacity", "--compressed", "--default-non-nullable", "--from-literal",
 	"--ignore-missing", "--leave-sockets", "--max-request-size", "--network",
 	"--oom-score-adj", "--patch-file", "--pid", "--pids-limit", "--pull", "--read-only", "--threads", "--time", "--tmpfs",
+	"--transport", // claude
 }
 
 // allDocuments are the documents for users, and of the examples.

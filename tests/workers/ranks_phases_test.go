@@ -59,6 +59,7 @@ func startPhases(t *testing.T) *phases {
 func (p *phases) hold(t *testing.T, phase string) {
 	harness.WriteFile(t, filepath.Join(p.Dir, phase), "")
 }
+
 func (p *phases) release(t *testing.T, phase string) {
 	assert.NoError(t, os.Remove(filepath.Join(p.Dir, phase)))
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import json
 import sys
 import types
 import weakref
@@ -29,12 +30,13 @@ def module(monkeypatch):
 
     worker.reply_batch = reply_batch
     worker.log = lambda slot, id, *rest: answers.append((id, *rest))
+    worker.dumps = lambda value, encode: json.dumps(value).encode()
     worker.watch = lambda batch: None
     worker.emit_item = lambda slot, id, kind, value: answers.append((id, kind))
     worker.flush = lambda slot: None
     worker.prepared = lambda slot, id: answers.append((id, "prepared"))
     monkeypatch.setitem(sys.modules, "_px", worker)
-    ours = ("batch.items", "batch.pending", "serve.sync")
+    ours = ("batch.items", "batch.pending", "serve.sync", "logs.streams")
     for name in ours:
         monkeypatch.delitem(sys.modules, f"cog._worker.{name}", raising=False)
     module = importlib.import_module("cog._worker.batch.items")
@@ -230,7 +232,7 @@ class TestErrors:
         log, answer = module.answers
         assert log[:2] == (item.id, "stderr")
         assert "ValueError: mine" in log[2]
-        assert log[3:] == (True,)
+        assert log[3:] == ('"level":40,"logger":""',)
         assert answer == (item.id, 17, "ValueError: mine", None)
 
 

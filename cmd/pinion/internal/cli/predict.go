@@ -37,7 +37,7 @@ func newPredict() *cobra.Command {
 A text is printed as it is, anything else as JSON; files are written to output.<extension> in the current folder.
 What the model prints goes to stderr.`,
 		Example: "  pinion predict -i prompt=\"a cat\" -i steps=20\n  pinion predict -i image=@photo.jpg -o mask.png\n" +
-			"  echo '{\"prompt\": \"a cat\"}' | pinion predict --json -\n  arecord -t raw | pinion predict -i audio=@-\n" +
+			"  echo '{\"prompt\": \"a cat\"}' | pinion predict --json -\n" +
 			"  pinion predict --url http://localhost:5000 -i prompt=\"a cat\"",
 	}
 	bindFunction(cmd, &a.Function)

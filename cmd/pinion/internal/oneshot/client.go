@@ -221,7 +221,10 @@ func readPrediction(body []byte) (Answer, error) {
 	if err := json.Unmarshal(body, &p); err != nil {
 		return Answer{}, fmt.Errorf("read the server's answer: %w", err)
 	}
-	return Answer{Object: body, Status: p.Status, Error: p.Error, Output: p.Output, logs: p.Logs, made: p.ID != "", progress: p.Metrics.Progress}, nil
+	return Answer{
+		Object: body, Status: p.Status, Error: p.Error, Output: p.Output, logs: p.Logs, made: p.ID != "",
+		progress: p.Metrics.Progress,
+	}, nil
 }
 
 // follow reads a stream of events until the prediction has ended.
