@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Measures: calls of an echo tool by MCP at 64 connections, beside the native route, LitServe's MCP server and FastMCP; then polls of a
-#   task at a gateway, 200 a second.
+# Measures: calls of an echo tool by MCP at 64 connections, beside the native route, LitServe's MCP server and FastMCP.
 # Run: bench/mcp.sh [--rounds N] … (--help lists the rest)
 # Needs: Go, wrk, Python (BENCH_PYTHON), an otherwise idle machine.
 set -euo pipefail
