@@ -30,9 +30,14 @@ type Expected struct {
 
 // ReadManifest reads a manifest; nil means there is none.
 func ReadManifest(name string) ([]Expected, error) {
-	data, err := os.ReadFile(name)
+	file, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	var data []byte
+	if err == nil {
+		defer file.Close()
+		data, err = io.ReadAll(io.LimitReader(file, maxManifest+1))
 	}
 	var m struct {
 		Weights []Expected `json:"weights"`

@@ -86,7 +86,7 @@ def _connection(fd: int) -> str:
     try:
         peer = connection.getpeername()
         if connection.getsockopt(SOL_SOCKET, SO_TYPE) != SOCK_STREAM:
-            return ""  # a datagram is whole, whoever sends it
+            return ""  # a datagram is whole, from whichever process
         if connection.family == AF_UNIX:
             pid = int.from_bytes(connection.getsockopt(SOL_SOCKET, SO_PEERCRED, 4), sys.byteorder)
             if not peer and pid == os.getpid():
